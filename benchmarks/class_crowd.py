@@ -114,7 +114,7 @@ async def attend(
             begun = time.perf_counter()
             await student.run(button=named(student, "send_"))
             votes.append(time.perf_counter() - begun)
-            if "Your vote is in" not in student.told:
+            if "Vote recorded" not in student.told:
                 problems.append(student.told or "no answer")
     except Exception as error:  # whatever it is, this student is lost
         problems.append(repr(error)[:200])

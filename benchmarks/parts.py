@@ -5,7 +5,7 @@
 before: a measured pass and a step of training with the default settings, over the same in an older commit (that before these parts,
 if no other is named): both trees side by side, each in a process of its own, in turn. attention: a pass and a step with a window, and
 with fewer key-value heads, over full attention. grid: about 100 variants of axes that these parts brought × 24 blocks, all at once and one
-after another. time: what trainings take that are to take as long as their baseline (Hold equal, Training time). One thread, in turn,
+after another. time: what trainings take that are to take as long as their baseline (*Match cost*, training time). One thread, in turn,
 medians of the ratios within one run.
 """
 
@@ -187,8 +187,8 @@ def equal_time():
     for name in ("reverse", "recall", "facts"):
         full, training = task[name].config(), Training(task=name)
         models = {"baseline": (full, training)}
-        for part, make in ablation.items():
-            changed = apply(make(), full)
+        for part, changes in ablation.items():
+            changed = apply(changes, full)
             if changed != full:
                 models[part] = held("time", (changed, training), (full, training))[:2]
 

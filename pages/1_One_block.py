@@ -11,15 +11,16 @@ from core.model.variants import Pins
 from core.settings.device import Machine
 from ui.block.beside import with_and_without
 from ui.block.context import BlockConfig, BlockContext, BlockLook
-from ui.block.controls import NOTES, baseline, can_be_had, script, unknown, whose
+from ui.block.controls import NOTES, baseline, can_be_had, carried, script, unknown, whose
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar, warn
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.store import change, reset
 from ui.shared.base import NO_WORD, sentence
 
-GROUPS = ("Next word", "Size", "Parts", "Attention in detail", "More parts", "Machine")
-FOLDED = ("Attention in detail", "More parts", "Machine")
+GROUPS = ("Next token", "Size", "Components", "Attention details", "More components", "Machine")
+SIZES = ("d_model", "d_ff")  # in sight with trained weights, too, of which there is one size
+FOLDED = ("Attention details", "More components", "Machine")
 
 
 def draw():
@@ -30,11 +31,12 @@ def draw():
         config, kind = chosen.plain, chosen.weights
         back = partial(reset, BlockConfig, Machine, weights=kind)
         sidebar(
-            GROUPS if look.view == "text" else GROUPS[1:], chosen, machine, look, sampling, folded=FOLDED, back=back, without=chosen.unavailable,
-            notes=NOTES[kind],
+            GROUPS if look.view == "text" else GROUPS[1:], chosen, machine, look, sampling, folded=FOLDED, back=back,
+            without=[name for name in chosen.unavailable if name not in SIZES],
+            fixed=[name for name in SIZES if name in chosen.unavailable], carried=carried(chosen), notes=NOTES[kind],
         )  # fmt: skip
         compared = pins.row(baseline(kind, config), pinned, lambda text: change(beside=text), can_be_had(kind))
-        head(ONE_BLOCK, sentence(), compared, [ONE_BLOCK.tabs()], beside_title=whose())
+        head(ONE_BLOCK, [ONE_BLOCK.tabs(), *compared], beside_title=[*sentence(), *whose()])
         tokens, cuts = cut(text.text)
         if not tokens:
             notice(*notes, *cuts)
@@ -51,7 +53,7 @@ def draw():
             warn(*notes, *cuts)
             unknown(kind, tokens)
             if not seen.finite:
-                warn(f"Some numbers became infinite or NaN: they left the range of {machine.dtype}.")
+                warn(f"Some values became infinite or NaN: they exceeded the range of {machine.dtype}.")
 
         with_and_without(context, say)
         takeaway.offer(ONE_BLOCK.name, partial(script, context))

@@ -17,10 +17,10 @@ from ui.kit.pages import DEPTH
 from ui.kit.store import reset
 from ui.shared.base import NO_WORD, sentence
 
-GROUPS = ("Depth", "Size", "Parts", "Attention in detail", "More parts", "Machine")
-FOLDED = ("Attention in detail", "More parts", "Machine")
+GROUPS = ("Depth", "Size", "Components", "Attention details", "More components", "Machine")
+FOLDED = ("Attention details", "More components", "Machine")
 HIDDEN = ("n_layers", "dropout", "ffn_dropout")  # depth is set by the passes; nothing is dropped here
-WHOSE = "The weights are random here: no model is trained to read its own output a hundred times. What shows is what the parts do by themselves."
+WHOSE = "Random weights: this shows the effect of the architecture alone."
 
 
 def draw():
@@ -32,7 +32,7 @@ def draw():
         back = partial(reset, Depth, Config, Machine, Pins, Axes)
         notes_below = {"Depth": WHOSE}
         sidebar(GROUPS, depth, config, machine, folded=FOLDED, without=HIDDEN, notes=notes_below, back=back)
-        head(DEPTH, sentence(), pins.row(config, pinned), [DEPTH.tabs()])
+        head(DEPTH, [DEPTH.tabs(), *pins.row(config, pinned)], beside_title=sentence())
         tokens, cuts = cut(text.text)
         variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0, ffn_dropout=False)
         notice(*notes, *cuts, left_out=left_out)

@@ -18,13 +18,13 @@ from ui.kit.panel import panel
 from ui.kit.panel.control import choices
 from ui.kit.store import amend, reset
 from ui.shared.models import OPEN
-from ui.training.context import TrainingLook
+from ui.training.context import TrainingContext, TrainingLook
 from ui.training.controls import bar, experiment_cards, live, models, task_row
-from ui.training.finished import DAMAGED, finished, shipped, to_show
+from ui.training.finished import DAMAGED, FinishedTrainings, finished, shipped, to_show
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
-MORE = ("Attention in detail", "More parts", "More training", "Machine")
-GROUPS = ("Comparison", "Task", "Training", "Size", "Parts", *MORE)
+MORE = ("Attention details", "More components", "Training details", "Machine")
+GROUPS = ("Comparison", "Task", "Training", "Size", "Components", *MORE)
 FOLDED = ("Task", *MORE)
 HIDDEN = ("task", "padding")  # the task stands above; its sequences need no padding
 
@@ -42,9 +42,10 @@ with page(TRAINING):
     back = partial(reset, *KINDS, task=training.task)
     sidebar(
         groups(training), training, learner, machine, trial, folded=FOLDED, without=HIDDEN, back=back,
-        label="Back to the task's settings",
+        label="Reset to task defaults",
     )  # fmt: skip
-    head(TRAINING, task_row(training), pins.row(config, pinned))
+    chosen_task, about = task_row(training)
+    head(TRAINING, [about], beside_title=[chosen_task, *pins.row(config, pinned)])
     take_away = takeaway.button()
     variants, left_out = lineup(config, pinned, padding=0)
     planned, not_combined = plan(variants, training, trial, machine)
@@ -60,8 +61,11 @@ with page(TRAINING):
     bar(planned, KINDS)
     trainings = to_show(planned)
     if trainings:
-        panel.bar("views", [TRAINING.tabs()])
+        empty = TrainingContext(trainings, look).empty_views()
+        panel.bar("views", [TRAINING.tabs(without=empty)])
         live(trainings, planned, look)
+        if isinstance(trainings, FinishedTrainings):
+            st.caption(trainings.said)
     else:
         if None in shipped():
             st.caption(DAMAGED)

@@ -12,6 +12,8 @@ from ui.kit.panel.panel import bar
 from ui.studies.chooser import choose, files
 from ui.studies.context import StudyLook
 
+FROM_STORE = ("curves", "runs", "compare")  # views that show runs, of which a built-in study ships the summary
+
 with page(STUDIES):
     (look,), notes = STUDIES.settings(StudyLook)
     head(STUDIES)
@@ -20,9 +22,9 @@ with page(STUDIES):
     try:
         context = choose(look)
         if context:
-            bar("views", [STUDIES.tabs()])
+            bar("views", [STUDIES.tabs(without=FROM_STORE if context.store is None else ())])
             if context.summary.empty:
-                st.caption("Nothing of this study is asked for any more.")
+                st.caption("This study has no runs left.")
             else:
                 STUDIES.open_view(context)
     except (StoreError, ClusterError) as error:

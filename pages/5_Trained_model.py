@@ -7,48 +7,58 @@ import streamlit as st
 from core.checkpoints import CheckpointError
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
-from ui.kit import takeaway
+from ui.kit import beside, takeaway
 from ui.kit.page import figure, head, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import first_row
 from ui.kit.store import reset
 from ui.pictures import drawing
-from ui.shared.base import LOST, typed
+from ui.shared.base import LOST, typed, views_of_tab
 from ui.shared.models import OPEN, known, prompts
-from ui.trained.context import TrainedContext, TrainedLook, switch, with_knockout
-from ui.trained.controls import as_read, knockout_row, model_file, script, summary, words_row
+from ui.trained.context import TrainedContext, TrainedLook, switch
+from ui.trained.controls import as_read, knockout_menu, model_file, remove_shown_head, script, summary, words_row
 from ui.trained.model_list import bring, model_list
 
 KINDS = (TrainedLook, Sampling)
 GROUPS = {  # group of the sidebar -> the views that depend on it; none: every view
     "Model": (),
-    "Next word": ("words",),
-    "Measured on": ("attention", "knockout", "sweep", "credit"),
+    "Ablation": (),
+    "Next token": ("words",),
+    "Evaluation": ("attention", "knockout", "sweep", "credit"),
 }
 DRAWN = ("attention", "steps")  # views beside which the block is drawn
 SHOWN = ("attention", "steps", "layers", "pairs")  # views of the pass with the knock-out, or without it
 READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the text
+ABOVE = "<b>Block</b><br>A trained language model. Click a component to remove it."
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
-def _opened(context, cuts):
-    """The view that is open, beside the drawing where it is about what is drawn."""
+def _opened(context):
+    """Draw the open view; say so where there are no numbers to show."""
     look = context.look
     if look.taken in READ and not context.whole.finite:
         figure("No numbers to show", LOST)
         return
     if look.taken in SHOWN and not context.shown.finite:
-        with_knockout(context)  # the switch back to the whole model
         figure("No numbers to show", LOST)
         return
-    if look.taken not in DRAWN:
-        TRAINED_MODEL.open_view(context)
-        return
-    picture, view = st.columns([3, 7], gap="medium")
-    with picture:
-        drawing.block(context.whole, look.layer_of(context.whole), knocked=cuts, below=summary(context), on_pick=switch)
+    TRAINED_MODEL.open_view(context)
+
+
+def _draw_view(context, cuts):
+    """Draw the open view below the row that chooses among the views of its tab, beside the block where it is about that."""
+    look = context.look
+    if look.taken in DRAWN:
+        picture, view = st.columns([31, 69], gap="medium")
+        with picture:
+            layer = look.layer_of(context.whole)
+            drawing.block(context.whole, layer, knocked=cuts, above=ABOVE, below=summary(context), on_pick=switch)
+    else:
+        view = st.container()
     with view:
-        TRAINED_MODEL.open_view(context)
+        rows = st.container()
+        with beside.rows_in(rows), first_row(views_of_tab(TRAINED_MODEL)):
+            _opened(context)
 
 
 def draw():
@@ -70,19 +80,21 @@ def draw():
         cuts, wrong = read_cuts("" if gone else look.out, model.config)
         groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
         back = partial(reset, *KINDS, model=look.model)
-        sidebar(groups, look, sampling, back=back, drawn={"Model": partial(model_list, look)})
+        without = ["out"] if cuts and look.taken in SHOWN else ["out", "knocked"]
+        sidebar(groups, look, sampling, back=back, without=without, drawn={"Model": partial(model_list, look)})
         context = TrainedContext(model, cuts, sampling, look)
         reads = look.taken not in OF_TABLES
         # What every view has stands first: it stays under the hand that opens a view that reads no text.
-        head(TRAINED_MODEL, [TRAINED_MODEL.tabs()])
-        knockout_row(look, model.config, cuts)
+        text = typed("Prompt", "prompt", "Type some text …", dict(prompts(look.model))) if reads else []
+        if reads:
+            text += words_row(look, model)
+        knock_out = [*knockout_menu(model.config, cuts), *remove_shown_head(look, model, cuts)]
+        head(TRAINED_MODEL, [TRAINED_MODEL.tabs(), *knock_out], beside_title=text)
         with st.container(gap="xxsmall"):
             if reads:
-                text = typed("Prompt", "prompt", "Type a text …", dict(prompts(look.model)))
-                bar("prompt", text, words_row(look, model))
                 as_read(context.prompt)
             notice(*notes, *wrong)
-        _opened(context, cuts)
+        _draw_view(context, cuts)
         takeaway.offer(TRAINED_MODEL.name, partial(script, context), model_file(model))
 
 

@@ -9,8 +9,13 @@ from ui.lessons.progress import sync
 with page(LESSONS):
     (look,), notes = LESSONS.settings(LessonsLook)
     words = phrases(look.language)
-    titles = {name: words.get(f"view_{name}", "") for name in LESSONS.views}
-    head(LESSONS, [LESSONS.tabs(titles), language_list(words["language"], look.language)])
+    if look.shown != "one":  # a lesson has a head of its own, which leads back
+        titles = {name: words.get(f"view_{name}", "") for name in LESSONS.views}
+        head(
+            LESSONS,
+            [LESSONS.tabs(titles, without=["one"])],
+            beside_title=[language_list(words["language"], look.language)],
+        )
     notice(*notes)
     LESSONS.open_view(LessonsContext(look))
     sync()  # last, as parts that take no room but that between them

@@ -8,8 +8,8 @@ from ui.lessons.classroom import ClassContext, ClassLook
 with page(CLASS):
     (look,), notes = CLASS.settings(ClassLook)
     context = ClassContext(look)
-    languages = language_list(context.words["language"], look.language)
-    head(CLASS, beside_title=[languages] if look.shown != "projector" else [])
+    if look.shown != "projector":  # a slide has a head of its own
+        head(CLASS, beside_title=[language_list(context.words["language"], look.language)])
     notice(*notes)
     CLASS.open_view(context)
     set_language(look.language)  # last, as a part that takes no room but that between them

@@ -83,7 +83,7 @@ def entries(menu: Menu) -> list[str]:
 def tasks() -> list[str]:
     """The tasks as a table, with what each of them asks for."""
     rows = [
-        (f"`{name}`", task.help(name), each.needs, f"{each.length}", f"{each.marginal(each.vocabulary):.0%}")
+        (f"`{name}`", task.help(name), each.needs, f"{each.length}", f"{100 * each.marginal(each.vocabulary):.0f} %")
         for name, each in task.items()
     ]
     return ["", *table(("name", "what is learnt", "the part it needs", "tokens", "guessing gets right"), rows)]

@@ -3,7 +3,20 @@
 They fit a small model of at least two heads, of which each has a width that half of can be turned.
 """
 
+import pytest
+
+from core.experiments.depth.depth import blocks
+from core.model.config import Config
 from core.model.parts import MENUS
+
+ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
+SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
+WAYS = pytest.mark.parametrize("way", blocks)
+
+
+def named(changes: list[dict]):
+    return [pytest.param(change, id=",".join(f"{k}={v}" for k, v in change.items())) for change in changes]
+
 
 RECENT = [
     {"n_kv_heads": 1},

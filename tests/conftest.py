@@ -45,6 +45,23 @@ def console_errors(page) -> list[str]:
     return errors
 
 
+@pytest.fixture
+def store(tmp_path):
+    """An empty store of studies, in a file."""
+    from core.study.database.store import Store
+
+    made = Store(str(tmp_path / "studies.sqlite"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def short_chunks(monkeypatch):
+    """Chunks of a few steps, and entries in the store at every look."""
+    monkeypatch.setattr("core.workers.job.CHUNK", 0.05)
+    monkeypatch.setattr("core.study.runner.BEAT", 0.1)
+
+
 @pytest.fixture(scope="session")
 def chromium():
     if not chromium_path():

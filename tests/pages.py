@@ -27,7 +27,12 @@ def texts(app) -> str:
     html = [each.proto.body for each in app.get("html")]
     progress = [each.proto.text for each in app.get("progress")]
     said = [each.value for each in [*app.markdown, *app.caption, *app.info]]
-    return " ".join([*html, *written(app), *said, *progress]).replace("\\", "")
+    return plain(" ".join([*html, *written(app), *said, *progress]))
+
+
+def plain(text: str) -> str:
+    """Return Markdown without its escapes, and with spaces where a line must not break."""
+    return text.replace("\\", "").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def button(app, key: str):
@@ -191,3 +196,10 @@ def trigger(app, component, event: str, value):
     told = json.dumps([{"event": event, "value": value}])
     sent.widgets.add(id=_make_trigger_id(component.id, "events"), json_trigger_value=told)
     return app._run(sent)
+
+
+def drawn(app, key: str = "") -> str:
+    """Return the HTML of lessons and classes on a page; of one component, where a key is given."""
+    return " ".join(
+        json.loads(each.json) for each in components(app, "ablation_lesson_html") if not key or key in each.id
+    )

@@ -204,11 +204,7 @@ def _register() -> list[torch.library.Library]:
 
 def _enter():
     """Make core know it, as one more entry of the menu of devices."""
-
-    @device.device.register("second", label="Second", help="the CPU in another's clothes.")
-    def second():
-        return NAME
-
+    device.device.add("second", NAME, label="Second", help="the CPU in another's clothes.")
     for each in (device, worker):
         each.present = lambda: (NAME, "cpu")
     worker.train_chunk = chunk

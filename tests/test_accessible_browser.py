@@ -62,7 +62,7 @@ FORBIDDEN = """for (const name of ["localStorage", "sessionStorage"]) Object.def
 })"""  # as in the frame of another site, where the browser keeps nothing for it
 
 
-def test_in_a_frame_that_may_keep_nothing_the_menu_and_presenter_size_work(chromium, address):
+def test_in_a_frame_that_may_keep_nothing_the_menu_and_presentation_mode_work(chromium, address):
     page, wrong = chromium.new_page(viewport={"width": 1400, "height": 900}), []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.add_init_script(FORBIDDEN)
@@ -75,7 +75,7 @@ def test_in_a_frame_that_may_keep_nothing_the_menu_and_presenter_size_work(chrom
     for name in ("Depth", "Lessons", "Class", "Claims"):
         frame.get_by_role("link", name=name, exact=True).first.click()
         expect(frame.locator("h1")).to_have_text(name)
-    presenter = frame.get_by_role("button", name="Presenter size")
+    presenter = frame.get_by_role("button", name="Presentation mode")
     for pressed in ("true", "false"):
         presenter.click()
         expect(presenter).to_have_attribute("aria-pressed", pressed)
@@ -83,25 +83,71 @@ def test_in_a_frame_that_may_keep_nothing_the_menu_and_presenter_size_work(chrom
     assert wrong == []
 
 
-def test_in_presenter_size_all_is_larger_and_a_cell_is_read_where_it_is(open_page):
-    page = open_page("/One_block")
-    title = page.locator("h1").bounding_box()["height"]
-    page.get_by_role("button", name="Presenter size").click()
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("[data-testid=stMain] *, .st-key-panel *")]
+  .filter((e) => e.checkVisibility() && [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()))
+  .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.currentCSSZoom))"""
+
+
+def test_presentation_mode_enlarges_text_and_pictures_and_stands_in_the_link(open_page):
+    page = open_page("/One_block", width=1280, height=720)
+    before = page.locator(".st-key-drawing .block").bounding_box()
+    page.keyboard.press("f")
+    page.wait_for_url("**present=on**")
     settle(page)
-    assert page.locator("h1").bounding_box()["height"] > 1.25 * title
+    assert page.locator("[data-testid=stSidebar]").bounding_box()["width"] == pytest.approx(56, abs=1)
+    assert page.evaluate(SMALLEST) >= 18
+    assert page.locator(".st-key-drawing .block").bounding_box()["width"] > 1.3 * before["width"]
     canvas = page.locator(".st-key-all_heads canvas")
-    a, box = json.loads(canvas.get_attribute("data-layout")), canvas.bounding_box()
+    pixels, box = canvas.evaluate("e => e.width"), canvas.bounding_box()
+    assert pixels == pytest.approx(box["width"], abs=2)
+    assert box["y"] + box["height"] <= 720 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    layout = json.loads(canvas.get_attribute("data-layout"))
+    assert layout["hasColWords"] and layout["hasRowWords"]
     larger = box["width"] / canvas.evaluate("e => e.clientWidth")
-    x, y = a["left"] + 5.5 * a["cellW"], a["top"] + 3.5 * a["cellH"]
+    x = layout["left"] + 5.5 * layout["cellW"]
+    y = layout["head"] + layout["top"] + 3.5 * layout["cellH"]
     page.mouse.move(box["x"] + larger * x, box["y"] + larger * y)
-    expect(page.locator(".st-key-all_heads .tip")).to_contain_text("head 2.1: who → signed")
-    page.get_by_role("link", name="Depth", exact=True).first.click()  # and it stays so on other pages
+    expect(page.locator(".st-key-all_heads .tip")).to_contain_text("L2H1: who → signed")
+    page.keyboard.press("3")
+    page.wait_for_url("**view=stages**")
+    page.get_by_role("link", name="Depth", exact=True).first.click()
     expect(page.locator("h1")).to_have_text("Depth")
-    expect(page.get_by_role("button", name="Presenter size")).to_have_attribute("aria-pressed", "true")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.get_by_role("button", name="Presenter size").click()
-    settle(page)
-    assert page.locator("h1").bounding_box()["height"] < 1.1 * title
+    page.wait_for_url("**/Depth?present=on")
+    page.keyboard.press("Escape")
+    page.wait_for_url(lambda url: "present" not in url)
+    assert page.locator("[data-testid=stSidebar]").bounding_box()["width"] > 150
+
+
+def test_in_presentation_mode_all_statistics_and_every_group_of_settings_are_in_sight(open_page):
+    page = open_page("/Depth?present=on", width=1280, height=720)
+    strip = page.locator(".st-key-panel .ablation-panel")
+    plots = page.locator(".st-key-statistics .panel svg")
+    expect(plots).to_have_count(7)
+    foot = strip.bounding_box()["y"]
+    boxes = [plot.bounding_box() for plot in plots.all()]
+    assert max(box["y"] + box["height"] for box in boxes) <= foot
+    groups = strip.get_by_role("combobox", name="Group of settings")
+    for name in groups.locator("option").all_inner_texts():
+        groups.select_option(name)
+        controls = strip.locator(".control:visible")
+        assert controls.count(), name
+        for control in controls.all():
+            box = control.bounding_box()
+            assert box["x"] + box["width"] <= 1280 and foot - 300 <= box["y"] and box["y"] + box["height"] <= 720, name
+
+
+def test_a_link_opens_in_presentation_mode_and_a_field_takes_the_letter_f(open_page):
+    page = open_page("/One_block?present=on", width=1280, height=720)
+    expect(page.locator("html")).to_have_attribute("data-present", "")
+    assert not page.locator("[data-testid=stAlert]").count()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**layer=1**")
+    page.keyboard.press("f")
+    page.wait_for_url(lambda url: "present" not in url)
+    field = page.get_by_role("textbox", name="Sentence")
+    field.fill("")
+    field.press("f")
+    assert field.input_value() == "f" and "present" not in page.url
 
 
 def test_lines_are_told_apart_without_colour(open_page):
@@ -121,10 +167,9 @@ def test_lines_are_told_apart_without_colour(open_page):
 )  # fmt: skip
 def test_the_text_that_stands_for_a_picture_says_the_finding(open_page, place, picture):
     page = open_page(place)
+    lines = page.locator("[data-testid=stMain] [data-testid=stMarkdown] p").first.inner_text().split("\n")
     sentence = (
-        page.locator("[data-testid=stMain] [data-testid=stMarkdown] p")
-        .first.inner_text()
-        .split("\n")[1]
+        lines[0 if place == "/One_block" else 1]  # the finding on attention stands below the maps
         .split("Random weights")[0]
         .split("Trained with")[0]
         .strip()

@@ -200,26 +200,5 @@ def test_controls_of_the_side_that_has_the_part_are_there():
         {"n_heads": "1", "variants": "n_heads-8", "maps": "one"},
     ):
         app = fine(opened(**params))
-        assert "maps" in controls(app)
+        assert "picture" in controls(app)
     assert len(control(app, "head")["options"]) == 8
-
-
-def test_why_a_variant_cannot_stand_beside_is_said_and_a_click_that_cannot_be_too():
-    app = fine(opened(norm="none", variants="norm-none"))
-    assert any("the baseline is so already" in each.value for each in app.caption)
-    app = fine(click(opened(d_model="10", n_heads="1"), "n_heads-4"))
-    assert app.toast and "divide" in app.toast[0].value
-
-
-def test_of_four_variants_the_drawing_and_its_figures_say_whose_they_are():
-    changes = ["norm-none", "ffn-off", "n_heads-1", "activation-relu"]
-    app = fine(opened(weights="random", variants="~".join(changes), beside="ffn-off"))
-    first, second = (json.loads(each.json)["picture"] for each in components(app, "ablation_drawing"))
-    assert "● baseline" in re.sub("<[^>]*>", "", first)
-    assert "● − FFN (variant 2 of 4)" in re.sub("<[^>]*>", "", second)
-    below = second.partition('<p class="below">')[2]
-    assert below.startswith("<b>− FFN:</b><br><b>") and "<b>Baseline:</b><br><b>" in below
-    alone = json.loads(components(fine(opened(weights="random", variants="ffn-off")), "ablation_drawing")[1].json)[
-        "picture"
-    ]
-    assert "● − FFN" in re.sub("<[^>]*>", "", alone) and "variant 1" not in alone

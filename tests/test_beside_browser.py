@@ -23,7 +23,7 @@ def part(page, place: str, drawing: str = "drawing"):
 def test_a_click_on_the_residual_shows_both_blocks_and_a_click_on_the_cut_one_again(open_page):
     page = open_page("/One_block")
     part(page, "attn_out residual").hover()
-    expect(page.locator(".st-key-drawing .tip")).to_contain_text("Click to take it out")
+    expect(page.locator(".st-key-drawing .tip")).to_contain_text("Click to compare with the block without it")
     part(page, "attn_out residual").click()
     assert params(page) == {"variants": "residual_attention-off"}
     expect(page.locator(".st-key-drawing_beside svg")).to_contain_text("residual off")
@@ -38,7 +38,7 @@ WHERE = """() => {
   const found = {}
   const walk = (root) => {
     for (const each of root.querySelectorAll("*")) {
-      if (each.matches("button, .part, label.tick, select, [role=switch]") && each.checkVisibility()) {
+      if (each.matches("button, .part, label.tick, select, summary, [role=switch]") && each.checkVisibility()) {
         const box = each.getBoundingClientRect(), name = each.dataset.place ?? each.getAttribute("aria-label") ?? each.textContent
         found[name] ??= [box.x, box.y, box.width, box.height]
       }
@@ -60,26 +60,25 @@ def middle(box) -> tuple[float, float]:
     ["/One_block", "/One_block?weights=random&variants=norm-none", "/One_block?view=pairs", "/Depth", "/Training"],
 )
 def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_page, path, width):
-    """Pills, one that is found by its words, and a part of the drawing: whatever is pressed next is where it was."""
+    """Three from the menu, and a part of the drawing: whatever is pressed next is where it was."""
     page = open_page(path, width=width)
     settle(page)
     before = page.evaluate(WHERE)
-    pills = page.locator(".pills > .tick:visible")
+    page.get_by_text("Compare with", exact=True).click()
     for at in (2, 1):
-        pills.nth(at).click()
+        page.locator(".list .tick").nth(at).click()
         settle(page)
-    page.get_by_text("More …").click()
-    page.locator(".sheet .tick", has_text="RMSNorm").click()
+        if at == 2:  # a first variant makes the drawing compact, so that two fit one screen
+            before |= {name: place for name, place in page.evaluate(WHERE).items() if "_out " in name}
+    page.locator(".list .tick", has_text="RMSNorm").click()
     page.keyboard.press("Escape")
     if "One_block" in path:
         part(page, "mlp_out residual").click()
     settle(page)
     after = page.evaluate(WHERE)
     moves = {name for name in before.keys() & after.keys() if abs(before[name][1] - after[name][1]) > 1}
-    assert len(before.keys() & after.keys()) > 12
-    assert not {name for name in moves if name not in ("More …", "Fullscreen") and ":" not in name}
-    sideways = {name for name in before.keys() & after.keys() if abs(before[name][0] - after[name][0]) > 1}
-    assert not sideways & set(page.locator(".pills > .tick").all_text_contents())
+    assert len(before.keys() & after.keys()) > 8
+    assert not {name for name in moves if name != "Fullscreen" and ":" not in name}
 
 
 MOVED = """height => setTimeout(() => {
@@ -89,13 +88,15 @@ MOVED = """height => setTimeout(() => {
 
 
 @pytest.mark.parametrize("gap", [110, 160, 220, 300])
-@pytest.mark.parametrize("before", ["attn_out residual", "a pill"])
+@pytest.mark.parametrize("before", ["attn_out residual", "1 head"])
 def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(open_page, before, gap):
     """Whatever has come above the drawing after a press: what was under the pointer is then another part, or none."""
     page = open_page("/One_block", width=1300)
     page.wait_for_timeout(1000)
+    if before == "1 head":
+        page.get_by_text("Compare with", exact=True).click()
     places = page.evaluate(WHERE)
-    page.mouse.move(*middle(places["1 head" if before == "a pill" else before]))
+    page.mouse.move(*middle(places[before]))
     page.mouse.down()
     page.wait_for_timeout(30)
     page.mouse.up()
@@ -105,10 +106,10 @@ def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(ope
     page.mouse.down()
     page.mouse.up()
     page.wait_for_timeout(1500)
-    changed = {"attn_out residual": "residual_attention-off", "a pill": "n_heads-1"}[before]
+    changed = {"attn_out residual": "residual_attention-off", "1 head": "n_heads-1"}[before]
     assert params(page)["variants"] == f"{changed}~norm-none"
     now = page.evaluate(WHERE)["mlp_out norm"]
-    assert now[1] - places["mlp_out norm"][1] > 10
+    assert abs(now[1] - places["mlp_out norm"][1]) > 10
     page.mouse.click(*middle(now))  # later, it is where it is seen
     assert params(page)["variants"] == changed
 
@@ -159,15 +160,15 @@ def test_on_a_trained_model_a_head_is_knocked_out_in_the_drawing(open_page):
 @pytest.mark.parametrize("width", [1400, 390])
 def test_a_change_is_found_by_its_words(open_page, width):
     page = open_page("/One_block?view=stages", width=width)
-    page.get_by_text("More …").click()
-    page.get_by_role("searchbox", name="Find a change").fill("rms")
+    page.get_by_text("Compare with", exact=True).click()
+    page.get_by_role("searchbox", name="Search ablations").fill("rms")
     shown = page.locator(".sheet .tick:visible")
     expect(shown).to_have_count(1)
     shown.click()
     assert params(page) == {"view": "stages", "variants": "norm-RMSNorm"}
     page.keyboard.press("Escape")
     expect(page.locator(".sheet")).to_be_hidden()
-    chosen = page.locator(".pills > .tick:visible", has_text="RMSNorm")
+    chosen = page.locator(".chip:visible", has_text="RMSNorm")
     expect(chosen).to_have_count(1)
     chosen.click()
     assert "variants" not in params(page)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from core.settings.cache import CacheGroup, LRUCache, cached, lazily, once
+from core.settings.cache import CacheGroup, LRUCache, cached, once
 from core.settings.progress import tell, watched
 from tests.test_long_questions import Left, leave_after
 
@@ -101,29 +101,3 @@ def test_a_user_who_waits_can_leave_and_where_the_first_one_leaves_the_next_goes
     on.set()
     user.join()
     assert cache.get("sweep", make) == "made" and not cache._making
-
-
-def test_a_lazy_property_that_takes_long_holds_up_no_other_instance():
-    begun, go_on = threading.Event(), threading.Event()
-
-    class Slow:
-        def __init__(self, wait):
-            self.wait, self.times = wait, 0
-
-        @lazily
-        def answer(self):
-            """How long it takes."""
-            self.times += 1
-            if self.wait:
-                begun.set()
-                assert go_on.wait(20)
-            return 42
-
-    long, quick = Slow(True), Slow(False)
-    thread = threading.Thread(target=lambda: long.answer)
-    thread.start()
-    assert begun.wait(20)
-    assert quick.answer == 42 and quick.answer == 42 and quick.times == 1
-    go_on.set()
-    thread.join()
-    assert long.answer == 42 and long.times == 1 and Slow.answer.__doc__ == "How long it takes."

@@ -40,6 +40,7 @@ def test_what_is_written_is_read_back_to_the_last_bit(field, name):
     assert torch.equal(read.model(ids), made(ids))
     assert read.config == made.config and read.model.vocabulary == WORDS
     assert read.about["seed"] == 3 and read.name == "a model"
+    assert opened(own.write(made, "a\nb" + "x" * 500)).name == "a�b" + "x" * 77
 
 
 def test_a_training_is_saved_as_far_as_it_came(tmp_path):
@@ -58,7 +59,7 @@ def test_what_is_taken_away_is_one_archive_of_both_files():
     written = own.write(model(), "zipped")
     with zipfile.ZipFile(io.BytesIO(own.zipped(written))) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == written
-    with pytest.raises(CheckpointError, match="model.zip is a zip archive: unpack it, and choose the files in it"):
+    with pytest.raises(CheckpointError, match="model.zip is a zip archive: unpack it"):
         opened({"model.zip": own.zipped(written)})
 
 
@@ -69,10 +70,8 @@ class Bomb:
         return (pytest.fail, ("a pickle was executed",))
 
 
-def torch_archive() -> bytes:
-    packed = io.BytesIO()
-    torch.save(model().state_dict(), packed)
-    return packed.getvalue()
+def with_header(text: bytes) -> bytes:
+    return len(text).to_bytes(8, "little") + text + bytes(4)
 
 
 def spoiled(**changes) -> dict[str, bytes]:
@@ -97,35 +96,30 @@ def with_tensors(change) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        (spoiled(model_safetensors=pickle.dumps(Bomb(), protocol=5)), "is no complete safetensors file"),
-        (spoiled(model_safetensors=torch_archive()), "is no complete safetensors file"),
-        (spoiled(model_safetensors=b"GGUF" + bytes(100)), "is no complete safetensors file"),
-        (spoiled(model_safetensors=b""), "is no complete safetensors file"),
-        (spoiled(model_safetensors=b"hello, I am text and long enough to be looked at"), "is no complete safetensors file"),
-        (spoiled(model_safetensors=own.write(model(), "x")[own.WEIGHTS][:-100]), "is no complete safetensors file"),
-        (spoiled(model_safetensors=own.write(model(), "x")[own.WEIGHTS][:60]), "is no complete safetensors file"),
-        (spoiled(config_json=b"{"), "is no JSON"),
-        (spoiled(config_json=b"[1]"), "holds no JSON object"),
-        (spoiled(config_json=b"{}"), "says neither"),
-        (spoiled(config_json=b'{"model_type": "llama"}'), "kind “llama”"),
+        (spoiled(model_safetensors=pickle.dumps(Bomb(), protocol=5)), "is not a complete safetensors file"),
+        (spoiled(model_safetensors=own.write(model(), "x")[own.WEIGHTS][:-100]), "is not a complete safetensors file"),
+        (spoiled(model_safetensors=with_header(b"{}" + b" " * (2 << 20))), "has a header of 2,097,154 bytes"),
+        (spoiled(config_json=b"{"), "is not valid JSON"),
+        (spoiled(config_json=b"{}"), "has neither"),
+        (spoiled(config_json=b'{"model_type": "llama"}'), "type “llama”"),
         (with_tensors(lambda t: t.pop("embed")), "lacks embed"),
-        (with_tensors(lambda t: t.update(more=torch.zeros(2))), "holds more"),
+        (with_tensors(lambda t: t.update(more=torch.zeros(2))), "contains more"),
         (with_tensors(lambda t: t.update({"blocks.1.attn.out.weight": torch.zeros(16, 15)})), "blocks.1.attn.out.weight is 16 × 15"),
-        (with_tensors(lambda t: t["embed"].fill_(float("nan"))), "embed holds numbers that are infinite"),
+        (with_tensors(lambda t: t["embed"].fill_(float("nan"))), "embed contains infinite"),
         (with_settings(lambda s: s.update(version=2)), "version is 2"),
         (with_settings(lambda s: s.pop("config")), "no object named config"),
         (with_settings(lambda s: s["config"].update(n_heads=3)), "n_heads is 3"),
-        (with_settings(lambda s: s["config"].update(colour="red")), "“colour”"),
         (with_settings(lambda s: s["config"].update(norm="BatchNorm")), "BatchNorm"),
         (with_settings(lambda s: s.update(vocabulary=["a", "a"])), "vocabulary"),
-        (with_settings(lambda s: s.update(vocabulary="words")), "vocabulary"),
+        (with_settings(lambda s: s.update(vocabulary=[f"{n}" for n in range(100_001)])), "1 to 100,000"),
+        (with_settings(lambda s: s.update(about={"reader": [10**9, 1]})), "from 1 to 2 and from 1 to 2"),
         (with_settings(lambda s: s.update(task="chess")), "task is “chess”"),
-        (with_settings(lambda s: s.update(task="copy")), "not all in the vocabulary"),
+        (with_settings(lambda s: s.update(task="copy")), "lacks some of its words"),
         ({own.WEIGHTS: own.write(model(), "x")[own.WEIGHTS]}, "config.json is missing"),
-        ({own.SETTINGS: own.write(model(), "x")[own.SETTINGS]}, "no safetensors file"),
-        ({"pytorch_model.bin": pickle.dumps(Bomb())}, "is a pickle"),
-        (with_tensors(lambda t: t.update(embed=t["embed"].int())), "embed holds I32; weights are F64, F32"),
-        ({}, "no safetensors file"),
+        ({own.SETTINGS: own.write(model(), "x")[own.SETTINGS]}, "is a safetensors file"),
+        ({"pytorch_model.bin": pickle.dumps(Bomb())}, "is a PyTorch pickle"),
+        (with_tensors(lambda t: t.update(embed=t["embed"].int())), "embed has dtype I32; supported are F64, F32"),
+        ({}, "is a safetensors file"),
     ],
 )  # fmt: skip
 def test_what_is_no_model_is_refused_by_name_and_not_executed(written, told):
@@ -140,7 +134,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch):
     halves = {"x": torch.zeros(300_000, dtype=torch.float16)}  # twice as much as float32
     with pytest.raises(MemoryLimit, match="model.safetensors take"):
         opened(spoiled(model_safetensors=safetensors.torch.save(halves)))
-    with pytest.raises(MemoryLimit, match="These files have 2 MB; a model here may have 1 MB"):
+    with pytest.raises(MemoryLimit, match="2 MB; the limit for a model is 1 MB"):
         opened(spoiled(more_safetensors=bytes(2 << 20)))
 
 
@@ -253,14 +247,12 @@ def test_every_knock_out_works_on_gpt2_as_on_hugging_face(tmp_path):
     [
         ({"activation_function": "mish"}, "activation_function is “mish”"),
         ({"layer_norm_epsilon": 0}, "norm_eps is 0"),
-        ({"layer_norm_epsilon": "small"}, "norm_eps is"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
-        ({"n_embd": 50}, "describes no model"),
-        ({"n_embd": -1}, "n_embd is -1; it must be a whole number from 1 to 1,000,000"),
+        ({"n_embd": 50}, "describes an unsupported model"),
         ({"n_layer": 10**9}, "n_layer is 1000000000; it must be a whole number from 1 to 1,000,000"),
         ({"n_layer": 4}, "lacks h.3.attn.c_attn.weight"),
         ({"n_positions": 41}, "wpe.weight is 40 × 48"),
-        ({"vocab_size": 30}, "has tokens up to number"),
+        ({"vocab_size": 30}, "has token IDs up to 51"),
     ],
 )  # fmt: skip
 def test_a_gpt2_that_is_not_what_its_configuration_says_is_refused(tmp_path, change, told):
@@ -281,13 +273,6 @@ def test_a_gpt2_without_its_tokenizer_is_refused(tmp_path):
         files.from_folder(tmp_path)
 
 
-def test_gpt2_is_asked_for_legal_sentences_in_its_own_tokens(tmp_path):
-    gpt2(tmp_path)
-    read = files.from_folder(tmp_path).tokens.encode("The judge was late.")
-    assert [SPELLED[token] for token in read.ids] == ["The", "Ġjudge", "Ġwas", "Ġlate", "."]
-    assert read.labels == ["The", "␣judge", "␣was", "␣late", "."]
-
-
 # GPT-2 as other programs save it
 
 IDS = torch.randint(0, len(SPELLED), (2, 40), generator=torch.Generator().manual_seed(1))
@@ -299,18 +284,6 @@ def equals(folder, theirs) -> files.Opened:
     with torch.inference_mode():
         torch.testing.assert_close(ours.model(IDS), theirs(IDS).logits, rtol=1e-4, atol=1e-4)
     return ours
-
-
-def change_settings(folder, **changes):
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-def change_weights(folder, change):
-    """Write the tensors anew that `change` makes of those that are stored."""
-    path = folder / "model.safetensors"
-    tensors = safetensors.torch.load_file(path)
-    path.write_bytes(safetensors.torch.save(change(tensors)))
 
 
 def with_own_head(folder):
@@ -325,7 +298,8 @@ def with_own_head(folder):
 def test_gpt2_with_an_own_output_embedding_equals_hugging_face(tmp_path, tie_word_embeddings):
     """Also where config.json says that they are tied: Hugging Face goes by the tensors that are stored."""
     theirs = with_own_head(tmp_path)
-    change_settings(tmp_path, tie_word_embeddings=tie_word_embeddings)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tie_word_embeddings": tie_word_embeddings}))
     ours = equals(tmp_path, theirs)
     equals(tmp_path, transformers.GPT2LMHeadModel.from_pretrained(tmp_path))
     assert not ours.config.tied and ours.parameters == sum(each.numel() for each in theirs.parameters())
@@ -338,39 +312,32 @@ def test_gpt2_with_an_own_output_embedding_equals_hugging_face(tmp_path, tie_wor
         "_orig_mod.",
         "module.transformer.",
         "module.",
-        "module._orig_mod.transformer.",
-        "_orig_mod.module.transformer.",
-        "_orig_mod.module.",
         "transformer._orig_mod.",
         "_fsdp_wrapped_module.transformer.",
     ],
 )
 def test_gpt2_saved_in_a_wrapper_equals_hugging_face(tmp_path, prefix):
     theirs = gpt2(tmp_path)
-    change_weights(tmp_path, lambda found: {prefix + name.removeprefix("transformer."): x for name, x in found.items()})
+    path = tmp_path / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    tensors = {prefix + name.removeprefix("transformer."): x for name, x in tensors.items()}
+    path.write_bytes(safetensors.torch.save(tensors))
     equals(tmp_path, theirs)
 
 
 TEXT = "The judges were late, the judge was late.<|endoftext|>The Judge"
 
 
-def spelled_by_hugging_face(folder, text: str) -> list[int]:
-    return transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))(text)["input_ids"]
-
-
-def change_tokenizer(folder, change):
-    path = folder / "tokenizer.json"
-    document = json.loads(path.read_text())
-    change(document)
-    path.write_text(json.dumps(document))
-
-
 def test_a_tokenizer_with_a_token_for_the_unknown_spells_as_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
-    change_tokenizer(tmp_path, lambda document: document["model"].update(unk_token="<|endoftext|>"))
+    path = tmp_path / "tokenizer.json"
+    document = json.loads(path.read_text())
+    document["model"]["unk_token"] = "<|endoftext|>"
+    path.write_text(json.dumps(document))
     ours, text = equals(tmp_path, theirs), TEXT + " é 7 ZZ"
     ids = ours.tokens.encode(text).ids
-    assert ids == spelled_by_hugging_face(tmp_path, text) and ids.count(0) > 3
+    assert ids == transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))(text)["input_ids"]
+    assert ids.count(0) > 3
 
 
 def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
@@ -390,26 +357,18 @@ def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
     sent = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
     assert files.from_upload(sent).tokens.encode(TEXT).ids == spelled
     (tmp_path / "merges.txt").write_bytes(b"\xff")
-    with pytest.raises(CheckpointError, match="merges.txt is no text in UTF-8"):
+    with pytest.raises(CheckpointError, match="merges.txt is not UTF-8"):
         files.from_folder(tmp_path)
     (tmp_path / "merges.txt").unlink()
-    with pytest.raises(
-        CheckpointError, match="tokenizer.json is missing.*Bring it along, or vocab.json and merges.txt"
-    ):
+    with pytest.raises(CheckpointError, match="tokenizer.json is missing.*Add it, or vocab.json and merges.txt"):
         files.from_folder(tmp_path)
-
-
-def in_parts(folder):
-    """Save a GPT-2 as Hugging Face saves large ones: in several files, and an index of them."""
-    theirs = gpt2(folder)
-    (folder / "model.safetensors").unlink()
-    theirs.save_pretrained(folder, max_shard_size="100KB")
-    assert len(list(folder.glob("model-*-of-*.safetensors"))) > 2
-    return theirs
 
 
 def test_gpt2_in_several_files_equals_hugging_face(tmp_path):
-    theirs = in_parts(tmp_path)
+    theirs = gpt2(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    theirs.save_pretrained(tmp_path, max_shard_size="100KB")
+    assert len(list(tmp_path.glob("model-*-of-*.safetensors"))) > 2
     equals(tmp_path, theirs)
     sent = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
     assert files.from_upload(sent).key == files.from_folder(tmp_path).key

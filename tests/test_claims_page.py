@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.teaching.claims import FILE, claim, describe, judged, read_values, tally
+from core.teaching.claims import claim, describe, judged, read_values, tally
 from tests import pages
 from tests.pages import components, link, texts
 from tests.test_page import fine, opened, said_on
@@ -42,7 +42,7 @@ def test_one_claim_says_how_it_was_measured(name):
     assert rows(app)[0]["picture"].count('class="seed"') == found.interval.n
 
 
-SHIPS = "These results ship with the lab"
+SHIPS = "Precomputed"
 NOT_STORED = {"sinks"}  # whole language models, of which no curve is kept
 
 
@@ -57,18 +57,4 @@ def test_its_experiment_opens_as_it_is_meant(name):
     asked = {key: value for key, value in params.items() if value not in ("none", "reverse")}  # the page's own
     assert asked.items() <= dict(link(app)).items()
     if page is TRAINING and name not in NOT_STORED:
-        assert f"{SHIPS}: {len(values) * 2 if params.get('variants') != 'none' else len(values)} training" in texts(app)
-
-
-@pytest.mark.parametrize("data", [None, b"claim,seed,value\n", b"\x80"], ids=["missing", "empty", "bytes"])
-def test_a_damaged_table_is_said_in_words(data, tmp_path, monkeypatch):
-    import streamlit as st
-
-    path = tmp_path / FILE.name
-    if data is not None:
-        path.write_bytes(data)
-    monkeypatch.setattr("core.teaching.claims.FILE", path)
-    st.cache_data.clear()
-    app = fine(opened(CLAIMS.path))
-    st.cache_data.clear()
-    assert "make claims makes it again" in warned(app)
+        assert f"{SHIPS}: {len(values) * 2 if params.get('variants') != 'none' else len(values)} run" in texts(app)

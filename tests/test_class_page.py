@@ -1,16 +1,16 @@
 """The page "Class" without a browser: a teacher, students and a projector at one class."""
 
-import json
 import re
 
 import pytest
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from core.study.database import connection as databases
 from core.teaching.classroom import CLOSED, OPEN, REVEALED
 from core.teaching.lessons.language import phrases
-from core.teaching.questions import find_question
-from tests.pages import components, link, said_by
+from core.teaching.questions import find_question, question_names
+from tests.pages import components, drawn, link, said_by
 from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import CLASS
@@ -19,6 +19,8 @@ from ui.lessons.addresses import in_the_room, qr_svg
 from ui.lessons.addresses import link as class_link
 from ui.lessons.classroom import server
 from ui.lessons.classroom.server import KEPT, TEACHER_KEYS
+
+WORDS = phrases("en")
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +53,6 @@ def start(*questions) -> tuple[AppTest, str, str]:
     return app, code, app.session_state[SESSION].kept[TEACHER_KEYS][code].value
 
 
-def one_value(given) -> str:
-    """Return a parameter of AppTest's address, which is a list once the app has written it."""
-    return given[0] if isinstance(given, list) else given
-
-
 def join(code: str, nickname: str = "") -> AppTest:
     app = fine(opened(CLASS.path, code=code))
     if nickname:
@@ -85,32 +82,64 @@ def texts(app) -> str:
 def test_a_class_from_the_first_question_to_the_last():
     teacher, code, token = start("heads")
     ann, bob = join(code, "Ann"), join(code)
-    assert "You are in" in texts(ann)
+    assert WORDS["class_wait"] in texts(ann)
     teacher = ask(again(teacher))
     assert server.classroom().of_teacher(token).phase == OPEN
     ann, bob = choose(ann, 0, "each head has its own *matrices*"), choose(bob, 2)
-    assert "Your vote is in: about eight times as many parameters" in texts(ann)
+    assert WORDS["class_in"].format(answer="about eight times as many parameters") in texts(ann)
     now = server.classroom().of_teacher(token)
     assert now.votes == 2 and not now.waiting
     server.look_again()
     projector = fine(opened(CLASS.path, shown="projector", code=code))
-    assert "2 of 2 have answered" in " ".join(each.text for each in projector.get("progress"))
-    assert not any("As predicted" in each for each in said_on(ann)) and "ablation_lesson" not in repr(
-        [each.proto for each in projector.get("bidi_component")]
-    )
+    slide = drawn(projector, "slide")
+    assert "2 of 2" in slide and "Ann" not in slide
+    assert "output><b>" not in slide and "bar right" not in slide  # no counts while voting is open
+    assert not any(WORDS["as_predicted"] in each for each in said_on(ann))
     teacher = button(again(teacher), "class_close")
     assert server.classroom().of_teacher(token).phase == CLOSED
-    assert "Voting is closed" in texts(again(bob))
+    assert WORDS["class_closed"] in texts(again(bob))
     teacher = button(again(teacher), "class_show")
-    pictures = [json.loads(each.json)["picture"] for each in components(again(bob), "ablation_lesson")]
-    assert any("somewhat more" in each for each in pictures) and not any("bar right" in each for each in pictures)
+    bars = drawn(again(bob), "distribution")
+    assert "somewhat more" in bars and "bar right" not in bars
+    slide = drawn(again(projector), "slide")
     teacher = again(teacher)
     box = next(each for each in teacher.checkbox if each.key.startswith("pick_"))
     fine(box.set_value(True).run())
     assert "each head has its own *matrices*" in texts(again(bob)) and "Ann" not in texts(bob)
     button(again(teacher), "class_reveal")
     assert server.classroom().of_teacher(token).phase == REVEALED
-    assert "Not as predicted" in texts(again(ann)) and "As predicted" in texts(again(bob))
+    assert WORDS["not_as_predicted"] in texts(again(ann)) and WORDS["as_predicted"] in texts(again(bob))
+
+
+def test_answers_have_the_same_letters_on_phone_and_projector_and_the_right_one_is_marked_without_votes():
+    teacher, code, _ = start("heads")
+    ann = join(code)
+    ask(again(teacher))
+    of = find_question("heads", WORDS, "en")
+    options = again(ann).radio[0].options
+    assert [option.replace("\\", "") for option in options] == [
+        f"**{mark}** {text}" for mark, text in zip("ABCD", of.offered)
+    ]
+    projector = fine(opened(CLASS.path, shown="projector", code=code))
+    slide = drawn(projector, "slide")
+    assert all(f"<b>{mark}</b>" in slide for mark in "ABCD")
+    assert "projection matrices" in slide  # what the question is about
+    button(again(teacher), "class_close")
+    assert "- **C** exactly the same number of parameters" not in texts(again(ann))
+    button(again(teacher), "class_discuss_now")
+    assert "**C** exactly the same number of parameters" in texts(again(ann))
+    button(again(teacher), "class_reveal")
+    slide = drawn(again(projector), "slide")
+    assert slide.count("bar right") == 1
+    assert "Result (parameters with eight heads ÷ one head): 1.00 ×" in slide
+
+
+def test_that_students_cannot_connect_is_said_until_one_has(monkeypatch):
+    monkeypatch.setattr("ui.lessons.classroom.teacher.listens_here_alone", lambda: True)
+    teacher, code, _ = start("heads")
+    assert WORDS["class_here_alone"] in [each.value for each in teacher.info]
+    join(code)
+    assert WORDS["class_here_alone"] not in [each.value for each in again(teacher).info]
 
 
 @pytest.mark.parametrize("name", ["check/before", "heads/carry", "layer_norm", "placement", "knowledge"])
@@ -126,10 +155,10 @@ def test_every_kind_of_question_can_be_answered(name):
         ann = box.set_value(box.options and next(iter(box.proto.options)) and _first(box)).run()
     ann = surely(ann)
     ann = button(ann, next(each.key for each in ann.button if each.key.startswith(("store_", "send_"))))
-    assert ("Your answers are in" if name.startswith("check/") else "Your vote is in") in texts(ann)
+    assert WORDS["check_in" if name.startswith("check/") else "class_in"].partition("{")[0] in texts(ann)
     assert "/ 8" not in texts(ann)  # a score would tell what is right
     (answer,) = server.classroom().answers(token).answer
-    assert find_question(name, phrases("en")).in_words(answer)
+    assert find_question(name, WORDS).in_words(answer)
 
 
 def surely(app) -> AppTest:
@@ -148,15 +177,6 @@ def _first(box):
     return labels[box.proto.options[0]]
 
 
-def test_nothing_is_sent_where_nothing_is_chosen():
-    teacher, code, token = start("heads")
-    ann = join(code)
-    ask(again(teacher))
-    ann = again(ann)
-    ann = fine(next(each for each in ann.button if each.key.startswith("send_")).click().run())
-    assert "Choose an answer, and say how sure you are" in warned(ann) and server.classroom().answers(token).empty
-
-
 def test_a_reload_leads_back_to_the_seat():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
@@ -166,17 +186,8 @@ def test_a_reload_leads_back_to_the_seat():
     fresh = fine(opened(CLASS.path, code=code))
     (component,) = components(fresh, "ablation_seat")
     fresh = fine(said_by(fresh, component, kept=key))
-    assert "Your vote is in: somewhat more parameters" in texts(fresh)
+    assert WORDS["class_in"].format(answer="somewhat more parameters") in texts(fresh)
     assert server.classroom().of_teacher(token).seats == 1
-
-
-@pytest.mark.parametrize("key", ["", "no-such-key-here", "<script>"])
-def test_a_key_that_is_none_leads_to_the_door(key):
-    _, code, token = start("heads")
-    app = fine(opened(CLASS.path, code=code))
-    (component,) = components(app, "ablation_seat")
-    app = fine(said_by(app, component, kept=key))
-    assert any(each.key == "join" for each in app.button) and server.classroom().of_teacher(token).seats == 0
 
 
 @pytest.mark.parametrize("code", ["XXXXX", "<b>"])
@@ -193,22 +204,13 @@ def test_without_the_token_nobody_is_the_teacher(token):
     assert warned(app) and not any(re.match("open_|end_class", each.key or "") for each in app.button)
 
 
-def test_no_address_on_the_teacher_page_holds_the_key():
-    app, code, token = start("heads")
-    assert set(link(app)) == {"shown", "code"} and token not in str(link(app))
-    doors = [each.value for each in app.code if "http" in each.value]
-    doors += [each.proto.url for each in app.main if each.type == "link_button"]
-    assert len(doors) >= 1 and not any(token in door for door in doors)
-    assert token in [each.value for each in app.code]  # to be typed in on another computer
-
-
 def test_a_teacher_goes_on_elsewhere_by_typing_the_key():
     _, code, token = start("heads")
     app = fine(opened(CLASS.path))
     next(each for each in app.text_input if each.key == "class_code").set_value(token)
     app = button(app, "enter")
     assert any(each.key == "end_class" for each in app.button)
-    assert one_value(link(app)["code"]) == code and token not in str(link(app))
+    assert link(app)["code"] == code and token not in str(link(app))
 
 
 def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
@@ -244,14 +246,8 @@ def test_a_qr_code_is_drawn_and_addresses_are_of_this_network():
     assert in_the_room().replace(".", "").isdigit() or in_the_room() == "localhost"
 
 
-def test_a_class_that_is_over_is_said_to_be_over():
-    _, code, token = start("heads")
-    app = join(code)
-    server.classroom().end(token)
-    assert "This class has ended" in texts(again(app)) and not warned(app)
-
-
-def test_the_teacher_sees_the_right_answer_only_once_it_is_revealed():
+@pytest.mark.parametrize("is_asked_for", [False, True])
+def test_the_teacher_sees_the_right_answer_once_it_is_revealed_or_asked_for(is_asked_for):
     """The teacher's screen is often the one that all see."""
     teacher, code, _ = start("heads")
     ann = join(code)
@@ -260,10 +256,67 @@ def test_the_teacher_sees_the_right_answer_only_once_it_is_revealed():
     for step in ("", "class_close", "class_discuss_now", "class_reveal"):
         teacher = button(again(teacher), step) if step else teacher
         teacher = again(teacher)
-        (drawn,) = [
-            json.loads(each.json)["picture"]
-            for each in components(teacher, "ablation_lesson")
-            if "rect class" in each.json
-        ]
-        shown = "bar right" in drawn, "Measured:" in texts(teacher), "Green: what was measured." in texts(teacher)
-        assert shown == ((step == "class_reveal",) * 3), step
+        if is_asked_for and step == "class_close":
+            teacher = fine(
+                next(each for each in teacher.toggle if each.key.startswith("answer_")).set_value(True).run()
+            )
+        bars = drawn(teacher, "teacher_distribution")
+        is_shown = step == "class_reveal" or (is_asked_for and step in ("class_close", "class_discuss_now"))
+        assert ("bar right" in bars, WORDS["measured"] in texts(teacher)) == (is_shown, is_shown), step
+    teacher = ask(teacher)
+    assert "bar right" not in drawn(teacher, "teacher_distribution")  # of the next question it is hidden again
+
+
+@pytest.mark.parametrize("address, is_reachable", [("", True), ("127.0.0.1", False)])
+def test_the_projector_has_a_qr_code_where_others_reach_the_server(address, is_reachable):
+    _, code, _ = start("heads")
+    before = config.get_option("server.address")
+    config.set_option("server.address", address)
+    try:
+        slide = drawn(fine(opened(CLASS.path, shown="projector", code=code)), "slide")
+    finally:
+        config.set_option("server.address", before)
+    assert ("<svg" in slide) == is_reachable and ("cannot connect" in slide) != is_reachable
+
+
+def test_answers_keep_their_places_on_the_projector():
+    teacher, code, _ = start("heads")
+    ann = join(code)
+    projector = fine(opened(CLASS.path, shown="projector", code=code))
+    teacher = ask(again(teacher))
+    orders = []
+    for step in ("", "class_close", "class_show", "class_reveal"):
+        teacher = button(again(teacher), step) if step else teacher
+        slide = drawn(again(projector), "slide")
+        orders.append(re.findall(r'class="text">([^<]*)', slide))
+        assert re.search(r"--height: (\d+)px", slide)[1] == "64"
+        if not step:
+            choose(ann, 3)
+    assert orders[0] == [option.text for option in find_question("heads", WORDS).prediction.options]
+    assert all(order == orders[0] for order in orders)
+
+
+@pytest.mark.parametrize("name", question_names())
+def test_every_question_fits_the_projector(name):
+    teacher, code, token = start(name)
+    ask(again(teacher))
+    projector = fine(opened(CLASS.path, shown="projector", code=code))
+    height, bars = re.search(r"--height: (\d+)px", drawn(projector, "slide"))[1], drawn(projector, "slide").count("<li")
+    assert int(height) * bars + 12 * (bars - 1) <= 348 and int(height) >= 28
+
+
+def test_each_page_has_one_filled_button():
+    teacher, code, _ = start("heads")
+    ann = join(code)
+    for step in ("", "open", "class_close", "class_discuss_now", "class_reveal"):
+        if step == "open":
+            teacher = ask(teacher)
+        elif step:
+            teacher = button(teacher, step)
+        filled = [each.key for each in again(teacher).button if each.proto.type == "primary"]
+        assert (
+            len(filled) == 1
+            and "space" == next(each for each in teacher.button if each.key == filled[0]).proto.shortcut
+        )
+    for app in (fine(opened(CLASS.path)), again(ann)):
+        assert sum(each.proto.type == "primary" for each in app.button) <= 1

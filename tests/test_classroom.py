@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import inspect
 
 from core.study.database import connection as databases
-from core.study.database.connection import Busy, StoreError
+from core.study.database.connection import Busy
 from core.study.database.store import Store
 from core.teaching import classroom
 from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, Classroom
@@ -102,31 +102,31 @@ def test_every_step_may_be_taken_twice(room):
 def test_steps_out_of_their_order_are_refused_and_change_nothing(room):
     where, token = room.store, room.token
     for step in (where.discuss, where.again, where.show, where.reveal):
-        with refused("phase", "“q” is open; close it first"):
+        with refused("phase", "“q” is open"):
             step(token)
     with refused("phase", "is open"):
         where.pick(token, [])
     where.close(token), where.again(token), where.close(token)
-    with refused("phase", "both were"):
+    with refused("phase", "2 rounds"):
         where.again(token)
-    with refused("phase", "discussion is over"):
+    with refused("phase", "second round"):
         where.discuss(token)
     where.reveal(token)
     for step in (where.discuss, where.again):
-        with refused("phase", "is revealed"):
+        with refused("phase", "revealed"):
             step(token)
-    with refused("question", "asked in this class before"):
+    with refused("question", "already asked"):
         where.open(token, "q")
     assert room.phase == REVEALED
 
 
 def test_a_new_question_closes_the_one_before(room):
     room.store.open(room.token, "next")
-    with refused("question", "By now “next” is open, in round 1"):
+    with refused("moved_on", "round 1"):
         room.vote(0)
     assert room.vote(0, question="next").answer == "yes"
     room.store.close(room.token), room.store.again(room.token)
-    with refused("question", "is open, in round 2"):
+    with refused("moved_on", "round 2"):
         room.vote(1, question="next")
     assert [line[1:4] for line in stored(room.store)] == [("next", 1, 1)]
 
@@ -138,7 +138,7 @@ def test_a_vote_is_there_once_and_stays_as_it_is(room):
     first = room.vote(0, "a", because="so")
     assert room.vote(0, "a", because="so") == first == room.vote(0, " a ", because="so\n")
     for other in ({"answer": "b"}, {"answer": "a", "sure": 2}, {"answer": "a", "because": "not so"}):
-        with refused("vote", "already in. It cannot be changed"):
+        with refused("vote", "cannot be changed"):
             room.vote(0, **{"because": "so", **other})
     room.store.open(room.token, "next")
     assert room.vote(0, "a", because="so") == first  # a connection that comes back late finds its vote accepted
@@ -153,17 +153,17 @@ def test_late_is_said_by_the_clock_of_the_database(room):
     later(where, 2)
     seen = where.watch(room.code)
     assert (seen.phase, seen.left, seen.votes) == (CLOSED, None, 1)
-    with refused("late", "does not count"):
+    with refused("late", "too late"):
         room.vote(1)
     assert room.vote(0).at == pytest.approx(before.at - 2)
     where.show(room.token)
     assert where.watch(room.code).distribution == {1: {"yes": 1}}
     where.again(room.token, 5)
     later(where, 6)
-    with refused("late", "does not count"):
+    with refused("late", "too late"):
         room.vote(0, round=2)
     where.close(room.token), where.reveal(room.token)
-    with refused("late", "does not count"):
+    with refused("late", "too late"):
         room.vote(1, round=2)
     assert len(stored(where)) == 1 and where.answers(room.token).seconds.tolist() == [pytest.approx(29, abs=1)]
 
@@ -178,7 +178,7 @@ def test_at_most_three_reasons_of_the_question_are_picked(room):
     one, two = where.of_teacher(room.token).reasons
     where.pick(room.token, [two.id, one.id, two.id])
     assert where.watch(room.code).picked == ("because 2", "because 1")
-    for ids, words in (([strange.id], "no reason given"), ([one.id - 1], "no reason"), (["x", None], "no reason"), ([1, 2, 3, 4], "4 reasons are picked; at most 3")):  # fmt: skip
+    for ids, words in (([strange.id], "not a reason given"), ([one.id - 1], "not a reason"), (["x", None], "not a reason"), ([1, 2, 3, 4], "4 reasons are selected; at most 3")):  # fmt: skip
         with refused("pick", words):
             where.pick(room.token, ids)
     assert where.watch(room.code).picked == ("because 2", "because 1")
@@ -195,11 +195,11 @@ def test_two_classes_never_mix(store):
         store.open(room.token, "q")
     one.vote(0, "a"), two.vote(0, "b")
     for key in (one.keys[1], secrets.token_urlsafe(16), "", one.token):
-        with refused("key", f"no seat of class {two.code}"):
+        with refused("key", f"not in class {two.code}"):
             store.mine(two.code, key)
-        with refused("key", "no seat"):
+        with refused("key", "not in class"):
             store.vote(two.code, key, "q", 1, "a")
-    with refused("key", "no seat"):
+    with refused("key", "not in class"):
         store.join(two.code, "me", one.keys[0])
     store.close(one.token), store.show(one.token)
     assert store.watch(two.code).phase == OPEN and store.watch(two.code).votes == 1
@@ -215,7 +215,7 @@ def test_only_the_teachers_key_controls_a_class(room):
     calls += [where.answers, lambda token: where.open(token, "x"), lambda token: where.pick(token, [])]
     for token in ("", room.code, room.keys[0], room.token[:-1], classroom.hash_secret(room.token), "\ud800\0"):
         for call in calls:
-            with refused("token", "No class has this teacher's key"):
+            with refused("token", "teacher key"):
                 call(token)
     assert room.phase == OPEN and where.watch(room.code).seats == 3
     with where.database.reading() as connection:
@@ -248,13 +248,13 @@ def test_limits_are_said(store, monkeypatch):
     for name, most in (("CLASSES", 2), ("SEATS", 4), ("QUESTIONS", 2)):
         monkeypatch.setattr(classroom, name, most)
     room, _ = lesson(store, 4), store.start()
-    with refused("class", "There are 2 classes now"):
+    with refused("class", "limit of 2 classes"):
         store.start()
-    with refused("class", f"Class {room.code} is full: all of its 4 seats"):
+    with refused("full", f"Class {room.code} is full: all of its 4 seats"):
         store.join(room.code)
     assert store.join(room.code, key=room.keys[0]) == room.keys[0]
     store.open(room.token, "a"), store.open(room.token, "b")
-    with refused("class", "has asked 2 questions"):
+    with refused("class", "limit of 2 questions"):
         store.open(room.token, "c")
     with refused("question", "3 questions are planned; a class may ask at most 2"):
         store.start("abc")
@@ -266,7 +266,7 @@ GIVEN = {
     "answer": ({"answer": "\0\x1b"}, "The answer is empty; it must have 1 to 200"),
     "long": ({"answer": "x" * 201}, "The answer has 201 characters; it may have at most 200"),
     "because": ({"because": "x" * 301}, "The reason has 301 characters; it may have at most 300"),
-    "sure": ({"sure": 4}, "How sure you are is 4; it must be a whole number from 0 to 3"),
+    "sure": ({"sure": 4}, "is 4; it must be a whole number from 0 to 3"),
     "sure, yes": ({"sure": True}, "is True"),
 }
 
@@ -285,18 +285,6 @@ def test_what_a_teacher_cannot_ask_is_said(room):
                 call(seconds)
     with refused("nickname", "The nickname has 41 characters; it may have at most 40"):
         room.store.join(room.code, "x" * 41)
-
-
-TEXTS = ["<script>alert(1)</script>", "**bold** $x^2$ :red[x]", "👩🏽‍🏫 🏳️‍🌈", "מימין לשמאל \u200f12", "'; DROP TABLE class_votes; --", "=1+1", "e\u0301"]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_any_characters_come_back_as_they_were(room, text):
-    store, key = room.store, room.store.join(room.code, text)
-    store.vote(room.code, key, "q", 1, text, 0, text)
-    (row,) = store.answers(room.token).itertuples()
-    assert row.nickname == row.answer == row.because == text
-    assert store.of_teacher(room.token).reasons[0].text == store.mine(room.code, key)["q", 1].because == text
 
 
 # The database
@@ -337,16 +325,6 @@ def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatc
     with store.database.reading() as connection:
         for table in (classroom.rooms, classroom.seats, classroom.polls, classroom.votes):
             assert connection.execute(table.select()).first() is None
-
-
-def test_tables_of_another_version_are_refused_in_words(room, database):  # noqa: F811
-    with room.store.database.writing() as connection:
-        connection.exec_driver_sql("UPDATE class_version SET version = 7")
-    other = Classroom(database)
-    for call in (other.start, other.sweep, lambda: other.watch(room.code)):
-        with pytest.raises(StoreError, match="version 7, and this version of the project knows 1 alone"):
-            call()
-    other.shut()
 
 
 def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_stands_twice(store, monkeypatch):

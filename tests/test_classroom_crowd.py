@@ -62,11 +62,6 @@ def voter(where, room, answer, keys) -> subprocess.Popen:
     return process
 
 
-def go(process) -> None:
-    process.stdin.write("\n")
-    process.stdin.flush()
-
-
 def test_sixty_seats_that_vote_at_once_and_send_twice_have_one_vote_each(store):
     room, accepted = lesson(store, SEATS, "q"), []
 
@@ -85,7 +80,7 @@ def test_one_seat_that_sends_two_answers_at_once_has_one_of_them(store):
     problems = at_once(*[lambda answer=answer: room.vote(0, answer) for answer in "abcdef"])
     assert len(problems) == 5 and {error.field for error in problems} == {"vote"}
     (line,) = stored(store)
-    assert str(problems[0]) == "Your vote is already in. It cannot be changed."
+    assert "already" in str(problems[0])
 
 
 @pytest.mark.slow
@@ -93,7 +88,8 @@ def test_one_seat_that_sends_two_answers_at_once_has_one_of_them(store):
 def test_a_process_that_is_killed_has_lost_nothing_that_was_accepted(store, database, after):  # noqa: F811
     room = lesson(store, 200, "q")
     process = voter(database, room, "yes", room.keys)
-    go(process)
+    process.stdin.write("\n")
+    process.stdin.flush()
     accepted = [process.stdout.readline().strip() for _ in range(after)]
     process.send_signal(signal.SIGKILL)
     rest = process.stdout.read()  # communicate() passes over what was read ahead with the lines above
@@ -104,7 +100,7 @@ def test_a_process_that_is_killed_has_lost_nothing_that_was_accepted(store, data
     assert found in ([*range(1, len(accepted) + 1)], [*range(1, len(accepted) + 2)])
     for seat in range(len(accepted) + 2):
         room.vote(seat)
-    with refused("vote", "already in"):
+    with refused("vote", "cannot be changed"):
         room.vote(0, "no")
     assert len(stored(store)) == len(accepted) + 2
 

@@ -6,9 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from concurrent.futures import Future
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,17 +20,16 @@ from core.settings.device import Machine
 from core.settings.process import versions
 from core.settings.setting import ConfigError
 from core.study import __main__ as command
-from core.study import runner
-from core.study.__main__ import Bar, line
+from core.study.__main__ import Bar
 from core.study.database.schema import DONE, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store
 from core.study.file import parse
-from core.study.runner import Progress
 from core.workers import cluster, worker
 from core.workers import job as jobs
-from core.workers.cluster import Cluster, ClusterError, ClusterLost, difference, pool
+from core.workers.cluster import Cluster, ClusterError, difference, pool
 from core.workers.pool import ProcessPool
 from tests.test_study_runner import TEXT, check_complete, finish
+from tests.waiting import wait
 
 pytestmark = pytest.mark.slow
 
@@ -42,10 +39,7 @@ GPU = parse(TEXT.replace('"cpu"', '"cuda"'))
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Train chunks of a few steps; look at the workers and write to the store all the time."""
-    monkeypatch.setattr(jobs, "CHUNK", 0.05)
-    monkeypatch.setattr(runner, "BEAT", 0.1)
+def quick(short_chunks, monkeypatch):
     monkeypatch.setattr(cluster, "LOOK", 0.1)
 
 
@@ -74,13 +68,6 @@ def workers(shared):
 
 
 @pytest.fixture
-def store(tmp_path):
-    made = Store(str(tmp_path / "x.sqlite"))
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def alone(tmp_path, monkeypatch):
     """A scheduler and a worker that the test may end, and the connection to them, which soon sees that."""
     monkeypatch.setattr(cluster, "ANSWER", 1.0)
@@ -91,11 +78,8 @@ def alone(tmp_path, monkeypatch):
     own.close()
 
 
-def ready(workers, count, seconds=60):
-    end = time.monotonic() + seconds
-    while workers.look() or workers.count < count:
-        assert time.monotonic() < end, (workers.look(), workers.count)
-        time.sleep(0.05)
+def ready(workers, count):
+    wait(lambda: not workers.look() and workers.count >= count)
 
 
 def test_a_study_is_trained_and_stored_to_the_last_bit(workers, store):
@@ -108,10 +92,7 @@ def test_a_study_is_trained_and_stored_to_the_last_bit(workers, store):
 def test_as_many_are_in_hand_as_the_cluster_has_threads_or_as_were_asked_for(machines, workers):
     assert workers.count == 2
     one = Cluster(machines.address, 1)
-    end = time.monotonic() + 60
-    while one.look() or len(one.members) < 2:
-        assert time.monotonic() < end, one.members
-        time.sleep(0.05)
+    wait(lambda: not one.look() and len(one.members) == 2)
     assert one.count == 1
     one.close()
 
@@ -151,30 +132,18 @@ def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store
 
     finish(store, LONG, workers, until=kill)
     check_complete(store, LONG)
-    assert any(each.absent == "no worker is there" for each in seen) and not seen[-1].absent
+    assert any(each.absent == "there is no worker" for each in seen) and not seen[-1].absent
     assert {each.tries for each in store.runs(1)} == {1}
     machines.workers.append(machines.start_worker())
     ready(workers, 2)
 
 
-def test_breaking_off_leaves_nothing_on_the_cluster(workers, store):
-    finish(store, LONG, workers, until=lambda seen: seen.share > 0.05)
-    assert store.runs(1, STOPPED) and not store.runs(1, RUNNING)
-    end = time.monotonic() + 10
-    while any(workers._client.processing().values()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def test_a_worker_without_this_project_is_left_out_by_name(machines, workers, store, tmp_path, caplog):
     strange = machines._start("worker", machines.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
                               "--local-directory", str(tmp_path), cwd=tmp_path, PYTHONPATH="")  # fmt: skip
-    end = time.monotonic() + 30
-    while not caplog.messages:
-        assert not workers.look() and time.monotonic() < end
-        time.sleep(0.05)
+    wait(lambda: workers.look() or caplog.messages)
     assert caplog.messages[0].startswith("The worker tcp://127.0.0.1:")
-    assert "is left out: it cannot import this project" in caplog.messages[0]
+    assert "is skipped: it cannot import this project" in caplog.messages[0]
     finish(store, STUDY, workers)
     check_complete(store, STUDY)
     assert workers.count == 2 and len(caplog.messages) == 1
@@ -186,7 +155,7 @@ def test_workers_without_the_device_wait_for_one_that_has_it(machines, store, ca
     own.require(GPU.runs[0].machine)
     seen = finish(store, GPU, own, until=lambda each: len(caplog.messages) == 2)
     assert seen[-1].absent == "no worker is ready" and seen[-1].counts == {QUEUED: 8}
-    assert all(words.endswith("is left out: it has no cuda.") for words in caplog.messages)
+    assert all(words.endswith("is skipped: it has no cuda.") for words in caplog.messages)
     own.close()
 
 
@@ -212,17 +181,12 @@ def _steps(path) -> int:
 def test_ctrl_c_stores_what_there_is_and_leaves_no_call_on_the_cluster(machines, workers, tmp_path):
     (tmp_path / "long.toml").write_text(LONG.source.replace("steps = 400", "steps = 20_000"))
     first = started(tmp_path, machines.address, "run", "long.toml", "--database", "x.sqlite")
-    end = time.monotonic() + 60
-    while not _steps(tmp_path / "x.sqlite"):
-        assert time.monotonic() < end and first.poll() is None
-        time.sleep(0.1)
+    wait(lambda: _steps(tmp_path / "x.sqlite"), process=first)
     first.send_signal(signal.SIGINT)
     out, errors = first.communicate(timeout=30)
     assert first.returncode == 128 + signal.SIGINT and "stopped" in out, errors
     assert "Traceback" not in errors and "distributed" not in errors, errors
-    while any(workers._client.processing().values()):
-        assert time.monotonic() < end + 30
-        time.sleep(0.1)
+    wait(lambda: not any(workers._client.processing().values()))
 
 
 def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(tmp_path, monkeypatch, capsys):
@@ -245,7 +209,7 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     finally:
         own.close()
     errors = capsys.readouterr().err
-    assert f"The Dask scheduler at {own.address} has not answered for 1 s. What was stored is safe" in errors
+    assert f"The Dask scheduler at {own.address} has not answered for 1 s. Stored results are safe" in errors
     assert "Traceback" not in errors and "distributed" not in errors
     store = Store("x.sqlite")
     before = {each.hash: each.ended for each in store.runs(1, DONE)}
@@ -306,7 +270,7 @@ def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, a
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
     assert command.main(["run", "small.toml", "--database", "x.sqlite"]) == command.MISTAKE
     errors = capsys.readouterr().err
-    assert errors == f"DASK_SCHEDULER_ADDRESS is no address: {cluster.ALLOWED}.\n"
+    assert errors == f"DASK_SCHEDULER_ADDRESS is not an address: {cluster.ALLOWED}.\n"
     assert not Path("x.sqlite").exists()
 
 
@@ -318,7 +282,7 @@ def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
         ClusterError, match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address"
     ) as caught:
         pool()
-    assert caught.value.told == "The cluster that is to train here does not answer."  # visitors learn no address
+    assert caught.value.told == "The training cluster does not answer."  # visitors learn no address
 
 
 def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
@@ -367,40 +331,3 @@ def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
         assert made.device(machine) == ("cuda", "NVIDIA H200")
     with pytest.raises(ConfigError, match="device is mps, which the workers do not have"):
         made.device(Machine.anywhere("mps"))
-
-
-def test_a_study_for_a_gpu_is_read_anywhere_and_refused_where_there_is_none_before_anything(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
-    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
-    monkeypatch.chdir(tmp_path)
-    Path("gpu.toml").write_text(GPU.source)
-    assert command.main(["run", "gpu.toml", "--database", "x.sqlite"]) == command.MISTAKE
-    words = "small: device is cuda, which this machine does not have; it has cpu.\n"
-    assert capsys.readouterr().err == words and not Path("x.sqlite").exists()
-    store = Store("x.sqlite")
-    store.enrol(GPU)
-    assert command.main(["resume", "small", "--database", "x.sqlite"]) == command.MISTAKE
-    assert capsys.readouterr().err == words and {each.state for each in store.runs(1)} == {QUEUED}
-    store.close()
-    for given in ({"device": "tpu"}, {"dtype": "int8"}):
-        with pytest.raises(ConfigError):
-            Machine.anywhere(**given)
-
-
-def test_the_line_says_that_nobody_is_there_instead_of_how_long_it_takes():
-    seen = Progress({DONE: 1, QUEUED: 1}, 0.5, 60.0, absent="no worker is there")
-    assert line(seen).endswith("1 of 2 runs · 50 % · no worker is there")
-    assert line(replace(seen, absent="")).endswith("60 s left")
-
-
-def test_it_gives_up_when_nobody_has_answered_for_long(monkeypatch):
-    monkeypatch.setattr(cluster, "connect", lambda *_: None)
-    made = Cluster("tcp://127.0.0.1:1")
-    assert made.look() == "the scheduler does not answer" and made.count == 0
-    made._answered -= cluster.GRACE
-    made._next_look = 0.0
-    with pytest.raises(ClusterLost, match="at tcp://127.0.0.1:1 has not answered for 60 s") as caught:
-        made.look()
-    assert "127.0.0.1" not in caught.value.told and "has not answered for 60 s" in caught.value.told

@@ -8,11 +8,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from core.experiments.forward import forward
 from core.model.config import Config
-from core.model.cost import BYTES, activations, by_length, flops, kept_bytes, parameters, run_bytes
+from core.model.cost import activations, flops, kept_bytes, parameters, run_bytes
 from core.model.kv_cache import Past
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
-from core.settings.memory import MemoryLimit, max_mb, room_for
+from core.settings.memory import MemoryLimit, room_for
 
 
 def configs(count=40):
@@ -77,32 +77,9 @@ def test_the_numbers_of_the_default_block():
     assert parameters(Config(d_head=32))["attention"] == 4 * 64 * 128 + 3 * 128 + 64
 
 
-def test_a_tied_table_is_counted_once():
-    own, tied = parameters(Config(), 10), parameters(Config(tied=True), 10)
-    assert own["unembedding"] == own["embedding"] == tied["embedding"] == 640
-    assert own | {"unembedding": 0} == tied
-
-
-def test_attention_grows_with_the_square_of_the_length():
-    table = by_length(Config()).pivot(index="tokens", columns="part", values="value")
-    assert table.loc[512, "scores and weighted sum"] == 4 * table.loc[256, "scores and weighted sum"]
-    assert table.loc[512, "ffn"] == 2 * table.loc[256, "ffn"]
-
-
 def test_a_run_over_the_limit_is_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
     with pytest.raises(MemoryLimit, match="20 MB.*10 MB.*ABLATION_MAX_MB"):
         room_for(20 << 20, "This")
     with room_for(5 << 20, "This"):
         pass
-
-
-@pytest.mark.parametrize("text", ["", "many", "-5", "0", "٣"])
-def test_a_limit_that_makes_no_sense_is_the_default(monkeypatch, text):
-    monkeypatch.setenv("ABLATION_MAX_MB", text)
-    assert max_mb() == 1024
-
-
-def test_bytes_of_every_precision():
-    for name, size in BYTES.items():
-        assert getattr(torch, name).itemsize == size

@@ -4,24 +4,22 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from core.study import runner
-from core.study.database.connection import REFUSED, patiently
+from core.study.database.connection import patiently
 from core.study.database.schema import RUNNING
 from core.study.database.store import Store, standing
 from core.study.file import parse
 from core.study.runner import Service
-from core.workers import job as jobs
 from core.workers.pool import ProcessPool
 from tests.databases import postgresql  # noqa: F401  (a fixture)
 from tests.test_study_runner import TEXT, check_complete
+from tests.waiting import wait
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_chunks")]
 
 ROOT = Path(__file__).parent.parent
 STUDY = parse(TEXT.replace("steps = 30", "steps = 250").replace("seeds = 2", "seeds = 4"))
@@ -29,19 +27,6 @@ OTHERS = (
     "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
     "AND backend_type = 'client backend' ORDER BY backend_start"
 )
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(jobs, "CHUNK", 0.05)
-    monkeypatch.setattr(runner, "BEAT", 0.1)
-
-
-def wait(until, seconds=120):
-    end = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.05)
 
 
 def command(folder, where) -> subprocess.Popen:
@@ -97,18 +82,3 @@ def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql
         workers.close()
     check_complete(store, STUDY)
     store.close()
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "the database system is starting up",
-        "the database system is shutting down",
-        "the database system is in recovery mode",
-        "the database system is not yet accepting connections",
-        "sorry, too many clients already",
-        "terminating connection due to administrator command",
-    ],
-)
-def test_what_passes_is_no_refusal(words):
-    assert not REFUSED.search(f"connection failed: FATAL:  {words}")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.serving import server, settle
+from benchmarks.serving import settle
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.grid import grid
@@ -39,10 +39,6 @@ def marks(page) -> list[str]:
     ]
 
 
-def legend(page) -> str:
-    return page.locator("[data-testid=stMain] [data-testid=stHtml] .legend").last.inner_text()
-
-
 def points(panel, colour) -> list[tuple[float, float]]:
     """Where the line of a colour goes through, in pixels."""
     path = panel.locator(f"path[stroke='{colour}']:not(.ended)").get_attribute("d")
@@ -60,7 +56,7 @@ def scale(panel) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_curves_show_the_numbers(open_page, theme):
     page = open_page("/Depth?variants=norm-none&passes=12", theme=theme)
-    shown = {"Does the stream grow?": ("rms", True), "Do the words become alike?": ("cosine", False)}
+    shown = {"Does the residual stream grow?": ("rms", True), "Do tokens become similar?": ("cosine", False)}
     for title, (meter, log) in shown.items():
         panel = curves(page).filter(has_text=title)
         (low, bottom), *_, (high, top) = scale(panel)
@@ -91,31 +87,6 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
     expect(panel.locator(".tip")).to_contain_text("pass 6")
 
 
-def test_a_link_with_three_variants_opens_the_same_on_a_cold_server(open_page):
-    page = open_page("/Depth")
-    for name in ("− residual", "1 head"):
-        page.get_by_role("checkbox", name=name, exact=True).click()
-        settle(page)
-    page.locator("[data-name=passes] input").focus()
-    page.keyboard.press("ArrowRight")
-    settle(page)
-    page.get_by_role("button", name="Pin baseline").click()
-    settle(page)
-    page.locator("[data-name=seed] input").focus()
-    page.keyboard.press("ArrowRight")
-    settle(page)
-    link, seen, said = page.url, marks(page), legend(page)
-    assert "variants=residual_attention-off__residual_ffn-off~n_heads-1" in link
-    assert "baseline=defaults" in link and "passes=11" in link and "seed=1" in link
-    assert "now: seed 1" in said
-    with server() as (address, _):
-        again = open_page("/Depth?" + link.split("?")[1], at=address)
-        assert again.url.split("?")[1] == link.split("?")[1]
-        assert legend(again) == said
-        assert marks(again) == seen
-        expect(again.locator("[data-name=passes] input")).to_have_value("11")
-
-
 def test_a_click_on_the_grid_makes_a_variant(open_page):
     page = open_page("/Depth?show=grid&variants=none")
     canvas, layout = canvas_of(page, "grid_cells")
@@ -132,7 +103,7 @@ def test_a_click_on_the_grid_makes_a_variant(open_page):
     canvas.click(position={"x": x, "y": y})
     page.wait_for_url("**variants=n_heads-1__placement-post__activation-relu**")
     settle(page)
-    expect(page.get_by_role("checkbox", name="1 head, post-norm, ReLU activation").first).to_be_checked()
+    expect(page.get_by_role("button", name="Remove 1 head, post-norm, ReLU activation")).to_be_visible()
 
 
 def downloaded(page, click) -> bytes:
@@ -142,7 +113,7 @@ def downloaded(page, click) -> bytes:
 
 
 def open_take_away(page):
-    page.get_by_role("button", name="Take away").click()
+    page.locator(".st-key-take_away button").click()
     body = page.locator("[data-testid=stPopoverBody]")
     body.locator(".list button").first.wait_for()
     settle(page)

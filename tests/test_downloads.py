@@ -92,7 +92,7 @@ def downloaded(page, link, others=()) -> tuple[str, bytes]:
 @pytest.mark.browser
 def test_every_file_arrives_while_others_are_at_work(open_page):
     page = open_page("/One_block?weights=random")
-    page.get_by_role("button", name="Take away").click()
+    page.locator(".st-key-take_away button").click()
     table = page.get_by_role("link", name="Attention maps")
     expect(table).to_be_visible()
     others = [open_page(f"/One_block?weights=random&d_model={width}") for width in (48, 72, 96)]
@@ -110,7 +110,7 @@ def test_after_a_restart_and_below_a_path_files_arrive_again(open_page):
     with server(below="/lab") as (address, process):
         page = open_page("/One_block?weights=random", at=address)
         port = int(address.rpartition(":")[2].partition("/")[0])
-        page.get_by_role("button", name="Take away").click()
+        page.locator(".st-key-take_away button").click()
         link = page.get_by_role("link", name="Python script")
         assert b"import" in downloaded(page, link)[1]
         before = link.get_attribute("href")
@@ -119,6 +119,6 @@ def test_after_a_restart_and_below_a_path_files_arrive_again(open_page):
         with server(below="/lab", port=port):
             page.wait_for_function("before => document.querySelector('.ablation-download')?.getAttribute('href') !== before", arg=before)  # fmt: skip
             if not link.is_visible():  # the button may have closed
-                page.get_by_role("button", name="Take away").click()
+                page.locator(".st-key-take_away button").click()
             settle(page)
             assert b"import" in downloaded(page, link)[1]

@@ -10,7 +10,6 @@ from core.experiments.block import attention, neurons, positions, stages
 from core.experiments.block.compare import compare, mean_similarity, per_token, token_similarity
 from core.experiments.forward import forward
 from core.experiments.training.trained import read
-from core.measure.stream_statistics import row_entropy
 from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.parts import MENUS
@@ -19,6 +18,7 @@ from core.model.text import EXAMPLES, PAD, words
 from core.model.transformer import Transformer
 from core.tasks import task
 from core.train import Training, start
+from ui.block.context import BlockLook
 
 TOKENS = words(EXAMPLES[1].text)
 CASES = {
@@ -67,16 +67,10 @@ def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
             np.testing.assert_allclose(table.after, (before - centre) / size, atol=2e-6)
 
 
-def test_entropy_in_closed_form():
-    even, sure = torch.full((8,), 1 / 8), torch.eye(8)[3]
-    half = torch.tensor([0.5, 0.5, 0, 0])
-    assert [row_entropy(x).item() for x in (even, sure, half)] == pytest.approx([3, 0, 1])
-
-
 def test_every_step_of_the_walk(seen):
     c, head = seen.config, 1
     steps = {step.name: step.matrix.double().numpy() for step in attention.walk(seen, 0, head)}
-    assert len(attention.walk(seen, 0, head)) == 10 == most_steps()
+    assert len(attention.walk(seen, 0, head)) == 10 == BlockLook.settings()["step"].high
     raw = steps["Queries"] @ steps["Keys"].T
     np.testing.assert_allclose(steps["Raw scores"], raw, atol=1e-4)
     if c.position != "alibi":
@@ -88,29 +82,6 @@ def test_every_step_of_the_walk(seen):
     np.testing.assert_allclose(steps["Weighted sum"], steps["Softmax"] @ steps["Values"], atol=1e-5)
     part = steps["Concatenation"][:, head * c.d_head : (head + 1) * c.d_head]
     np.testing.assert_allclose(part, steps["Weighted sum"], atol=1e-6)
-
-
-def test_the_walk_is_told_as_it_was_computed(seen):
-    c, steps = seen.config, {step.name: step for step in attention.walk(seen, 0, 1)}
-    for name, letter in (("Queries", "Q"), ("Keys", "K"), ("Values", "V"), ("Output projection", "O")):
-        assert f"W_{letter}" in steps[name].formula and (f"b_{letter}" in steps[name].formula) == c.bias
-    for name in ("Queries", "Keys"):
-        assert ("RoPE" in steps[name].formula) == (c.position == "rope")
-    scaled = steps["Scaled scores"]
-    assert (f"√{c.d_head}" in scaled.formula) == (f"√{c.d_head}" in scaled.explanation) == c.scale
-    assert ("ALiBi" in scaled.formula) == (c.position == "alibi") and ("off" in scaled.explanation) != c.scale
-    joins = steps["Output projection"].explanation
-    assert ("added to the stream" in joins) == c.residual_attention != ("residual off" in joins)
-    for step in steps.values():
-        width = c.d_model if step.name in ("Concatenation", "Output projection") else c.d_head
-        assert step.matrix.shape == (len(seen.tokens), len(seen.tokens) if step.columns == "token" else width)
-        assert "Dropout" not in step.explanation
-
-
-def most_steps():
-    from ui.block.context import BlockLook
-
-    return BlockLook.settings()["step"].high
 
 
 def test_heads_by_hand(seen):
@@ -186,14 +157,6 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
         assert found == pytest.approx([np.mean(shares)] * seen.config.n_heads, abs=1e-6)
 
 
-@pytest.mark.parametrize("scale", [True, False])
-def test_scaling_compares_the_same_queries_and_keys(scale):
-    found = attention.scaling(forward(Config(scale=scale), TOKENS), 0, 0)
-    other = attention.scaling(forward(Config(scale=not scale), TOKENS), 0, 0)
-    assert found == pytest.approx(other, abs=1e-5)
-    assert found["unscaled"] < found["scaled"] < found["uniform"]
-
-
 def test_change_per_token_by_hand(seen):
     before, after = seen.sites["embed"][0].double().numpy(), seen.output.double().numpy()
     for at, row in per_token(seen).iterrows():
@@ -258,32 +221,6 @@ def test_every_activation_by_hand(padding):
         assert row.negative == pytest.approx(np.mean([x < 0 for x in hidden]), abs=1e-6)
 
 
-def test_neurons_by_hand():
-    seen = forward(Config(activation="relu"), TOKENS)
-    hidden = seen.sites["mlp_post"][0].numpy()
-    assert neurons.sparsity(seen, 0).value.tolist() == pytest.approx([(row == 0).mean() for row in hidden])
-    assert 0.4 < (hidden == 0).mean() < 0.6
-    limit = 0.1 * math.sqrt((hidden.astype(np.float64) ** 2).mean())
-    assert neurons.sparsity(seen, 0).small.tolist() == pytest.approx([(abs(row) < limit).mean() for row in hidden])
-    top = neurons.strongest(seen, 0, 5)
-    assert top.after.tolist() == sorted(hidden[5].tolist(), reverse=True)[:8]
-    assert [hidden[5][unit - 1] for unit in top.unit] == top.after.tolist()
-    shares = neurons.every_activation(seen, 0).set_index("activation")
-    assert shares.zeros["relu"] == pytest.approx((hidden == 0).mean())
-    assert shares.zeros["relu2"] == shares.zeros["relu"] and (shares.zeros.drop(["relu", "relu2"]) < 0.01).all()
-    units, numbers = neurons.unit_map(seen, 0, units=20)
-    assert units.shape == (14, 20)
-    assert numbers == sorted(numbers)
-
-
-def test_without_positions_and_mask_two_orders_are_a_permutation():
-    table = positions.order(forward(Config(), TOKENS)).set_index(["position", "mask"])
-    same = [("none", "none"), ("alibi", "none")]  # distances alone cannot tell a text from its mirror image
-    assert table.value[same].max() < 1e-13
-    assert table.value.drop(same).min() > 0.01
-    assert table.notices.equals(table.value > 1e-3)
-
-
 @pytest.mark.parametrize("position", MENUS["position"])
 @pytest.mark.parametrize("mask", MENUS["mask"])
 def test_the_table_of_orders_is_that_of_the_models_themselves(position, mask):
@@ -291,14 +228,6 @@ def test_the_table_of_orders_is_that_of_the_models_themselves(position, mask):
     config = Config(position=position, mask=mask, n_layers=2)
     first, second = (forward(config, order).output for order in (["dog", "bites", "man"], ["man", "bites", "dog"]))
     assert table.value[position, mask] == pytest.approx((first - second.flip(0)).abs().max().item(), abs=2e-5)
-
-
-def test_every_activation_at_the_end_of_the_range():
-    seen = forward(Config(init="normal_1", norm="none", n_layers=5), TOKENS)
-    table = neurons.every_activation(seen, 4).set_index("activation")
-    hidden = seen.sites["mlp_post"][4].double().numpy()
-    assert table.small["gelu"] == pytest.approx((abs(hidden) < 0.1 * math.sqrt((hidden**2).mean())).mean())
-    assert table.loc["swiglu"].isna().any() == (not forward(seen.config.replace(activation="swiglu"), TOKENS).finite)
 
 
 def test_share_on_marked_pairs_by_hand(seen):
@@ -317,12 +246,6 @@ def test_share_on_marked_pairs_by_hand(seen):
         assert row.uniform == pytest.approx(
             np.mean([(int(allowed[11, 1]) + int(allowed[11, 3])) / allowed[11].sum(), *even[1:]]), abs=1e-6
         )
-
-
-def bits_by_hand(seen) -> float:
-    """Over layers, heads and real readers."""
-    rows = [row for maps in seen.sites["pattern"] for head in maps.tolist() for row in head[: seen.n_real]]
-    return np.mean([-math.fsum(w * math.log2(w) for w in row if w > 0) for row in rows])
 
 
 def test_several_models_are_compared_by_hand():
@@ -359,7 +282,9 @@ def test_several_models_are_compared_by_hand():
         if name == "no attention":
             assert math.isnan(row.entropy)
         else:
-            assert row.entropy == pytest.approx(bits_by_hand(seen), abs=1e-5)
+            read = [row for maps in seen.sites["pattern"] for head in maps.tolist() for row in head[: seen.n_real]]
+            bits = [-math.fsum(w * math.log2(w) for w in each if w > 0) for each in read]
+            assert row.entropy == pytest.approx(np.mean(bits), abs=1e-5)
 
 
 @pytest.mark.parametrize("text, pairs", [("12-2,13-2", ((11, 1), (12, 1))), ("", ()), ("1-1,1-1", ((0, 0),))])
@@ -375,18 +300,6 @@ def test_bad_pairs_are_named(bad):
     assert "1 to 14" in notes[0]
 
 
-def test_dropout_acts_only_when_asked_and_is_the_same_every_time():
-    config = Config(dropout=0.3)
-    plain, acting = forward(config, TOKENS), forward(config, TOKENS, dropout=True)
-    assert torch.equal(plain.output, forward(Config(), TOKENS).output)
-    assert not torch.equal(plain.output, acting.output)
-    from core.experiments.forward import _run
-
-    assert torch.equal(
-        _run.__wrapped__(config, tuple(TOKENS), acting.machine, True, "random", config).output, acting.output
-    )
-
-
 def test_the_table_of_stages_by_hand(seen):
     """Padding counts here: the table is about tensors as they are."""
     for layer in seen.layers:
@@ -399,25 +312,6 @@ def test_the_table_of_stages_by_hand(seen):
             assert row["shape"] == " × ".join(map(str, x.shape))
             wanted = [x.mean(), x.std(), math.sqrt((x**2).mean()), x.min(), x.max(), (x == 0).mean()]
             assert [row[name] for name in meter] == pytest.approx(wanted, rel=1e-5, abs=1e-6)
-
-
-OFF = {"residual_attention": "resid_mid", "residual_ffn": "resid_post", "ffn": "resid_post"}
-
-
-@pytest.mark.parametrize("position", MENUS["position"])
-@pytest.mark.parametrize("off", [None, *OFF])
-def test_a_stage_is_called_what_it_is(position, off):
-    """Token vectors hold positions where they are added to them; what is no sum is not called one."""
-    seen = forward(Config(position=position, **({off: False} if off else {})), ["a"])
-    named = {site: stages.words(seen, site) for site in stages.STAGES}
-    assert ("positions" in named["embed"]) == (position in ("sinusoidal", "learned"))
-    usual = {site for site in named if site != "embed" and named[site] == stages.STAGES[site]}
-    assert set(named) - usual == {"embed", *([OFF[off]] if off else [])}
-    if off:
-        assert named[OFF[off]] == {
-            "residual_attention": "Attention alone (residual off)", "residual_ffn": "Feed-forward alone (residual off)",
-            "ffn": "Output of the block",
-        }[off]  # fmt: skip
 
 
 def test_padding_does_not_count_in_the_entropy_of_a_training():

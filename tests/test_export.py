@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import importlib.util
 import itertools
 import json
 import math
@@ -389,19 +388,6 @@ def test_a_script_says_what_to_install_where_core_is_missing(name, tmp_path):
 def test_a_script_is_short():
     lengths = {name: len(made.python().splitlines()) for name, (made, _) in CASES.items()}
     assert lengths["block"] <= 60 and max(lengths.values()) < 100, lengths
-
-
-@pytest.mark.slow
-def test_scripts_are_clean_and_laid_out_as_a_formatter_would(tmp_path):
-    if importlib.util.find_spec("ruff") is None:
-        pytest.skip("ruff is not installed")
-    for number, made in enumerate([made for made, _ in CASES.values()] + list(map(training_script, plans()))):
-        (tmp_path / f"{number}.py").write_text(made.python(), encoding="utf-8")
-    rules = ["--select", "E,F,I,UP,B", "--ignore", "E501,B905", "--config", "lint.isort.known-first-party=['core']"]
-    for command in (["check", *rules], ["format", "--diff"]):
-        line = ["-m", "ruff", *command, "--isolated", "--line-length", "100", "--target-version", "py311", "."]
-        done = python([], *line, cwd=tmp_path)
-        assert done.returncode == 0, done.stdout[-3000:]
 
 
 # The settings that they hold

@@ -13,7 +13,7 @@ from core.study.plan import Run
 from core.study.tables import summary_table
 from core.study.training_link import query, read_query
 from core.train import train
-from tests.pages import components, move, trigger
+from tests.pages import components, move, offered, trigger
 from tests.pages import tables as tables_of
 from tests.studies import fill, study
 from tests.test_page import fine
@@ -26,7 +26,7 @@ from ui.studies import server
 from ui.training import finished
 from ui.training.controls import ANEW
 
-SHIPS, HERE = "These results ship with the lab", "This server has done these before"
+SHIPS, HERE = "Precomputed", "Cached on this server"
 CPU = {"device": "cpu"}
 MADE_BY = {name: (f"{name}_of_1980",) for name in MADE} | {"code": ("0123456789abcdef",)}
 
@@ -67,7 +67,7 @@ def ship(**params):
 
 def shown(app) -> list:
     """Every row that the page shows, as it can be taken away."""
-    return [tuple(row)[1:] for row in tables_of(app)["every row of every run"]().itertuples()]
+    return [tuple(row)[1:] for row in tables_of(app)["all logged steps"]().itertuples()]
 
 
 def rows_of(plan) -> list:
@@ -89,18 +89,28 @@ def test_what_ships_is_shown_at_once_and_says_what_made_it():
     app = fine(opened(**TINY, **CPU))
     assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
     said = texts(app).replace("\\", "")
-    assert f"{SHIPS}: 4 trainings, seeds 0 to 1. Made on device_of_1980 by PyTorch torch_of_1980" in said
-    assert "NumPy numpy_of_1980 and Python python_of_1980, with the lab's commit 0123456." in said
-    assert "Shipped results, seeds 0 to 1. Paired" in said and "Press Start" not in said
+    assert f"{SHIPS}: 4 runs, seeds 0 to 1. Trained on device_of_1980 with PyTorch torch_of_1980" in said
+    assert "NumPy numpy_of_1980, Python python_of_1980, commit 0123456." in said
+    assert "Precomputed results, seeds 0 to 1. All variants share" in said and "Press Start" not in said
     assert button(app, "start").label == ANEW and not button(app, "start").disabled
-    assert re.search(r"^:small\[4 trainings of 6 steps: about .* on \d worker", start_line(app))
+    assert re.search(r"^4 runs × 6 steps, about .* on \d worker", start_line(app))
+
+
+def test_views_without_anything_to_show_have_no_tab_until_a_link_opens_them():
+    """Shipped curves have no weights, and one variant has no interactions."""
+    ship(**TINY, **CPU)
+    assert offered(fine(opened(**TINY, **CPU)), "trained") == ["learning", "play", "steps"]
+    app = fine(opened(trained="answers", **TINY, **CPU))
+    assert "answers" in offered(app, "trained") and "Retrain" in app.info[0].value
+    app = finish(fine(button(app, "start").click().run()))
+    assert {"answers", "attention"} <= set(offered(app, "trained"))
 
 
 def test_it_is_trained_anew_by_one_click():
     plan = ship(**TINY, **CPU)
     app = finish(fine(button(fine(opened(**TINY, **CPU)), "start").click().run()))
     assert running(app).plan == plan and running(app).job.known == 0 and SHIPS not in texts(app)
-    assert "Done: 4 trainings" in start_line(app) and "Trained here, seeds 0 to 1" in texts(app)
+    assert "Done: 4 runs" in start_line(app) and "Trained here, seeds 0 to 1" in texts(app)
 
 
 @pytest.mark.parametrize("changed", [{"seed": "1"}, {"steps": "7"}, {"device": "auto"}, {"variants": "n_heads-1"}])
@@ -108,7 +118,7 @@ def test_what_differs_in_one_setting_is_not_what_ships(changed):
     ship(**TINY, **CPU)
     app = fine(opened(**(TINY | CPU | changed)))
     assert SHIPS not in texts(app) and "Press Start" in texts(app)
-    assert start_line(app).startswith(":small[Start begins 4 trainings of")
+    assert start_line(app).startswith("4 runs ×")
 
 
 @pytest.mark.parametrize("data", [None, b"", b"PK\x03\x04 and no more"], ids=["missing", "empty", "cut"])
@@ -121,18 +131,15 @@ def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
     assert finished.DAMAGED not in texts(app)
 
 
-# Of this server
-
-
 def test_what_another_visitor_has_trained_is_shown_at_once_with_its_models():
     plan = running(trained(**TINY)).plan
     app = fine(opened(**TINY))
     assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
     said = texts(app)
-    assert f"{HERE}, for you or for another visitor: 4 trainings, seeds 0 to 1." in said
-    assert "Trained here before, seeds 0 to 1" in said and "Start has no training left to do." in start_line(app)
+    assert f"{HERE}: 4 runs, seeds 0 to 1." in said
+    assert "Previously trained here, seeds 0 to 1" in said and "Already trained" in start_line(app)
     app = fine(opened(trained="answers", **TINY))
-    assert "Models of seed 0, as far as they are trained." in texts(app)
+    assert "seed 0 at the latest checkpoint" in texts(app)
 
 
 def test_a_model_that_another_visitor_has_trained_can_be_taken_apart():
@@ -146,10 +153,7 @@ def test_a_model_that_another_visitor_has_trained_can_be_taken_apart():
 def test_what_is_known_in_part_is_said_and_not_shown():
     trained(**TINY)
     app = fine(opened(**(TINY | {"variants": "n_heads-1"})))
-    assert "Press Start" in texts(app) and "2 of them known already" in start_line(app)
-
-
-# Beside what the visitor has started
+    assert "Press Start" in texts(app) and "(2 cached)" in start_line(app)
 
 
 def test_moved_to_what_ships_it_is_shown_and_moved_back_ones_own_is():
@@ -158,9 +162,9 @@ def test_moved_to_what_ships_it_is_shown_and_moved_back_ones_own_is():
     move(app, seed=0).run()
     assert SHIPS in texts(fine(app)) and button(app, "start").label == ANEW
     move(app, seed=5).run()
-    assert SHIPS not in texts(fine(app)) and "Done: 4 trainings" in start_line(app)
+    assert SHIPS not in texts(fine(app)) and "Done: 4 runs" in start_line(app)
     move(app, seed=9).run()
-    assert "The settings have changed since this was trained. Start begins 4 trainings" in start_line(fine(app))
+    assert "The results below are for earlier settings. 4 runs" in start_line(fine(app))
 
 
 def test_while_something_else_is_trained_what_ships_is_shown_and_the_other_goes_on():
@@ -170,12 +174,9 @@ def test_while_something_else_is_trained_what_ships_is_shown_and_the_other_goes_
     job = running(app).job
     move(app, steps=50).run()
     assert SHIPS in texts(fine(app)) and running(app).job is job and not job.stopped
-    assert "The settings have changed since the start." in start_line(app)
+    assert "The settings have changed since." in start_line(app)
     assert button(app, "stop") and button(app, "anew")
     job.stop()
-
-
-# Of a study
 
 
 @pytest.fixture
@@ -199,7 +200,7 @@ def test_what_a_study_hands_over_is_shown_at_once(store):
     known.hand_over(store, store.find("made up"), "made *up*", "copy", "1 head")
     app = fine(opened(**link))
     said = texts(app).replace("\\", "")
-    assert untrained(app) and "From the study “made *up*”: 6 trainings, seeds 0 to 2. Made on CPU (made up) by" in said
+    assert untrained(app) and "From the study “made *up*”: 6 runs, seeds 0 to 2. Trained on CPU (made up) with" in said
     assert "Results of a study, seeds 0 to 2" in said and "diverged at step 21, seed 0" in said
     assert button(app, "start").label == ANEW
     number, stored = store.find("made up"), {}

@@ -1,10 +1,12 @@
 """Keys alone: the focus is where something was pressed, whatever takes its place; it is seen; and cells are reached one by one."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
-from tests.test_model_page import READER
+from tests.test_browser import canvas_of, centre
 
 pytestmark = pytest.mark.browser
 # What has the focus, through the components' own documents.
@@ -34,7 +36,7 @@ def press(page, locator, key="Enter", until=settle):
     [
         ("/One_block?weights=random&d_model=128", "Width (d_model): back to 64", "d_model"),
         ("/One_block?weights=random", "One block", "One block"),
-        ("/Trained_model", f"Remove head {READER}", None),
+        ("/Trained_model", "Remove L2H3", None),
     ],
 )
 def test_the_focus_is_never_lost(open_page, path, what, then):
@@ -61,8 +63,9 @@ def test_it_goes_from_start_to_stop_and_back(open_page):
     assert focused(page)
 
 
-def test_a_ring_is_drawn_around_a_tab_and_a_pill(open_page):
+def test_a_ring_is_drawn_around_a_tab_and_an_ablation_of_the_menu(open_page):
     page = open_page("/One_block?weights=random")
+    page.get_by_text("Compare with", exact=True).click()
     for name, role in (("Attention", "radio"), ("− norm", "checkbox")):
         page.keyboard.press("Tab")
         tick = page.get_by_role(role, name=name, exact=True).first
@@ -89,19 +92,22 @@ def test_the_sheet_of_changes_is_on_the_screen_and_enter_takes_what_is_left(open
 
 def test_arrow_keys_go_from_map_to_map_and_mark_the_cell(open_page):
     page = open_page("/One_block?weights=random&text=one two three")
-    maps = page.locator(".st-key-all_heads canvas")
-    tip, mark = page.locator(".st-key-all_heads .tip"), page.locator(".st-key-all_heads .mark")
+    maps, layout = canvas_of(page, "all_heads")
+    tip = page.locator(".st-key-all_heads .tip")
+    tokens = ["one", "two", "three"]
     maps.focus()
     said = []
     for key in ["ArrowRight"] * 3 + ["ArrowDown"] * 3 + ["End", "Home", "ArrowUp"]:
         page.keyboard.press(key)
         said.append(tip.inner_text().rsplit("  ", 1)[0])
-        cell, whole = mark.bounding_box(), maps.bounding_box()
-        assert whole["x"] <= cell["x"] + 2 and cell["x"] + cell["width"] <= whole["x"] + whole["width"] + 4, key
-        assert whole["y"] <= cell["y"] + 2 and cell["y"] + cell["height"] <= whole["y"] + whole["height"] + 4, key
-    head = "head {}: {} → {}".format
+        panel, row, col = re.fullmatch(r"L1H(\d): (\w+) → (\w+)", said[-1]).groups()
+        x, y = centre(layout, int(panel) - 1, tokens.index(row), tokens.index(col))
+        edge = [x, y - layout["cellH"] / 2]
+        pixel = maps.evaluate("(c, [x, y]) => [...c.getContext('2d').getImageData(x, y, 1, 1).data]", edge)
+        assert max(pixel[:3]) < 60, key  # a ring in the colour of text
+    head = "L1H{}: {} → {}".format
     assert said[:4] == [head(1, "one", "two"), head(1, "one", "three"), head(2, "one", "one"), head(2, "two", "one")]
-    assert said[4] == head(2, "three", "one") and said[5].startswith(("head 4", "head 2"))
+    assert said[4] == head(2, "three", "one") and said[5].startswith(("L1H4", "L1H2"))
     assert said[6].endswith("→ three") and said[7].endswith("→ one")
     page.keyboard.press("Tab")
-    expect(mark).to_be_hidden()
+    expect(tip).to_be_hidden()

@@ -81,4 +81,4 @@ def test_an_error_in_it_is_told_in_a_sentence(module, function, monkeypatch):
 def check(app):
     assert not app.exception
     (said,) = [each.value for each in app.error]
-    assert "Something went wrong here" in said and "Traceback" not in said and "/srv" not in said
+    assert "Something went wrong (" in said and "Traceback" not in said and "/srv" not in said

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from core import Config, Transformer
-from core.experiments.depth.depth import Depth, blocks
+from core.experiments.depth.depth import Depth
 from core.experiments.depth.gradients import gradients
 from core.experiments.forward import prepared
 from core.model.parts import MENUS
 from core.settings.device import Machine
-from tests.cases import RECENT
+from tests.cases import ENTRIES, RECENT, SWITCHES, WAYS, named
 
 WORDS = ("the", "court", "held", "that", "the", "tenants")
 KNOWN = ("<pad>", "the", "court", "held", "that", "tenants")
@@ -20,8 +20,6 @@ NUMBERS = [1, 2, 3, 4, 1, 5]
 HERE = Machine(device="cpu")
 BASE = Config(d_model=16, n_heads=2, d_ff=24, seed=3)
 
-SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
-ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
 OFF = [{field: not getattr(BASE, field)} for field in SWITCHES]  # tied embeddings: on
 NORMED = [  # every norm in every place, around every choice of residuals
     {"norm": norm, "placement": placement, "residual_attention": one, "residual_ffn": two}
@@ -40,12 +38,7 @@ COMBINED = [
 ]
 
 
-def named(changes: list[dict]):
-    return [pytest.param(change, id=",".join(f"{k}={v}" for k, v in change.items())) for change in changes]
-
-
 EVERY = pytest.mark.parametrize("change", named(ENTRIES + OFF + COMBINED))
-WAYS = pytest.mark.parametrize("way", blocks)
 
 
 class Bare:
@@ -152,15 +145,6 @@ def test_so_they_are_for_every_norm_in_every_place_and_every_residual(change, pa
     assert_agree(gradients(config, WORDS, HERE, Depth(3, way)), Bare(config, way, 3))
 
 
-@pytest.mark.parametrize("activation", MENUS["activation"])
-@pytest.mark.parametrize("placement", MENUS["placement"])
-@WAYS
-def test_so_they_are_for_every_activation_without_a_norm_and_with_post_norm(activation, placement, way):
-    norm = "none" if placement == "pre" else "LayerNorm"
-    config = BASE.replace(activation=activation, placement=placement, norm=norm, padding=1)
-    assert_agree(gradients(config, WORDS, HERE, Depth(3, way)), Bare(config, way, 3))
-
-
 def in_float64(monkeypatch):
     def wide(config, tokens, machine):
         model, ids, real = prepared(config, tokens, machine)
@@ -229,13 +213,6 @@ def test_finite_differences_of_the_loss_give_the_same_norms(way):
                 slope = slopes(parameter.data.view(-1), lambda: onwards(start, 0)).view(parameter.shape)
                 for weight, part in bare.parts(name, slope):
                     assert found[layer, weight] == pytest.approx(part.norm().item(), rel=1e-4, abs=1e-7), weight
-
-
-def test_without_sublayers_the_gradient_arrives_as_it_left_and_there_are_no_weights():
-    made = gradients(BASE.replace(attention=False, ffn=False), WORDS, HERE, Depth(5))
-    assert len(set(made.stream)) == 1 and made.stream[0] > 0
-    assert made.weights.empty
-    assert list(made.weights.columns) == ["layer", "weight", "value"]
 
 
 @pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode])

@@ -225,23 +225,12 @@ def test_a_grid_reads_what_it_writes(name):
     assert set(made.grid) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.")
 
 
-def test_an_axis_of_which_nothing_is_chosen_leaves_the_baseline_as_it_is():
-    assert Axes("norm-").chosen["norm"] == Axes("norm").chosen["norm"] == ()
-    made = grid(BASE.replace(norm="RMSNorm"), axes(), WORDS, HERE, Depth(2))
-    assert made.configs == [BASE.replace(norm="RMSNorm")]
-    assert made.entries == made.changes == [{}]
-
-
 @pytest.mark.parametrize(
     ("text", "names", "instead"),
     [
         ("colour-red", ["colour", *AXES], ""),
         ("norm-none+BatchNorm", ["norm", "BatchNorm", *AXES["norm"].entries], ""),
-        ("n_heads-3__activation-tanh", ["n_heads", "3", *AXES["n_heads"].entries], "activation-tanh"),
         ("scale-maybe__colour-red__mask-causal", ["scale", "maybe", "on", "off", "colour", *AXES], "mask-causal"),
-        ("-", [*AXES], ""),
-        ("activation-RELU", ["RELU", *AXES["activation"].entries], ""),
-        ("norm-" + 200 * "x" + "__ffn-off", ["norm", *AXES["norm"].entries], "ffn-off"),
     ],
 )
 def test_a_bad_text_is_refused_in_words_and_the_rest_is_kept(text, names, instead):
@@ -314,7 +303,7 @@ def test_too_many_variants_are_refused_with_their_number():
     assert MOST == 1024
     every = "__".join(f"{axis}-{'+'.join(each.entries)}" for axis, each in AXES.items())
     size = int(np.prod([len(each.entries) for each in AXES.values()]))
-    with pytest.raises(ConfigError, match=f"{size:,} variants; it may have 1,024") as refused:
+    with pytest.raises(ConfigError, match=f"{size:,} variants; at most 1,024") as refused:
         Axes(every)
     assert (refused.value.field, refused.value.instead) == ("grid", "")
     # 4 · 4 · 4 · 11 = 704; with two masks 1408.
@@ -343,12 +332,3 @@ def test_the_estimate_is_above_the_weights_that_are_made_and_the_streams_that_wa
     deep = [config.replace(n_layers=40, skips=True, n_heads=n) for config in family for n in (1, 2)]
     more = _bytes(deep, WORDS, many.machine) - _bytes([each.replace(skips=False) for each in deep], WORDS, many.machine)
     assert more >= 20 * len(deep) * len(WORDS) * 96 * 4
-
-
-@WAYS
-def test_bfloat16_runs_too_and_is_near(way):
-    chosen, depth = axes(norm="all", placement="all", residual=["both"]), Depth(3, way)
-    rough = grid(BASE, chosen, WORDS, Machine(device="cpu", dtype="bfloat16"), depth)
-    fine = grid(BASE, chosen, WORDS, HERE, depth)
-    off = np.abs(rough.values - fine.values) / (1 + np.abs(fine.values))
-    assert 1e-5 < np.nanmax(off) < 0.1

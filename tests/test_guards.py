@@ -15,8 +15,8 @@ from core.settings.device import Machine
 from core.study.__main__ import main
 from core.study.database.schema import FAILED
 from core.study.database.store import Store
-from core.study.file import guards, name_at, parse, ticks, without_rate
-from core.study.plan import TRAINING, StudyError, arms
+from core.study.file import guards, parse, ticks, without_rate
+from core.study.plan import StudyError, arms
 from core.study.plan import TaskSetup as Setup
 from core.study.tables import judged_table, searched_table
 from core.tasks import task
@@ -30,13 +30,6 @@ RATES = (0.001, 0.01)
 SEARCHED = parse(TEXT.replace('device = "cpu"', f'device = "cpu"\nsearch = {list(RATES)}'))
 DEFAULT = {name: task[name].training["learning_rate"] for name in ("copy", "reverse")}
 HERE = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = Store(str(tmp_path / "studies.sqlite"))
-    yield made
-    made.close()
 
 
 # What is searched
@@ -84,9 +77,9 @@ def test_a_task_can_have_its_own_variants():
 @pytest.mark.parametrize(
     ("variants", "words"),
     [
-        ('"fast" = {learning_rate = 0.01}', "search: “fast” differs from “baseline” in nothing but the learning rate"),
-        ('"a" = {norm = "none", learning_rate = 0.01}', "“a” differs from “− norm” in nothing but the learning rate"),
-        ("[axes]\nlearning_rate = [0.01, 0.03]", "“learning rate 0.01” differs from “baseline” in nothing but"),
+        ('"fast" = {learning_rate = 0.01}', "search: “fast” differs from “baseline” only in the learning rate"),
+        ('"a" = {norm = "none", learning_rate = 0.01}', "“a” differs from “− norm” only in the learning rate"),
+        ("[axes]\nlearning_rate = [0.01, 0.03]", "“learning rate 0.01” differs from “baseline” only in"),
         (
             '[axes]\nnorm = ["RMSNorm"]\nlearning_rate = [0.01, 0.03]',
             "RMSNorm, learning rate 0.03” differs from “RMSNorm, l",
@@ -99,15 +92,6 @@ def test_two_that_differ_in_the_searched_rate_alone_are_refused(variants, words)
         parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"') + variants)
     assert words in str(error.value)
     assert parse(TEXT + variants)  # without a search they are two
-
-
-@given(
-    some.sampled_from([BASELINE, "− norm", "8 heads, 2 key-value heads", "learning rate", ", learning rate 0.1"]),
-    some.sampled_from([0.001, 1e-6, 0.5, 30.0, 1 / 3]),
-)
-def test_a_models_name_can_be_read_from_its_name_at_a_rate(name, rate):
-    assert without_rate(name_at(name, rate), rate) == name
-    assert without_rate(name, rate) == name or name.endswith(TRAINING["learning_rate"].change(rate))
 
 
 def slowly(outcomes) -> dict:
@@ -185,7 +169,7 @@ def test_a_rate_at_which_a_run_diverged_is_chosen_only_where_all_did(store):
 @pytest.mark.parametrize("part", ablation)
 def test_what_is_held_equal_is_as_on_the_page_training(part, kind):
     """The same model as Training makes, and as dear as the baseline wherever it can be."""
-    changes = ablation[part]()
+    changes = ablation[part]
     setting = Setup("recall", "recall", {})
     planned, _ = arms(setting, {"it": changes}, kind)
     first = task["recall"].config()
@@ -216,16 +200,12 @@ def test_a_study_says_what_it_holds_equal(store):
     ("line", "words"),
     [
         ('equal = "steps"', "equal is “steps”; it must be one of nothing, parameters, flops, time."),
-        ("equal = 3", "equal is 3; it must be one of"),
-        ("search = 0.1", "search is 0.1; it must be one of none, three, five. Or it is a list of learning rates."),
-        ("search = [0.1, 'fast']", "search is"),
-        ('search = "two"', "search is “two”; it must be one of none, three, five"),
+        ("search = 0.1", "search is 0.1; it must be one of none, three, five. Or give a list of learning rates."),
         (
             '[task.copy]\nvariants = ["− norm", "9 heads"]',
-            "task “copy” cannot be so: variants names “9 heads”, which is no variant; there are “− norm, 1 head”.",
+            "task “copy” is not possible: variants names “9 heads”, which is not a variant; there are “− norm, 1 head”.",
         ),
         ('[task.copy]\nsearch = "three"', "task.copy.search belongs at the top of the file, before the first table."),
-        ("[task.copy]\nvariants = 3", "variants is 3; it must be a list of names of variants."),
         ("search = [0.1, -1]", "search is -1; it must be a number from"),
     ],
 )

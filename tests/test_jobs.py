@@ -127,14 +127,6 @@ def test_a_training_goes_on_after_a_stop_with_the_rows_of_one_that_never_stopped
 # The queue
 
 
-def test_all_trainings_of_a_job_grow_together(workers, quick):
-    job = Job(workers, states((0, 1, 2, 3), steps=2000))
-    wait(lambda: job.progress > 0.2, job)
-    shares = [training.share for training in job.trainings.values()]
-    assert max(shares) - min(shares) < 0.3
-    job.stop()
-
-
 def test_jobs_take_turns_chunk_by_chunk_and_none_waits_for_another_to_end(workers, quick):
     running = [Job(workers, endless((seed,))) for seed in (31, 32, 33, 34, 35)]
     assert workers.sharing == 5 and workers.workers_per_job() == 2 / 5
@@ -346,29 +338,6 @@ def test_workers_that_are_killed_again_and_again_end_their_job():
     pool.close()
     assert isinstance(job.error, jobs.WorkersKilled) and str(jobs.KILLS) in str(job.error)
     assert job.rows == {("baseline", 0): []}
-
-
-def test_cancelled_chunks_are_no_killed_workers(quick):
-    class Restless(ProcessPool):
-        """A connection that is lost with the first chunks."""
-
-        left = 2 * jobs.KILLS
-
-        def train(self, states, seconds):
-            if not self.left:
-                return super().train(states, seconds)
-            self.left -= 1
-            future = Future()
-            future.cancel()
-            return future
-
-    pool = Restless(1)
-    job = Job(pool, states((0,), steps=3, batch=21))
-    time.sleep(0.2)
-    assert pool.left == 2 * jobs.KILLS - 1  # the next one waits for the next poll
-    wait(lambda: job.done, job)
-    assert not pool.left and job.error is None and is_exact(job, ("baseline", 0))
-    pool.close()
 
 
 def test_a_training_that_fails_stops_its_own_job_and_no_other(workers, quick):

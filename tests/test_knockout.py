@@ -128,7 +128,7 @@ def test_every_tasks_model_can_be_asked_and_cut_everywhere(name):
         assert table.change.notna().all() and set(table.cut) == {cut.write() for cut in cuts(opened.config)}
     if name != "sentences":
         learnt = task[name]
-        assert bench.questions.by == "place in the sequence" and learnt.length <= bench.questions.tokens.shape[1]
+        assert bench.questions.by == "position in the sequence" and learnt.length <= bench.questions.tokens.shape[1]
 
 
 # Effects against plain steps
@@ -216,7 +216,7 @@ def test_means_equal_those_by_hand(made):
 
 
 def constant_by_position(**changes) -> Opened:
-    """A model in which FFN 1 and head 1.1 read the position alone, and everything else reads the tokens."""
+    """A model in which FFN 1 and L1H1 read the position alone, and everything else reads the tokens."""
     opened = learner("induction")
     settings = {"n_layers": 2, "d_model": 32, "position": "learned", "mask": "causal", "norm": "none"}
     made = Transformer(Config(**{**settings, **changes}), opened.model.vocabulary)
@@ -475,11 +475,11 @@ def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, 
 def whole_name(row) -> str:
     """A part's name from the numbers of its row, which are counted from 1."""
     made = {
-        "head": f"head {row.layer}.{row.head}",
+        "head": f"L{row.layer}H{row.head}",
         "attention": f"attention {row.layer}, bias",
         "ffn": f"FFN {row.layer}",
     }
-    return made.get(row.kind, {"embedding": "embedding", "norms": "biases of norms"}.get(row.kind))
+    return made.get(row.kind, {"embedding": "embedding", "norms": "norm biases"}.get(row.kind))
 
 
 def test_the_table_of_contributions_has_every_part_with_its_interval(made):
@@ -497,7 +497,7 @@ def test_the_table_of_contributions_has_every_part_with_its_interval(made):
 def test_only_what_comes_after_a_cut_can_take_over(made):
     cut = (Cut(0, "head", 1), Cut(1, "ffn"))
     table = credit.takeover(made, cut, "zero")
-    assert set(table.name) == {"FFN 1", "head 2.1", "head 2.2", "head 2.3", "head 2.4"}
+    assert set(table.name) == {"FFN 1", "L2H1", "L2H2", "L2H3", "L2H4"}
     assert table.change.is_monotonic_decreasing
     before, after = credit.of_bench(made), credit.of_bench(made, cut, "zero")
     names = [part.name for part in credit.parts(made.model)]
@@ -554,7 +554,7 @@ def test_a_text_is_cut_to_what_the_model_can_read(made):
             read = prompt.read(opened, " ".join(words[:many]))
             assert read.labels == tuple(words[: min(many, most)]) and len(read.ids) == min(many, most)
             assert read.unknown == tuple(range(1, min(many, most), 2))
-            told = [f"text has {many} tokens; at most {most} are read, so it was cut after “{words[most - 1]}”."]
+            told = [f"The text has {many} tokens; only the first {most} are used."]
             assert list(read.notes) == told * (many > most)
 
 
@@ -570,7 +570,7 @@ def test_resampling_one_text_takes_another_of_its_length(made):
     seen = prompt.look(made, read, (cut,), "resample")
     plain = prompt.look(made, read)
     assert not torch.equal(seen.sites["z"][0][1], plain.sites["z"][0][1])
-    assert plain.weights == "Trained: untrained" and seen.weights == "Trained: untrained, − head 1.2"
+    assert plain.weights == "Trained: untrained" and seen.weights == "Trained: untrained, − L1H2"
     others = [ids[:n].tolist() for ids, n in zip(made.questions.tokens, made.questions.lengths) if n == len(read.ids)]
     with torch.inference_mode(), trace(sites=("z",)) as there:
         made.model(torch.tensor(others))
@@ -664,7 +664,7 @@ def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
     without = [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")]
     assert [s.token for s in prompt.continuation(made, read, 1, sampling)] == whole
     assert [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")] == without
-    with pytest.raises(ConfigError, match="being written"):
+    with pytest.raises(ConfigError, match="Resample ablation"):
         list(prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "resample"))
 
 

@@ -9,14 +9,13 @@ import pytest
 from core.checkpoints.tokens import Words
 from core.experiments.trained import comparison, knockout
 from core.model.parts import MENUS
-from core.settings.wording import distinct
 from core.study.picture import matrix_svg
 from core.study.summary import in_one_column
 from core.tasks import task
 from core.teaching.lessons.lesson import LessonError
 from core.teaching.lessons.reader import FOLDER, lesson_of, load
 from tests.test_model_page import READER as HEAD
-from tests.test_model_page import fine, opened, texts
+from tests.test_model_page import fine, opened
 
 LONG = "a word that is far too long to be shown on an axis as a whole"
 
@@ -48,15 +47,6 @@ def test_pairs_of_the_same_words_are_two_arcs():
     assert arcs.pair.unique().tolist() == ["dog → the"]
 
 
-def test_the_logit_lens_compares_words_and_not_their_labels(monkeypatch):
-    said = "it is the likeliest from {} on"
-    context = opened(taken="layers")
-    right = next(row for row in ("embedding", "layer 1", "layer 2") if said.format(row) in texts(fine(context)))
-    assert right != "embedding"
-    monkeypatch.setattr(Words, "label", lambda self, token: LONG)
-    assert said.format(right) in texts(fine(opened(taken="layers")))
-
-
 def test_cells_whose_names_read_alike_are_two_rows():
     names = [("c", "a: b"), ("b: c", "a")]
     line = dict.fromkeys(["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"], 0.5)
@@ -70,9 +60,9 @@ def test_cells_whose_names_read_alike_are_two_rows():
 
 
 @pytest.mark.parametrize(
-    ("place", "words"), [("prediction", "prediction.options: two of them read alike"), ("transfer", "transfer.options: two of them read alike")]
+    ("place", "words"), [("prediction", "prediction.options: two of them have the same text"), ("transfer", "transfer.options: two of them have the same text")]
 )  # fmt: skip
-def test_a_lesson_whose_answers_read_alike_is_refused(place, words):
+def test_a_lesson_with_equal_answers_is_refused(place, words):
     given = load(FOLDER / "order.toml")
     options = given[place]["options"]
     if place == "prediction":
@@ -91,8 +81,3 @@ def test_a_lesson_whose_answers_read_alike_is_refused(place, words):
 def test_no_two_entries_of_a_menu_have_one_label(menu):
     labels = [menu.label(name) for name in menu]
     assert len(set(labels)) == len(labels)
-
-
-def test_labels_are_numbered_where_they_occur_twice():
-    assert distinct(["a", "b", "a", "a (2)", "a"]) == ["a", "b", "a (3)", "a (2)", "a (4)"]
-    assert distinct(["a", "b"]) == ["a", "b"]

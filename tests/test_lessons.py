@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from core.checkpoints import family
-from core.figures import predicted
 from core.measure.intervals import Interval
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.teaching.lessons import picture, prediction
+from core.teaching.lessons import prediction
 from core.teaching.lessons.language import ENGLISH, is_complete, language, phrases, translated
 from core.teaching.lessons.language import FOLDER as LANGUAGES
 from core.teaching.lessons.lesson import FIELD, LessonError
@@ -28,8 +27,9 @@ from core.teaching.lessons.prediction import (
     outcome,
 )
 from core.teaching.lessons.reader import FOLDER, lesson, lesson_of, load, problems, read_lesson
-from core.teaching.lessons.readings import EXACT, SEEDS, TEXT, measured, reading
+from core.teaching.lessons.readings import SEEDS, TEXT, reading
 from core.teaching.lessons.wording import fill_in, reach, written
+from core.teaching.questions import check_items
 
 WITH_PREDICTION = [name for name in lesson if read_lesson(name).prediction]
 of_each = pytest.mark.parametrize("name", WITH_PREDICTION)
@@ -64,26 +64,6 @@ def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name)
         assert found.count(AS_PREDICTED) == 1 and UNDECIDED not in found
         for option, verdict in zip(of.prediction.options, found):
             assert bool(option.instead) == (verdict != AS_PREDICTED)
-
-
-@of_each
-def test_a_verdict_follows_from_the_interval(name):
-    """Once more, seed by seed and the slow way."""
-    of = read_lesson(name)
-    out = outcome(of)
-    for answer in answers(of):
-        said = prediction.verdict(of.prediction, answer, out)
-        if of.prediction.kind == "rank":
-            continue  # test_a_rank_is_judged_pair_by_pair
-        low, high = (
-            (answer[0] - answer[1], answer[0] + answer[1])
-            if of.prediction.kind == "number"
-            else (of.prediction.options[answer].low, of.prediction.options[answer].high)
-        )
-        points = [out.number.found.low, out.number.found.mean, out.number.found.high]
-        nearly = 1e-9 if of.prediction.kind == "number" else 0.0
-        inside = [low - nearly <= each <= high + nearly for each in points]
-        assert said == (AS_PREDICTED if all(inside) else UNDECIDED if any(inside) or points[0] < low < points[2] else NOT_AS_PREDICTED)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_PREDICTION if read_lesson(name).prediction.kind == "rank"])
@@ -124,25 +104,15 @@ def test_the_rule(mean, half, low, width):
     assert judged(Interval(mean, math.nan, math.nan, 1), low, high) == UNDECIDED
 
 
-def parameters_of(**settings) -> int:
-    """By building the block and counting."""
-    model = Transformer(Config(**settings), vocabulary=["a"])
-    return sum(each.numel() for each in model.blocks.parameters())
-
-
-def test_heads_and_their_parameters():
-    out = outcome(read_lesson("heads"))
-    assert out.values["eight"].found.mean == parameters_of(n_heads=8) == parameters_of(n_heads=1)
-    assert out.number.per == EXACT and out.number.found[:3] == (1, 1, 1)
-
-
-def test_what_attention_costs():
-    """Two products of T × T × D, two operations each."""
-    out = outcome(read_lesson("cost"))
-    assert out.values["short"].found.mean == 2 * 2 * 100 * 100 * 64
-    assert out.values["long"].found.mean == 2 * 2 * 1000 * 1000 * 64 and out.number.found.mean == 100
+def test_costs_are_counted_on_the_model_and_by_hand():
+    """Attention: two products of T × T × D, two operations each."""
+    values = outcome(read_lesson("heads")).values
+    model = Transformer(Config(n_heads=8), vocabulary=["a"])
+    assert values["eight"].found.mean == sum(each.numel() for each in model.blocks.parameters())
+    values = outcome(read_lesson("cost")).values
+    assert values["short"].found.mean == 2 * 2 * 100 * 100 * 64
     per_word = 2 * (4 * 64 * 64 + 2 * 64 * 256)
-    assert out.values["block_long"].found.mean == 1000 * per_word + out.values["long"].found.mean
+    assert values["block_long"].found.mean == 1000 * per_word + 2 * 2 * 1000 * 1000 * 64
 
 
 def test_growth_is_from_the_input_to_the_last_pass():
@@ -171,33 +141,6 @@ def test_temperature_by_hand():
         assert out.values[name].found.mean == pytest.approx(weights[was] / sum(weights), abs=1e-6)
 
 
-def test_relu_silences_what_is_below_zero():
-    """From the weights themselves: x W + b < 0."""
-    from core.experiments.forward import forward
-    from core.teaching.lessons.readings import CPU, TEXT
-
-    shares = []
-    for seed in range(10):
-        p = forward(Config(activation="relu", seed=seed), TEXT, CPU)
-        shares.append((p.sites["mlp_pre"][0] <= 0).double().mean().item())
-    assert list(measured("silent", {"activation": "relu"}).values.values()) == pytest.approx(shares)
-
-
-@of_each
-def test_what_is_asked_for_stands_first_in_the_picture(name):
-    """There the prediction is marked."""
-    of = read_lesson(name)
-    assert of.shown[0] == of.prediction.number.of[0]
-
-
-@of_each
-def test_what_is_told_beforehand_is_not_what_is_asked(name):
-    of = read_lesson(name)
-    asked = {*of.prediction.number.of, *of.prediction.ranked}
-    assert not of.given & asked
-    assert "{" not in fill_in(of.question + of.prediction.asks, of)
-
-
 @of_each
 @pytest.mark.parametrize("verdict", [*VERDICTS, "means"])
 def test_texts_hold_the_numbers_that_were_measured(name, verdict):
@@ -220,24 +163,6 @@ def test_an_answer_is_read_back_as_it_was_written(name, data):
     assert prediction.read(asked, prediction.write(answer)) == prediction.check(asked, answer)
 
 
-JSON = some.recursive(
-    some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=5),
-    lambda inner: some.lists(inner, max_size=4) | some.dictionaries(some.text(max_size=3), inner, max_size=3),
-)
-
-
-@of_each
-@given(answer=JSON)
-def test_what_is_no_answer_is_refused(name, answer):
-    asked = read_lesson(name).prediction
-    try:
-        taken = prediction.check(asked, answer)
-    except ValueError as error:
-        assert "must" in str(error)
-    else:
-        assert prediction.check(asked, taken) == taken
-
-
 BROKEN = {
     "number": (lambda given: given.update(number="one"), "number is “one”; it must be a whole number"),
     "difficulty": (lambda given: given.update(difficulty="hard"), "it must be one of first steps, goes deeper"),
@@ -245,16 +170,16 @@ BROKEN = {
     "unknown": (lambda given: given.update(color="red"), "color: there is no such entry"),
     "reading": (lambda given: given["values"]["one"].update(reading="mood"), "it must be one of parameters"),
     "parameter": (lambda given: given["values"]["one"].update(of={"mood": "1"}), "does not take “mood”"),
-    "text": (lambda given: given["values"]["one"].update(of={"n_heads": 1}), "every parameter is text"),
+    "text": (lambda given: given["values"]["one"].update(of={"n_heads": 1}), "must be text"),
     "kind": (lambda given: given["prediction"].update(kind="guess"), "it must be one of choice"),
     "options": (lambda given: given["prediction"].update(options=[]), "two to five"),
     "overlap": (lambda given: given["prediction"]["options"][0].update({"from": 0.0}), "two of them overlap"),
     "order": (lambda given: given["prediction"]["options"][0].update({"to": 1.0}), "must be less than"),
     "value": (lambda given: given["prediction"]["number"].update(of=["nine"]), "must name at least 1 of the values"),
     "two": (lambda given: given["prediction"]["number"].update(of=["one"]), "must name 2 of the values"),
-    "difference": (lambda given: given["prediction"]["number"].update(kind="difference"), "a difference is one of shares"),
+    "difference": (lambda given: given["prediction"]["number"].update(kind="difference"), "a difference is for shares only"),
     "field": (lambda given: given["explanation"].update(undecided="{nine}"), "names {nine}; there are eight, one, outcome"),
-    "told": (lambda given: given.update(question="It is {one}."), "that are not what is predicted"),
+    "told": (lambda given: given.update(question="It is {one}."), "must not use {values}"),
     "page": (lambda given: given["experiment"].update(page="moon"), "it must be one of block"),
     "right": (lambda given: given["transfer"].update(right=9), "the number of one of them"),
     "table": (lambda given: given.update(values=3), "must be a table"),
@@ -276,12 +201,13 @@ def test_a_language_names_nothing_that_is_not_there(name):
     assert phrases(name).keys() == phrases(ENGLISH).keys()
     for key, text in phrases(name).items():
         assert set(FIELD.findall(text)) == set(FIELD.findall(phrases(ENGLISH)[key])), key
+    for item, english in zip(check_items(name), check_items(), strict=True):
+        assert item.right == english.right and len(set(item.options)) == len(english.options)
     for each in lesson:
+        assert is_complete(name, each)
         of, english = read_lesson(each, name), read_lesson(each)
         assert of.values.keys() == english.values.keys() and of.number == english.number
         if name != ENGLISH and is_complete(name, each):
-            assert sorted(texts_of(translated(name, each, load(FOLDER / f"{each}.toml")))) != sorted(texts_of(load(FOLDER / f"{each}.toml")))  # fmt: skip
-            assert not untranslated(name, each)
             assert of.language == name and fields_of(name, each) == fields_of(ENGLISH, each)
     assert not unknown(tomllib.loads((LANGUAGES / f"{name}.toml").read_text(encoding="utf-8")).get("lessons", {}))
 
@@ -311,15 +237,16 @@ def unknown(said) -> list[str]:
     "value, unit, text",
     [
         (0.826, "percent", "83 %"), (0.9936, "percent", "99,4 %"), (-0.395, "points", "−39,5 Punkte"), (49984, "count", "49\u202f984"),
-        (7.98, "times", "7,98-mal"), (0.00495, "times", "0,00495-mal"), (2.86, "number", "2,86"), (math.nan, "percent", "keine Zahl"),
+        (7.98, "times", "7,98-mal"), (0.00495, "times", "0,00495-mal"), (2.86, "number", "2,86"), (math.nan, "percent", "nicht definiert"),
     ],
 )  # fmt: skip
 def test_numbers_are_written_as_in_the_language(value, unit, text):
     assert written(value, unit, phrases("de")) == text
 
 
-def test_a_lesson_that_is_not_translated_is_english_with_its_numbers():
-    of = read_lesson("placement", "de")
+def test_a_lesson_that_is_not_translated_is_english_with_its_numbers(monkeypatch):
+    monkeypatch.setattr("core.teaching.lessons.reader.is_complete", lambda language, name: language == ENGLISH)
+    of = read_lesson.__wrapped__("placement", "de")
     assert of.language == ENGLISH and of == read_lesson("placement")
     assert "5.9 %" in fill_in(of.explanation[AS_PREDICTED], of, outcome(of))
     german = read_lesson("scaling", "de")
@@ -337,28 +264,3 @@ def texts_of(given) -> list[str]:
 
 
 NOT_READ = ("of", "link", "page", "reading", "kind", "ranked", "shown", "difficulty", "right")
-
-
-def untranslated(name: str, each: str) -> list[str]:
-    english, other = load(FOLDER / f"{each}.toml"), translated(name, each, load(FOLDER / f"{each}.toml"))
-    same = [one for one, two in zip(texts_of(english), texts_of(other)) if one == two]
-    return [text for text in same if any(c.isalpha() for c in text) and text not in KEPT]
-
-
-KEPT = ("LayerNorm", "RoPE", "ReLU", "GELU")
-
-
-@of_each
-def test_the_end_of_an_axis_is_what_was_measured_or_clearly_more(name):
-    """An answer such as “exactly as many” reaches a ten-thousandth beyond the bar: that is no number for an axis."""
-    of = read_lesson(name)
-    out = outcome(of)
-    for answer in answers(of)[:60]:
-        mark = picture._mark(of, answer, out)
-        if mark is None:
-            continue
-        values = [each for shown in of.shown for each in out.values[shown].found[:3] if math.isfinite(each)]
-        low, high = predicted._ends(values, mark)
-        least, most = min(0.0, *values), max(0.0, *values)
-        assert high == most or high - most > 0.009 * (high - low)
-        assert low == least or least - low > 0.009 * (high - low)

@@ -8,13 +8,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
-from core.teaching.lessons.language import ENGLISH, language, phrases
+from core.teaching.lessons.language import ENGLISH, phrases
 from core.teaching.lessons.prediction import outcome, verdict
 from core.teaching.lessons.reader import lesson, read_lesson
 from core.teaching.lessons.readings import reading
 from core.teaching.lessons.wording import fill_in, written
 from tests.conftest import console_errors
-from tests.test_lessons import WITH_PREDICTION, of_each
+from tests.test_lessons import of_each
 
 pytestmark = pytest.mark.browser
 PLACE = "ablation-lab-lessons"  # as in ui/lessons/progress.js
@@ -59,7 +59,7 @@ def kept(page, name: str):
     page.evaluate("([place, kept]) => localStorage.setItem(place, kept)", [PLACE, json.dumps(entry)])
     page.reload()
     settle(page)
-    expect(page.locator("[data-testid=stMain] h3").first).to_be_visible()
+    expect(page.locator(".st-key-next a")).to_be_visible()
 
 
 @of_each
@@ -84,7 +84,11 @@ def test_a_lesson_to_its_end(open_page, name):
         expect(page.get_by_role("heading", name=words[found], exact=False)).to_be_visible()
         expect(main).to_contain_text(fill_in(of.explanation[found], of, out))
         assert picture.locator(".bar, .curve").count() >= len(of.shown)
-        marks = picture.locator(".mark") if not of.prediction.ranked else picture.get_by_text(re.compile("^you: "))
+        marks = (
+            picture.locator(".mark")
+            if not of.prediction.ranked
+            else picture.get_by_text(re.compile("^" + words["your_order"].partition("{")[0]))
+        )
         expect(marks).to_have_count(len(of.prediction.ranked) or 1)
 
     is_there()
@@ -175,12 +179,7 @@ def test_on_a_phone_nothing_is_cut(open_page, name):
     sizes = page.locator(".st-key-lesson svg text").evaluate_all(
         "all => all.map(e => parseFloat(getComputedStyle(e).fontSize) * e.getCTM().a)"
     )
-    assert min(sizes) >= 10.5
-
-
-@pytest.mark.parametrize("spoken", language)
-def test_the_list_fits_on_a_phone(open_page, spoken):
-    fits(open_page(f"/Lessons?language={spoken}", width=390, height=844))
+    assert min(sizes) >= 11.9
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -200,20 +199,11 @@ def test_what_came_out_can_be_read_by_all(open_page, name, theme):
     assert written(out.values[first].found.mean, reading[of.values[first].reading].unit) in said
 
 
-@pytest.mark.parametrize("name", [each for each in WITH_PREDICTION if read_lesson(each).prediction.kind == "curve"])
-def test_curves_to_choose_from_are_told_apart_by_ear(open_page, name):
-    page = open_page(address(name))
-    drawn = page.locator(".st-key-lesson svg[role=img]")
-    expect(drawn).to_have_count(3)
-    labels = drawn.evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
-    assert labels == [option.text for option in read_lesson(name).prediction.options]
-
-
 def test_a_language_stays_while_lessons_change(open_page):
     page, words = open_page("/Lessons?language=de"), phrases("de")
     expect(page.locator("html")).to_have_attribute("lang", "de")
     expect(page.locator(".ablation-menu")).to_have_attribute("lang", "en")  # its words are English
-    page.get_by_role("button", name=read_lesson("scaling", "de").title).click()
+    page.get_by_role("link", name=read_lesson("scaling", "de").title).click()
     settle(page)
     expect(page.get_by_role("heading", name=read_lesson("scaling", "de").title)).to_be_visible()
     expect(page).to_have_url(re.compile("lesson=scaling"))
@@ -226,8 +216,9 @@ def test_a_language_stays_while_lessons_change(open_page):
     page.get_by_role("link", name=words["next_lesson"].format(title=read_lesson("heads", "de").title)).click()
     expect(page.get_by_role("heading", name=read_lesson("heads", "de").title)).to_be_visible()
     assert "language=de" in page.url
+    page.get_by_role("link", name=words["view_every"]).click()
     page.get_by_label(words["language"], exact=True).select_option(label="English")
-    expect(page.get_by_role("heading", name=read_lesson("heads").title)).to_be_visible()
+    expect(page.get_by_role("link", name=read_lesson("heads").title)).to_be_visible()
     expect(page.locator("html")).to_have_attribute("lang", "en")
     page.get_by_role("link", name="Depth", exact=True).first.click()
     expect(page.locator("h1")).to_have_text("Depth")

@@ -3,12 +3,9 @@
 import gc
 
 import pytest
-import torch
 
-from core.experiments.block.compare import compare
 from core.experiments.forward import Pass, _run
 from tests.test_page import fine, opened
-from ui.block.compare import OneByOne
 from ui.block.context import BlockContext
 from ui.depth.context import DepthContext
 from ui.kit.pages import DEPTH, ONE_BLOCK, TRAINED_MODEL
@@ -41,32 +38,3 @@ def test_a_visitor_keeps_no_pass():
         if isinstance(each, Pass) and each.config.d_model == 48 and id(each) not in kept
     ]
     assert app.session_state
-
-
-def test_passes_are_compared_one_by_one(monkeypatch):
-    """Never more than the baseline's output, the pass that is looked at, and the next one."""
-    alive, most = set(), [0]
-
-    class Counted:
-        def __init__(self, config):
-            self.config, self.finite, self.labels, self.sites, self.n_real = config, True, ["a"], {}, 1
-            self.output = torch.ones(1, 2)
-            alive.add(id(self))
-            most[0] = max(most[0], len(alive))
-
-        def __del__(self):
-            alive.discard(id(self))
-
-        def other(self, config):
-            return Counted(config)
-
-    class Named:
-        def __init__(self, name):
-            from core.model.config import Config
-
-            self.name, self.config = name, Config()
-
-    first = Counted(Named("x").config)
-    passes = OneByOne(first, [Named(str(n)) for n in range(6)], None)
-    table = compare(passes)
-    assert len(table) == len(passes.seen) == 6 and most[0] <= 3  # the page's own, one, and the next

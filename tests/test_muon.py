@@ -1,15 +1,11 @@
 """Muon against PyTorch's own, against the paper's equation in float64, and its other half against PyTorch's AdamW."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.tasks import task
-from core.train import Training, train
 from core.train.muon import Muon, matrices, orthogonal
 
 SHAPES = [(8, 8), (24, 16), (16, 24), (1, 9), (48, 16)]
@@ -29,13 +25,6 @@ def test_the_iteration_is_the_papers_odd_polynomial_of_the_singular_values(shape
         s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
     np.testing.assert_allclose(orthogonal(x).numpy(), (u * s) @ vt, atol=1e-10)
     np.testing.assert_allclose(orthogonal(x.float()).numpy(), (u * s) @ vt, atol=1e-4)
-
-
-def test_singular_values_come_near_1_and_directions_stay():
-    made = orthogonal(numbers(32, 32))
-    values = torch.linalg.svdvals(made)
-    assert 0.3 < values.min() and values.max() < 1.3
-    assert torch.equal(orthogonal(torch.zeros(4, 3)), torch.zeros(4, 3))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -90,15 +79,6 @@ def test_it_is_the_matrices_of_the_blocks_and_nothing_else():
         "blocks.0.mlp.w_in.weight": (64, 64), "blocks.0.mlp.w_out.weight": (16,),
     }  # fmt: skip
     assert {"embed", "position.weight", "unembed.weight", "blocks.0.attn.q_norm"} <= heights.keys()
-
-
-def test_it_learns():
-    training = Training(task="copy", optimiser="muon", steps=60, batch=16, warmup=0)
-    *_, last = train(task["copy"].config(d_model=16, n_heads=2, n_layers=1), training, 0)
-    *_, plain = train(
-        task["copy"].config(d_model=16, n_heads=2, n_layers=1), dataclasses.replace(training, learning_rate=1e-4), 0
-    )
-    assert last.accuracy > 0.5 > plain.accuracy
 
 
 def test_the_direction_does_not_depend_on_the_scale_where_squares_overflow():

@@ -4,13 +4,8 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
-from core.experiments.forward import forward
-from core.model.config import Config
-from core.model.parts import MENUS
 from core.model.text import EXAMPLES, words
 from tests import pages
 from tests.pages import back, components, control, controls, link, move, pick, setting, tell, widget, written
@@ -26,11 +21,11 @@ def opened(page: str = PAGE, **params) -> AppTest:
 
 
 def told(app) -> str:
-    return " ".join(e.value for e in [*app.warning, *app.error]).replace("\\", "")
+    return pages.plain(" ".join(e.value for e in [*app.warning, *app.error]))
 
 
 def said_on(app) -> list[str]:
-    return [each.value.replace("\\", "") for each in [*fine(app).markdown, *app.caption]]
+    return [pages.plain(each.value) for each in [*fine(app).markdown, *app.caption]]
 
 
 def fine(app) -> AppTest:
@@ -57,12 +52,6 @@ def test_a_run_that_is_too_large_is_refused_before_anything_is_built(monkeypatch
     assert not app.exception
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\t"])
-def test_no_words_asks_for_some(text):
-    app = fine(opened(text=text or " "))
-    assert "Type a sentence" in " ".join(i.value for i in app.info)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -73,6 +62,7 @@ def test_no_words_asks_for_some(text):
         "**bold** _it_ [a](b) :red[x] `code` ~~s~~",
         "$x^2$ and $$y$$",
         "a | b \\ c {d}",
+        "https://evil.test/a www.evil.test me@evil.test",
         "supercalifragilistic" * 40,
     ],
 )
@@ -97,7 +87,7 @@ def test_examples_bring_their_own_pairs_and_text():
 
 def test_marking_and_clearing_pairs():
     app = opened(view="pairs", text="the dog that barked ran")
-    assert "No pair is marked" in app.info[0].value
+    assert "No pairs marked" in app.info[0].value
     app.selectbox(key="pair_from").set_value("5 ran")
     app.selectbox(key="pair_to").set_value("2 dog").run()
     app.button[[b.label for b in app.button].index("Mark pair")].click().run()
@@ -109,15 +99,6 @@ def test_marking_and_clearing_pairs():
 def moved(app, **values):
     """The page after its controls were moved, as a whole run (AppTest shows only the part of a page that ran last)."""
     return fine(move(app, **values).run())
-
-
-def test_d_ff_follows_d_model_until_it_is_touched():
-    app = moved(opened(), d_model=128)
-    assert setting(app, "d_ff") == 512
-    app = moved(app, d_ff=200)
-    app = moved(app, d_model=64)
-    assert setting(app, "d_ff") == 200
-    assert link(app) == {"weights": "random", "d_ff": "200"}
 
 
 def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
@@ -132,18 +113,6 @@ def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
     assert "must be even" in told(app)
 
 
-def test_a_link_holds_only_what_differs_and_what_was_set_that_would_follow():
-    assert link(opened(weights="trained")) == {}
-    app = opened(d_model="64", norm="none", d_ff="256", view="attention", seed="7")
-    assert link(app) == {"weights": "random", "norm": "none", "d_ff": "256", "seed": "7"}
-
-
-def test_back_to_the_defaults():
-    app = opened(d_ff="128", mask="causal", norm="none", text="hello there")
-    app = back(app)
-    assert link(fine(app)) == {"weights": "random", "text": "hello there"}
-
-
 def test_two_users_do_not_see_each_other():
     one, two = opened(d_ff="96", seed="1"), opened(d_ff="320", seed="2", text="quite another sentence")
     moved(one, norm="none")
@@ -153,50 +122,12 @@ def test_two_users_do_not_see_each_other():
     assert summary(one) != summary(two)
 
 
-@given(
-    some.fixed_dictionaries(
-        {},
-        optional={
-            "d_model": some.integers(1, 8).map(lambda n: 8 * n),
-            "n_heads": some.sampled_from([1, 2, 4, 8]),
-            "n_layers": some.integers(1, 3),
-            "padding": some.integers(0, 16),
-            "seed": some.integers(0, 2**31 - 1),
-            "dropout": some.floats(0, 0.9),
-            **{name: some.sampled_from(list(menu)) for name, menu in MENUS.items()},
-            **{name: some.booleans() for name, made in Config.settings().items() if made.kind is bool},
-        },
-    ),
-    some.text(max_size=80),
-)
-@settings(max_examples=120)
-def test_no_setting_breaks_core(values, text):
-    try:
-        config = Config(**values)
-    except ValueError as error:
-        assert "must be even" in str(error)
-        return
-    tokens = words(text)[:20]
-    if not tokens:
-        with pytest.raises(ValueError, match="no words"):
-            forward(config, tokens)
-        return
-    seen = forward(config, tokens)
-    assert seen.output.shape == (len(tokens) + config.padding, config.d_model)
-    assert seen.output.isfinite().all()
-    for pattern in seen.sites.get("pattern", []):
-        total = pattern.sum(-1)
-        if config.part("softmax").sums_to_one:
-            assert ((total - 1).abs() < 1e-5).logical_or(total == 0).all()
-        assert (total < 1 + 1e-5).all() and (pattern >= 0).all()
-
-
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("n_layers, activation", [(6, "gelu"), (2, "swiglu")])
 def test_numbers_out_of_range_are_said_to_be_so(view, n_layers, activation):
     app = fine(opened(view=view, init="normal_1", norm="none", n_layers=str(n_layers), activation=activation))
     assert not app.error
-    assert ("became infinite or NaN: they left the range of float32" in told(app)) == (n_layers != 2)
+    assert ("became infinite or NaN" in told(app)) == (n_layers != 2)
     for shown in app.markdown:
         assert not re.search(r"\b(nan|inf)\b", shown.value), shown.value
 
@@ -207,17 +138,6 @@ def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
     fine(opened(view="heads", compare="on"))
     (made,) = taken
     assert all(f'"{name}":' in made.python() for name in ("1 head", "4 heads", "8 heads"))
-
-
-def test_what_is_kept_of_a_text_is_said_with_what_sharing_saves():
-    said = " ".join(said_on(opened(view="cost", mask="causal", n_kv_heads="2", window="4")))
-    per_token = 2 * 2 * 16 * 4  # keys and values, two heads of each, 16 numbers, 4 bytes
-    shared = "2 times less than with keys of its own for each head"
-    assert f"Keys and values: {per_token} bytes for each token, {shared}" in said
-    assert "A layer with a window keeps no more than 4 tokens." in said
-    said = " ".join(said_on(opened(view="cost", mask="causal")))
-    assert "512 bytes for each token (float32)" in said and "window" not in said
-    assert "Keys and values" not in " ".join(said_on(opened(view="cost", attention="off")))
 
 
 def test_a_control_that_would_do_nothing_is_not_there_until_it_would():
@@ -247,13 +167,13 @@ def test_a_text_goes_on_with_random_weights_in_a_context_that_slides():
     tokens = json.loads(json.loads(chips.json))["tokens"]
     assert [each["text"] for each in tokens[:5]] == ["the", "dog", "bites", "the", "man"]
     assert len(tokens) == 14 and {each["text"] for each in tokens} == {"the", "dog", "bites", "man"}
-    assert any("when its context is full, it slides" in each for each in said_on(app))
+    assert any("sliding once it is full" in each for each in said_on(app))
     pick(app, chips, 9)  # the fifth new word
     (chips,) = components(fine(app), "ablation_chips")
     read = [each["weight"] is not None for each in json.loads(json.loads(chips.json))["tokens"]]
     assert read == [False] * 3 + [True] * 6 + [False] * 5
-    assert any("after reading the words 4 to 9" in each for each in said_on(app))
+    assert any("tokens 4 to 9" in each for each in said_on(app))
     app = moved(app, context=60)
-    assert any("its context is never full" in each for each in said_on(app))
+    assert not any("sliding" in each for each in said_on(app))
     assert {"context", "temperature", "top_k", "top_p", "draw", "words"} <= controls(app).keys()
     assert "context" not in controls(fine(opened(view="cost")))

@@ -132,21 +132,6 @@ def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(chr
     context.close()
 
 
-def test_what_a_move_sends_holds_no_scripts(open_page):
-    page = open_page("/One_block?weights=random")
-    sent = []
-    with page.expect_event("websocket") as opened:
-        page.reload()
-    opened.value.on("framereceived", lambda frame: sent.append(frame))
-    settle(page)
-    sent.clear()
-    page.locator("[data-name=d_model] input").press("ArrowRight")
-    expect(page.locator("[data-name=d_model] output")).to_have_text("72")
-    settle(page)
-    assert sent and not any(b"setTriggerValue" in each for each in sent)
-    assert 5_000 < sum(map(len, sent)) < 60_000  # 120,000 with them
-
-
 def test_all_of_it_can_be_done_by_keys_and_the_focus_stays(open_page):
     page = open_page("/One_block?weights=random")
     page.get_by_role("slider", name="Width (d_model)").focus()
@@ -178,7 +163,7 @@ def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
     page.get_by_role("button", name="Norm: back to LayerNorm").click()
     page.locator("[data-name=d_model] input").press("ArrowRight")  # and d_ff follows again
     assert params(page) == {"d_model": "104"}
-    page.get_by_role("button", name="Back to the defaults").click()
+    page.get_by_role("button", name="Reset to defaults").click()
     assert params(page) == {}
 
 
@@ -213,3 +198,22 @@ def test_what_somebody_types_is_kept_whatever_the_page_comes_to_meanwhile(open_p
     expect(field).to_have_value("one two three four")
     field.press("Enter")
     page.wait_for_function("new URLSearchParams(location.search).get('text') == 'one two three four'")
+
+
+def test_sizes_and_components_of_one_block_are_in_the_first_screen(open_page):
+    page = open_page("/One_block?weights=random", width=1280, height=720)
+    for name in ("d_model", "n_heads", "d_ff", "placement", "activation", "residual_attention", "residual_ffn"):
+        box = page.locator(f".st-key-panel .control[data-name={name}]").bounding_box()
+        assert box["y"] + box["height"] <= 720, name
+
+
+def test_two_blocks_and_their_maps_are_in_one_screen(open_page):
+    page = open_page("/One_block?variants=residual_attention-off", width=1280, height=720)
+    for shown in (
+        ".st-key-drawing svg",
+        ".st-key-drawing_beside svg",
+        ".st-key-all_heads canvas",
+        ".st-key-all_heads_beside canvas",
+    ):
+        box = page.locator(shown).first.bounding_box()
+        assert box["y"] + box["height"] <= 720, shown

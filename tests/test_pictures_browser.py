@@ -99,7 +99,7 @@ def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(open_page, chr
     found = page.evaluate_handle(FOUND)
     elements = [each.as_element() for each in found.get_properties().values()]
     shown = [Image.open(io.BytesIO(each.screenshot())).convert("RGB") for each in elements]
-    page.get_by_role("button", name="Take away").click()
+    page.locator(".st-key-take_away button").click()
     rows = page.locator(".st-key-pictures .list > div")
     if not elements:  # words and tables alone
         expect(page.locator(".st-key-pictures .root")).to_be_hidden()

@@ -43,10 +43,5 @@ def test_a_process_that_has_ended_is_not_alive_also_while_nobody_has_asked_how_i
     assert not is_running(ended.pid) and not alive(owner(ended.pid), 100.0, 100.0)
 
 
-@pytest.mark.parametrize("number", [-1, 2**31 - 1, 10**12])
-def test_a_number_of_no_process_does_not_run(number, windows):
-    assert not is_running(number)
-
-
 def test_a_process_of_another_machine_goes_by_its_heartbeat_alone(windows):
     assert alive(f"elsewhere|{2**31 - 1}|0", 100.0, 101.0)

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
+from tests.test_browser import canvas_of, centre
 
 pytestmark = pytest.mark.browser
 GAPS = [20, 60, 120]  # ms
@@ -69,7 +70,7 @@ def test_a_text_too_large_for_a_message_is_cut_in_the_field(open_page):
         "dog " * 280_000,
     )
     field.press("Enter")
-    expect(page.get_by_text("it may have 10,000, so the rest was cut off")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("only the first 10,000 are used")).to_be_visible(timeout=30_000)
     press(page, "Width (d_model)", "ArrowRight", 1, 60)
     assert params(page)["d_model"] == "72"
 
@@ -106,6 +107,7 @@ def test_a_typed_sentence_stays_when_keys_follow_at_once(open_page, gap):
 @pytest.mark.parametrize("gap", GAPS)
 def test_an_example_and_a_pill_stay_when_keys_follow_at_once(open_page, gap):
     page = open_page("/Depth")
+    page.get_by_text("Compare with", exact=True).click()
     page.get_by_role("checkbox", name="1 head", exact=True).click()
     page.wait_for_timeout(gap)
     page.locator("[data-name=example_of_text] select").select_option(label="Dog bites man")
@@ -142,18 +144,20 @@ def test_one_back_leads_from_an_experiment_to_the_page_it_was_opened_on(open_pag
     settle(page)
     page.go_back()
     page.wait_for_function("!location.pathname.endsWith('/Training')")
-    expect(page.get_by_text("What each part is for, measured")).to_be_visible()
+    expect(page.get_by_text("What does each component contribute?")).to_be_visible()
 
 
 def test_quick_clicks_on_a_picture_that_gives_way_to_another_are_no_error(open_page):
     page = open_page("/Trained_model?taken=sweep")
-    box = page.locator(".st-key-sweep_map canvas").first.bounding_box()
-    for share in (0.2, 0.4, 0.6):
-        page.mouse.click(box["x"] + share * box["width"], box["y"] + 0.3 * box["height"])
+    canvas, layout = canvas_of(page, "sweep_map")
+    box = canvas.bounding_box()
+    for column in (0, 1, 2):
+        x, y = centre(layout, 0, 0, column)
+        page.mouse.click(box["x"] + x, box["y"] + y)
         page.wait_for_timeout(140)
     settle(page)
     expect(page.get_by_text("This app has encountered an error")).to_have_count(0)
-    expect(page.get_by_text("What does it cost to take out")).to_be_visible()
+    expect(page.get_by_text("Effect of removing")).to_be_visible()
 
 
 def turn_to(page, name):
@@ -285,6 +289,7 @@ def test_a_finger_that_scrolls_the_page_on_a_slider_moves_no_slider(chromium, ad
     page = context.new_page()
     page.goto(address + path)
     page.get_by_test_id("stExpandSidebarButton").click()
+    page.wait_for_timeout(600)  # the sheet slides in
     slider = page.locator(f"[data-name={name}] input[type=range]")
     slider.scroll_into_view_if_needed()
     settle(page)
@@ -302,7 +307,7 @@ def test_a_finger_that_scrolls_the_page_on_a_slider_moves_no_slider(chromium, ad
         page.wait_for_timeout(1200)
         assert slider.bounding_box()["y"] < box["y"] - 60  # the page has gone up
         assert (slider.input_value(), page.url) == (value, link)
-    slider.scroll_into_view_if_needed()
+    slider.evaluate("e => e.scrollIntoView({ block: 'center' })")  # from under the heading that stays
     box = slider.bounding_box()
     page.touchscreen.tap(box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2)  # a tap moves it, too
     page.wait_for_url(lambda url: f"{name}={value}" not in url)

@@ -23,7 +23,7 @@ from core.teaching.lessons.prediction import SURE, Entry, outcome, verdict
 from core.teaching.lessons.reader import read_lesson
 from core.teaching.lessons.wording import describe_outcome
 from core.teaching.report import Report, write_report
-from tests.pages import download, downloads, move, widget
+from tests.pages import download, move, widget
 from tests.test_lessons import WITH_PREDICTION, answers, of_each
 from tests.test_lessons_page import answer, store
 from tests.test_page import fine, opened, said_on
@@ -125,15 +125,6 @@ def test_every_verdict_and_every_number_stands_in_it(name):
         assert f"http://lab/{of.experiment.page}?{len(of.experiment.params)}" in Seen(text).links
 
 
-@of_each
-def test_the_last_answer_is_right_or_not(name):
-    of = read_lesson(name).transfer
-    for at in range(len(of.options)):
-        text = plain(write(Report({name: entry(name, 0, "", at)})))
-        assert ("Right. " in text) == (at == of.right) and of.because in text
-    assert "Not answered." in plain(write(Report({name: entry(name, 0, "", None)})))
-
-
 @pytest.mark.slow
 def test_its_script_prints_its_numbers(tmp_path):
     text = write(everything())
@@ -157,31 +148,17 @@ def test_what_cannot_be_measured_costs_its_own_numbers_alone(monkeypatch):
     assert phrases("en")["report_not_measured"] in text and "somebody" not in text and "<svg" not in text
 
 
-# The view
-
-
-def my_report(app=None):
-    if app is None:
-        return fine(opened(LESSONS.path, shown="report"))
-    return fine(move(app, shown="report").run())
-
-
-def test_without_a_prediction_it_says_what_to_do():
-    app = my_report()
-    assert "Predict in at least one lesson" in app.info[0].value.replace("\\", "") and not downloads(app)
-
-
 def test_the_view_offers_the_file_with_what_was_typed_and_set():
     app = fine(opened(DEPTH.path, passes="30"))
     app = app.switch_page(LESSONS.path)
     app.query_params.clear()
     app = fine(move(app.run(), shown="one", lesson="heads").run())
-    app = my_report(store(answer(app, "heads", 2), "heads"))
+    app = fine(move(store(answer(app, "heads", 2), "heads"), shown="report").run())
     said = " ".join(said_on(app))
-    assert "Predictions in it so far: 1 of 13" in said and read_lesson("heads").title in said and "As predicted" in said
+    assert "1 of 13" in said and read_lesson("heads").title in said and "As predicted" in said
     app = fine(widget(app.text_input, "report_name").set_value("Ada <b>").run())
     app = fine(widget(app.text_area, "report_conclusion").set_value("It costs\nnothing.").run())
-    seen = Seen(download(app, "Download the report"))
+    seen = Seen(download(app, phrases("en")["report_download"]))
     assert {"Ada <b>", "It costs\nnothing."} <= set(seen.texts)
     links = {urlsplit(link).path: dict(parse_qsl(urlsplit(link).query)) for link in seen.links}
     assert links["/Depth"] == {"passes": "30"} and links["/One_block"] == read_lesson("heads").experiment.params
@@ -219,19 +196,3 @@ def test_from_the_disk_it_asks_for_nothing_fits_and_prints(chromium, tmp_path, w
     page.set_viewport_size({"width": PAPER, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= PAPER
     context.close()
-
-
-@pytest.mark.browser
-def test_what_is_typed_last_is_in_the_file(open_page):
-    page = open_page("/Lessons?shown=one&lesson=heads", width=1280)
-    page.get_by_text("exactly as many parameters").click()
-    page.get_by_role("radio", name="fairly").click()
-    page.get_by_role("button", name="Store my prediction").click()
-    page.get_by_text("What it means").wait_for()
-    page.get_by_role("radio", name="My report").check()
-    page.get_by_label("What do you conclude?").fill("The last words.")
-    with page.expect_download() as found:
-        page.get_by_role("link", name="Download the report").click()
-    assert found.value.suggested_filename == FILE
-    text = plain(found.value.path().read_text(encoding="utf-8"))
-    assert "The last words." in text and "exactly as many parameters" in text

@@ -52,6 +52,7 @@ def a_text(page):
 
 
 def a_part(page):
+    page.get_by_text("Compare with", exact=True).click()
     page.get_by_role("checkbox", name="1 head", exact=True).press("Space")
 
 

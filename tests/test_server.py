@@ -2,12 +2,14 @@
 
 import ast
 import asyncio
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from streamlit import config
 
 from ui.kit.server import app as served
 
@@ -41,6 +43,11 @@ def patched(tree: ast.Module) -> list[str]:
             if isinstance(owner, ast.Name) and owner.id in foreign:
                 found.append(ast.unparse(target))
     return found
+
+
+def test_nginx_takes_as_large_files_as_the_server():
+    line = re.search(r"client_max_body_size (\d+)m;", (ROOT / "docs/nginx.conf").read_text())
+    assert int(line[1]) == config.get_option("server.maxUploadSize")
 
 
 def test_a_patch_would_be_found():

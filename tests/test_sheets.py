@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.export.sheets import harmless, original, read_csv, slug, write_csv
+from core.export.sheets import harmless, read_csv, slug, write_csv
 from core.study import __main__ as command
 from core.study.database.store import Store
 from core.study.summary import NUMBERS, TEXTS
@@ -17,11 +17,6 @@ from tests.test_study_tables import score
 
 EVIL = ["=1+1", "+1", "-norm", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "'=1", "''-1", '=HYPERLINK("http://x","y")']
 FINE = ["− norm", "norm", "'quoted'", "", "a=1", " =1", "1", "−1", "漢字"]
-
-
-@pytest.mark.parametrize("text", EVIL)
-def test_a_text_that_is_a_formula_gets_a_mark(text):
-    assert harmless(text) == f"'{text}" and original(harmless(text)) == text
 
 
 @pytest.mark.parametrize("cell", [*FINE, -1, -1.5, 0.0, None, True, np.float64(-2), float("-inf")])
@@ -44,9 +39,6 @@ def test_a_table_is_written_without_formulas_and_with_its_numbers(kind):
     pd.testing.assert_frame_equal(table, before)  # the table itself is left as it was
     again = read_csv(io.StringIO(write_csv(table), newline=""), ["=word"])
     assert list(again.number) == list(table.number)
-
-
-# Studies
 
 
 @pytest.fixture
@@ -79,6 +71,19 @@ def test_every_study_is_exported_into_a_folder_of_its_own(store, capsys, tmp_pat
         assert f'name = "{name}"' in (tmp_path / "out" / "tables" / folder / "study.toml").read_text()
 
 
+def test_csv_and_parquet_hold_the_same_tables(store, tmp_path):
+    number = fill(store, study(), score)
+    for kind in ("csv", "parquet"):
+        export(store, number, tmp_path, kind)
+    for name in TABLES:
+        one = pd.read_csv(tmp_path / f"{name}.csv")
+        other = pd.read_parquet(tmp_path / f"{name}.parquet")
+        texts = [column for column in one if one[column].isna().any()]  # CSV has no empty text
+        pd.testing.assert_frame_equal(
+            one.drop(columns=texts), other.drop(columns=texts), check_dtype=False, rtol=0, atol=0
+        )
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_what_is_exported_is_every_table_and_the_file(store, tmp_path, kind):
     number = fill(store, study(), score)
@@ -90,10 +95,7 @@ def test_what_is_exported_is_every_table_and_the_file(store, tmp_path, kind):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "is cut short, or no CSV table"),
-        (b"a,b\n1", "is cut short"),
         (b"a,b\n1,2\n", "has no column task, of, variant, link"),
-        (b'"\n', "is no CSV table"),
         (b"\xff\xfe\n", "is no CSV table"),
     ],
 )
@@ -102,6 +104,3 @@ def test_a_file_that_is_no_summary_is_refused_in_words(data, words, store, tmp_p
     (tmp_path / "x.csv").write_bytes(data)
     code, _, errors = called(capsys, "check", "made up", "--with", "x.csv")
     assert code == command.MISTAKE and words in errors and "Traceback" not in errors
-
-
-# Pages

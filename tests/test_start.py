@@ -1,8 +1,11 @@
 """The first screen: what it shows of one head is what the model that ships computes, with the head and without it, one sentence at a time."""
 
+import json
 import re
+import shutil
 
 import pytest
+import streamlit as st
 import torch
 
 from core.checkpoints import files
@@ -11,11 +14,13 @@ from core.experiments.trained.questions import SEED
 from core.experiments.trained.sentences import sentences
 from core.figures.small_pictures import agreement_svg, describe
 from core.model.trace import trace
+from core.study.summary import read_summary
 from core.tasks.sentences import BE, anatomy
 from tests import pages
 from tests.pages import components, link
 from tests.test_page import fine, told
-from ui.start import told as said_of
+from ui.shared import models as choose
+from ui.start import describe_accuracy, percent, prediction_html
 
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
 LAYER, HEAD = (n - 1 for n in SHIPPED.about["reader"])
@@ -43,12 +48,6 @@ def made() -> Flip:
     return flip(SHIPPED, LAYER, HEAD)
 
 
-def test_the_head_is_cut_where_it_writes():
-    with torch.inference_mode(), trace(sites=("z",)) as seen:
-        SHIPPED.model(torch.tensor([[1, 2, 3]]))
-    assert seen["z"][LAYER].shape[1] == SHIPPED.config.n_heads
-
-
 @pytest.mark.parametrize("removed", [False, True])
 def test_its_figures_are_those_of_the_model_one_sentence_at_a_time(made, removed):
     side = made.without if removed else made.whole
@@ -73,15 +72,15 @@ def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
         app = fine(switch.set_value(True).run())
     side = made.without if removed else made.whole
     said = " ".join(each.value for each in app.markdown)
+    share = 100 * side.right / side.of
+    assert f"**{share:.0f} %**" in said and ("100 % with the head" in said) == removed
+    picture = json.loads(components(app, "ablation_hero")[0].json)["picture"]
     for word, chance in slowly(TEXT.split(), removed)[0].items():
-        assert f"{word} {chance:.2f}" in said.replace("**", "")
-    assert f"**{side.right} of {side.of}**" in said and (f"with the head {made.whole.right} of" in said) == removed
-    (picture,) = components(app, "ablation_hero")
-    assert f">{side.chosen}</text>" in picture.json.replace("\\u003c", "<") and ("wrong" in picture.json) == removed
+        assert f"<span>{word}</span>" in picture and f"<span>{percent(chance)}</span>" in picture
+    assert f">{side.chosen}</text>" in picture and ("wrong" in picture) == removed
     labels = [each.proto.label for each in app.get("page_link")]
-    assert [label for label in labels if label.startswith("**")][:3] == [
-        "**Take a block apart**", "**Train without a part**", "**What else is in this model?**",
-    ]  # fmt: skip
+    first = [label for label in labels if label.startswith("**")][:3]
+    assert first == ["**Explore a block**", "**Train without a component**", "**Lessons**"]
     assert not told(app)
     assert dict(link(app)) == ({"removed": "on"} if removed else {})
     assert fine(pages.opened("app.py", **link(app))).toggle[0].value == removed
@@ -96,15 +95,58 @@ def test_the_picture_holds_every_word_and_says_what_it_shows(chosen, wrong, remo
     assert svg.count("<path") == 3 and (svg.count(' off"') == 3 + 2) == removed  # 0.01 is not drawn
     assert re.findall(r'class="figure[^>]*>([^<]*)<', svg) == ["0.15", "0.80"]
     text = describe(words, weights, chosen, wrong, removed)
-    assert f"chooses “{chosen}”, which is {'wrong' if wrong else 'right'}" in text and "0.80" in text
+    assert f"predicts “{chosen}”, which is {'incorrect' if wrong else 'correct'}" in text and "0.80" in text
     assert ("is removed" in text) == removed
 
 
-def test_what_is_said_names_the_likelier_word():
-    whole, without = Side({"was": 0.7, "were": 0.1}, 9, 10), Side({"was": 0.2, "were": 0.3}, 5, 10)
-    assert said_of(whole, without, False) == (
-        f"Next word: **was 0.70**, were 0.10, all other words 0.20 ({RIGHT} is right). Right in **9 of 10** held-out sentences."
+def test_the_prediction_says_whether_the_top_token_is_correct():
+    likeliest = {"was": 0.48, ",": 0.23, "<b>": 0.093, "were": 0.0021}
+    whole = Side({"was": 0.48, "were": 0.0021}, likeliest, 10, 10)
+    shown = prediction_html(whole)
+    assert re.findall(r"<span>([^<]*) %</span>", shown) == ["48", "23", "9.3", "0.21"]
+    assert (
+        f"prefers “{RIGHT}” (correct)" in shown
+        and "Most likely" not in shown
+        and "<b>&lt;" not in shown
+        and "&lt;b&gt;" in shown
     )
-    assert said_of(whole, without, True) == (
-        f"Next word: was 0.20, **were 0.30**, all other words 0.50 ({RIGHT} is right). Right in **5 of 10** held-out sentences; with the head 9 of 10."
-    )
+    without = Side({"was": 0.2, "were": 0.3}, {"were": 0.3, "was": 0.2}, 5, 10)
+    assert "“were” (incorrect)" in prediction_html(without)
+    comma_first = Side({"was": 0.2, "were": 0.3}, {",": 0.31, "were": 0.3, "was": 0.2}, 5, 10)
+    assert "“were” (incorrect). Most likely token: “,”" in prediction_html(comma_first)
+    assert "**50 %** (100 % with the head)" in describe_accuracy(whole, without, True)
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_shipped_model_that_is_missing_or_damaged_costs_its_card_and_is_named(is_cut, tmp_path, monkeypatch):
+    shutil.copytree(files.ROOT, tmp_path / "models")
+    weights = tmp_path / "models" / files.SHIPPED / "model.safetensors"
+    if is_cut:
+        weights.write_bytes(weights.read_bytes()[:1000])
+    else:
+        shutil.rmtree(weights.parent)
+    monkeypatch.setattr(files, "ROOT", tmp_path / "models")
+    for forget in (choose._listed.cache_clear, choose._from_folder.clear):
+        forget()
+    for page in ("app.py", "pages/5_Trained_model.py"):
+        app = fine(pages.opened(page))
+        assert len(app.error) == 1 and files.SHIPPED in told(app) and str(tmp_path) not in told(app)
+    labels = [each.proto.label for each in fine(pages.opened("app.py")).get("page_link")]
+    assert any("Remove the residual" in each for each in labels)
+    assert not any("Who is liable" in each for each in labels)
+    monkeypatch.undo()
+    for forget in (choose._listed.cache_clear, choose._from_folder.clear):
+        forget()
+
+
+@pytest.mark.parametrize("data", [None, b"task\n1\n"], ids=["missing", "another"])
+def test_a_table_of_results_that_is_missing_or_damaged_costs_its_picture_alone(data, tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    if data is not None:
+        path.write_bytes(data)
+    monkeypatch.setattr("ui.start.read_summary", lambda _: read_summary(path))
+    st.cache_data.clear()
+    app = fine(pages.opened("app.py"))
+    st.cache_data.clear()
+    assert len(app.error) == 1 and "results/ablation_matrix.csv" in told(app)
+    assert any("Who is liable" in each.proto.label for each in app.get("page_link"))

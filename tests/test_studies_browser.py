@@ -7,11 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
-from core.experiments.training.sentences import points
 from core.study.database import connection as databases
 from core.study.database.store import Store
-from core.study.tables import summary_table
-from core.study.training_link import read_query
 from tests.studies import fill, study
 from ui.studies import view as views
 
@@ -61,73 +58,20 @@ def cells(page) -> list[dict]:
     )
 
 
-def test_the_matrix_shows_the_numbers_of_the_store(opened, filled):
-    drawn = cells(opened())
-    table = summary_table(filled, filled.find("first"))
-    assert len(drawn) == len(table) == 8
-    for line in table.itertuples():
-        (mine,) = [each for each in drawn if each["title"].startswith(f"{line.task}, {line.variant}: ")]
-        assert mine["href"] == line.link
-        if line.diverged:
-            assert mine["words"] == ["diverged"]
-        elif line.variant != "baseline":
-            assert mine["words"][0] == points(line.difference)
-
-
-def test_a_click_opens_the_experiment_with_its_settings(opened, filled):
-    page = opened()
-    cells(page)
-    page.locator(".st-key-study_matrix svg a").nth(4).click()
-    page.wait_for_url("**/Training?*")
-    settle(page)
-    table = summary_table(filled, filled.find("first")).set_index(["task", "variant"])
-    wanted = read_query(cell_link(table, page))
-    shown = dict(part.split("=", 1) for part in page.url.partition("?")[2].split("&"))
-    assert shown == wanted and wanted["variants"] == "scale-off" and wanted["d_model"] == "16"
-    assert page.locator("[data-name=task] select").is_visible()
-    expect(page.locator("[data-testid=stMain]")).to_contain_text("6 trainings of 40 steps")
-    expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
-    page.go_back()
-    page.wait_for_url("**/Studies*")
-
-
-def cell_link(table, page) -> str:
-    """Row by row: two tasks, so the fifth cell is the third variant of the first task."""
-    return table.loc["copy", list(dict.fromkeys(table.index.get_level_values(1)))[2]].link
-
-
-def test_a_run_that_is_picked_can_be_opened(opened):
-    page = opened("?shown=runs")
-    grid = page.locator("[data-testid=stDataFrame]").first
-    grid.locator("canvas").first.wait_for()
-    settle(page)
-    box = grid.bounding_box()
-    page.mouse.click(box["x"] + 18, box["y"] + 35 + 35 * 2.5)  # the box at the left of the third row
-    link = page.get_by_role("link", name=re.compile("^.*Open copy, .*, seed 0 on the page Training"))
-    link.wait_for()
-    settle(page)
-    assert STRANGE in link.inner_text()
-    link.click()
-    page.wait_for_url("**/Training?*")
-    settle(page)
-    assert "variants=scale-off" in page.url and "seeds=1" in page.url
-    expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
-
-
 @pytest.mark.parametrize("said", [True, False], ids=["said", "just typed"])
 def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened, said):
     page = opened()
     page.get_by_role("button", name="New study").click()
-    page.get_by_text("Advanced: the file").click()
-    page.get_by_label("The study, as a TOML file").fill('name = "half written"')
+    page.get_by_text("Edit as TOML").click()
+    page.get_by_label("Study file (TOML)").fill('name = "half written"')
     if said:
         page.keyboard.press("Control+Enter")
         settle(page)
     page.keyboard.press("Escape")
-    page.get_by_label("The study, as a TOML file").wait_for(state="hidden")
+    page.get_by_label("Study file (TOML)").wait_for(state="hidden")
     settle(page)
     page.get_by_role("button", name="New study").click()
-    expect(page.get_by_label("The study, as a TOML file")).to_have_value(
+    expect(page.get_by_label("Study file (TOML)")).to_have_value(
         'name = "half written"'
     )  # it is filled once it is there
 
@@ -197,3 +141,12 @@ def test_nothing_sticks_out_or_lies_over_another_and_names_are_no_markup(opened,
         assert page.evaluate(OVERLAP) == []
         expect(page.locator("[data-testid=stMain] img[src=x]")).to_have_count(0)
         assert name == "matrix" or f"shown={name}" in page.url
+
+
+def test_the_button_of_a_new_study_is_in_sight(open_page):
+    page = open_page("/Studies", width=1280, height=720)
+    page.get_by_role("button", name="New study").click()
+    page.get_by_role("textbox", name="Question").wait_for()
+    settle(page)
+    box = page.get_by_role("dialog").get_by_role("button", name="Start").bounding_box()
+    assert box["y"] + box["height"] <= 720

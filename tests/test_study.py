@@ -28,9 +28,6 @@ def arms(study, name="reverse") -> dict:
     return {run.variant: run for run in reversed(study.runs) if run.task == name}
 
 
-# Hashes
-
-
 def other(made, value):
     """A value of a setting that is not the given one."""
     if made.menu:
@@ -99,9 +96,6 @@ def test_what_is_stored_of_a_run_is_the_run_to_the_last_bit(d_model, norm, dropo
     assert again == run and again.hash == run.hash and again.start() == start(config, run.training, seed)
 
 
-# What a file stands for
-
-
 def test_every_run_is_there_once_with_the_baseline_first():
     study = parse(HEAD + '[variants]\n"− norm" = {norm = "none"}\n[axes]\nn_heads = [1, 2]\nscale = [true, false]\n')
     assert len({run.hash for run in study.runs}) == len(study.runs) == 2 * 2 * (1 + 1 + 4)
@@ -139,10 +133,10 @@ def test_what_cannot_be_or_is_the_same_is_left_out_with_a_reason():
         HEAD + '[variants]\n"as it is" = {n_heads = 4}\n"five" = {n_heads = 5}\na = {ffn = false}\nb = {ffn = "off"}\n'
     )
     assert set(arms(study)) == {"baseline", "a"}
-    assert len(study.notes) == 6 and all("left out" in note for note in study.notes)
-    assert "copy: as it is is left out: the baseline is so already." in study.notes
-    assert any("five is left out: n_heads is 5; it must divide" in note for note in study.notes)
-    assert "reverse: b is left out: it is the same as a." in study.notes
+    assert len(study.notes) == 6 and all(" skipped" in note for note in study.notes)
+    assert "In “copy”, the variant “as it is” is skipped because it equals the baseline." in study.notes
+    assert any("five skipped: n_heads is 5; it must divide" in note for note in study.notes)
+    assert "In “reverse”, the variant “b” is skipped because it equals “a”." in study.notes
 
 
 # Mistakes
@@ -153,68 +147,39 @@ MISTAKES = {
     "no TOML": ("name = ", "This is not TOML: Invalid value (at end of document)."),
     "nothing": ("", "name is missing"),
     "no tasks": ('name = "x"', "tasks is missing; it must be a list of at least one of copy, reverse"),
-    "a key": (HEAD + "sedes = 3", "“sedes” is no key of a study. Did you mean seeds?"),
+    "a key": (HEAD + "sedes = 3", "“sedes” is not a key of a study. Did you mean seeds?"),
     "a name": ('name = 3\ntasks = ["copy"]', "name is 3; it must be text."),
     "a long name": (f'name = "{"x" * 201}"\ntasks = ["copy"]', "it must be printable, on one line, 200 characters at most."),
-    "an empty name": ('name = " "\ntasks = ["copy"]', "name is “ ”"),
     "a question": (HEAD + "question = 4", "question is 4; it must be text."),
-    "a task": ('name = "x"\ntasks = [\n  "copy",\n  "revers"]', "tasks names “revers”, which is no task. Did you mean reverse?"),
+    "a task": ('name = "x"\ntasks = [\n  "copy",\n  "revers"]', "tasks names “revers”, which is not a task. Did you mean reverse?"),
     "a task twice": ('name = "x"\ntasks = ["copy", "copy"]', "tasks names “copy” twice."),
-    "tasks": ('name = "x"\ntasks = "copy"', "tasks is “copy”; it must be a list"),
-    "no seeds": ('name = "x"\ntasks = ["copy"]\nseeds = 0', "seeds is 0; it must be how many"),
     "seeds": ('name = "x"\ntasks = ["copy"]\nseeds = [1, 1]', "seeds is [1, 1]"),
-    "a seed": ('name = "x"\ntasks = ["copy"]\nseeds = [1, -1]', "from 0 to 2147483647"),
-    "true seeds": ('name = "x"\ntasks = ["copy"]\nseeds = true', "seeds is True"),
-    "too many": ('name = "x"\ntasks = ["copy"]\nseeds = 1000000', "these are 1,000,000 runs (1 task, 1 variant, 1,000,000 seeds); a study may have 100,000."),
+    "too many": ('name = "x"\ntasks = ["copy"]\nseeds = 1000000', "these are 1,000,000 runs (1 task, 1 variant, 1,000,000 seeds); the limit is 100,000."),
     "a device": (HEAD + 'device = "tpu"', "device is “tpu”; it must be one of auto, cuda, mps, cpu."),
     "a precision": (HEAD + 'dtype = "float16"\ndevice = "cpu"', "dtype is float16"),
-    "a setting": (HEAD + "[base]\n\nwidth = 3", "base.width is no setting; there are d_model, n_heads"),
+    "a setting": (HEAD + "[base]\n\nwidth = 3", "base.width is not a setting; there are d_model, n_heads"),
+    "a setting misspelt": (HEAD + "[base]\nn_head = 3", "base.n_head is not a setting. Did you mean n_heads?"),
     "a value": (HEAD + '[base]\nnorm = "layer"', "base.norm is “layer”; it must be one of LayerNorm, RMSNorm, DyT, none."),
-    "a number": (HEAD + "[base]\nd_model = 7", "base.d_model is 7; it must be a whole number from 8 to 1600."),
-    "not a number": (HEAD + "[training]\nlearning_rate = nan", "training.learning_rate is nan; it must be"),
-    "a fraction": (HEAD + "[training]\nsteps = 1.5", "training.steps is 1.5; it must be a whole number"),
+    "a number": (HEAD + "[base]\nd_model = 7", "base.d_model is 7; it must be a whole number from 8 to 1,600."),
     "elsewhere": (HEAD + "[base]\nsteps = 3", "base.steps belongs under training."),
-    "a seed in base": (HEAD + "[base]\nseed = 3", "base.seed: the seeds of a study are set by seeds"),
-    "a table": (HEAD + "base = 3", "base is 3; it must be a table of settings."),
-    "together": (HEAD + "[base]\nn_heads = 5", "the task “copy” cannot be so: n_heads is 5; it must divide d_model"),
-    "a length": (HEAD + "[task.copy]\nlength = 0", "task.copy.length is 0; it must be a whole number from 2"),
+    "together": (HEAD + "[base]\nn_heads = 5", "the task “copy” is not possible: n_heads is 5; it must divide d_model"),
     "a task's length": (
         'name = "x"\ntasks = ["facts"]\n[task.facts]\nlength = 3',
-        "the task “facts” cannot be so: length is 3; for facts it must be 2.",
+        "the task “facts” is not possible: length is 3; for facts it must be 2.",
     ),
     "an unused table": (HEAD + "[task.facts]\nsteps = 3", "task.facts is not in the list of tasks."),
-    "a task of none": (HEAD + '[task.copy]\ntask = "reading"', "task.copy.task is “reading”; it must be one of"),
-    "task": (HEAD + "task = 3", "task is 3; write a table [task.name]"),
     "the same twice": (
         'name = "x"\ntasks = ["copy", "other"]\n[task.other]\ntask = "copy"',
-        "baseline of “other” is the same training as baseline of “copy”: take one of them out.",
+        "baseline of “other” is the same training as baseline of “copy”: remove one of them.",
     ),
-    "variants": (HEAD + "variants = 3", "variants is 3; it must be a table"),
     "a variant": (HEAD + '[variants]\n"− norm" = {norm = "no"}', 'variants."− norm".norm is “no”; it must be one of'),
-    "an empty variant": (HEAD + "[variants]\na = {}", "variants.a changes nothing; the full model is always there, as “baseline”."),
-    "a variant's text": (HEAD + '[variants]\na = "norm-no"', "variants.a: norm is “no”; it must be one of"),
-    "a link's setting": (HEAD + '[variants]\na = "colour-no"', "variants.a names “colour”, which is no setting"),
-    "a link's seed": (HEAD + '[variants]\na = "seed-3"', "variants.a.seed: the seeds of a study"),
-    "a variant's table": (HEAD + "[variants.a]\nn_heads = 2\nflavour = 1", "variants.a.flavour is no setting"),
     "the baseline": (HEAD + "[variants]\nbaseline = {n_heads = 2}", "a variant cannot be called “baseline”"),
-    "axes": (HEAD + "axes = 3", "axes is 3; it must be a table"),
     "an axis": (HEAD + "[axes]\nnorm = 3", "axes.norm is 3; it must be a list of values."),
     "an axis' value": (HEAD + '[axes]\nnorm = ["none", "x"]', "axes.norm is “x”; it must be one of"),
-    "an axis' name": (HEAD + "[axes]\nname = [3]", "axes.name is no setting"),
     "two names": (HEAD + '[variants]\n"− FFN" = {ffn = false}\n[axes]\nffn = [false]', "axes: a combination is called “− FFN”"),
-    "an unknown task": ('name = "x"\ntasks = ["flying"]', "tasks names “flying”, which is no task; there are copy, reverse"),
-    "too many axes": (HEAD + "[axes]\n" + "y = 3\n" + "".join(f"x{n} = [1, 2]\n" for n in range(64)), "these are endlessly many runs"),
-    "too many variants": (HEAD + f"[axes]\ndropout = {SHARES}\nweight_decay = {SHARES}", "a study may have 100,000."),
-    "a number of many digits": (HEAD.replace("seeds = 2", f"seeds = {'9' * 5000}"), "This is not TOML"),
-    "a day that there is not": (HEAD + "question = 2024-02-31", "This is not TOML"),
-    "lists in lists": (HEAD + "a = " + "[" * 20_000, "nested too deeply"),
-    "a string without end": (HEAD + '"' + '\\"' * 20_000, "This is not TOML: Unterminated string"),
-    "curly quotes": (HEAD.replace('"a study"', "“a study”"), "It has curly quotation marks or no-break spaces of a word processor"),
-    "a no-break space": (HEAD.replace(" = 2", "\u00a0= 2"), "It has curly quotation marks or no-break spaces"),
-    "a long key": (HEAD + f'"{"k" * 40_000}" = 1', "is no key of a study"),
-    "a long value": (HEAD + f'[base]\nnorm = "{"k" * 40_000}"', "base.norm is “kkkk"),
-    "many tasks": (HEAD.replace('"copy"', "\n" + ",\n".join(f'"{n}"' for n in range(4000))), "tasks names “0”, which is no task"),
-    "a long text": ("x" * 60_000, "a study may have 50,000 characters"),
+    "too many variants": (HEAD + f"[axes]\ndropout = {SHARES}\nweight_decay = {SHARES}", "the limit is 100,000."),
+    "curly quotes": (HEAD.replace('"a study"', "“a study”"), "no-break spaces from a word processor"),
+    "a long text": ("x" * 60_000, "the limit is 50,000 characters"),
     "memory": (HEAD + "[training]\nbatch = 4096\n[base]\nd_model = 1024\nn_layers = 100", "would need about"),
 }  # fmt: skip
 
@@ -225,19 +190,6 @@ def test_a_mistake_is_named_with_its_key_and_what_is_allowed(text, words):
         parse(text)
     assert words in str(caught.value)
     assert all(len(problem) < 1000 and problem.isprintable() for problem in caught.value.problems)
-
-
-@pytest.mark.parametrize(
-    "text, words",
-    [
-        (HEAD + "[base]\nn_head = 3", "base.n_head is no setting. Did you mean n_heads?"),
-        (HEAD + "[training]\nlearning_rat = 3", "training.learning_rat is no setting. Did you mean learning_rate?"),
-    ],
-)
-def test_the_nearest_setting_is_asked_for(text, words):
-    with pytest.raises(StudyError) as caught:
-        parse(text)
-    assert caught.value.problems == [words]
 
 
 def test_all_mistakes_are_named_at_once():

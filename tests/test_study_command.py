@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -13,10 +12,11 @@ import pytest
 
 from core.settings.process import new_owner
 from core.study import __main__ as command
-from core.study.database.schema import DONE, FAILED, QUEUED, RUNNING, STOPPED
+from core.study.database.schema import DONE, FAILED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
 from core.study.file import parse
 from core.train import Row, train
+from tests.waiting import wait
 
 ROOT = Path(__file__).parent.parent
 TEXT = """
@@ -52,21 +52,10 @@ def start(folder, *given, **environment):
     )
 
 
-def wait(until, process=None, seconds=90):
-    end = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < end, "it did not come"
-        assert process is None or process.poll() is None, process.communicate()
-        time.sleep(0.05)
-
-
 def look(folder) -> Store | None:
     """The store as soon as there is one."""
     path = folder / "studies.sqlite"
-    end = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait(path.exists)
     return Store(str(path))
 
 
@@ -91,7 +80,7 @@ def check_complete(store):
 def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder):
     first = start(folder, "run", "small.toml", "--workers", "2")
     store = look(folder)
-    wait(lambda: state_counts(store).get(DONE, 0) >= 2 and any(r.step for r in store.runs(1, RUNNING)), first)
+    wait(lambda: state_counts(store).get(DONE, 0) >= 2 and any(r.step for r in store.runs(1, RUNNING)), process=first)
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
     before = {each.hash: (each.ended, each.tries) for each in store.runs(1, DONE)}
@@ -100,12 +89,12 @@ def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder
 
     told = start(folder, "status")
     out, _ = told.communicate()
-    assert "without a process that trains it: it was ended, and resume runs them again." in out and told.returncode == 1
+    assert "interrupted, because the process ended; resume reruns them." in out and told.returncode == 1
 
     again = start(folder, "run", "small.toml", "--workers", "2")  # … and run again at once
     out, errors = again.communicate(timeout=120)
     assert again.returncode == 0, errors
-    assert f"{len(before)} runs done before." in out and "small: 8 runs: 8 done." in out
+    assert f"{len(before)} runs already done." in out and "small: 8 runs: 8 done." in out
     assert "Traceback" not in errors and "[####################] 8 of 8 runs" not in out
     after = {each.hash: (each.ended, each.tries) for each in store.runs(1)}
     assert {key: after[key] for key in before} == before
@@ -116,17 +105,17 @@ def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder
 def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
     first = start(folder, "run", "small.toml", "--workers", "2")
     store = look(folder)
-    wait(lambda: any(r.step for r in store.runs(1, RUNNING)) if store.find("small") else False, first)
+    wait(lambda: any(r.step for r in store.runs(1, RUNNING)) if store.find("small") else False, process=first)
     os.killpg(first.pid, signal.SIGINT)  # as a terminal does: to the workers too
     out, errors = first.communicate(timeout=30)
     assert first.returncode == 128 + signal.SIGINT and "Traceback" not in errors, errors
-    assert "stopped" in out and "To go on: python -m core.study resume 'small'" in out
+    assert "stopped" in out and "To continue: python -m core.study resume 'small'" in out
     counts = state_counts(store)
     assert counts[STOPPED] >= 1 and RUNNING not in counts and store.rows(1)
 
     again = start(folder, "resume", "small", "--workers", "2")
     out, errors = again.communicate(timeout=120)
-    assert again.returncode == 0 and f"{counts[STOPPED]} run" in out and "will run again" in out, errors
+    assert again.returncode == 0 and f"{counts[STOPPED]} run" in out and "rerun" in out, errors
     check_complete(store)
 
 
@@ -139,9 +128,6 @@ def test_two_commands_on_the_same_study_train_no_run_twice(folder):
     store = look(folder)
     check_complete(store)
     assert {each.tries for each in store.runs(1)} == {1} and len({each.owner for each in store.runs(1)}) == 2
-
-
-# Without training
 
 
 def called(capsys, *given) -> tuple[int, str, str]:
@@ -179,16 +165,7 @@ def test_status_says_how_far_each_study_is(half, capsys):
     assert "small: 8 runs: 3 queued, 3 done, 1 failed, 1 stopped." in called(capsys, "status")[1]  # taken ahead of time
     with half.writing() as connection:
         connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
-    assert "To go on: python -m core.study resume 'small'" in called(capsys, "status")[1]
-
-
-def test_plan_says_what_it_takes_and_touches_nothing(folder, capsys, monkeypatch):
-    monkeypatch.chdir(folder)
-    Path("odd.toml").write_text(TEXT + "five = {n_heads = 5}\n")
-    code, out, _ = called(capsys, "plan", "odd.toml", "--workers", "2")
-    assert code == 0 and "small: 8 runs, 4 seeds each." in out and "reverse: the baseline and 1 variant;" in out
-    assert "on 2 workers." in out and "reverse: five is left out: n_heads is 5; it must divide d_model" in out
-    assert not Path("studies.sqlite").exists()
+    assert "To continue: python -m core.study resume 'small'" in called(capsys, "status")[1]
 
 
 def test_export_writes_the_tables_of_each_study(half, capsys, folder):
@@ -210,7 +187,11 @@ def test_export_writes_the_tables_of_each_study(half, capsys, folder):
         (["run", "wrong.toml"], command.MISTAKE, "wrong.toml: name is 3;"),
         (["status"], command.NO_STORE, "There are no studies at "),
         (["resume", "small"], command.NO_STORE, "There are no studies at "),
-        (["run", "small.toml", "--database", "mysql://u:secret@h/d"], command.NO_STORE, "--database is no address"),
+        (
+            ["run", "small.toml", "--database", "mysql://u:secret@h/d"],
+            command.NO_STORE,
+            "--database is not the address",
+        ),
     ],
 )
 def test_mistakes_end_with_a_sentence_and_a_code(folder, capsys, monkeypatch, given, code, words):
@@ -220,15 +201,3 @@ def test_mistakes_end_with_a_sentence_and_a_code(folder, capsys, monkeypatch, gi
     found, out, errors = called(capsys, *given)
     assert found == code and words in errors and "Traceback" not in errors and "secret" not in errors
     assert not Path("studies.sqlite").exists()
-
-
-def test_names_that_are_not_there_and_commands_that_say_too_little(half, capsys):
-    code, _, errors = called(capsys, "resume", "large")
-    assert code == command.MISTAKE and "“large” is no file, and no study in" in errors and "there: “small”." in errors
-    code, _, errors = called(capsys, "export", "small")
-    assert code == command.MISTAKE and errors.startswith("Say where to: --csv FOLDER, ")
-    for given in ([], ["run"], ["run", "small.toml", "--workers", "0"], ["run", "small.toml", "--workers", "two"]):
-        with pytest.raises(SystemExit) as caught:
-            command.main(given)
-        assert caught.value.code == command.MISTAKE
-    assert state_counts(half)[QUEUED] == 2

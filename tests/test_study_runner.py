@@ -1,31 +1,23 @@
 """Studies trained and stored: whatever happens on the way, in the end every run stands there once, to the last bit."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 import torch
 
-from core.experiments.training.plan import Arm, Plan, Trial
-from core.experiments.training.results import gap, summary
-from core.measure.intervals import interval
-from core.study import runner, tables
+from core.study import tables
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Store, standing
 from core.study.file import parse
 from core.study.plan import Run
 from core.study.runner import Progress, Runner, Service
 from core.train import Row, train
-from core.workers import job as jobs
 from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
+from tests.waiting import wait
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_chunks")]
 
 TEXT = """
 name = "small"
@@ -60,13 +52,6 @@ def workers(pool):
     pool.kept.clear()
     pool.trainings.clear()
     return pool
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Chunks of a few steps, and entries in the store at every look."""
-    monkeypatch.setattr(jobs, "CHUNK", 0.05)
-    monkeypatch.setattr(runner, "BEAT", 0.1)
 
 
 def plain(run: Run) -> str:
@@ -153,39 +138,6 @@ def test_two_studies_share_the_workers_fairly(tmp_path, workers):
     assert max(n for n, (_, study) in enumerate(ended) if study == second) < 16  # of 28: not behind all of the other
 
 
-# What can happen
-
-
-def test_a_worker_that_is_killed_costs_nothing(database):  # noqa: F811
-    store, own = Store(database), ProcessPool(2)
-    killed = []
-
-    def kill(seen):
-        if seen.share > 0.1 and not killed:
-            killed.append(next(iter(own._executor._processes)))
-            os.kill(killed[-1], signal.SIGKILL)
-
-    finish(store, LONG, own, until=kill)
-    assert killed
-    check_complete(store, LONG)
-    assert {each.tries for each in store.runs(1)} == {1}
-    own.close()
-    store.close()
-
-
-def test_what_was_stopped_runs_again_from_its_start_when_asked(tmp_path, workers):
-    store = Store(str(tmp_path / "x.sqlite"))
-    study = parse(TEXT.replace("steps = 30", "steps = 200").replace("seeds = 2", "seeds = [40, 41]"))
-    finish(store, study, workers, until=lambda seen: 0.2 < seen.share)
-    stopped = {each.hash for each in store.runs(1, STOPPED)}
-    assert store.requeue(1) == len(stopped) > 0
-    queued = {each.id for each in store.runs(1, QUEUED)}
-    assert not queued & {run for run, *_ in store.rows(1)}
-    finish(store, study, workers)
-    check_complete(store, study)
-    assert {each.hash for each in store.runs(1) if each.tries == 2} == stopped
-
-
 def test_a_run_that_raises_is_failed_with_its_message_and_the_rest_goes_on(tmp_path, workers, monkeypatch):
     store = Store(str(tmp_path / "x.sqlite"))
     study = parse(TEXT.replace("seeds = 2", "seeds = [50, 51]"))
@@ -211,61 +163,6 @@ def test_a_run_that_raises_is_failed_with_its_message_and_the_rest_goes_on(tmp_p
     check_complete(store, study)
 
 
-# Tables
-
-
-def test_tables_hold_what_is_stored_and_the_summary_is_that_of_the_training_page(tmp_path, workers):
-    store = Store(str(tmp_path / "x.sqlite"))
-    study = parse(TEXT.replace("seeds = 2", "seeds = 3").replace("steps = 30", "steps = 80"))
-    finish(store, study, workers)
-    made = tables.export(store, 1, tmp_path / "csv", "csv") + tables.export(store, 1, tmp_path / "parquet", "parquet")
-    csv = {path.stem: pd.read_csv(path, dtype={"message": str, "note": str}) for path in made if path.suffix == ".csv"}
-    for table in csv.values():  # CSV has no empty text
-        for name in {"message", "note"} & set(table):
-            table[name] = table[name].fillna("")
-    parquet = {path.stem: pd.read_parquet(path) for path in made if path.suffix == ".parquet"}
-    assert set(csv) == set(parquet) == {"runs", "rows", "summary"}
-    for name in csv:
-        pd.testing.assert_frame_equal(csv[name], parquet[name], check_dtype=False, rtol=0, atol=0)
-    rows = csv["rows"].drop(columns="note")
-    for run, each in zip(study.runs, csv["runs"].itertuples()):
-        mine = rows[rows.run == each.run]
-        assert set(map(tuple, mine[["task", "variant", "seed"]].values)) == {(run.task, run.variant, run.seed)}
-        assert [Row(*line, "") for line in mine[list(Row._fields[:-1])].itertuples(index=False)] == eval(plain(run))
-    for name in ("copy", "reverse"):
-        mine = {(run.variant, run.seed): eval(plain(run)) for run in study.runs if run.task == name}
-        first = {run.variant: run for run in study.runs if run.task == name and run.seed == 0}
-        arms = tuple(Arm(v, first[v].config, n, frozenset([v] * n)) for n, v in enumerate(first))
-        wanted = summary(mine, Plan(arms, study.runs[0].training, Trial(seeds=3), study.runs[0].machine))
-        found = csv["summary"][csv["summary"].task == name].reset_index(drop=True)
-        same = [
-            "variant",
-            "accuracy",
-            "low",
-            "high",
-            "seeds",
-            "diverged",
-            "difference",
-            "difference_low",
-            "difference_high",
-            "p",
-        ]
-        pd.testing.assert_frame_equal(found[same], wanted[same], check_dtype=False)
-    whole = {
-        run.seed: eval(plain(run))[-1].accuracy
-        for run in study.runs
-        if (run.task, run.variant) == ("reverse", "baseline")
-    }
-    without = {
-        r.seed: eval(plain(r))[-1].accuracy for r in study.runs if (r.task, r.variant) == ("reverse", "− attention")
-    }
-    line = csv["summary"].set_index(["task", "variant"]).loc["reverse", "− attention"]
-    assert line.difference == gap(without, whole).mean and line.accuracy == interval(without.values()).mean
-
-
-# The bar
-
-
 # In the background of a server
 
 
@@ -281,13 +178,6 @@ def service(tmp_path, workers):
         store.delete(each.id)
     wait(lambda: made._runner is None)
     store.close()
-
-
-def wait(until, seconds=90):
-    end = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
 
 
 def begin(service, study) -> int:
@@ -326,33 +216,3 @@ def test_a_stop_in_the_store_stops_it_and_resuming_goes_on(service):
     service.start(number)
     wait(lambda: standing(service.store, number).complete)
     check_complete(service.store, STUDY)
-
-
-SERVER = """
-import sys, time
-from core.workers.pool import ProcessPool
-from core.study.runner import Service
-from core.study.database.store import Store, standing
-if __name__ == "__main__":
-    store = Store(sys.argv[1])
-    Service(store, ProcessPool(2)).start(store.studies()[0].id)
-    time.sleep(600)
-"""
-
-
-def test_a_server_that_is_killed_leaves_a_study_that_can_go_on(service, tmp_path):
-    store, script = service.store, tmp_path / "server.py"
-    script.write_text(SERVER)
-    number = store.enrol(LONG).study
-    killed = subprocess.Popen(
-        [sys.executable, script, str(tmp_path / "studies.sqlite")], env=os.environ | {"PYTHONPATH": "."}
-    )
-    wait(lambda: any(run.step for run in store.runs(number, spec=False)))
-    killed.kill()
-    killed.wait()
-    now = standing(store, number)
-    assert now.lost == now.counts[RUNNING] > 0 and now.open and not now.running
-    store.requeue(number)
-    service.start(number)
-    wait(lambda: standing(store, number).complete)
-    check_complete(store, LONG)

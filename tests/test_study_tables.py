@@ -1,7 +1,6 @@
 """What is said of a study: its tables, how far it is, its links, its picture. Each against plain pandas, NumPy and SciPy, or
 against what was put into the store."""
 
-import io
 import json
 import math
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as some
@@ -35,7 +33,7 @@ from core.study.database.store import Report, Store, standing
 from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.picture import matrix_svg, told
-from core.study.plan import SETTINGS, Study, TaskSetup, arms, runs
+from core.study.plan import SETTINGS, TaskSetup, arms, runs
 from core.study.tables import comparison, row_table, run_table, stored, summary_table
 from core.study.training_link import read_query
 from core.tasks import task
@@ -50,13 +48,6 @@ NAN = math.nan
 ROOT = Path(__file__).parent.parent
 SCATTERED = study(old="seeds = 3", new="seeds = [17, 3, 0, 1000]")
 HERE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = Store(str(tmp_path / "studies.sqlite"))
-    yield made
-    made.close()
 
 
 def score(run) -> float:
@@ -219,11 +210,6 @@ def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours
     assert all(map(same, back.difference, -found.difference)) and all(map(same, back.p, found.p))
 
 
-def again(table) -> pd.DataFrame:
-    """As it is after it was exported and read again."""
-    return pd.read_csv(io.StringIO(table.to_csv(index=False)))
-
-
 @pytest.fixture
 def summary(store):
     number = fill(store, SCATTERED, lambda run: NAN if (run.task, run.variant) == ("copy", "− norm") else score(run))
@@ -309,11 +295,6 @@ def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store
 # How far it is
 
 
-def standing_of(store, outcomes, **more):
-    made = study(**more)
-    return standing(store, fill(store, made, by_run(made, outcomes)))
-
-
 @pytest.mark.parametrize(
     ("outcomes", "words", "true"),
     [
@@ -324,7 +305,7 @@ def standing_of(store, outcomes, **more):
     ],
 )
 def test_how_far_a_study_is(store, outcomes, words, true):
-    found = standing_of(store, outcomes)
+    found = standing(store, fill(store, study(), by_run(study(), outcomes)))
     assert found.words() == words and found.many == 18 and found.lost == 0
     assert {name for name in ("complete", "running", "queued", "open") if getattr(found, name)} == true
     assert found.ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
@@ -394,10 +375,6 @@ def workers():
     made = ProcessPool(1)
     yield made
     made.close()
-
-
-def short(name: str, steps: int, seeds) -> Study:
-    return study(name, text=TEXT.replace("steps = 40", f"steps = {steps}").replace("seeds = 3", f"seeds = {seeds}"))
 
 
 def changes_of_a_store(number):
@@ -592,7 +569,7 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
         elif math.isnan(low) or low == high:
             assert words[1:] == []
             if not base and low == high:  # no noise, so nothing is said to be lost in it
-                assert "seed compared" in title and "noise" not in title and "interval" not in title
+                assert "on every seed" in title and "significant" not in title and "CI" not in title
         else:
             assert [number(each) for each in words[1].split(" to ")] == pytest.approx(
                 [100 * low, 100 * high], abs=0.0501
@@ -601,7 +578,7 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
 
 @pytest.mark.parametrize("kind", [each for each in otherwise if each != "nothing"])
 def test_what_is_trained_in_another_way_opens_beside_its_baseline(kind):
-    changes = ", ".join(f"{name} = {json.dumps(value)}" for name, value in otherwise[kind]().items())
+    changes = ", ".join(f"{name} = {json.dumps(value)}" for name, value in otherwise[kind].items())
     text = TEXT.replace('["copy", "reverse"]', '["copy"]').replace(
         "steps = 40", 'steps = 40\nwarmup = 5\ndecay = "linear"'
     )

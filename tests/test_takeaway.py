@@ -3,7 +3,6 @@
 import io
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -57,10 +56,3 @@ def test_a_table_with_more_rows_than_a_spreadsheet_is_not_offered(monkeypatch):
     assert name not in offered()
     said = [each.value.replace("\\", "") for each in app.caption]
     assert any(f"{name}: 1,024 rows, and a spreadsheet has 1,023 at most" in each for each in said), said
-
-
-def test_a_large_table_is_made_in_little_memory():
-    cells = np.random.default_rng(0).random((15, 256, 256), dtype=np.float32)
-    table = MatrixTable(cells, [f"w{n % 40}" for n in range(256)], None, [f"head {n}" for n in range(15)])()
-    assert len(table) == table.value.size == cells.size and isinstance(table, pd.DataFrame)
-    assert table.memory_usage(deep=True).sum() < 40 * cells.size

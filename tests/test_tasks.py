@@ -2,20 +2,18 @@
 
 import inspect
 import random
-import re
 from collections import Counter
 
 import numpy as np
 import pytest
 import torch
 
-from core.model.config import Config
 from core.model.parts.init import generator
 from core.settings.setting import ConfigError
-from core.tasks import IGNORE, Task, task
+from core.tasks import IGNORE, task
 from core.tasks.knowledge import OBJECTS, RELATIONS, SUBJECTS, table
-from core.tasks.sentences import BE, FORMS, RULED
-from core.tasks.task import described, is_held_out
+from core.tasks.sentences import BE, FORMS
+from core.tasks.task import is_held_out
 from core.train import Training, held_out, train
 
 EVERY = pytest.mark.parametrize("name", task)
@@ -64,35 +62,6 @@ def test_a_length_that_cannot_be_drawn_is_refused_in_words(name):
 def test_the_example_in_the_docstring_is_what_the_generator_gives(name):
     assert inspect.cleandoc(task[name].__doc__).splitlines()[-1] == task[name].example()
     assert task.label(name) and task[name].needs and task[name].why
-
-
-@EVERY
-def test_the_full_model_and_the_budget_are_settings_that_can_be(name):
-    each = task[name]
-    assert each.config().mask == each.mask
-    assert each.config(attention=False) == each.config().replace(attention=False)
-    assert isinstance(each.config(), Config)
-    training = Training(task=name)
-    for field, value in each.training.items():
-        assert getattr(training, field) == value
-    assert each.length <= 256 and each.lengths[-1] <= 256
-
-
-def test_a_new_task_is_one_decorated_definition():
-    def constant(generator, batch, length, vocabulary):
-        zeros = torch.zeros(batch, length, dtype=torch.int64)
-        return zeros, zeros
-
-    made = dict(
-        mask="none", length=2, lengths=range(1, 3), vocabulary=("a", "b"), needs="nothing", marginal=lambda v: 1
-    )
-    try:
-        assert isinstance(described("Constant", "always the first word.", **made)(constant), Task)
-        assert task["constant"].__name__ == "constant"
-        assert task["constant"].example() == "Example (seed 0): a a → a a"
-        assert Training(task="constant", steps=1, batch=1, learning_rate=1.0).steps == 1
-    finally:
-        task.pop("constant", None)
 
 
 # Randomness
@@ -160,7 +129,7 @@ def test_how_much_of_the_test_training_has_met(name, length):
         shares.append(sum(row in seen for row in test) / len(test))
     expected = task[name].met(length, made)
     assert expected == pytest.approx(sum(shares) / len(shares), abs=0.05)
-    assert ("has met" in task[name].tested_on(length, made)) == (expected >= 0.005)
+    assert ("seen in training" in task[name].tested_on(length, made)) == (expected >= 0.005)
 
 
 # Right answers, found again from the words alone
@@ -232,17 +201,6 @@ def test_keys_stand_once_and_the_repeated_part_has_no_symbol_twice():
     assert periods == set(range(6, 13))  # one layer cannot count its way back: the distance varies
 
 
-def test_facts_have_no_rule_but_are_always_the_same():
-    tokens, targets = drawn("facts", 30000)
-    known = {}
-    for (subject, relation), (_, answer) in zip(tokens.tolist(), targets.tolist()):
-        assert known.setdefault((subject, relation), answer) == answer
-    assert len(known) == len(SUBJECTS) * len(RELATIONS)
-    for at in range(len(RELATIONS)):  # a relation alone says next to nothing
-        counts = Counter(answer for (_, relation), answer in known.items() if relation == len(SUBJECTS) + at)
-        assert max(counts.values()) < 15
-
-
 # Sentences
 
 
@@ -279,27 +237,6 @@ def test_distances_vary_and_other_nouns_stand_in_between():
         misled += bool(nouns) and plural(nouns[-1]) != plural(words[subject])
     assert len(gaps) >= 12 and max(gaps) >= 18 and gaps[1] > 300
     assert between > 1800 and misled > 700  # the nearest noun is often of the other number
-
-
-def test_sentences_have_zero_to_three_clauses_of_every_type_nested_and_chained():
-    texts = [" ".join(words) for words in sentences()]
-    marks = {
-        "bare": ", who had",
-        "predicate": ", who were",
-        "object": "whom the",
-        "prepositional": "with the",
-        "appositive": "owner of the",
-        "participle": "holding the",
-        "passive": "signed by the",
-        "opening": f"{RULED[0]} that the",
-        "nested": r"whom the \w+ whom the \w+ (was|were) \w+ing (was|were) \w+ing (was|were)",
-        "chained": r", who (was|were) \w+ , the owners? of the \w+ , (was|were)",
-    }
-    for mark in marks.values():
-        assert any(re.search(mark, text) for text in texts), mark
-    assert all(text.endswith(" .") and ", ," not in text and ", ." not in text for text in texts)
-    assert 0.15 < sum(len(text.split()) <= 9 for text in texts) / len(texts) < 0.5
-    assert len(task["sentences"].vocabulary) in range(150, 301)
 
 
 # Chance and scoring

@@ -1,15 +1,14 @@
 """The teacher's link is built by ticking boxes; opened in a fresh session it is what was ticked."""
 
-import json
-import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.pages import components, controls, links, move, words, written
-from tests.test_page import fine, opened, said_on
-from ui.kit.limits import PARAMETER, Limits, read
-from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
+from core.teaching.lessons.reader import read_lesson
+from tests.pages import controls, drawn, links, move, words
+from tests.test_page import fine, opened
+from ui.kit.limits import PARAMETER, read
+from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINING
 
 
 def built(**chosen):
@@ -36,24 +35,10 @@ def test_what_was_ticked_is_what_a_fresh_session_shows():
     assert "norm" in controls(app) and "text" in controls(app) and "placement" not in controls(app)
 
 
-@pytest.mark.parametrize(
-    "letter, many, fits", [("a", 900, True), ("a", 4000, False), ("漢", 100, True), ("漢", 300, False)]
-)
-def test_a_link_too_long_for_a_qr_code_is_said_to_be(letter, many, fits):
-    app = opened(ONE_BLOCK.path, text=letter * many)
-    app = fine(fine(app).switch_page(LESSONS.path).run())
-    app = fine(move(app, shown="teacher_link").run())
-    (link,) = [each.value for each in app.code]
-    assert (letter * 50 if letter == "a" else "%E6%BC%A2" * 50) in link
-    said = [each.value for each in app.info]
-    assert any("a QR code holds 2331 at most" in each for each in said) != fits
-    assert any(f"{len(link)} characters" in each for each in said) != fits
-
-
 def test_a_lesson_opens_by_its_link():
     _, params, url = built(link_pages=["lessons"], link_lesson="relu")
     app = fine(opened(LESSONS.path, **params))
-    assert "silent" in " ".join(said_on(app)) and list(links(app)) == [LESSONS.name]
+    assert read_lesson("relu").title in drawn(app, "top") and list(links(app)) == [LESSONS.name]
     assert url.path.endswith("/Lessons")
 
 
@@ -89,30 +74,3 @@ def test_without_a_page_there_is_no_link():
 def test_flags_stand_in_the_link(flag):
     _, params, _ = built(**{flag: True})
     assert ("large" in params[PARAMETER]) == (flag == "link_large") and ("embed" in params) == (flag == "link_embed")
-
-
-def test_a_class_link_as_it_opens_lets_a_class_take_parts_out():
-    _, params, _ = built()
-    app = fine(opened(ONE_BLOCK.path, **params))
-    assert "Press a part to see the block without it" in " ".join(written(app))
-    (drawing,) = components(app, "ablation_drawing")
-    assert json.loads(drawing.json)["clicked"]
-
-
-@pytest.mark.parametrize("view", ["attention", "compare"])
-def test_where_parts_are_locked_nobody_is_told_to_press_one(view):
-    _, params, _ = built(link_moved_block=[])
-    app = fine(opened(ONE_BLOCK.path, **params, view=view))
-    said = " ".join([*written(app), *said_on(app)])
-    assert "Press a part" not in said and "choose a part above" not in said
-    (drawing,) = components(app, "ablation_drawing")
-    assert not json.loads(drawing.json)["clicked"]
-
-
-@pytest.mark.parametrize("view", ["knockout", "attention", "words", "sweep"])
-def test_where_knock_outs_are_locked_nobody_is_told_to_make_one(view):
-    link = Limits(pages=("trained",)).write()
-    said = said_on(app := fine(opened(TRAINED_MODEL.path, **{PARAMETER: link, "taken": view})))
-    assert not any(re.search("choose a part above|Click a cell to knock", each) for each in said)
-    assert not any(each.key in ("remove_head", "remove_reader") for each in app.button)
-    assert "remove_here" not in controls(app)

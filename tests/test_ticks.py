@@ -14,7 +14,7 @@ from core.tasks import task
 from tests.pages import control, widget
 from tests.test_page import fine
 from tests.test_studies_page import area, dialog, good, opened, texts, url  # noqa: F401
-from ui.studies.chooser import NAMES
+from ui.studies.chooser import NAMES, _shown
 from ui.studies.new_study import TEMPLATE
 
 TICKS = some.builds(
@@ -91,34 +91,23 @@ def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
     made = ticks(area(good(app)).value)
     assert (set(made.tasks), made.seeds, made.axes) == ({"copy", "reverse"}, 2, {"placement": ("pre", "post")})
     assert made.changes == ("norm-none", "ffn-off", "norm-RMSNorm")
-    assert f"{len(parse(made.write()).runs)} runs, 2 seeds each" in texts(app)
+    assert f"{len(parse(made.write()).runs)} runs, 2 seeds per model" in texts(app)
     area(app).set_value(made.write().replace("seeds = 2", "seeds = 4")).run()
     assert widget(app.slider, "tick_seeds").value == 4
     widget(app.button_group, "tick_tasks").set_value([]).run()  # said, and the ticks stay
     assert app.error and widget(app.slider, "tick_seeds").value == 4
     area(app).set_value("[base]\nn_layers = 2").run()
-    assert "more than can be ticked" in texts(app)
-
-
-NOTHING_TO_COMPARE = "There is nothing to compare: only the baseline would be trained."
-
-
-def test_a_study_with_nothing_to_compare_says_so_before_it_starts(url):  # noqa: F811
-    app = dialog()
-    assert not app.warning
-    widget(app.button_group, "tick_parts").set_value([]).run()
-    assert [NOTHING_TO_COMPARE in each.value for each in good(app).warning] == [True]
-    widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
-    assert not good(app).warning
+    assert "cannot be edited in the form" in texts(app)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa: F811
     app = good(opened(study=name))
-    assert widget(app.selectbox, "study").options == list(NAMES) and "What does each part cost" in texts(app)
+    assert widget(app.selectbox, "study").options == list(map(_shown, NAMES)) and "Change in accuracy" in texts(app)
     for view in ("curves", "runs", "compare", "source"):
         app = fine(opened(study=name, shown=view))
         assert not app.error and (view == "source" or app.caption), view
     assert "seeds = 5" in fine(opened(study=name, shown="source")).code[0].value
-    assert control(app, "shown")["options"]
+    assert [view for view, _ in control(app, "shown")["options"]] == ["matrix", "source"]
+    assert "runs" in dict(control(fine(opened(study=name, shown="runs")), "shown")["options"])

@@ -1,17 +1,14 @@
 """Training in a browser: live curves against numbers, the experiments' effects, stop, leaving, closing, two visitors."""
 
 import re
-import time
 
 import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import server, settle
-from core.experiments.training.plan import showcase
 from core.measure.intervals import interval
 from core.tasks import task
 from core.train import Training, train
-from ui.training import view as views
 
 pytestmark = pytest.mark.browser
 
@@ -39,18 +36,6 @@ def means(panel, colour) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path)]
 
 
-def grown(page) -> int:
-    """How many points the baseline's curve has."""
-    return len(means(curves(page).first, BASELINE)) if curves(page).count() else 0
-
-
-def wait(until, seconds=90, page=None):
-    end = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < end, page and page.get_by_test_id("stMain").inner_text()
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_curves_show_the_numbers(open_page, theme):
     page = open_page(f"/Training?{SMALL}&steps=60&seeds=3&variants=position-none", theme=theme)
@@ -73,44 +58,6 @@ def test_the_curves_show_the_numbers(open_page, theme):
     assert panel.locator("path.seed").count() == 6 and panel.locator("path.band").count() == 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(showcase)[:2])
-def test_an_experiment_shows_its_effect(open_page, name):
-    page = open_page("/Training")
-    page.locator(f".st-key-card_{name} button").click()
-    done(page, 300)
-    assert "Something went wrong" not in page.content()
-    sentence = curves(page).first.locator(".sentence").inner_text()
-    full = page.locator(".legend").inner_text()
-    if "diverged" in sentence:
-        assert re.search(r"− norm diverged at step \d+, seed \d", sentence) and "diverged" in full
-        assert "baseline" not in re.findall(r"(\S+) diverged", sentence)
-    else:
-        lower = float(re.search(r"That is ([\d.]+) points lower", sentence)[1])
-        assert lower > 15 and "paired t-test" in sentence
-        best = float(re.search(r"against ([\d.]+) %", sentence)[1])
-        assert best > 90
-
-
-@pytest.mark.parametrize(
-    "view, label, name", [("attention", "Layer", "trained_layer"), ("answers", "Sequence", "sequence")]
-)
-def test_what_is_picked_in_a_view_is_shown_and_linked(open_page, view, label, name):
-    page = open_page(f"/Training?{SMALL.replace('n_layers=1', 'n_layers=2')}&steps=20&seeds=1&trained={view}")
-    start(page)
-    done(page)
-    shown = page.get_by_test_id("stMain")
-    before = shown.inner_text()
-    page.get_by_role("combobox", name=label).last.click()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    page.wait_for_url(re.compile(f"{name}=[12]"))
-    settle(page)
-    assert (
-        shown.inner_text() != before
-    )  # sequence 1 has other tokens, layer 2 another entropy (a list's own text is not in it)
-
-
 def test_a_closed_tab_frees_its_workers(open_page, chromium):
     with server() as (address, _):
         one = chromium.new_page()
@@ -127,13 +74,24 @@ def test_a_closed_tab_frees_its_workers(open_page, chromium):
         expect(two.get_by_role("button", name="Stop", exact=True)).to_have_count(1)
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("width", [420, 1400])
-def test_nothing_sticks_out(open_page, theme, width):
-    page = open_page(f"/Training?{SMALL}&steps=20&seeds=2&begin=on", theme=theme, width=width)
-    done(page)
-    for name in views:
-        page.get_by_role("radio", name=views.label(name), exact=True).click()
-        settle(page)
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        expect(page.get_by_text("Something went wrong")).to_have_count(0)
+def test_chips_have_the_order_of_the_legend(open_page):
+    page = open_page("/Training?variants=ffn-off~norm-none~residual_attention-off")
+    chips = page.locator(".st-key-head .chip:visible")
+    expect(chips).to_have_text(["− FFN", "− norm", "− residual (attention)"])
+
+
+NAMES_UNDER_CARDS = """cards => cards.map(card => {
+  const box = card.parentElement.getBoundingClientRect()
+  const pressed = document.elementFromPoint(box.right - 12, box.bottom - 8)
+  return [card, pressed].map(each => each.closest("[class*=st-key-card_]")?.className.match(/st-key-(card_\\w+)/)[1])
+})"""
+
+
+def test_a_card_is_pressed_anywhere_on_it_and_nowhere_else(open_page):
+    page = open_page("/Training")
+    cards = page.locator("[class*=st-key-card_]")
+    names = cards.evaluate_all(NAMES_UNDER_CARDS)
+    assert len(names) >= 6 and all(own == pressed for own, pressed in names)
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("button", name="Stop").wait_for()
+    assert "n_layers" not in page.url  # which presets change

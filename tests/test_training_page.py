@@ -1,9 +1,9 @@
 """The page "Training" without a browser: every task and view, every control at its ends, every bad link; never a traceback."""
 
-import os
 import re
 import time
-from types import SimpleNamespace
+import types
+import weakref
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,19 +11,17 @@ from streamlit.testing.v1 import AppTest
 from core.experiments.training.plan import Trial, showcase
 from core.settings.device import Machine
 from core.tasks import task
-from core.train import Training, start, train
-from core.train.budget import duration, expected
+from core.train import Training, train
 from core.train.match import match
 from core.train.settings import Learner, Removed
-from core.workers.job import WorkerPool
 from tests import pages
-from tests.pages import button, legend, link, move, press, setting, texts
+from tests.pages import button, legend, link, move, plain, press, setting, texts
 from tests.pages import tables as tables_of
 from tests.test_beside import grids
 from tests.test_page import fine, moved, told
 from ui.kit import jobs
 from ui.kit import takeaway as takeaway_module
-from ui.kit.jobs import RUNNING
+from ui.kit.jobs import REFUSED, RUNNING
 from ui.kit.store import SESSION
 from ui.training import view as views
 from ui.training.context import TrainingLook
@@ -60,9 +58,15 @@ def trained(**params) -> AppTest:
 
 def start_line(app) -> str:
     """What stands beside the button, whether or not it is in a progress bar."""
-    said = [each.value for each in app.markdown if each.value.startswith(":small[")]
+    said = [each.value for each in app.markdown]
     said += [each.proto.text for each in app.get("progress")]
-    return next(each for each in said if re.search("training|Stopped|changed", each)).replace("\\", "")
+    return plain(
+        next(
+            each
+            for each in said
+            if re.search(r"\b\d+ runs?\b|This training|Stopped|earlier settings|Already trained", each)
+        )
+    )
 
 
 def test_it_opens_on_reverse_with_and_without_positions():
@@ -70,31 +74,7 @@ def test_it_opens_on_reverse_with_and_without_positions():
     assert link(app) == {}
     assert setting(app, "task") == "reverse" and setting(app, "variants") == "position-none"
     assert not button(app, "start").disabled
-    assert re.search(r"6 trainings of 250 steps: about [\d.]+ (s|min|h)?.* on \d worker", start_line(app))
-
-
-def test_what_it_will_take_is_one_figure_at_the_measured_pace(monkeypatch):
-    monkeypatch.setattr(WorkerPool, "pace", property(lambda self: 4.0))
-    app = fine(opened())
-    states = [
-        start(config, Training(task="reverse"), seed)
-        for config in (task["reverse"].config(), task["reverse"].config(position="none"))
-        for seed in range(3)
-    ]
-    takes = duration(expected(states, jobs.workers().count, 4.0))
-    assert f"6 trainings of 250 steps: about {takes} on" in start_line(app)
-
-
-def test_every_state_of_a_job_says_how_long_it_will_take():
-    job = SimpleNamespace(
-        states={0: None}, progress=0.0, stopped=False, done=False, error=None, known=0, seconds_left=lambda: 90.0,
-        workers=SimpleNamespace(count=1, sharing=1),
-    )  # fmt: skip
-    assert jobs.status(job) == "0% of 1 training, about 90 s left"
-    job.workers.sharing = 3
-    assert jobs.status(job) == "0% of 1 training, about 90 s left, in turn with 2 others"
-    job.stopped = True
-    assert jobs.status(job) == "Stopped at 0%, about 90 s before the end."
+    assert re.search(r"6 runs × 250 steps, about [\d.]+ (s|min|h)?.* on \d worker", start_line(app))
 
 
 @pytest.mark.parametrize("name", task)
@@ -109,16 +89,6 @@ def test_every_task_brings_its_own_model_budget_and_example(name):
     assert reads in texts(app) and answer in texts(app)
     assert f"Chance {100 * task[name].chance:.3g} %" in texts(app)
     assert link(app) == ({} if name == "reverse" else {"task": name})
-
-
-def test_another_task_takes_what_was_not_moved_with_it():
-    app = fine(opened())
-    move(app, n_layers=3).run()
-    move(app, task="facts").run()
-    assert link(fine(app)) == {"task": "facts", "n_layers": "3"}
-    assert setting(app, "d_model") == 48 and setting(app, "variants") == "ffn-off"
-    move(app, task="reverse").run()
-    assert link(app) == {"n_layers": "3"}
 
 
 def test_a_baseline_that_is_pinned_and_unpinned_leaves_what_follows_the_task_following_it():
@@ -145,7 +115,7 @@ def test_every_view_opens_while_training_and_after_it(name, view):
     app = finish(app)
     assert not app.error and not app.warning
     many = 2 * len(running(app).plan.arms)  # a model of one layer has no layer to lose
-    assert many in (2, 4) and f"Done: {many} trainings" in start_line(app)
+    assert many in (2, 4) and f"Done: {many} runs" in start_line(app)
     for shown in [*app.markdown, *app.caption]:
         assert not re.search(r"\b(nan|inf|None)\b", shown.value), shown.value
 
@@ -171,12 +141,7 @@ def test_what_is_played_are_the_rows_of_the_plain_loop():
             right = [rows[arm.name, seed][at].accuracy for seed in plan.seeds]
             assert cells[at, row] == pytest.approx(right, abs=1e-6)
             means.append(f"{arm.name}: {100 * sum(right) / len(right):.1f} %")
-        assert frames["words"][at] == f"Right on average: {'; '.join(means)}."
-
-
-def test_divergence_is_a_result():
-    app = trained(norm="none", learning_rate="1000", optimiser="sgd", variants="none", **(TINY | {"steps": "40"}))
-    assert re.search(r"diverged at step \d+, seed 0; diverged at step \d+, seed 1", texts(app))
+        assert frames["words"][at] == f"Mean accuracy: {'; '.join(means)}."
 
 
 def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
@@ -197,10 +162,10 @@ def test_changed_settings_leave_the_curves_and_say_so():
     app = trained(**(TINY | {"steps": "50"}))
     before = running(app)
     move(app, steps=100).run()
-    assert "The settings have changed" in start_line(fine(app))
+    assert "The results below are for earlier settings" in start_line(fine(app))
     assert running(app) is before and "class='legend'" in texts(app)
     move(app, steps=50).run()
-    assert "Done: 4 trainings" in start_line(app)
+    assert "Done: 4 runs" in start_line(app)
 
 
 def test_a_link_may_begin():
@@ -234,8 +199,8 @@ def test_an_experiment_is_one_click(name):
     app = fine(opened(d_model="64", baseline="norm-none", seeds="2", match="flops"))
     app = fine(button(app, f"card_{name}").click().run())
     assert running(app).going or running(app).job.done
-    expected = {kind: kind.read(showcase[name]())[0] for kind in KINDS}
-    assert [kind.read(showcase[name]())[1] for kind in KINDS] == [[]] * len(KINDS)
+    expected = {kind: kind.read(showcase[name])[0] for kind in KINDS}
+    assert [kind.read(showcase[name])[1] for kind in KINDS] == [[]] * len(KINDS)
     plan = running(app).plan
     assert plan.training == expected[Training] and plan.trial == expected[Trial]
     assert plan.arms[0].config == expected[Learner].plain() and len(plan.arms) == 2
@@ -267,7 +232,7 @@ def test_leaving_the_page_loses_nothing_and_it_goes_on():
     app = finish(app)
     app.switch_page(TRAINING)
     app = fine(app.run())
-    assert running(app).job is job and "Done: 4 trainings" in start_line(app)
+    assert running(app).job is job and "Done: 4 runs" in start_line(app)
     assert setting(app, "d_model") == 8 and setting(app, "trained") == "answers"
 
 
@@ -278,39 +243,16 @@ def test_models_can_be_held_equal(kind):
     wide = "− FFN (d_" in said and "− attention (d_ff" in said
     assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", said) and "− attention (" in said)
     words = {"parameters": "parameters", "flops": "FLOPs", "time": "estimated training time"}[kind]
-    assert f"Held alike for all models: equal {words}." in texts(app)
-
-
-def test_all_combinations_of_three():
-    app = trained(together="on", trained="together", variants="ffn-off~norm-none~n_heads-1", **(TINY | {"seeds": "1"}))
-    assert len(running(app).plan.arms) == 8
-    assert "What is each part worth?" in texts(app) and "Do the losses add up?" in texts(app)
-    assert len(app.dataframe) == 2 and len(app.dataframe[1].value) == 3
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_costs_nothing(tmp_path):
-    import psutil
-
-    app = fine(opened(**(TINY | {"steps": "300", "seed": "33"})))
-    app = fine(button(app, "start").click().run())
-    time.sleep(0.5)
-    for child in psutil.Process(os.getpid()).children(recursive=True):
-        if "spawn_main" in " ".join(child.cmdline()):
-            child.kill()
-    app = finish(app)
-    for (name, seed), rows in running(app).runs.items():
-        arm = next(arm for arm in running(app).plan.arms if arm.name == name)
-        assert rows == list(train(arm.config, running(app).plan.training, seed))
+    assert f"Controlled for all models: equal {words}." in texts(app)
 
 
 def test_what_can_be_taken_away_is_what_is_shown():
     app = trained(**TINY)
     app = fine(app.run())
     tables = tables_of(app)
-    assert {"learning", "every row of every run", "Accuracy and cost of each model"} <= set(tables)
+    assert {"learning", "all logged steps", "Accuracy and cost of each model"} <= set(tables)
     assert not any("(2)" in name for name in tables)
-    rows = tables["every row of every run"]()
+    rows = tables["all logged steps"]()
     assert len(rows) == sum(map(len, running(app).runs.values())) and set(rows.seed) == {0, 1}
     summary = tables["Accuracy and cost of each model"]()
     for row in summary.itertuples():
@@ -320,7 +262,7 @@ def test_what_can_be_taken_away_is_what_is_shown():
 
 @pytest.fixture
 def offered(monkeypatch):
-    """What stands behind "Take away": label -> what makes it."""
+    """What stands behind "Export": label -> what makes it."""
     made = {}
     monkeypatch.setattr(
         takeaway_module, "download_link", lambda label, file, write, mime: made.__setitem__(label, write)
@@ -336,5 +278,29 @@ def test_the_script_is_that_of_what_is_shown(offered):
     labels = ("Python script", "Jupyter notebook")
     before = [offered[label]() for label in labels]
     app = fine(move(app, steps=int(TINY["steps"]) + 7).run())
-    assert "changed" in start_line(app)
+    assert "earlier settings" in start_line(app)
     assert [offered[label]() for label in labels] == before
+
+
+def test_trainings_of_all_users_together_are_limited(monkeypatch):
+    """Stopped ones count as long as their users are there; the same training counts once."""
+    monkeypatch.setattr(jobs, "_jobs", weakref.WeakSet())  # of no other test
+    monkeypatch.setenv("ABLATION_MAX_MB", "140")
+    large = dict(d_model="256", d_ff="1024", n_heads="1", n_layers="2", task="copy", steps="500", batch="1", seeds="4")
+    users = [fine(opened(begin="on", **large, seed=seed)).session_state[SESSION].kept for seed in ("0", "0", "4")]
+    started = [kept[RUNNING].job for kept in users if RUNNING in kept]
+    try:
+        assert len(started) == 2 and users[1][RUNNING].job.rows == users[0][RUNNING].job.rows
+        assert "140 MB" in users[2][REFUSED][1]
+    finally:
+        for job in started:
+            job.stop()
+
+
+def test_before_the_first_step_no_time_is_estimated():
+    workers = types.SimpleNamespace(sharing=1, count=2)
+    job = types.SimpleNamespace(error=None, stopped=False, done=False, states={"a": 0}, progress=0.0, workers=workers)
+    job.seconds_left = lambda: 7.0
+    assert jobs.status(job) == "Starting 1 run"
+    job.progress = 0.5
+    assert jobs.status(job) == "50 % of 1 run, about 7 s left"

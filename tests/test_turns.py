@@ -46,11 +46,3 @@ def test_a_run_that_fails_has_had_its_turn(monkeypatch):
                 raise RuntimeError
         except RuntimeError:
             assert other() == [True]
-
-
-def test_two_that_gave_up_do_not_let_two_in(monkeypatch):
-    monkeypatch.setattr(turns, "LONGEST", 0.05)
-    with turns.taken():
-        late = turns.Turn()  # has waited in vain
-        late.give_up()
-        assert not late.taken and other() == [False]

@@ -5,7 +5,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.test_class_browser import ask, join, started
+from tests.test_class_browser import WORDS, ask, join, started
 from tests.test_training_browser import LONG
 
 pytestmark = pytest.mark.browser
@@ -31,29 +31,29 @@ def test_a_teacher_who_presses_twice_takes_one_step(open_page, gap):
     ask(teacher)
     button = lambda name: teacher.get_by_role("button", name=name)  # noqa: E731
     press_twice(teacher, button("Close voting"), gap)
-    expect(student.get_by_text("Voting is closed.")).to_be_visible()
+    expect(student.get_by_text(WORDS["class_closed"])).to_be_visible()
     teacher.wait_for_timeout(1500)  # a second step would have been taken by then
     expect(button("Vote again")).to_be_visible()
-    expect(student.get_by_text("Voting is closed.")).to_be_visible()
-    press_twice(teacher, button("Show the distribution"), gap)
-    expect(button("Hide the distribution")).to_be_visible()
+    expect(student.get_by_text(WORDS["class_closed"])).to_be_visible()
+    press_twice(teacher, button(WORDS["class_show"]), gap)
+    expect(button(WORDS["class_hide"])).to_be_visible()
     teacher.wait_for_timeout(1500)
-    expect(button("Hide the distribution")).to_be_visible()
+    expect(button(WORDS["class_hide"])).to_be_visible()
     press_twice(teacher, button("Vote again"), gap)
-    expect(student.get_by_role("radio", name="fairly")).to_be_visible()
+    expect(student.get_by_role("radio", name=WORDS["sure_2"])).to_be_visible()
     teacher.wait_for_timeout(1500)
     expect(button("Close voting")).to_be_visible()
-    expect(student.get_by_role("radio", name="fairly")).to_be_visible()
+    expect(student.get_by_role("radio", name=WORDS["sure_2"])).to_be_visible()
     teacher.wait_for_timeout(500)
     button("Close voting").click()  # and one press is one
-    expect(student.get_by_text("Voting is closed.")).to_be_visible()
+    expect(student.get_by_text(WORDS["class_closed"])).to_be_visible()
 
 
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("start", ["taken=knockout", "head=2.3"])
 def test_a_head_that_is_removed_twice_is_out_and_nothing_else(open_page, start, gap):
     page = open_page(f"/Trained_model?{start}")
-    button = page.locator(".st-key-remove_reader button, .st-key-remove_head button").first
+    button = page.locator(".st-key-remove_reader button, button[data-name=remove_head]").first
     expect(button).to_be_visible()
     press_twice(page, button, gap)
     page.wait_for_url(lambda url: "out=" in url)

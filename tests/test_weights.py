@@ -1,33 +1,25 @@
 """One block on trained weights: three kinds of weights, each what it says of itself; and what there is none of, said."""
 
-import io
-import subprocess
-import sys
-
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import load_file
 
-from benchmarks.serving import ROOT
 from core.checkpoints import family
 from core.checkpoints.family import BASELINE, FOLDER, WHOLE, config_of, file_of, members
 from core.experiments.block import neurons, positions
 from core.experiments.forward import forward
 from core.experiments.weights import weights
-from core.export.scripts import block_script
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, UNKNOWN, words
-from core.model.variants import Pins, apply, decode
+from core.model.variants import apply, decode
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from tests import reference
-from tests.pages import controls, link, move, setting, tell
+from tests.pages import control, controls, link, move, setting, tell
 from tests.pages import words as offered
 from tests.test_page import fine, opened
-from ui.block.context import BlockConfig, BlockContext, BlockLook
-from ui.block.controls import script
+from ui.block.context import BlockConfig
 from ui.kit.pins import PILLS
 
 TOKENS = words(DEFAULT_TEXT)
@@ -73,7 +65,7 @@ def test_three_kinds_of_one_config_are_three_different_things():
     passes = [forward(config, TOKENS, kind=kind) for kind in weights]
     assert [each.weights for each in passes] == [
         "Trained without norm, seed 0",
-        "Trained with all parts, then run without norm, not trained again, seed 0",
+        "Trained with all components, then run without norm (not retrained), seed 0",
         "Random weights, seed 0",
     ]
     assert len({tuple(each.output.flatten().tolist()) for each in passes}) == 3
@@ -132,14 +124,11 @@ def test_other_activations_are_tried_on_the_same_trained_weights():
 
 
 REFUSED = [
-    ("trained", {"d_model": 128}, "No model was trained with d_model 128."),
-    ("trained", {"norm": "none", "ffn": False}, "No model was trained without FFN and norm."),
-    ("trained", {"norm": "none", "n_heads": 8}, "No model was trained without norm and with 8 heads."),
-    ("trained", {"seed": 7}, "seed is 7; models were trained with the seeds 0, 1, 2."),
-    ("cut", {"seed": 7}, "seed is 7; models were trained with the seeds 0, 1, 2."),
+    ("trained", {"d_model": 128}, "There is no model trained with d_model 128."),
+    ("trained", {"norm": "none", "ffn": False}, "There is no model trained without FFN and norm."),
+    ("trained", {"seed": 7}, "seed is 7; there are trained models for seeds 0, 1, 2."),
     ("cut", {"d_model": 32}, "The trained model has no weights to run it with d_model 32."),
     ("cut", {"activation": "swiglu"}, "The trained model has no weights to run it with SwiGLU activation."),
-    ("cut", {"init": "xavier"}, "The trained model has no weights to run it with xavier weights."),
 ]
 
 
@@ -153,13 +142,10 @@ def test_of_what_there_are_no_weights_is_said(kind, changes, why):
 
 def test_without_the_files_it_is_said_that_there_are_none(monkeypatch):
     monkeypatch.setattr(family, "listed", dict)
-    assert weights["trained"].refused(BASELINE) == "The trained models, models/family, do not ship here."
+    assert weights["trained"].refused(BASELINE) == "The trained models (models/family) are not included in this copy."
     assert BlockConfig.mended({})[0].weights == "random"
     monkeypatch.setattr(family, "listed", lambda: {(WHOLE, 0): "x"})
     assert weights["trained"].refused(config_of("ffn-off", 0)) == "The model trained without FFN is missing."
-
-
-# On the page
 
 
 def kinds_shown(app) -> list[str]:
@@ -171,7 +157,7 @@ def test_the_page_opens_on_trained_weights_and_words_that_are_known():
     app = fine(opened(weights="trained"))
     assert link(app) == {} and not app.warning and not app.error
     assert setting(app, "weights") == "trained" and setting(app, "n_layers") == 2
-    assert kinds_shown(app) and all("Trained with all parts, seed 0" in each for each in kinds_shown(app))
+    assert kinds_shown(app) and all("Trained with all components, seed 0" in each for each in kinds_shown(app))
     assert not any("does not know" in each.proto.body for each in app.get("html"))
     assert all(word.lower() in family.vocabulary() for word in TOKENS)
 
@@ -193,15 +179,22 @@ def test_whatever_control_is_moved_there_are_weights_for_it(kind):
 def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
     app = fine(move(opened(weights="trained"), norm="none").run())
     said = " ".join(kinds_shown(app))
-    assert "Trained with all parts, seed 0" in said and "Trained without norm, seed 0" in said
+    assert "Trained with all components, seed 0" in said and "Trained without norm, seed 0" in said
     app = fine(tell(app, "weights", "cut"))
     said = " ".join(kinds_shown(app))
-    assert (
-        "Trained with all parts, then run without norm, not trained again, seed 0" in said
-        and "Trained without" not in said
-    )
+    assert "then run without norm" in said and "Trained without" not in said
     names = " ".join(each.proto.body for each in app.get("html"))
-    assert "cut afterwards: without norm" in names and "baseline: trained with all parts" in names
+    assert "without norm (not retrained)" in names and "Baseline (trained with all components)" in names
+
+
+def test_settings_that_stay_when_other_weights_are_chosen_do_not_count_as_changed():
+    app = fine(tell(opened(weights="trained"), "weights", "random"))
+    assert link(app) == {"weights": "random", "n_layers": "2", "position": "rope", "mask": "causal"}
+    assert {name for name, shown in controls(app).items() if shown.get("carried")} == {"n_layers", "position", "mask"}
+    app = fine(move(app, n_layers="3").run())
+    assert not control(app, "n_layers")["carried"] and control(app, "mask")["carried"]
+    app = fine(opened(weights="random", n_layers="2"))
+    assert not control(app, "n_layers")["carried"], "a link has changed it"
 
 
 def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason():
@@ -209,7 +202,7 @@ def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason
     assert "8 heads" not in offered(app, PILLS) and {"1 head", "− norm", "RMSNorm"} <= set(offered(app, PILLS))
     app = fine(opened(weights="trained", variants="norm-none~n_heads-8"))
     assert any(
-        "8 heads is left out here: No model was trained with 8 heads." in c.value.replace("\\", "") for c in app.caption
+        "8 heads skipped: There is no model trained with 8 heads." in c.value.replace("\\", "") for c in app.caption
     )
     app = fine(opened(weights="cut"))
     assert "8 heads" in offered(app, PILLS) and "SwiGLU activation" not in offered(app, PILLS)
@@ -222,35 +215,8 @@ def test_who_asks_for_a_kind_sees_it():
     app = fine(tell(move(app, norm="none").run(), "weights", "cut"))
     assert setting(app, "norm") == "none" and setting(app, "weights") == "cut"
     app = fine(tell(app, "weights", "random"))
-    assert setting(app, "norm") == "none" and setting(app, "n_layers") == 1 and setting(app, "mask") == "none"
-    assert "d_model" in controls(app)
+    same = {name: setting(app, name) for name in ("norm", "n_layers", "mask", "position")}
+    assert same == {"norm": "none", "n_layers": 2, "mask": "causal", "position": "rope"}
+    assert not control(app, "d_model").get("off")
     app = fine(tell(app, "weights", "trained"))
-    assert setting(app, "norm") == "none" and "d_model" not in controls(app)
-
-
-def test_a_pinned_baseline_is_one_of_random_weights():
-    app = fine(opened(weights="trained", baseline="norm-none", variants="ffn-off"))
-    names = " ".join(each.proto.body for each in app.get("html"))
-    assert "baseline: trained with all parts" in names and "pin" not in controls(app)
-    assert "pin" in controls(fine(opened()))
-
-
-@pytest.mark.parametrize("kind", ["trained", "cut"])
-def test_a_script_prints_the_numbers_of_its_weights(kind):
-    config = config_of("norm-none", 0)
-    made = block_script(config, TOKENS, Machine("cpu"), False, kind).python()
-    ran = subprocess.run([sys.executable, "-c", made], capture_output=True, text=True, check=True, cwd=ROOT)
-    table = (
-        pd.read_csv(io.StringIO(ran.stdout.split("# attention\n")[1]))
-        .set_index(["layer", "head", "query", "key"])
-        .weight
-    )
-    wanted = as_in_the_file("norm-none" if kind == "trained" else WHOLE, 0, config)["pattern"]
-    for (layer, head, query, key), weight in table.items():
-        assert weight == pytest.approx(wanted[layer - 1][0, head - 1, query - 1, key - 1], abs=1e-5)
-
-
-@pytest.mark.parametrize("kind", weights)
-def test_the_script_of_the_page_names_its_weights(kind):
-    forward_pass = forward(BASELINE, TOKENS, kind=kind)
-    assert f'WEIGHTS = "{kind}"' in script(BlockContext("", forward_pass, Pins(), BlockLook())).python()
+    assert setting(app, "norm") == "none" and control(app, "d_model").get("off")

@@ -8,21 +8,21 @@ import streamlit as st
 
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
+from core.settings.wording import capital
 from core.teaching.claims import Claim, Judged, Values, claim, describe, format_smallest, tally
 from ui.kit import takeaway
-from ui.kit.page import capital, figure, literal, small_table
+from ui.kit.page import figure, literal, small_table
 from ui.kit.pages import PAGES, TRAINING, Page
 from ui.kit.store import bind, change
 from ui.pictures.claims import claims
 
 RULE = (
-    "Bars: mean over seeds and its interval. They hold for all claims together with 95 %. A claim replicates here where "
-    "its whole interval lies in the blue zone. The zone was fixed before the run. Click a claim to see how it was "
-    "measured."
+    "Means over seeds with simultaneous 95 % CIs. A claim replicates here if its whole interval lies in the "
+    "pre-registered blue region. Click a claim for details."
 )
 RERUN = (
-    "Anew: “make claims” trains all of it. “python -m core.teaching.claims --only {name}” measures this one on the "
-    "trainings that ship."
+    "To reproduce all claims, run “make claims”. "
+    "To reproduce this one from precomputed runs, run “python -m core.teaching.claims --only {name}”."
 )
 
 view = Menu("Views of claims")
@@ -33,7 +33,7 @@ class ClaimsLook(Settings):
     """Settings of the page "Claims"."""
 
     shown: str = setting("gallery", "View", "What to look at.", group="Look", menu=view)
-    claim: str = setting(next(iter(claim)), "Claim", "Which claim is shown by itself.", group="Look", menu=claim)
+    claim: str = setting(next(iter(claim)), "Claim", "Claim shown alone.", group="Look", menu=claim)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ClaimsContext:
     look: ClaimsLook
 
 
-@view.register("gallery", label="All claims", help="each with what was measured, and the verdict.")
+@view.register("gallery", label="All claims", help="each claim with its measurement and verdict.")
 def gallery(context):
     figure(tally(context.found.values()), RULE)
     claims("claims", context.found, lambda name: change(shown="evidence", claim=name))
@@ -63,7 +63,7 @@ def table(context: ClaimsContext) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-@view.register("evidence", label="One claim", help="the experiment, every seed, and the rule; from here it can be run.")
+@view.register("evidence", label="One claim", help="experiment, seeds and rule of one claim, with a link to run it.")
 def evidence(context):
     name = context.look.claim
     names = list(claim)
@@ -73,13 +73,11 @@ def evidence(context):
     claims("claim", {name: result}, values=list(values.values()))
     rule = f"within ±{format_smallest(of)}" if of.alike else f"above {format_smallest(of)}"
     st.markdown(
-        f"**Source:** {literal(of.paper)}.  \n**Here:** {literal(of.here)}.  \n**Measured:** {literal(of.number)}.  \n"
-        f"**Rule, fixed before the run:** it replicates here where the whole interval is {rule}."
+        f"**Source:** {literal(of.paper)}.  \n**Setup:** {literal(of.here)}.  \n**Measured:** {literal(of.number)}.  \n"
+        f"**Pre-registered rule:** the claim replicates if the whole interval is {rule}."
     )
     page, params = experiment_link(of, values)
-    st.page_link(
-        page.path, label=f"**Open the experiment** on the page {page.name}", icon=page.icon, query_params=params
-    )
+    st.page_link(page.path, label=f"**Open the experiment** in {page.name}", icon=page.icon, query_params=params)
     rows = pd.DataFrame({"seed": list(values), "value": list(values.values())})
     shown = rows.assign(value=rows.value.map("{:.4f}".format), seed=rows.seed.map(str))
     with st.expander("Every seed"):

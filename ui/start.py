@@ -2,24 +2,27 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from core.checkpoints import CheckpointError
-from core.experiments.trained.prompt import RIGHT, SUBJECT, Side, flip
+from core.experiments.trained.prompt import SUBJECT, Side, flip
 from core.experiments.training.plan import showcase
 from core.figures.palette import BASELINE, VARIANTS
-from core.figures.small_pictures import agreement_svg
+from core.figures.small_pictures import BLOCK_PICTURE, CURVES_PICTURE, LESSONS_PICTURE, agreement_svg
+from core.figures.svg import in_own_size
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError, Settings, setting
-from core.settings.wording import KEY, count, head_name
+from core.settings.wording import capital, count, explain_head_name, head_name
 from core.study.plan import StudyError
-from core.study.shipped import shipped, table_of
+from core.study.shipped import name_in_links, shipped, table_of
 from core.study.summary import beside_one_rate, is_sparse, read_summary
-from ui.kit.page import capital, explained, in_words, notice, page
-from ui.kit.pages import DEPTH, LESSONS, ONE_BLOCK, START, TRAINED_MODEL, TRAINING, Page
+from core.teaching.lessons.reader import lesson
+from ui.kit.page import explained, in_words, notice, page
+from ui.kit.pages import DEPTH, LESSONS, ONE_BLOCK, START, STUDIES, TRAINED_MODEL, TRAINING, Page
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import bar
 from ui.kit.server.scripts import component
@@ -29,13 +32,18 @@ from ui.pictures.ablation_matrix import matrix
 from ui.shared.models import SHIPPED, known, reader
 
 CSS = f"""
-.root {{ font-family: var(--st-font); overflow-x: auto; }} .picture {{ max-width: 800px; }}
-svg {{ width: 100%; height: auto; display: block; }} text {{ fill: var(--st-text-color); }} .middle {{ text-anchor: middle; }}
-.word {{ font-size: 17px; }} .chosen {{ font-weight: 700; }} .verdict {{ font-size: 12px; }}
+.root {{ font-family: var(--st-font); overflow-x: auto; }}
+svg {{ width: 100%; height: auto; display: block; }} text {{ fill: var(--st-text-color); }} .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
+.word {{ font-size: 16px; }} .chosen {{ font-weight: 700; }} .verdict {{ font-size: 12px; }}
 .figure {{ font-size: 12px; fill: color-mix(in srgb, {BASELINE} 55%, var(--st-text-color)); font-weight: 600; }}
 .arc {{ fill: none; stroke: {BASELINE}; stroke-linecap: round; }} .arc.off {{ stroke: var(--st-text-color); stroke-dasharray: 3 6; stroke-width: 1.5; stroke-opacity: 0.4; }}
 .figure.off {{ fill: var(--st-text-color); opacity: 0.5; text-decoration: line-through; }}
 .slot {{ fill: color-mix(in srgb, {BASELINE} 14%, transparent); stroke: {BASELINE}; stroke-width: 1.5; }}
+.hero {{ display: flex; flex-wrap: wrap; gap: 24px 40px; color: var(--st-text-color); font-size: 14px; }} .hero > div:last-child {{ flex: 0 1 260px; }}
+@media (max-width: 640px) {{ .hero > div:first-child {{ width: 100% !important; }} .word, .figure, .verdict {{ font-size: 21px; }} }} /* 12 px on the screen */
+.prediction {{ display: grid; grid-template-columns: auto 1fr auto; gap: 4px 12px; align-items: center; margin: 8px 0; }} .hero small {{ font-size: 12px; }}
+.prediction i {{ height: 12px; border-radius: 2px; background: linear-gradient(to right, {BASELINE} var(--share), var(--st-secondary-background-color) var(--share)); }}
+.prediction span:nth-child(3n) {{ text-align: right; font-variant-numeric: tabular-nums; }}
 .slot.wrong {{ fill: color-mix(in srgb, {VARIANTS[0]} 16%, transparent); stroke: {VARIANTS[0]}; stroke-width: 2; }} .verdict.wrong {{ font-weight: 700; }}
 """
 HTML = '<div class="root"><div class="picture"></div><div hidden></div></div>'
@@ -46,10 +54,8 @@ _picture = component("hero", drawing.SCRIPT, CSS, HTML)
 class StartLook(Settings):
     """What is looked at on the start page."""
 
-    removed: bool = setting(
-        False, "Remove the head", "Whether the head that reads the subject is removed from the model.", group="Look"
-    )
-    parts: str = setting("ablation_matrix", "Parts", "Which study is shown.", group="Look", menu=shipped)
+    removed: bool = setting(False, "Remove the head", "Remove the head that attends to the subject.", group="Look")
+    parts: str = setting("ablation_matrix", "Parts", "Study shown.", group="Look", menu=shipped)
 
 
 def hero(removed: bool):
@@ -59,65 +65,95 @@ def hero(removed: bool):
         flipped = flip(known(SHIPPED), layer - 1, head - 1)
         name = head_name(layer - 1, head - 1)
         st.markdown(
-            f"A small language model has learnt to write legal sentences. One of its parts, {name}, looks back from "
-            f"the verb to its subject, **{SUBJECT}**. Remove it, and read what happens. :gray[({capital(KEY)}.)]"
+            f"This small language model was trained on synthetic legal sentences. To predict the verb, one attention head "
+            f"({name}) attends to its subject, **{SUBJECT}**. Remove the head and watch the prediction. :gray[({explain_head_name()}.)]"
         )
-        st.toggle(f"Remove {name}", **bind("removed", removed))
         side = flipped.without if removed else flipped.whole
-        picture = agreement_svg(flipped.words, flipped.weights, side.chosen, side.wrong, removed)
-        _picture(key="hero", data={"picture": picture, "clicked": False})
-        st.markdown(told(flipped.whole, flipped.without, removed))
-        ways = (
-            ("Take a block apart", ONE_BLOCK, {}),
-            ("Train without a part", TRAINING, {}),
-            ("What else is in this model?", TRAINED_MODEL, {"taken": "sweep"}),
-            ("A lesson, five minutes", LESSONS, {"shown": "one", "lesson": "heads"}),
+        svg = agreement_svg(flipped.words, flipped.weights, side.chosen, side.wrong, removed)
+        _picture(
+            key="hero",
+            data={"picture": f"<div class='hero'>{in_own_size(svg)}{prediction_html(side)}</div>", "clicked": False},
         )
-        with st.container(horizontal=True, gap="medium"):
-            for words, there, params in ways:
-                st.page_link(there.path, label=f"**{words}**", icon=there.icon, query_params=params)
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            st.toggle(f"Remove {name}", **bind("removed", removed), width="content")
+            st.markdown(describe_accuracy(flipped.whole, flipped.without, removed))
+            st.page_link(TRAINED_MODEL.path, label="Explore this model ›", width="content")
 
 
-def told(whole: Side, without: Side, removed: bool) -> str:
-    """Return the chances of the next word, and how often it is the right one."""
+def describe_accuracy(whole: Side, without: Side, removed: bool) -> str:
+    """Return how often the model chooses the right form on held-out sentences, as Markdown."""
     side = without if removed else whole
-    chances = {word: f"{word} {chance:.2f}" for word, chance in side.chances.items()}
-    chances[side.chosen] = f"**{chances[side.chosen]}**"
-    others = 1 - sum(side.chances.values())
-    compared = f"; with the head {whole.right} of {whole.of}" if removed else ""
-    return (
-        f"Next word: {', '.join(chances.values())}, all other words {others:.2f} ({RIGHT} is right). "
-        f"Right in **{side.right} of {side.of}** held-out sentences{compared}."
+    with_head = f" ({100 * whole.right / whole.of:.0f} % with the head)" if removed else ""
+    return f"Accuracy on {side.of} held-out sentences: **{100 * side.right / side.of:.0f} %**{with_head}."
+
+
+def percent(chance: float) -> str:
+    """Return a probability as a percentage with two digits."""
+    return f"{100 * chance:.0f} %" if chance >= 0.1 else f"{100 * chance:.2g} %"
+
+
+def prediction_html(side: Side) -> str:
+    """Return the most likely next tokens, with a bar each, and which of them is correct, as HTML."""
+    rows = "".join(
+        f"<span>{escape(token)}</span><i style='--share:{100 * chance:.2f}%'></i><span>{percent(chance)}</span>"
+        for token, chance in side.likeliest.items()
     )
+    top = next(iter(side.likeliest))
+    verdict = "incorrect" if side.wrong else "correct"
+    forms = " and ".join(f"“{escape(form)}”" for form in side.chances)
+    note = f"Of {forms}, the model prefers “{escape(side.chosen)}” ({verdict})."
+    if top != side.chosen:
+        note += f" Most likely token: “{escape(top)}”."
+    return f"<div><b>Next-token probability</b><div class='prediction'>{rows}</div><small>{note}</small></div>"
+
+
+WAYS = (  # title, what can be done there, page, picture
+    ("Explore a block", "Remove norm, residual, heads or FFN and see how the activations change.", ONE_BLOCK, BLOCK_PICTURE),
+    ("Train without a component", "Learning curves with and without a component, over several seeds.", TRAINING, CURVES_PICTURE),
+    ("Lessons", f"Predict, then see the result. {len(lesson) - 1} lessons of 3 to 5 minutes.", LESSONS, LESSONS_PICTURE),
+)  # fmt: skip
+
+
+def ways():
+    """Draw the three cards that lead on."""
+    with st.container(key="ways"):
+        for column, (title, text, there, picture) in zip(st.columns(len(WAYS), gap="medium"), WAYS):
+            with column, st.container(border=True, height="stretch"):
+                left, right = st.columns([1, 2], vertical_alignment="top")
+                with left:
+                    _picture(key=f"picture_{there.key}", data={"picture": picture, "clicked": False})
+                with right, st.container(gap=None):
+                    st.page_link(there.path, label=f"**{title}**")
+                    st.markdown(text)
 
 
 EXPERIMENTS = {  # page -> title, what to look for, the link's parameters
     ONE_BLOCK: (
-        ("Take the residual out", "Cut the stream around attention. How much of each word is left in the output?",
+        ("Remove the residual", "Remove the attention residual. How much of each token survives?",
          {"view": "change", "variants": "residual_attention-off"}),
         ("Stop scaling the scores", "Without 1/√d_k the softmax sharpens. Watch the entropy fall.",
          {"weights": "random", "view": "steps", "step": "7", "variants": "scale-off"}),
-        ("One head, four, eight", "The same width cut into fewer or more heads. What does each one look at?",
+        ("One head, four, eight", "The same width split into fewer or more heads. What does each one attend to?",
          {"weights": "random", "view": "heads", "compare": "on"}),
-        ("Dog bites man", "Without positions the block cannot know who bit whom. See the difference, in numbers.",
+        ("Dog bites man", "Without position information the block cannot tell who bit whom. See the difference in numbers.",
          {"weights": "random", "view": "positions", "text": "The dog bites the man"}),
-        ("Half the neurons are silent",
-         "ReLU sets about every second hidden unit to exactly zero. Which ones, for which word?",
+        ("Half the neurons are inactive",
+         "ReLU zeroes about half of the hidden units. Which ones, for which token?",
          {"weights": "random", "view": "neurons", "variants": "activation-relu"}),
-        ("Hide the future", "The causal mask: each word may only look back. Where does its attention go?",
+        ("Hide the future", "With a causal mask tokens attend only to earlier ones. Where does attention go?",
          {"weights": "random", "view": "attention", "variants": "mask-causal"}),
     ),
     DEPTH: (
-        ("Ten passes without a norm", "Feed a block its own output, with and without LayerNorm. Who grows, and how fast?",
+        ("Ten passes without a norm", "Feed a block its own output, with and without LayerNorm. What grows, and how fast?",
          {"variants": "norm-none"}),
-        ("All words become one", "Cut the residuals. After how many passes do all words point the same way?",
+        ("Token collapse", "Without residuals, how soon do all tokens become identical?",
          {"variants": "residual_attention-off__residual_ffn-off", "show": "attention", "matrix": "alike"}),
         ("Where the gradient goes",
-         "64 blocks deep: what of the error still arrives at the first one, without residuals, or with the norm moved?",
+         "How much gradient reaches the first of 64 blocks, without residuals or with post-norm?",
          {"passes": "64", "blocks": "separate", "variants": "residual_attention-off__residual_ffn-off~placement-post",
           "show": "gradients"}),
-        ("96 blocks at once",
-         "Every combination of norm, placement, residual, activation and heads, in one picture. Which part matters most?",
+        ("All combinations at once",
+         "All combinations of norm, placement, residual, activation and heads. Which component matters most?",
          {"show": "grid"}),
     ),
 }  # fmt: skip
@@ -126,7 +162,9 @@ EXPERIMENTS = {  # page -> title, what to look for, the link's parameters
 WRAPPED = """<style>
 [data-testid='stMain'] [data-testid='stPageLink'] p { white-space: normal; overflow: visible; line-height: 1.25; }
 [data-testid='stMain'] [data-testid='stPageLink'] a { padding-left: 0; }
-[data-testid='stMain'] [data-testid='stPageLink'] a:focus-visible { outline: 2px solid; outline-offset: 2px; }
+:root .st-key-ways [data-testid='stPageLink'] a p { font-size: 20px; line-height: 28px; }
+.st-key-ways [data-testid='stColumn'] [data-testid='stColumn'] { min-width: 0; flex: 1 1 0; }
+.st-key-ways [data-testid='stColumn'] [data-testid='stColumn'] + [data-testid='stColumn'] { flex: 2 1 0; }
 </style>"""
 
 
@@ -135,25 +173,24 @@ def experiments_on(there: Page) -> list:
     if there is TRAINED_MODEL:
         head = ".".join(map(str, reader(SHIPPED)))
         return [
-            ("Who is liable?", "Words in between, and the verb still looks back at its subject. Which head does that?", {}),
-            ("Remove that head", "How much worse does the model get on 256 held-out sentences, and does another part make up for it?", {"taken": "knockout", "out": head}),
-            ("Cut it, or never have it", "Cut a part out of a trained model, or train without it from the start: which does more harm?", {"taken": "without"}),
-            ("Every part, one by one", "Each head and each sub-layer taken out by itself, ranked by what it costs.", {"taken": "sweep"}),
-            ("What comes next?", "Probabilities, temperature, a text that goes on; click a word to see what it read.", {"taken": "words"}),
-            ("When does it know?", "The next word as each layer would have it: the logit lens.", {"taken": "layers"}),
+            ("Who is liable?", "Long-distance agreement: which head links verb and subject?", {}),
+            ("Remove that head", "How much worse does the model get on 256 held-out sentences, and does another component compensate?", {"taken": "knockout", "out": head}),
+            ("Ablate after training, or train without?", "Remove a component after training, or train without it: which does more harm?", {"taken": "without"}),
+            ("Single-component sweep", "Each head and sub-layer removed in turn, ranked by effect.", {"taken": "sweep"}),
+            ("What comes next?", "Probabilities, temperature, generated text; click a word to see its attention.", {"taken": "words"}),
+            ("When does it know?", "Logit lens: the prediction after each layer.", {"taken": "layers"}),
         ]  # fmt: skip
     if there is TRAINING:  # begun at once
         return [
-            (showcase.label(name), capital(showcase.help(name)), link() | {"begin": "on"})
+            (showcase.label(name), capital(showcase.help(name)), link | {"begin": "on"})
             for name, link in showcase.items()
         ]
     return EXPERIMENTS[there]
 
 
 AT_ITS_OWN_RATE = (
-    "Each part on the task on which it makes the most difference. Left: all models at the rate that the task sets. Right: each "
-    "at the best of three rates: that one, a third of it, three times it. For each seed the one counts that ends with the lowest training loss. "
-    "The tasks were picked by the figures on the left, so these are rather too large."
+    "Each component is shown on the task with its largest effect, which inflates the left-hand effects. On the left, all models "
+    "share a learning rate. On the right, each has the best of three (÷3, ×1, ×3), chosen by training loss. "
 )
 CARDS = (ONE_BLOCK, DEPTH, TRAINING, TRAINED_MODEL)
 
@@ -171,9 +208,17 @@ def card(there: Page):
                     st.caption(text)
 
 
+def presets():
+    """Draw the experiments of each page, behind one link."""
+    with st.expander("One-click experiments", icon=":material/experiment:"):
+        for column, there in zip(st.columns(len(CARDS), gap="small"), CARDS):
+            with column:
+                card(there)
+
+
 def measured(look: StartLook):
     """The studies that ship: what each part costs on each task, or gives."""
-    st.header("What each part is for, measured", anchor=False)
+    st.header("What does each component contribute?", anchor=False)
     bar("studies", [tabs("Parts", shipped, "parts")])
     path = table_of(look.parts)
     try:
@@ -183,18 +228,24 @@ def measured(look: StartLook):
             paths = [table_of(name) for name in shipped]
             cells = beside_one_rate(cells, [_table(each, each.stat().st_mtime_ns) for each in paths])
     except (OSError, StudyError):
-        raise ConfigError("results", f"The table of this study, results/{path.name}, is missing or damaged; make matrix makes it again.") from None  # fmt: skip
+        raise ConfigError("results", f"The table of this study, results/{path.name}, is missing or damaged; make matrix recreates it.") from None  # fmt: skip
     st.markdown(f"**{shipped.help(look.parts)}**")
-    about = f"One change at a time, on {count(cells.task.nunique(), 'task')}, {count(cells.seeds.max(), 'seed')} each."
-    if searched:
-        about = AT_ITS_OWN_RATE
+    about = AT_ITS_OWN_RATE if searched else ""
+    shortened = ""
+    if cells.task.str.contains(r"\d steps").any():
+        shortened = " Tasks with a step count in their name stop early, so that differences in learning speed show."
     st.caption(
-        f"{about} Change of accuracy in percentage points: "
-        "mean and 95 % interval (paired t, corrected for the rows of a task by Holm's method). Pale: not distinguishable from seed noise. Click a cell to see how it was learnt. "
-        f"All of it: results/{path.name}, made by “make matrix”.",
+        f"{about}Change in percentage points, mean of {count(cells.seeds.max(), 'seed')}. "
+        f"Faded cells are not significant (paired t-test, Holm-corrected).{shortened} "
+        "Click a cell for its learning curves.",
         help=explained("Holm", "paired t"),
     )
-    matrix(cells, "home_matrix")
+    matrix(cells, "home_matrix", intervals=False)
+    st.page_link(
+        STUDIES.path,
+        label="Full matrix with confidence intervals",
+        query_params={"study": name_in_links(look.parts)},
+    )
 
 
 @st.cache_data
@@ -208,11 +259,11 @@ def start():
         (look,), notes = START.settings(StartLook)
         notice(*notes)
         st.html(WRAPPED)
-        st.title("What is each part of a transformer for? Take it out and see.", anchor=False)
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            st.title("Ablation Lab", anchor=False, width="content")
+            st.markdown("Remove a component of a transformer and measure what it contributes.", width="content")
         hero(look.removed)
+        ways()
         with in_words():
             measured(look)
-        st.header("Experiments", anchor=False)
-        for column, there in zip(st.columns(len(CARDS), gap="small"), CARDS):
-            with column:
-                card(there)
+        presets()

@@ -6,12 +6,13 @@ weight has the same name and shape (core/model/parts/init.py). `make family` tra
 
 import hashlib
 import json
-import time
+import threading
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import cachetools
 import torch
 from safetensors import safe_open
 
@@ -36,7 +37,7 @@ WHOLE = "baseline"  # the member from which nothing is taken
 
 def members() -> list[str]:
     """Their names, as a link writes what each has other than the baseline: that first, then each pill, and the swaps."""
-    return [WHOLE, *(encode(part()) for part in ablation.values()), *SWAPS]
+    return [WHOLE, *(encode(part) for part in ablation.values()), *SWAPS]
 
 
 def config_of(member: str, seed: int) -> Config:
@@ -72,15 +73,15 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
     name = file_of(member, seed)
     expected = there(folder).get((member, seed))
     if expected is None:
-        raise CheckpointError(f"models/family/{name} does not ship.")
+        raise CheckpointError(f"models/family/{name} is not included.")
     path = folder / name
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
-        raise CheckpointError(f"models/family/{name} is missing; make family trains it again.") from None
+        raise CheckpointError(f"models/family/{name} is missing; make family retrains it.") from None
     if digest != expected:
-        raise CheckpointError(f"models/family/{name} is not the file that was trained: its hash differs from that in {SUMS}.")  # fmt: skip
+        raise CheckpointError(f"models/family/{name} has changed: its hash differs from the one in {SUMS}.")  # fmt: skip
     with safe_open(path, "pt") as file:
         about = json.loads(file.metadata()["about"])
     with torch.inference_mode(False):  # whoever opens it first may be in it, and others need gradients
@@ -89,14 +90,10 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
     return Opened(f"{label(member)}, seed {seed}", model, Words(vocabulary()), TASK, about, ends)
 
 
-@lru_cache(maxsize=2)
-def _listed(second: int) -> dict[tuple[str, int], str]:
-    return there()
-
-
+@cachetools.cached(cachetools.TTLCache(maxsize=1, ttl=1.0), lock=threading.Lock())
 def listed() -> dict[tuple[str, int], str]:
     """there(), read from the disk once a second at most: a page asks for it twenty times."""
-    return _listed(int(time.monotonic()))
+    return there()
 
 
 @lru_cache(maxsize=64)
@@ -158,4 +155,4 @@ def cut_afterwards(member: str, whole: Opened) -> Opened | None:
     model = changed(config_of(member, whole.config.seed), whole)
     if model is None:
         return None
-    return replace(whole, name=f"{label(member)}, cut afterwards", model=model, key="", about={})
+    return replace(whole, name=f"{label(member)}, removed after training", model=model, key="", about={})

@@ -23,8 +23,8 @@ PART = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")  # of a large model
 LARGEST = 4 << 20  # bytes of a config.json: one of this lab with 100,000 words has about a million
 LONGEST_NAME = 80  # letters
 READ = (".safetensors", ".json", ".txt")
-REFUSED = {".zip": "a zip archive: unpack it, and choose the files in it"}
-REFUSED |= dict.fromkeys((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"), f"a pickle of PyTorch's. {ONLY} Models are published as {own.WEIGHTS}, too")  # fmt: skip
+REFUSED = {".zip": "a zip archive: unpack it and choose the files inside"}
+REFUSED |= dict.fromkeys((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"), f"a PyTorch pickle. {ONLY} Most models are also published as {own.WEIGHTS}")  # fmt: skip
 HUB_MB = 4096  # of all downloads that are kept
 PATIENCE = 10.0  # seconds
 
@@ -37,7 +37,9 @@ def folders() -> dict[str, Path]:
     What cannot be read there is left out: it costs that model, and no other.
     """
     places = [ROOT, *([Path(given)] if (given := os.environ.get("ABLATION_MODELS", "").strip()) else [])]
-    found = {printable(each.name): each for place in places for each in _inside(place) if _is_model(each)}
+    found = {
+        printable(each.name): each for place in places for each in _inside(place) if os.path.isfile(each / own.SETTINGS)
+    }
     return {name: found[name] for name in sorted(found, key=lambda name: (name != SHIPPED, name))}
 
 
@@ -46,13 +48,6 @@ def _inside(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError:
         return []
-
-
-def _is_model(folder: Path) -> bool:
-    try:
-        return (folder / own.SETTINGS).is_file()
-    except OSError:  # it may not be looked into
-        return False
 
 
 def changed(folder: Path) -> float:
@@ -101,15 +96,15 @@ def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
     """Open the model that these files are; other files are left alone."""
     weights = _weights(files)
     if own.SETTINGS not in files:
-        raise CheckpointError(f"{own.SETTINGS} is missing beside {weights[0].name}: it says what the tensors are. Bring both.")  # fmt: skip
+        raise CheckpointError(f"{own.SETTINGS} is missing. It describes the tensors in {weights[0].name}; choose both files.")  # fmt: skip
     settings = read_json(files[own.SETTINGS], LARGEST)
     if settings.get("format") == own.FORMAT:
         return own.read(settings, weights, check)
     if settings.get("model_type") == "gpt2":
         return gpt2.read(settings, weights, files, name, check)
     kind = settings.get("model_type", settings.get("format"))
-    what = f"describes a model of the kind {shorten(kind)}" if kind else "says neither of which format nor of which kind"  # fmt: skip
-    raise CheckpointError(f"{own.SETTINGS} {what}; opened are models saved here (format {own.FORMAT}) and GPT-2 (model_type gpt2).")  # fmt: skip
+    what = f"describes a model of type {shorten(kind)}" if kind else "has neither a format nor a model type"  # fmt: skip
+    raise CheckpointError(f"{own.SETTINGS} {what}; supported are models saved here (format {own.FORMAT}) and GPT-2 (model_type gpt2).")  # fmt: skip
 
 
 def _weights(files: dict[str, Path]) -> list[Path]:
@@ -119,7 +114,7 @@ def _weights(files: dict[str, Path]) -> list[Path]:
         for name, path in files.items():
             if path.suffix.lower() in REFUSED:
                 raise CheckpointError(f"{name} is {REFUSED[path.suffix.lower()]}.")
-        raise CheckpointError(f"There is no safetensors file among these; a model is {own.WEIGHTS} with {own.SETTINGS}.")  # fmt: skip
+        raise CheckpointError(f"None of these is a safetensors file; a model is {own.WEIGHTS} with {own.SETTINGS}.")  # fmt: skip
     if own.WEIGHTS in files:
         return [files[own.WEIGHTS]]
     part = PART.fullmatch(weights[0].name)
@@ -127,10 +122,12 @@ def _weights(files: dict[str, Path]) -> list[Path]:
         names = [f"model-{number:05}-of-{part[1]}.safetensors" for number in range(1, int(part[1]) + 1)]
         missing = [name for name in names if name not in files]
         if missing:
-            raise CheckpointError(f"{missing[0]} is missing: the weights are in {len(names)} files. Bring all of them.")
+            raise CheckpointError(
+                f"{missing[0]} is missing: the weights are in {len(names)} files; choose all of them."
+            )
         return [files[name] for name in names]
     if len(weights) > 1:
-        raise CheckpointError(f"There are {len(weights)} safetensors files ({', '.join(each.name for each in weights[:3])}); one is opened at a time.")  # fmt: skip
+        raise CheckpointError(f"There are {len(weights)} safetensors files ({', '.join(each.name for each in weights[:3])}); choose one.")  # fmt: skip
     return weights
 
 
@@ -158,15 +155,15 @@ def from_hub(name: str, check: Check | None = None) -> Opened:
     except ImportError:
         raise CheckpointError("To download from the Hugging Face Hub: pip install huggingface_hub.") from None
     if not _one_download.acquire(timeout=PATIENCE):
-        raise CheckpointError("Another model is being downloaded at the moment; try again in a minute.")
+        raise CheckpointError("Another model is being downloaded. Try again in a minute.")
     try:
         folder = _download(name)
     except (CheckpointError, MemoryLimit):
         raise
     except HFValidationError:
-        raise CheckpointError(f"{name[:60]!r} is no name of a model on the Hub; they read like openai-community/gpt2.") from None  # fmt: skip
+        raise CheckpointError(f"{name[:60]!r} is not a model ID of the Hugging Face Hub, such as openai-community/gpt2.") from None  # fmt: skip
     except RepositoryNotFoundError:
-        raise CheckpointError(f"There is no model {name[:60]!r} on the Hub that everybody may read.") from None
+        raise CheckpointError(f"There is no public model {name[:60]!r} on the Hub.") from None
     except Exception as error:  # the network, a full disk: each has an exception of its own
         logging.warning("a download from the Hub has failed", exc_info=True)
         why = getattr(error, "strerror", None) or type(error).__name__
@@ -186,7 +183,7 @@ def _download(name: str) -> Path:
     chosen = needed(sizes)
     missing = [file for file in chosen if file not in sizes]
     if missing:
-        raise CheckpointError(f"{name} on the Hub has no {missing[0]}; needed are {', '.join(chosen)}.")
+        raise CheckpointError(f"{name} on the Hub has no {missing[0]}; required: {', '.join(chosen)}.")
     size = sum(sizes[file] for file in chosen)
     check_bytes(size, f"{name} on the Hub has")
     _make_room(name, size)
@@ -200,7 +197,7 @@ def _make_room(name: str, size: int) -> None:
 
     most = whole_number("ABLATION_HUB_MB", HUB_MB)
     if size > most << 20:
-        raise MemoryLimit(f"{name} on the Hub has {size / 2**20:,.0f} MB; all downloads together may have {most:,} MB (set by ABLATION_HUB_MB).")  # fmt: skip
+        raise MemoryLimit(f"{name} on the Hub has {size / 2**20:,.0f} MB; the limit for all downloads is {most:,} MB (set by ABLATION_HUB_MB).")  # fmt: skip
     cache().mkdir(parents=True, exist_ok=True)
     kept = scan_cache_dir(cache())
     taken = kept.size_on_disk

@@ -61,11 +61,11 @@ def read(
     given = stored(weights, IGNORED)
     found = {name.removeprefix(PREFIX): tensor for name, tensor in given.items()}
     if len(found) < len(given):
-        raise CheckpointError(f"{of} holds tensors twice, with {PREFIX} before their names and without: keep one of each.")  # fmt: skip
+        raise CheckpointError(f"{of} contains tensors twice, with and without the prefix {PREFIX}: keep one set.")  # fmt: skip
     if not config.tied and HEAD not in found:
         raise CheckpointError(
             f"{of} has no {HEAD}, but config.json has tie_word_embeddings false. "
-            "Save the model with that tensor, or set this to true."
+            "Save the model with that tensor, or set it to true."
         )
     largest = config.replace(tied=HEAD not in found)
     numbers = sum(parameters(largest, words).values()) + (positions - CONTEXT) * config.d_model
@@ -98,7 +98,7 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
             raise CheckpointError(f"config.json: {name} is {shorten(value)}; it must be a whole number from 1 to {MOST:,}.")  # fmt: skip
     for name, only in FIXED.items():
         if given.get(name, only) != only:
-            raise CheckpointError(f"config.json: {name} is {shorten(given[name])}; models can be opened here with {only}.")  # fmt: skip
+            raise CheckpointError(f"config.json: {name} is {shorten(given[name])}; supported is {only}.")  # fmt: skip
     activation = given.get("activation_function", "gelu_new")
     if activation not in list(ACTIVATIONS):
         raise CheckpointError(f"config.json: activation_function is {shorten(activation)}; it must be one of {', '.join(ACTIVATIONS)}.")  # fmt: skip
@@ -117,7 +117,7 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
             norm_eps=given.get("layer_norm_epsilon", 1e-5),
         )
     except ConfigError as error:
-        raise CheckpointError(f"config.json describes no model that can be built here: {error}") from None
+        raise CheckpointError(f"config.json describes an unsupported model: {error}") from None
     return config, sizes["n_positions"], sizes["vocab_size"]
 
 

@@ -42,7 +42,13 @@ class Opened:
 
     def __post_init__(self) -> None:
         self.model.requires_grad_(False).eval()
-        object.__setattr__(self, "key", self.key or fingerprint(self.model))
+        if not self.key:  # a hash of the settings, the vocabulary and every weight
+            digest = hashlib.blake2b(digest_size=12)
+            digest.update(repr((self.config, self.model.vocabulary)).encode("utf-8", "replace"))
+            for name, x in sorted(self.model.state_dict().items()):
+                digest.update(name.encode())
+                digest.update(x.detach().cpu().contiguous().numpy().data)
+            object.__setattr__(self, "key", digest.hexdigest())
 
     @property
     def learnt(self) -> Task | None:
@@ -67,13 +73,3 @@ class Opened:
         """Tokens that it can read at most; None: as many as there are."""
         table = getattr(self.model.position, "weight", None)
         return None if table is None else len(table)
-
-
-def fingerprint(model: Transformer) -> str:
-    """A hash of the settings, the vocabulary and every weight."""
-    digest = hashlib.blake2b(digest_size=12)
-    digest.update(repr((model.config, model.vocabulary)).encode("utf-8", "replace"))
-    for name, x in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(x.detach().cpu().contiguous().numpy().data)
-    return digest.hexdigest()

@@ -84,18 +84,31 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
         version = shorten(settings.get("version"))
         raise CheckpointError(f"{SETTINGS}: version is {version}; this lab reads version {VERSION}.")
     config = _config(settings.get("config"))
-    vocabulary = _vocabulary(settings.get("vocabulary"))
+    vocabulary: Any = settings.get("vocabulary")
+    is_list = isinstance(vocabulary, list) and 0 < len(vocabulary) <= MOST_WORDS
+    is_good = is_list and all(isinstance(word, str) and 0 < len(word) <= MOST_LETTERS for word in vocabulary)
+    if not is_good or len(set(vocabulary)) < len(vocabulary):
+        raise CheckpointError(
+            f"{SETTINGS}: vocabulary must be a list of 1 to {MOST_WORDS:,} different words, each of 1 to {MOST_LETTERS} letters."
+        )
     check_room(sum(parameters(config, len(vocabulary)).values()), len(vocabulary), SETTINGS, check)
     learnt = settings.get("task", "")
     if not isinstance(learnt, str) or (learnt and learnt not in task):
-        raise CheckpointError(
-            f"{SETTINGS}: task is {shorten(learnt)}; it must be one of {', '.join(task)}, or nothing."
-        )
+        raise CheckpointError(f"{SETTINGS}: task is {shorten(learnt)}; it must be one of {', '.join(task)}, or absent.")
     if learnt and not set(task[learnt].vocabulary) <= set(vocabulary):
-        raise CheckpointError(f"{SETTINGS}: task is {learnt}, but its words are not all in the vocabulary.")
-    about = _about(settings.get("about", {}), config)
+        raise CheckpointError(f"{SETTINGS}: task is {learnt}, but the vocabulary lacks some of its words.")
+    about = settings.get("about", {})
+    if not isinstance(about, dict):
+        raise CheckpointError(f"{SETTINGS}: about must be an object.")
+    reader, most = about.get("reader", [1, 1]), (config.n_layers, config.n_heads)  # the head with which the page opens
+    is_pair = isinstance(reader, list) and len(reader) == 2
+    if not is_pair or not all(type(n) is int and 1 <= n <= limit for n, limit in zip(reader, most)):
+        raise CheckpointError(
+            f"{SETTINGS}: about.reader is {shorten(reader)}; it must be a layer and a head of the model, "
+            f"from 1 to {config.n_layers} and from 1 to {config.n_heads}."
+        )
     name = printable(settings.get("name", ""))[:LONGEST_NAME].strip() or "a model"
-    return _opened(name, read_model(config, vocabulary, weights), learnt, about)
+    return _opened(name, read_model(config, tuple(vocabulary), weights), learnt, about)
 
 
 def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path]) -> Transformer:
@@ -130,35 +143,12 @@ def _opened(name: str, model: Transformer, learnt: str, about: dict[str, Any]) -
 
 def _config(given: object) -> Config:
     if not isinstance(given, dict):
-        raise CheckpointError(f"{SETTINGS} has no object named config, which holds the settings of the model.")
+        raise CheckpointError(f"{SETTINGS} has no object named config with the settings of the model.")
     known = [field.name for field in dataclasses.fields(Config)]
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise CheckpointError(f"{SETTINGS}: config holds {shorten(unknown[0])}, which is no setting; known are {', '.join(known)}.")  # fmt: skip
+        raise CheckpointError(f"{SETTINGS}: config contains {shorten(unknown[0])}, which is not a setting; settings are {', '.join(known)}.")  # fmt: skip
     try:
         return Config(**given)
     except ConfigError as error:
-        raise CheckpointError(f"{SETTINGS}: config does not hold together: {error}") from None
-
-
-def _about(given: Any, config: Config) -> dict[str, Any]:
-    """Check what a file says of its model; about.reader is the head with which the page opens."""
-    if not isinstance(given, dict):
-        raise CheckpointError(f"{SETTINGS}: about must be an object.")
-    reader, most = given.get("reader", [1, 1]), (config.n_layers, config.n_heads)
-    is_list = isinstance(reader, list) and len(reader) == 2
-    if not is_list or not all(type(n) is int and 1 <= n <= limit for n, limit in zip(reader, most)):
-        raise CheckpointError(
-            f"{SETTINGS}: about.reader is {shorten(reader)}; it must be a layer and a head of the model, "
-            f"from 1 to {config.n_layers} and from 1 to {config.n_heads}."
-        )
-    return dict(given)
-
-
-def _vocabulary(given: Any) -> tuple[str, ...]:
-    good = isinstance(given, list) and 0 < len(given) <= MOST_WORDS
-    if not good or not all(isinstance(word, str) and 0 < len(word) <= MOST_LETTERS for word in given) or len(set(given)) < len(given):  # fmt: skip
-        raise CheckpointError(
-            f"{SETTINGS}: vocabulary must be a list of 1 to {MOST_WORDS:,} different words, each of 1 to {MOST_LETTERS} letters."
-        )
-    return tuple(given)
+        raise CheckpointError(f"{SETTINGS}: config is inconsistent: {error}") from None

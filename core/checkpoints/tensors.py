@@ -12,7 +12,7 @@ from core.settings.environment import without_paths
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.wording import printable
 
-ONLY = "Only safetensors are opened: a pickle can run any program while it is read."
+ONLY = "Only safetensors files are opened, because a pickle can run arbitrary code."
 LONGEST_HEADER = 1 << 20  # bytes; that of GPT-2 XL has 60,000
 LONGEST_NAME = 80  # letters of a tensor's name in a message
 FLOATS = ("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2")
@@ -39,7 +39,7 @@ class Stored:
 def check_bytes(needed: int, what: str) -> None:
     """Raise MemoryLimit where a model, or a file, has more bytes than a model may have."""
     if needed > max_mb() << 20:
-        limit = f"a model here may have {max_mb():,} MB (set by ABLATION_MAX_MB)"
+        limit = f"the limit for a model is {max_mb():,} MB (set by ABLATION_MAX_MB)"
         raise MemoryLimit(f"{what} {needed / 2**20:,.0f} MB; {limit}.")
 
 
@@ -74,22 +74,22 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
         with path.open("rb") as file:
             header = int.from_bytes(file.read(8), "little")
         if LONGEST_HEADER < header < path.stat().st_size:
-            raise CheckpointError(f"{path.name} has a header of {header:,} bytes; one may have {LONGEST_HEADER:,}.")
+            raise CheckpointError(f"{path.name} has a header of {header:,} bytes; the limit is {LONGEST_HEADER:,}.")
         try:
             with safe_open(path, "pt") as file:
                 entries = [(key, file.get_slice(key)) for key in file.keys()]
                 shapes = {key: (tuple(entry.get_shape()), entry.get_dtype()) for key, entry in entries}
         except SafetensorError as error:
             why = printable(without_paths(str(error)))[:120]
-            raise CheckpointError(f"{path.name} is no complete safetensors file ({why}). {ONLY}") from None
+            raise CheckpointError(f"{path.name} is not a complete safetensors file ({why}). {ONLY}") from None
         for key, (shape, kind) in shapes.items():
             name = ".".join(part for part in key.split(".") if part not in WRAPPERS) or key
             if name.endswith(ignored):
                 continue
             if kind not in FLOATS:
-                raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} holds {kind}; weights are {', '.join(FLOATS)}.")  # fmt: skip
+                raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} has dtype {kind}; supported are {', '.join(FLOATS)}.")  # fmt: skip
             if name in found:
-                raise CheckpointError(f"{path.name} holds the tensor {name[:LONGEST_NAME]} a second time.")
+                raise CheckpointError(f"{path.name} contains the tensor {name[:LONGEST_NAME]} twice.")
             found[name] = Stored(path, key, shape)
     numbers = sum(math.prod(tensor.shape) for tensor in found.values())
     check_bytes(4 * numbers, f"The tensors of {paths[0].name} take")
@@ -101,16 +101,16 @@ def check_fit(found: Mapping[str, Stored], wanted: Mapping[str, Sequence[int]], 
     missing = [name for name in wanted if name not in found]
     if missing:
         raise CheckpointError(
-            f"{file} lacks {_list(missing)} of the {len(wanted)} tensors that its configuration asks for."
+            f"{file} lacks {_list(missing)} of the {len(wanted)} tensors that its configuration requires."
         )
     for name, shape in wanted.items():
         if found[name].shape != tuple(shape):
             raise CheckpointError(
-                f"{file}: the tensor {name} is {_shape(found[name].shape)}; its configuration asks for {_shape(shape)}."
+                f"{file}: the tensor {name} is {_shape(found[name].shape)}; its configuration requires {_shape(shape)}."
             )
     more = [name for name in found if name not in wanted]
     if more:
-        raise CheckpointError(f"{file} holds {_list(more)}, for which a model of its configuration has no use.")
+        raise CheckpointError(f"{file} contains {_list(more)}, which its configuration does not use.")
 
 
 def load(found: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
@@ -124,7 +124,7 @@ def load(found: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
                 # A copy: what safe_open gives is mapped from the file, which may be deleted.
                 tensors[name] = file.get_tensor(tensor.key).to(torch.float32, copy=True)
                 if not bool(tensors[name].isfinite().all()):
-                    raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} holds numbers that are infinite or NaN.")  # fmt: skip
+                    raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} contains infinite or NaN values.")  # fmt: skip
     return tensors
 
 

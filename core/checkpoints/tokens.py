@@ -135,11 +135,11 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
         number = tokenizer.get_vocab(with_added_tokens=True)
     except Exception as error:  # the library raises plain Exception for whatever is wrong with a file
         why = printable(error)[:120]
-        raise CheckpointError(f"{name} is no tokenizer of the tokenizers library ({why}).") from None
+        raise CheckpointError(f"{name} is not a tokenizer of the tokenizers library ({why}).") from None
     if max(number.values(), default=-1) >= words:
         raise CheckpointError(
-            f"{name} has tokens up to number {max(number.values()):,}; the model has {words:,} of them. "
-            "Bring the tokenizer that was saved with this model."
+            f"{name} has token IDs up to {max(number.values()):,}; the model has {words:,} tokens. "
+            "Use the tokenizer that was saved with this model."
         )
     at = {token: word for word, token in number.items()}
     pieces = Pieces(tokenizer, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
@@ -147,7 +147,7 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
         return pieces, ()
     named = ", ".join(shorten(token) for token in left_out[:3])
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-    return pieces, (f"{name} adds {named}{more}, for which the model has no weights: read as ordinary text.",)
+    return pieces, (f"{name} adds {named}{more}, for which the model has no weights; treated as ordinary text.",)
 
 
 def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
@@ -172,8 +172,8 @@ def _in_one_file(files: Mapping[str, Path], words: int) -> dict[str, Any]:
     """Write vocab.json and merges.txt as one tokenizer.json."""
     if not set(VOCABULARY) <= set(files):
         raise CheckpointError(
-            f"{TOKENIZER} is missing: it says which words the {words:,} tokens of this GPT-2 are. "
-            f"Bring it along, or {' and '.join(VOCABULARY)}."
+            f"{TOKENIZER} is missing. It defines the {words:,} tokens of this GPT-2. "
+            f"Add it, or {' and '.join(VOCABULARY)}."
         )
     vocabulary, merges = (files[name] for name in VOCABULARY)
     number = read_json(vocabulary, LARGEST)
@@ -181,7 +181,7 @@ def _in_one_file(files: Mapping[str, Path], words: int) -> dict[str, Any]:
     try:
         lines = merges.read_text("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise CheckpointError(f"{merges.name} is no text in UTF-8.") from None
+        raise CheckpointError(f"{merges.name} is not UTF-8 text.") from None
     pairs = [line for line in lines if line.strip() and not line.startswith("#version")]
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     added = [{"id": number[END], "content": END, "special": True, **flags}] if END in number else []
@@ -194,7 +194,7 @@ def check_size(path: Path, most: int) -> None:
     """Raise CheckpointError for a file of more bytes."""
     size = path.stat().st_size
     if size > most:
-        raise CheckpointError(f"{path.name} has {size:,} bytes; it may have {most:,}.")
+        raise CheckpointError(f"{path.name} has {size:,} bytes; the limit is {most:,}.")
 
 
 def read_json(path: Path, most: int) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def read_json(path: Path, most: int) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path.name} is no JSON ({str(error)[:80]}).") from None
+        raise CheckpointError(f"{path.name} is not valid JSON ({str(error)[:80]}).") from None
     if not isinstance(document, dict):
-        raise CheckpointError(f"{path.name} holds no JSON object.")
+        raise CheckpointError(f"{path.name} does not contain a JSON object.")
     return document

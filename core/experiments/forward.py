@@ -47,11 +47,7 @@ def continuation(
     return _continue(config.replace(padding=0), tuple(tokens), machine, kind, sampling, context)
 
 
-def _text_bytes(text: Text) -> int:
-    return sum(4 * pattern.numel() for step in text[1] for pattern in step.patterns)
-
-
-@cached(megabytes=max_mb() / 64, size=_text_bytes)
+@cached(megabytes=max_mb() / 64, size=lambda text: sum(4 * x.numel() for step in text[1] for x in step.patterns))
 def _continue(
     config: Config, tokens: tuple[str, ...], machine: Machine, kind: str, sampling: Sampling, context: int
 ) -> Text:
@@ -61,11 +57,11 @@ def _continue(
     length = min(context, len(tokens) + sampling.words)
     patterns = 4 * sampling.words * config.n_layers * config.n_heads * length
     needed = run_bytes(config, length, len(vocabulary), machine.dtype) + patterns
-    with room_for(needed, "This model and so many words"):
+    with room_for(needed, "Generating this many tokens"):
         model = weights[kind].model(config, vocabulary, config).requires_grad_(False)
         model = model.to(machine.torch_device, machine.precision)
         steps = generate(model, [number[token] for token in tokens], sampling, context=context)
-        written = track(steps, sampling.words, f"{sampling.words} words of this model")
+        written = track(steps, sampling.words, f"generating {sampling.words} tokens")
         return vocabulary, [step._replace(logits=None) for step in written]
 
 
@@ -89,7 +85,6 @@ class Pass:
     timing: Timing | None  # of a pass with nothing recorded; none of a pass that was edited
     weights: str  # in words: whose they are
     dropout: bool = False  # whether dropout acted
-    layered: bool = False  # whether its heads are named with their layer
     kind: str = ""  # of its weights, among core.experiments.weights; "" of a model that is not among them
     softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
@@ -106,8 +101,8 @@ class Pass:
         return within(self.allowed, self.config.window_in(layer))
 
     def head_name(self, layer: int, head: int) -> str:
-        """Of a head, both counted from 0."""
-        return head_name(layer, head, self.layered)
+        """Label a head, layer and head counted from 0."""
+        return head_name(layer, head)
 
     @property
     def statistics(self) -> pd.DataFrame:
@@ -185,7 +180,7 @@ def numbered(
     Raises ValueError where there is no word.
     """
     if not tokens:
-        raise ValueError("text has no words; type at least one.")
+        raise ValueError("text is empty; type at least one word.")
     padded = (*tokens, *[PAD] * padding)
     known = vocabulary(list(tokens))
     number = {word: at for at, word in enumerate(known)}
@@ -194,11 +189,7 @@ def numbered(
     return known, ids, real
 
 
-def _bytes(forward_pass: Pass) -> int:
-    return 4 * sum(x.numel() for recorded in forward_pass.sites.values() for x in recorded)
-
-
-@cached(megabytes=max_mb() / 8, size=_bytes)
+@cached(megabytes=max_mb() / 8, size=lambda seen: 4 * sum(x.numel() for xs in seen.sites.values() for x in xs))
 def _run(config: Config, tokens: tuple[str, ...], machine: Machine, dropout: bool, kind: str, of: Config) -> Pass:
     padded = (*tokens, *[PAD] * config.padding)
     needed = run_bytes(config, len(padded), len(known_to(kind, vocabulary(list(tokens)))[0]), machine.dtype)
@@ -219,12 +210,11 @@ def watched(
     real: torch.Tensor | None = None,
     edits: Sequence[Edit] = (),
     dropout: bool = False,
-    layered: bool = False,
     kind: str = "",
 ) -> Pass:
     """One text through a model that is there already: ids (1, T), and the same tokens in words.
 
-    edits: as for trace(). layered: whether heads are named with their layer even where there is only one.
+    edits: as for trace().
     """
     watcher = Watcher()
 
@@ -257,7 +247,6 @@ def watched(
         timing=timing,
         weights=weights,
         dropout=dropout,
-        layered=layered or model.config.n_layers > 1,
         kind=kind,
         softmax=tuple(softmax),
     )

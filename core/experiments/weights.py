@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from core.checkpoints import family
+from core.checkpoints.tokens import Words
 from core.model.config import Config
 from core.model.text import PAD
 from core.model.transformer import Transformer
@@ -26,12 +28,8 @@ class Weights:
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
         """Return the vocabulary, and the number in it of each of these words; None where it is unknown.
 
-        The models that ship have their own. (Their files are opened by safetensors, which need not
-        be installed where nobody asks for them.)
+        The models that ship have their own.
         """
-        from core.checkpoints import family
-        from core.checkpoints.tokens import Words
-
         known = Words(family.vocabulary())
         return known.vocabulary, [known.vocabulary.index(PAD) if word == PAD else known.number(word) for word in words]
 
@@ -62,30 +60,26 @@ class Weights:
 @weights.register(
     "trained",
     label="Trained",
-    help="each model as it learnt to write legal sentences. One without a part never had it.",
-    paired="Paired: same sentences in the same order, and the same first weights of one name and shape",
+    help="each variant was trained from scratch without the component.",
+    paired="All variants share the data order and the initial weights",
     order=("bank", "suing", "tenant"),
 )
 class trained(Weights):
     @staticmethod
     def refused(config: Config) -> str:
-        from core.checkpoints import family
-
         there = family.listed()
         if not there:
-            return "The trained models, models/family, do not ship here."
+            return "The trained models (models/family) are not included in this copy."
         if all(seed != config.seed for _, seed in there):
             seeds = sorted({seed for _, seed in there})
-            return f"seed is {config.seed}; models were trained with the seeds {', '.join(map(str, seeds))}."
+            return f"seed is {config.seed}; there are trained models for seeds {', '.join(map(str, seeds))}."
         member = family.member_of(config)
         if member is None:
-            return f"No model was trained {_changed(config)}."
+            return f"There is no model trained {_changed(config)}."
         return "" if (member, config.seed) in there else f"The model trained {_changed(config)} is missing."
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
-        from core.checkpoints import family
-
         _check("trained", of)
         made = family.changed(config, family.kept(str(family.member_of(of)), of.seed))
         if made is None:
@@ -103,23 +97,19 @@ class trained(Weights):
 
 @weights.register(
     "cut",
-    label="Cut afterwards",
-    help="the model trained with all its parts, then run without one. Its weights are not trained again.",
-    paired="Paired: the very same trained weights",
+    label="Removed after training",
+    help="trained with all components, then run without one, not retrained.",
+    paired="All variants share the same trained weights",
     order=trained.order,  # type: ignore[attr-defined]
 )
 class cut(Weights):
     @staticmethod
     def refused(config: Config) -> str:
-        from core.checkpoints import family
-
         why = trained.refused(family.BASELINE.replace(seed=config.seed))
         return why or ("" if family.fits(config) else f"The trained model has no weights to run it {_changed(config)}.")
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
-        from core.checkpoints import family
-
         _check("cut", config)
         made = family.changed(config, family.kept(family.WHOLE, config.seed))
         assert made is not None, "it fits"
@@ -127,21 +117,19 @@ class cut(Weights):
 
     @staticmethod
     def whose(config: Config) -> str:
-        from core.checkpoints import family
-
-        then = f", then run {_changed(config)}, not trained again" * (family.member_of(config) != family.WHOLE)
-        return f"Trained with all parts{then}, seed {config.seed}"
+        then = f", then run {_changed(config)} (not retrained)" * (family.member_of(config) != family.WHOLE)
+        return f"Trained with all components{then}, seed {config.seed}"
 
     @staticmethod
     def name(config: Config) -> str:
-        return f"cut afterwards: {_changed(config)}"
+        return f"{_changed(config)} (not retrained)"
 
 
 @weights.register(
     "random",
     label="Random",
-    help="as they are drawn before any training. Every size, and every part.",
-    paired="Paired: same sentence, and the same random numbers behind all weights of one name and shape",
+    help="untrained. All sizes and components are available.",
+    paired="All variants share the input and the random initialisation",
     order=("dog", "bites", "man"),
 )
 class random(Weights):
@@ -157,10 +145,8 @@ def _check(kind: str, config: Config) -> None:
 
 
 def _changed(config: Config) -> str:
-    """What a config changes in the trained baseline, as it stands behind "trained": "with all parts", "without norm", "with 1 head"."""
-    from core.checkpoints import family
-
+    """What a config changes in the trained baseline, as it stands behind "trained": "with all components", "without norm"."""
     names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
     out, put = [name[2:] for name in names if name.startswith("− ")], [name for name in names if name[:2] != "− "]
     said = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(put)
-    return " and ".join(said) or "with all parts"
+    return " and ".join(said) or "with all components"

@@ -145,23 +145,21 @@ class Script:
     def _settings(self) -> str:
         lines = []
         for name, value in self.settings.items():
-            lines.append(f"{name} = {write_value(value, before=len(name) + 3)}\n")
+            before = len(name) + 3
+            if isinstance(value, Machine):  # with the device on which it computes
+                written = f'Machine("{value.torch_device}", "{value.dtype}")'
+            elif isinstance(value, Settings):
+                written = settings_call(value, before)
+            elif isinstance(value, list):
+                written = split_text(value, before)
+            else:
+                written = value if isinstance(value, Code) else literal(value)
+            lines.append(f"{name} = {written}\n")
         return "".join(lines)
 
 
 def _without_imports(code: str) -> str:
     return IMPORT.sub("", code).lstrip("\n")
-
-
-def write_value(value: object, before: int) -> str:
-    """Write the value of a setting, behind `before` characters of its line."""
-    if isinstance(value, Code):
-        return value
-    if isinstance(value, Machine):  # with the device on which it computes
-        return f'Machine("{value.torch_device}", "{value.dtype}")'
-    if isinstance(value, Settings):
-        return settings_call(value, before)
-    return split_text(value, before) if isinstance(value, list) else literal(value)
 
 
 def _cell(kind: str, text: str) -> dict[str, Any]:

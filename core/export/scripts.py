@@ -42,7 +42,7 @@ BLOCK_TABLES = read_tables("""
 # %% stages: mean, standard deviation and more of every tensor of the block, layer by layer
 stages_table = forward_pass.statistics
 stages_table["layer"] += 1
-# %% tokens: how far each token moves from the input of the first block to the output of the last
+# %% tokens: change of every token from the input of the first block to the output of the last
 from core.experiments.block.compare import per_token
 
 tokens_table = per_token(forward_pass)
@@ -56,7 +56,7 @@ from core.experiments.block.attention import heads
 
 tables = {layer + 1: heads(forward_pass, layer) for layer in forward_pass.layers}
 heads_table = pd.concat(tables, names=["layer"]).reset_index("layer")
-# %% silent: the share of hidden units that are exactly zero (value) or nearly so (small)
+# %% silent: share of hidden units that are exactly zero (value) or nearly zero (small)
 from core.experiments.block.neurons import sparsity
 
 tables = {layer + 1: sparsity(forward_pass, layer) for layer in forward_pass.layers}
@@ -65,7 +65,7 @@ silent_table = pd.concat(tables, names=["layer"]).reset_index("layer")
 from core.experiments.block.positions import order
 
 order_table = order(forward_pass)
-# %% cost: parameters, operations and memory of one pass, part by part
+# %% cost: parameters, FLOPs and memory of one pass, by component
 from core.model import cost
 
 amounts = {
@@ -77,11 +77,11 @@ rows = [(amount, *item) for amount, parts in amounts.items() for item in parts.i
 cost_table = pd.DataFrame(rows, columns=["amount", "part", "value"])
 """)
 COMPARE_TABLES = read_tables("""
-# %% compared: what leaves each model in numbers, and how far it is from what leaves the baseline
+# %% compared: output statistics of every model, and their distance from the baseline
 from core.experiments.block.compare import compare
 
 compared_table = compare(passes)
-# %% heads: how spread out each head's attention is, in bits, averaged over the tokens that read
+# %% heads: attention entropy of every head in bits, averaged over query tokens
 from core.experiments.block.attention import heads
 
 rows = [
@@ -123,7 +123,7 @@ def block_script(
         names.append("cost")
     settings = {"TOKENS": list(tokens), "DROPOUT": dropout, "WEIGHTS": kind, "MACHINE": machine}
     return Script(
-        "What every part of a transformer block makes of a text.",
+        "One forward pass through a transformer block.",
         machine,
         {"CONFIG": config} | settings,
         [BLOCK_TABLES[name] for name in names],
@@ -145,9 +145,9 @@ def compare_script(
         configs: name -> model, the baseline first.
         baseline: a model that is cut into other numbers of heads: tables heads, attention.
     """
-    names, title = ["compared"], "What each part changes in the output of a transformer block."
+    names, title = ["compared"], "Effect of every variant on the output of a transformer block."
     if baseline:
-        names, title = ["heads", "attention"], "What the number of heads changes in a transformer block."
+        names, title = ["heads", "attention"], "Effect of the number of heads in a transformer block."
     settings = {"TOKENS": list(tokens), "DROPOUT": dropout, "WEIGHTS": kind, "MACHINE": machine}
     models = _models(configs, baseline)
     return Script(title, machine, models | settings, [COMPARE_TABLES[name] for name in names], PASSES)
@@ -168,7 +168,7 @@ journeys = {name: travel(config, TOKENS, MACHINE, DEPTH) for name, config in VAR
 backward = {name: gradients(config, TOKENS, MACHINE, DEPTH) for name, config in VARIANTS.items()}
 """
 DEPTH_TABLES = read_tables("""
-# %% statistics: what is left in the stream after every pass (0: what enters the first)
+# %% statistics: statistics of the residual stream after every pass (0: the input)
 from core.experiments.depth.depth import table
 
 statistics_table = table(journeys)
@@ -197,8 +197,8 @@ rows = [
 attention_table = pd.DataFrame(rows, columns=["variant", "pass", "query", "key", "weight"])
 """)
 GRID_TABLES = read_tables("""
-# %% grid: what is left in the stream after every pass (0: the input), for every combination of
-# parts
+# %% grid: statistics of the residual stream after every pass (0: the input), for every
+# combination of components
 from core import Config
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth
@@ -224,7 +224,7 @@ def depth_script(configs: Mapping[str, Config], tokens: Iterable[str], machine: 
         configs: name -> model, the baseline first.
     """
     return Script(
-        "What a transformer block makes of a text when it is applied again and again.",
+        "A transformer block applied repeatedly.",
         machine,
         _models(configs) | _depth(tokens, machine, depth),
         list(DEPTH_TABLES.values()),
@@ -235,7 +235,7 @@ def depth_script(configs: Mapping[str, Config], tokens: Iterable[str], machine: 
 def grid_script(baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine, depth: Depth) -> Script:
     """Write the script of a grid of variants: the table grid, with a column for every axis."""
     return Script(
-        "What every combination of parts leaves of a text.",
+        "Every combination of components, applied repeatedly.",
         machine,
         {"BASELINE": baseline, "AXES": axes} | _depth(tokens, machine, depth),
         list(GRID_TABLES.values()),
@@ -299,12 +299,12 @@ def training_script(plan: Plan) -> Script:
         "PLAN": Code("Plan(tuple(ARMS), TRAINING, TRIAL, MACHINE)"),
     }
     return Script(
-        "What each part is worth to a small transformer that learns a task.",
+        "Training with and without a component.",
         plan.machine,
         settings,
         list(TRAINING_TABLES.values()),
         TRAIN,
-        "Training makes differences grow: where rounding differs, the curves part after a while.",
+        "Where rounding differs, training curves diverge after a while.",
     )
 
 
@@ -335,8 +335,8 @@ cuts, problems = read_cuts(CUTS, opened.config)
 assert not problems, problems
 """
 TRAINED_TABLES = read_tables("""
-# %% readings: the share of attention that the verb, and the word before it, put on the subject
-# across a clause, with 95 % intervals
+# %% readings: attention to the subject across a clause, from the verb and from the token before
+# it, with 95 % intervals
 from core.experiments.trained.tables import readings
 
 rows = [
@@ -345,7 +345,7 @@ rows = [
 ]
 columns = ["head", "verb", "verb_low", "verb_high", "before", "before_low", "before_high", "even"]
 readings_table = pd.DataFrame(rows, columns=columns)
-# %% effects: what the knock-out costs: means over texts, and the change with its 95 % interval
+# %% effects: effects of the ablation: means over texts, and the change with its 95 % interval
 from core.experiments.trained.tables import told
 
 effect = bench.effect(cuts, MODE)
@@ -358,19 +358,19 @@ tables = {
     "without": by_distance(effect, bench.questions, LEAST),
 }
 distances_table = pd.concat(tables, names=["model"]).reset_index("model")
-# %% contributions: what each part adds to the logit difference, with its 95 % interval (Holm)
+# %% contributions: direct logit attribution of every component, with 95 % intervals (Holm)
 from core.experiments.trained import contributions
 
 contributions_table = contributions.table(bench, cuts, MODE)
-# %% takeover: how much more each later part adds with the knock-out, with 95 % intervals (Holm)
+# %% takeover: change in the contribution of later components, with 95 % intervals (Holm)
 from core.experiments.trained import contributions
 
 takeover_table = contributions.takeover(bench, cuts, MODE)
-# %% sweep: each head and each sub-layer taken out by itself, with 95 % intervals (Holm)
+# %% sweep: every head and sub-layer ablated in turn, with 95 % intervals (Holm)
 from core.experiments.trained.tables import ranked
 
 sweep_table = ranked(list(bench.sweep(MODE)), bench.baseline)
-# %% words: the likeliest next words after a token of the text
+# %% words: the most likely next tokens after a token of the text
 from core.experiments.trained.prompt import logits, look, next_words, read
 from core.model.generate import Sampling
 
@@ -383,15 +383,15 @@ said = prompt.ids[TOKEN : TOKEN + 1]  # with which the text goes on
 words_table = next_words(scores, SAMPLING, opened.tokens.label, also=said)
 """)
 WITHOUT_TABLES = read_tables("""
-# %% family: each part never trained, and cut afterwards. Intervals (95 %, Holm): of the difference
-# from the baseline, around the baseline
+# %% family: trained without each component, and removed after training. Intervals (95 %, Holm): of
+# the difference from the baseline, around the baseline
 from core.experiments.trained import comparison
 
 family_table = comparison.summary(comparison.read(), MEASURE)
 """)
 DISTANCE_TABLES = read_tables("""
-# %% family: accuracy by distance with the part, never trained, and cut afterwards. Intervals (95 %,
-# Holm): of the difference from the baseline
+# %% family: accuracy by distance: baseline, trained without, removed after training. Intervals
+# (95 %, Holm): of the difference from the baseline
 from core.experiments.trained import comparison
 
 family_table = comparison.by_distance(comparison.read(), PART)
@@ -420,13 +420,13 @@ def knockout_script(
     written = quoted(write_cuts(tuple(cuts)))
     settings: dict[str, object] = {
         "MODEL": Code(model),
-        "CUTS": Code(f"{written}  # as in a link: 2.3 is head 3 of layer 2"),
+        "CUTS": Code(f"{written}  # as in a link: 2.3 is L2H3, head 3 of layer 2"),
         "MODE": mode,
         "TEXTS": texts,
     }
     if view == "words":
         settings["TEXT"] = text
-        settings["TOKEN"] = Code(f"{token}  # after which the next one is chosen")
+        settings["TOKEN"] = Code(f"{token}  # the prediction is read after this token")
         settings["SAMPLING"] = sampling or Sampling()
     names = {
         "knockout": ["effects", "distances", "takeover" if cuts else "contributions"],
@@ -435,7 +435,7 @@ def knockout_script(
         "words": ["words"],
     }
     return Script(
-        "What the parts of a trained model do, and what it loses without them.",
+        "Ablations of a trained model.",
         Machine("cpu"),
         settings,
         [TRAINED_TABLES[name] for name in names.get(view, ["readings"])],
@@ -461,7 +461,7 @@ def family_script(measure: str, part: str = "") -> Script:
         part: of which accuracy by distance is printed instead.
     """
     return Script(
-        "Is a part needed to learn, or does the model only come to rely on it?",
+        "Trained without a component, or removed after training.",
         Machine("cpu"),
         {"PART": part} if part else {"MEASURE": measure},
         list((DISTANCE_TABLES if part else WITHOUT_TABLES).values()),

@@ -6,12 +6,12 @@ that differs from the defaults, `stream` the residual stream, `cut` where it is 
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import torch
 
 from core.experiments.forward import Pass
+from core.figures import svg
 from core.figures.svg import arrow, box, line, part, text
 from core.model.config import Config
 from core.model.knockout import Cut
@@ -56,6 +56,7 @@ def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
 STREAM, CENTRE, SIDE = 58, 196, 291  # x of the stream, of the sub-layers, and of what passes them by
 BOX, NORM = 172, 104  # widths
 TARGET = 32  # height of what is clicked: 24 pixels where a page has room for three quarters of the drawing's width
+WIRE = 12  # height of a wire between two boxes
 GAP = 3  # between two heads
 IN_A_ROW = 4  # heads
 
@@ -82,11 +83,25 @@ class Sublayer:
     heads: tuple[bool, ...] = ()  # whether each head is there, where heads are parts of their own
     # y at which it reads the stream beside the other sub-layer; None: where its own branch begins
     reads: int | None = None
+    compact: bool = False
+
+    @property
+    def target(self) -> int:
+        """Return the height of what is clicked."""
+        return 24 if self.compact else TARGET
+
+    @property
+    def wire(self) -> int:
+        """Return the height of a wire between two boxes."""
+        return 7 if self.compact else WIRE
 
     @property
     def work(self) -> int:
         """The height of its box."""
-        return 26 + 15 * len(self.inside) + self._room + (TARGET if "heads" in self.clicks else 0)
+        lines = 15 * len(self.inside)
+        if "heads" in self.clicks:
+            lines += self.target - 10 * self.compact
+        return 26 + lines + self._room
 
     @property
     def _room(self) -> int:
@@ -99,7 +114,7 @@ class Sublayer:
         if self.site not in self.seen.sites:
             off = self._part("work", box(CENTRE, y + 10, BOX, self.work, [f"{self.name}: off"], "off changed"))
             return line("stream", (STREAM, y), (STREAM, y + self.work + 24)) + off, self.work + 24
-        top = y + 12  # where the branch leaves the stream
+        top = y + self.wire  # where the branch leaves the stream
         branch, joint = self._branch(top)
         main, end = self._stream(y, top, joint)
         return branch + main + line("stream", (STREAM, end), (STREAM, end + 6)), end + 6 - y
@@ -107,29 +122,30 @@ class Sublayer:
     def _branch(self, top: int) -> tuple[str, int]:
         """Out of the stream and through the sub-layer -> (SVG, y of where it comes back)"""
         begin = [(STREAM, top)] if self.reads is None else [(STREAM, self.reads), (SIDE, self.reads), (SIDE, top)]
-        parts = line("wire", *begin, (CENTRE, top), (CENTRE, top + 12)) + arrow(CENTRE, top + 12)
-        at = top + 12
+        parts = line("wire", *begin, (CENTRE, top), (CENTRE, top + self.wire)) + arrow(CENTRE, top + self.wire)
+        at = top + self.wire
         if "before" in self.norms:
             parts += self._norm("before", CENTRE, at, NORM)
-            at += TARGET
-            parts += line("wire", (CENTRE, at), (CENTRE, at + 12)) + arrow(CENTRE, at + 12)
-            at += 12
+            at += self.target
+            parts += line("wire", (CENTRE, at), (CENTRE, at + self.wire)) + arrow(CENTRE, at + self.wire)
+            at += self.wire
         parts += self._work(at)
         at += self.work
         if "on the output of" in self.norms:
-            parts += line("wire", (CENTRE, at), (CENTRE, at + 12)) + arrow(CENTRE, at + 12)
-            parts += self._norm("on the output of", CENTRE, at + 12, NORM)
-            at += 12 + TARGET
-        joint = at + 16
+            parts += line("wire", (CENTRE, at), (CENTRE, at + self.wire)) + arrow(CENTRE, at + self.wire)
+            parts += self._norm("on the output of", CENTRE, at + self.wire, NORM)
+            at += self.wire + self.target
+        joint = at + self.wire + 4
         parts += line("wire", (CENTRE, at), (CENTRE, joint), (STREAM + 9, joint)) + arrow(STREAM + 9, joint, "left")
         added = " × ".join(map(str, self.seen.sites[self.site][self.layer].shape))
         scale = self.seen.config.residual_scale
-        parts += text(CENTRE + 6, joint - 4, added, "small")
+        if not self.compact:
+            parts += text(CENTRE + 6, joint - 4, added, "small")
         if scale != "none":
             parts += text(CENTRE - 40, joint - 4, f"× {MENUS['residual_scale'].label(scale)}", "small middle changed")
         if self.gone:
             parts += text((CENTRE + STREAM) / 2, joint + 6, "✕", "middle cross")
-            parts += text((CENTRE + STREAM) / 2 + 10, joint + 14, f"{self.site} knocked out", "small changed")
+            parts += text((CENTRE + STREAM) / 2 + 10, joint + 14, f"{self.site} removed", "small changed")
         return parts, joint
 
     def _work(self, y: int) -> str:
@@ -138,10 +154,10 @@ class Sublayer:
         if "heads" in self.clicks:  # the line that says how many is a button of its own
             first, *others = self.inside
             shapes = box(CENTRE, y, BOX, self.work, [], kind) + text(CENTRE, y + 19, self.name, "middle name")
-            below = y + 26 + TARGET
+            below = y + 26 + self.target
             shapes += "".join(text(CENTRE, below + 15 * n, each, "middle small") for n, each in enumerate(others, 1))
-            button = box(CENTRE, y + 26, BOX - 24, TARGET, [], "head-box")
-            button += text(CENTRE, y + 30 + TARGET // 2, first, "middle small")
+            button = box(CENTRE, y + 26, BOX - 24, self.target, [], "head-box")
+            button += text(CENTRE, y + 30 + self.target // 2, first, "middle small")
             return self._part("work", shapes) + self._part("heads", button)
         shapes = self._part("work", box(CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=self._room))
         many = min(IN_A_ROW, len(self.heads))
@@ -175,7 +191,7 @@ class Sublayer:
         end = joint + 9
         if "after" in self.norms:
             parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm("after", STREAM, end + 9, NORM - 4)
-            end += 9 + TARGET
+            end += 9 + self.target
         return parts, end
 
     def _norm(self, place: str, x: int, y: int, width: int) -> str:
@@ -183,7 +199,7 @@ class Sublayer:
         name = self.seen.config.norm if normed else "no norm"
         kind = ("box norm" if normed else "off") + " changed" * self.norm_changed
         number = " 2" * (place != next(iter(self.norms)))  # of two, the second
-        return self._part("norm", box(x, y, width, TARGET, [name], kind), number)
+        return self._part("norm", box(x, y, width, self.target, [name], kind), number)
 
 
 WIDTH = 300  # of the picture
@@ -195,15 +211,16 @@ def block_svg(
     knocked: tuple[Cut, ...] | None = None,
     usual: Config | None = None,
     beside: Collection[str] | None = (),
+    compact: bool = False,
 ) -> str:
     """One block of the stack, from its input at the top to its output at the bottom. Each part says what a click on it does.
 
     knocked: what is cut out of a trained model is marked where the knife goes, and what differs from usual settings is not.
     usual: settings that are not marked as changed; the defaults where there are no others. beside: what a click takes out, or puts
-    in, that is shown beside it already, as a link has it; None: a click changes this block, and shows none beside it.
+    in, that is shown beside it already, as a link has it; None: a click changes this block, and shows none beside it. compact: whether only a sub-layer that differs says all about itself.
     """
     changed = set(p.config.write() if usual is None else difference(p.config, usual)) if knocked is None else set()
-    picture = Picture(p, layer, knocked, changed, beside)
+    picture = Picture(p, layer, knocked, changed, beside, compact)
     shape, (strip, height) = _shape(p.sites["resid_pre"][layer]), layers_svg(p.config, layer, 20)
     above = (
         f"layer {layer + 1} of {p.config.n_layers}{', one block' * p.config.shared}" if p.config.n_layers > 1 else "in"
@@ -212,23 +229,20 @@ def block_svg(
     early = p.config.early_of(layer)
     if early is not None:
         kind = "small changed" if "skips" in changed else "small"
-        shapes.append(text(STREAM + 62, 12, f"+ what left layer {early + 1}", kind))
+        shapes.append(text(STREAM + 62, 12, f"+ output of layer {early + 1}", kind))
     if adds_to_tokens(p.config.part("position")) and layer == 0:
         kind = "small changed" if knocked is None else "small"
         shapes.append(text(STREAM + 62, 12, f"+ {MENUS['position'].label(p.config.position).lower()} positions", kind))
     shapes.append(strip)
-    beginning = y + 12
-    for sublayer in (picture.attention(), picture.ffn(beginning)):
+    attention = picture.attention()
+    for sublayer in (attention, picture.ffn(y + attention.wire)):
         part, height = sublayer.draw(y)
         shapes.append(part)
         y += height
     shapes.append(line("stream", (STREAM, y), (STREAM, y + 18)) + arrow(STREAM, y + 18))
-    shapes.append(text(STREAM, y + 34, f"out: {shape}", "small middle"))
-    label = escape(describe(p.config), quote=True)
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {y + 42}" role="group" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
-        f"{''.join(shapes)}</svg>"
-    )
+    if not compact:
+        shapes.append(text(STREAM, y + 34, f"out: {shape}", "small middle"))
+    return svg.picture(WIDTH, y + (20 if compact else 42), "".join(shapes), describe(p.config), role="group")
 
 
 def describe(config: Config) -> str:
@@ -240,8 +254,8 @@ def describe(config: Config) -> str:
     ):
         parts.append(f"{name}{'' if residual else ' without residual'}" if there else f"no {name}")
     normed = config.part("norm").normalises and (config.attention or config.ffn)
-    norm = f"{config.norm} {' and '.join(norm_places(config.part('placement')))} each" if normed else "no norm"
-    order = "and beside it" if config.parallel and config.attention and config.ffn else "then"
+    norm = f"{config.norm} {' and '.join(norm_places(config.part('placement')))} both" if normed else "no norm"
+    order = "in parallel with" if config.parallel and config.attention and config.ffn else "then"
     return f"A transformer block: {parts[0]}, {order} {parts[1]}; {norm}."
 
 
@@ -254,11 +268,14 @@ class Picture:
     knocked: tuple[Cut, ...] | None
     changed: set[str]  # settings that are marked
     beside: Collection[str] | None  # changes that are shown beside it; None: it is the one that stands beside
+    compact: bool = False
 
     def attention(self) -> Sublayer:
         c = self.seen.config
         inside = [f"{c.n_heads} head{'s' * (c.n_heads != 1)} × {c.d_head}"]
-        inside += [f"keys and values: {count(c.n_kv_heads, 'head')}"] * (c.n_kv_heads < c.n_heads)
+        inside += [f"{count(c.n_kv_heads, 'key-value head')} ({'MQA' if c.n_kv_heads == 1 else 'GQA'})"] * (
+            c.n_kv_heads < c.n_heads
+        )
         inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V{' × gate' * c.gate}")
         inside_attention = acts_in_attention(c.part("position"))
         lines = len(inside)
@@ -278,9 +295,9 @@ class Picture:
             gone = [cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"]
             heads = tuple(Cut(self.layer, "head", number) not in gone for number in range(c.n_heads))
             changed = bool(gone)
-            named = ", ".join(cut.name.removeprefix("head ") for cut in gone)
+            named = ", ".join(cut.name for cut in gone)
             # Its line is there also while it is empty: or the heads below would move away under a quick hand.
-            inside.append(f"✕ z of head {named}{', before W_O' * (len(gone) < 3)}" if gone else "")
+            inside.append(f"{named} removed{' (z before W_O)' * (len(gone) < 2)}" if gone else "")
         return self._sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
@@ -302,16 +319,18 @@ class Picture:
         reads: int | None = None,
     ) -> Sublayer:
         if self.seen.dropout and self.seen.config.dropout:
-            inside, changed = [*inside, f"dropout {self.seen.config.dropout:g} acts"], True
+            inside, changed = [*inside, f"dropout {self.seen.config.dropout:g}"], True
             if part == "ffn" and self.seen.config.ffn_dropout:
                 inside.append("also on hidden units")
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
         norms = dict(zip(norm_places(self.seen.config.part("placement")), (norm_site, f"{norm_site}_post")))
         gone = any(site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer)
         residual = getattr(self.seen.config, f"residual_{part}")
+        if self.compact and not changed:
+            inside = inside[:1]
         clicks = self._knife(part, heads) if self.knocked is not None else self._switches(part)
         return Sublayer(
-            self.seen, self.layer, name, site, norms, inside, changed, self._differs("norm", "placement", "norm_eps"), residual, gone, clicks, heads, reads
+            self.seen, self.layer, name, site, norms, inside, changed, self._differs("norm", "placement", "norm_eps"), residual, gone, clicks, heads, reads, self.compact
         )  # fmt: skip
 
     def _differs(self, *fields: str) -> bool:
@@ -330,16 +349,14 @@ class Picture:
         if part == "attention":
             changes["heads"] = ("n_heads", fewer)
         labels = {place: Config.settings()[name].label for place, (name, _) in changes.items()}
-        labels["norm"] = f"Norm of {'attention' if part == 'attention' else 'the feed-forward network'}"
+        labels["norm"] = f"{'Attention' if part == 'attention' else 'Feed-forward'} norm"
         clicks = {}
         for place, (name, value) in changes.items():
             text = encode({name: value})
-            more = ", and see it beside"  # what a click brings, besides the change itself
-            if self.beside is None:
-                more = ", here too"
-            elif text in self.beside:
-                more = ""
-            clicks[place] = text, _said(labels[place], name, value, more)
+            click = _clicked(name, value, here=self.beside is None)
+            if self.beside is not None and text in self.beside:
+                click = "Already changed in the variant: click to undo."
+            clicks[place] = text, f"{labels[place]}. {Config.settings()[name].help} {click}"
         return clicks
 
     def _knife(self, part: str, heads: tuple[bool, ...]) -> Clicks:
@@ -349,7 +366,7 @@ class Picture:
         return {
             place: (
                 cut.write(),
-                f"{cut.name[0].upper()}{cut.name[1:]}: click to {'put it back' if cut in (self.knocked or ()) else 'knock it out'}.",
+                f"{cut.name[0].upper()}{cut.name[1:]}: click to {'restore it' if cut in (self.knocked or ()) else 'remove it'}.",
             )
             for place, cut in cuts.items()
         }
@@ -363,7 +380,7 @@ def in_attention(c: Config, layer: int) -> list[str]:
         parts.append("with biases" if c.attention_bias else "no biases")
     if acts_in_attention(position) and c.position_in(layer) is position:
         parts.append(
-            MENUS["position"].label(c.position) + f" {c.rope_share:.0%}" * (position.turns and c.rope_share < 1)
+            MENUS["position"].label(c.position) + f" {100 * c.rope_share:.0f} %" * (position.turns and c.rope_share < 1)
         )
         parts += [f"base {c.rope_base:,.0f}"] * (position.turns and c.rope_base != Config().rope_base)
     parts += [MENUS["softmax"].label(c.softmax)] * (c.softmax != Config().softmax)
@@ -372,13 +389,14 @@ def in_attention(c: Config, layer: int) -> list[str]:
     return parts + [f"{c.padding} padding"] * (c.padding > 0)
 
 
-def _said(called: str, name: str, value: Any, more: str) -> str:
-    """What a click that changes a setting does, and what for. more: what else it brings; where nothing, the change is undone."""
-    known = Config.settings()[name]
-    out = value in (False, "none")
-    does = "take it out" if out else "put it in" if value is True or name == "norm" else f"have {known.change(value)}"
-    click = f"Click to {does}{more}." if more else "It is changed beside: click to undo that."
-    return f"{called}. {known.help} {click}"
+def _clicked(name: str, value: Any, here: bool) -> str:
+    """Say what a click that changes a setting does: here, or in a variant to compare with."""
+    change = Config.settings()[name].change(value)
+    if value in (False, "none"):
+        return "Click to remove it here as well." if here else "Click to compare with the block without it."
+    if value is True or name == "norm":
+        return "Click to restore it here as well." if here else "Click to compare with it."
+    return f"Click to use {change} here as well." if here else f"Click to compare with {change}."
 
 
 def _shape(x: torch.Tensor) -> str:

@@ -12,11 +12,12 @@ DIVERGING = (
     "#053061", "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b", "#67001f",
 )  # fmt: skip
 
-# Okabe and Ito (2008), in the order in which they are used: the baseline first.
+# Okabe and Ito (2008), in the order in which they are used: the baseline first. Pink, orange and sky blue are darkened to
+# 3 : 1 on white.
 BASELINE = "#0072B2"
-VARIANTS = ("#D55E00", "#009E73", "#CC79A7", "#E69F00")
-NOW = "#56B4E9"  # the settings of the sidebar, beside a pinned baseline
-NEUTRAL = "#8a8f98"
+VARIANTS = ("#D55E00", "#009E73", "#B8578F", "#B87A00")
+NOW = "#3E95C9"  # the settings of the sidebar, beside a pinned baseline
+NEUTRAL = "#77808c"
 # Of lines in these colours, in their order, for whoever cannot tell them apart: as SVG has them.
 DASHES = ("", "9 4", "2 4", "11 3 2 3", "6 2", "2 2")
 

@@ -6,26 +6,26 @@ is not measured yet. `first` is what the prediction is about.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import NamedTuple
 
 from core.figures.palette import BASELINE, VARIANTS
-from core.figures.svg import line, text
+from core.figures.svg import line, picture, text
 
-WIDTH, MARGIN = 380, 8  # as wide as a phone, so that words are not made smaller there
+WIDTH = 326  # of a card on a phone, where words keep their size
+MARGIN = 8
 FIGURE = 96  # room for the numbers on the right of bars
 ROW, NAME, BAR = 56, 22, 18  # a row: the name above, so that it may be long, and the bar below it
 CURVE_HEIGHT, LEGEND, END = 170, 18, 26  # of curves: a line of the legend, and room for the mark at their end
 SEEN = 0.01  # of an axis: less of a predicted range beyond what was measured is not drawn
 ROOM = 0.25  # how much of an axis a predicted range may take beyond what was measured: its far end would flatten that
 STYLE = (
-    f".bar.first,.curve.first{{fill:{VARIANTS[0]};stroke:{VARIANTS[0]}}}.bar,.curve{{fill:{BASELINE};stroke:{BASELINE}}}"
+    f"<style>.bar.first,.curve.first{{fill:{VARIANTS[0]};stroke:{VARIANTS[0]}}}.bar,.curve{{fill:{BASELINE};stroke:{BASELINE}}}"
     ".bar{stroke:none!important}.curve{fill:none!important;stroke-width:2.5}.curve:not(.first){stroke-dasharray:7 4}"
     f".spread{{fill:{BASELINE};opacity:.15}}.spread.first{{fill:{VARIANTS[0]}}}"
     ".reach{stroke:currentColor;stroke-width:2;fill:none}.axis{stroke:currentColor;opacity:.25}"
-    ".mark{fill:#E69F00;fill-opacity:.28;stroke:#E69F00;stroke-width:2;stroke-dasharray:5 3}"
-    "text{fill:currentColor;font-size:13px}.small{font-size:12px;opacity:.85}.middle{text-anchor:middle}.end{text-anchor:end}"
-    ".open{opacity:.55;font-size:17px}.sketch{fill:none;stroke:currentColor;stroke-width:2.5}"
+    ".mark{fill:#B87A00;fill-opacity:.28;stroke:#B87A00;stroke-width:2;stroke-dasharray:5 3}"
+    "text{fill:currentColor;font-size:14px}.small{font-size:12px;opacity:.85}.middle{text-anchor:middle}.end{text-anchor:end}"
+    ".open{opacity:.55;font-size:16px}.sketch{fill:none;stroke:currentColor;stroke-width:2.5}</style>"
 )
 
 
@@ -50,13 +50,6 @@ class Line(NamedTuple):
 
 
 Mark = tuple[float, float]  # what was predicted, from and to; either may be infinite
-
-
-def _svg(height: float, shapes: Sequence[str], said: str, width: float = WIDTH) -> str:
-    return (
-        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(said, quote=True)}" '
-        f'xmlns="http://www.w3.org/2000/svg"><style>{STYLE}</style>{"".join(shapes)}</svg>'
-    )
 
 
 def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None) -> tuple[float, float]:
@@ -132,7 +125,7 @@ def bars_svg(
     ]
     if mark:
         said.append(f"{words['your_prediction']}: {marked(mark, written)}")
-    return _svg(foot + 24 if mark else foot + 6, shapes, ". ".join(said) + ".")
+    return picture(WIDTH, foot + (24 if mark else 6), STYLE + "".join(shapes), ". ".join(said) + ".")
 
 
 def marked(mark: Mark | None, written: Callable[[float], str]) -> str:
@@ -179,7 +172,7 @@ def curves_svg(
         shapes.append(text(left + 36, place, f"{one.label}: {written(one.mean[-1])}", "name"))
     said = ". ".join(f"{one.label}: {written(one.mean[0])} → {written(one.mean[-1])}" for one in lines)
     said += f". {words['your_prediction']}: {marked(mark, written)}." if mark else "."
-    return _svg(bottom + (42 if mark else 24), shapes, said)
+    return picture(WIDTH, bottom + (42 if mark else 24), STYLE + "".join(shapes), said)
 
 
 def sketch_svg(heights: Sequence[float], said: str) -> str:
@@ -188,4 +181,4 @@ def sketch_svg(heights: Sequence[float], said: str) -> str:
     step = (width - 16) / (len(heights) - 1)
     points = [(round(8 + step * at, 1), round(height - 8 - (height - 16) * each, 1)) for at, each in enumerate(heights)]
     frame = f'<line class="axis" x1="8" x2="{width - 8}" y1="{height - 6}" y2="{height - 6}"/>'
-    return _svg(height, [frame, line("sketch", *points)], said, width)
+    return picture(width, height, STYLE + frame + line("sketch", *points), said)

@@ -4,17 +4,38 @@ Classes carry the meaning; the page's style sheet gives the colours.
 """
 
 from collections.abc import Callable, Sequence
-from html import escape
 from textwrap import wrap
 from typing import NamedTuple
 
 from core.figures.palette import BASELINE, VARIANTS
-from core.figures.svg import text
+from core.figures.svg import picture, text
 
 LETTER, GAP = 9.4, 14  # width of a letter, and between two words of the sentence
 TOP, FOOT = 24, 112  # y of the highest arc, and of the end of all arcs
 SPREAD_WIDTH = 260
 LEAST_DRAWN, LEAST_WRITTEN = 0.02, 0.1  # of attention
+
+# For the cards of the start page: thin lines, what is there, what is removed.
+_LINE = "fill='none' stroke='currentColor' stroke-width='1.5'"
+_BLUE = f"fill='none' stroke='{BASELINE}' stroke-width='3.5'"
+_ORANGE = f"fill='none' stroke='{VARIANTS[0]}' stroke-width='2.5'"
+BLOCK_PICTURE = (
+    f"<svg viewBox='0 0 90 90' aria-hidden='true'><path {_BLUE} d='M14 4V86'/>"
+    f"<path {_LINE} d='M14 14H58V24M58 42V52'/><rect {_LINE} x='32' y='24' width='54' height='18' rx='3'/>"
+    f"<rect {_ORANGE} stroke-dasharray='5 4' x='32' y='52' width='54' height='20' rx='3'/>"
+    f"<path {_ORANGE} d='M54 57l10 10M64 57l-10 10'/></svg>"
+)
+CURVES_PICTURE = (
+    f"<svg viewBox='0 0 90 90' aria-hidden='true'><path {_LINE} d='M6 6V84H88'/>"
+    f"<path {_BLUE} d='M6 82C30 82 28 18 44 14S70 12 86 12'/>"
+    f"<path {_ORANGE} stroke-dasharray='5 4' d='M6 83C40 82 60 76 86 68'/></svg>"
+)
+LESSONS_PICTURE = (
+    f"<svg viewBox='0 0 90 90' aria-hidden='true'><path {_LINE} stroke-opacity='0.4' d='M16 70H45V45H74V20'/>"
+    f"<g fill='{VARIANTS[1]}'><circle cx='16' cy='70' r='11'/><circle cx='45' cy='45' r='11'/></g>"
+    f"<circle {_BLUE} cx='74' cy='20' r='11'/>"
+    "<path fill='none' stroke='white' stroke-width='2.5' d='M11 70l4 4 7-8M40 45l4 4 7-8'/></svg>"
+)
 
 VOTES_STYLE = (
     f".bar{{fill:{BASELINE}}}.bar.before{{opacity:.4}}.bar.right{{fill:{VARIANTS[1]}}}"
@@ -57,22 +78,19 @@ def agreement_svg(words: Sequence[str], weights: Sequence[float], chosen: str, w
         f'<rect class="slot{bad}" x="{slot - width / 2:.1f}" y="{FOOT}" width="{width:.1f}" height="28" rx="5"/>'
     )
     shapes.append(text(slot, line, chosen, f"word middle chosen{bad}"))
-    verdict = "wrong" if wrong else "right"
-    shapes.append(text(slot, line + 26, verdict, f"verdict middle{bad}"))
-    said = escape(describe(words, weights, chosen, wrong, removed), quote=True)
-    return (
-        f'<svg viewBox="0 0 {x + 6:.0f} {line + 36}" role="img" aria-label="{said}" '
-        f'xmlns="http://www.w3.org/2000/svg">{"".join(shapes)}</svg>'
-    )
+    verdict = "incorrect" if wrong else "correct"
+    shapes.append(text(slot + width / 2, line + 26, verdict, f"verdict end{bad}"))
+    said = describe(words, weights, chosen, wrong, removed)
+    return picture(round(x + 6), line + 36, "".join(shapes), said)
 
 
 def describe(words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool) -> str:
     """Describe the picture of agreement_svg in two sentences."""
     weight, word = max(zip(weights, words), key=lambda pair: pair[0])
-    does = "is removed; it gave" if removed else "gives"
+    does = "is removed; it put" if removed else "puts"
     return (
-        f"After “{' '.join(words)}” the model chooses “{chosen}”, which is "
-        f"{'wrong' if wrong else 'right'}. The head {does} {weight:.2f} of its attention to “{word}”."
+        f"After “{' '.join(words)}” the model predicts “{chosen}”, which is "
+        f"{'incorrect' if wrong else 'correct'}. The head {does} {weight:.2f} of its attention on “{word}”."
     )
 
 
@@ -164,8 +182,5 @@ def tally_svg(counts: Sequence[Count], votes: str) -> str:
             end = round(label + length + 16, 1)
             shapes.append(text(end, round(y + bar - 3, 1), str(many), right.strip()))
     said = [f"{count.label}: {' → '.join(map(str, count.rounds))}" for count in counts]
-    words = escape(". ".join([votes.capitalize(), *said]), quote=True)
-    return (
-        f'<svg viewBox="0 0 {width} {row * len(counts)}" role="img" aria-label="{words}" '
-        f'xmlns="http://www.w3.org/2000/svg"><style>{VOTES_STYLE}</style>{"".join(shapes)}</svg>'
-    )
+    words = ". ".join([votes.capitalize(), *said])
+    return picture(width, row * len(counts), f"<style>{VOTES_STYLE}</style>{''.join(shapes)}", words)

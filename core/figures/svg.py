@@ -1,8 +1,23 @@
 """Boxes, lines and words as SVG, at pixels counted from the left upper corner."""
 
+import re
 from html import escape
 
 Point = tuple[float, float]
+
+
+def picture(width: float, height: float, shapes: str, said: str, role: str = "img") -> str:
+    """Return shapes as an SVG of this size. said: the picture in words."""
+    return (
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="{role}" aria-label="{escape(said)}" '
+        f'xmlns="http://www.w3.org/2000/svg">{shapes}</svg>'
+    )
+
+
+def in_own_size(svg: str) -> str:
+    """Return a picture in a box of its width, in which its words have the size that they were given."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
+    return f'<div style="flex: none; width: {found[1] if found else 0}px">{svg}</div>'
 
 
 def box(x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0) -> str:

@@ -13,9 +13,9 @@ from core.settings.cache import lazily
 from core.settings.device import in_float64
 from core.settings.menu import Menu
 
-# (streams) -> one number per stream. question: what it answers, for the title of its chart; log: whether it may grow or fade by
-# powers of ten.
-statistic: Menu[Any] = Menu("Statistics of a pass", log=False)
+# (streams) -> one number per stream. question: what it answers, for the subtitle of its chart; log: whether it may grow or fade
+# by powers of ten; most: the largest value that it can have with n tokens, where it lies between 0 and that.
+statistic: Menu[Any] = Menu("Statistics of a pass", log=False, most=None)
 
 SAME = 1e-6  # a difference of that share is float32's rounding
 
@@ -61,8 +61,8 @@ class Streams:
 @statistic.register(
     "rms",
     label="RMS",
-    help="root mean square of all numbers in the stream: how large it is.",
-    question="Does the stream grow?",
+    help="root mean square of the residual stream.",
+    question="Does the residual stream grow?",
     log=True,
 )
 def rms(s: Streams) -> torch.Tensor:
@@ -71,9 +71,9 @@ def rms(s: Streams) -> torch.Tensor:
 
 @statistic.register(
     "std",
-    label="Std",
-    help="standard deviation of all numbers in the stream (population formula).",
-    question="How far do its numbers spread?",
+    label="SD",
+    help="standard deviation of the residual stream (population formula).",
+    question="How far do activations spread?",
     log=True,
 )
 def std(s: Streams) -> torch.Tensor:
@@ -84,18 +84,16 @@ def std(s: Streams) -> torch.Tensor:
     return spread.sqrt()
 
 
-@statistic.register(
-    "mean", label="Mean", help="the average of all numbers in the stream.", question="Does its average drift?"
-)
+@statistic.register("mean", label="Mean", help="mean of the residual stream.", question="Does the mean drift?")
 def mean(s: Streams) -> torch.Tensor:
     return s.mean
 
 
 @statistic.register(
     "largest",
-    label="Largest magnitude",
-    help="the number farthest from zero, without its sign.",
-    question="How large is the largest number?",
+    label="Max magnitude",
+    help="largest absolute value in the residual stream.",
+    question="How large is the largest activation?",
     log=True,
 )
 def largest(s: Streams) -> torch.Tensor:
@@ -105,8 +103,9 @@ def largest(s: Streams) -> torch.Tensor:
 @statistic.register(
     "cosine",
     label="Token similarity",
-    help="cosine similarity, averaged over all pairs of different tokens. 1: all point the same way.",
-    question="Do the words become alike?",
+    help="mean cosine similarity over all pairs of tokens. 1 = identical direction.",
+    question="Do tokens become similar?",
+    most=lambda n: 1.0,
 )
 def cosine(s: Streams) -> torch.Tensor:
     length = s.products.diagonal(dim1=1, dim2=2).sqrt()
@@ -119,9 +118,10 @@ def cosine(s: Streams) -> torch.Tensor:
 @statistic.register(
     "rank",
     label="Effective rank",
-    help="exp of the entropy of the singular values, each divided by their sum: in how "
-    "many directions the tokens spread (Roy and Vetterli, 2007).",
+    help="exponential of the entropy of the normalised singular values: the number of "
+    "directions that the tokens span (Roy and Vetterli, 2007).",
     question="How many directions are left?",
+    most=float,
 )
 def rank(s: Streams) -> torch.Tensor:
     # Squared singular values are the eigenvalues of the products; largest first to 1, so that nothing leaves the range.
@@ -134,8 +134,9 @@ def rank(s: Streams) -> torch.Tensor:
 @statistic.register(
     "entropy",
     label="Attention entropy",
-    help="in bits, averaged over heads and reading tokens. 0: each reads one token; log2(n): evenly over n.",
+    help="in bits, averaged over heads and query tokens. 0 = all on one token, log₂ n = uniform over n.",
     question="Does attention narrow or spread?",
+    most=math.log2,
 )
 def entropy(s: Streams) -> torch.Tensor:
     return s.entropy

@@ -1,7 +1,6 @@
 """Meters: a trace -> one tidy table. A new meter is one decorated function of Totals."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,43 +9,20 @@ import torch
 from core.measure.tensor_sums import Totals, Watcher
 from core.settings.menu import Menu
 
-meter: Menu[Callable[[Totals], np.ndarray]] = Menu("Statistics")
-
 Place = tuple[str, int]  # site, layer
 
-
-@meter.register("mean", label="Mean", help="the average of all numbers.")
-def mean(t: "Totals") -> Any:
-    return t.total / t.n
-
-
-@meter.register(
+meter: Menu[Callable[[Totals], np.ndarray]] = Menu("Statistics")
+meter.add("mean", lambda t: t.total / t.n, label="Mean", help="mean of all values.")
+meter.add(
     "std",
-    label="Std",
-    help="standard deviation, how far the numbers lie from their mean (population formula, divided by n).",
+    lambda t: np.sqrt(t.spread / t.n),
+    label="SD",
+    help="standard deviation (population formula, divided by n).",
 )
-def std(t: "Totals") -> Any:
-    return np.sqrt(t.spread / t.n)
-
-
-@meter.register("rms", label="RMS", help="root mean square, how large the numbers are.")
-def rms(t: "Totals") -> Any:
-    return np.sqrt(t.squares / t.n)
-
-
-@meter.register("min", label="Min", help="the lowest number.")
-def min(t: "Totals") -> Any:
-    return t.low
-
-
-@meter.register("max", label="Max", help="the highest number.")
-def max(t: "Totals") -> Any:
-    return t.high
-
-
-@meter.register("zeros", label="Zeros", help="the share of numbers that are 0, as ReLU and masks make them.")
-def zeros(t: "Totals") -> Any:
-    return t.zero / t.n
+meter.add("rms", lambda t: np.sqrt(t.squares / t.n), label="RMS", help="root mean square.")
+meter.add("min", lambda t: t.low, label="Min", help="smallest value.")
+meter.add("max", lambda t: t.high, label="Max", help="largest value.")
+meter.add("zeros", lambda t: t.zero / t.n, label="Zeros", help="share of exact zeros.")
 
 
 def reduce(watcher: Watcher) -> tuple[list[Place], np.ndarray]:

@@ -13,9 +13,9 @@ from core.model.parts.position import acts_in_attention, position
 from core.settings.setting import ConfigError, Settings, setting
 
 size_setting = partial(setting, group="Size")
-part_setting = partial(setting, group="Parts")
-more_setting = partial(setting, group="More parts")
-attention_setting = partial(setting, group="Attention in detail", read_by=("attention",))
+part_setting = partial(setting, group="Components")
+more_setting = partial(setting, group="More components")
+attention_setting = partial(setting, group="Attention details", read_by=("attention",))
 
 
 def allowed_heads(d_model: int) -> list[int]:
@@ -39,7 +39,7 @@ class Config(Settings):
     d_model: int = size_setting(
         64,
         "Width (d_model)",
-        "Numbers per token: the width of the residual stream.",
+        "Width of the residual stream: dimensions per token.",
         short="d_model",
         low=8,
         high=1600,  # GPT-2 XL
@@ -49,7 +49,7 @@ class Config(Settings):
     n_heads: int = size_setting(
         4,
         "Heads (n_heads)",
-        "Attention heads. Each works on d_head numbers, usually d_model / n_heads: only divisors of d_model are offered.",
+        "Attention heads of d_head dimensions, usually d_model / n_heads. Only divisors of d_model are offered.",
         short="heads",
         low=1,
         high=64,
@@ -59,8 +59,7 @@ class Config(Settings):
     d_ff: int = size_setting(
         None,
         "FFN width (d_ff)",
-        "Hidden units of the feed-forward network. Follows 4 × d_model until you move it; with a gated activation "
-        "of matched width two thirds of that.",
+        "Hidden units of the feed-forward network. Default 4 × d_model (8/3 × for parameter-matched GLU).",
         short="d_ff",
         kind=int,
         low=1,
@@ -76,7 +75,7 @@ class Config(Settings):
     n_layers: int = size_setting(
         1,
         "Layers (n_layers)",
-        "Blocks on top of each other.",
+        "Number of stacked blocks.",
         short="layers",
         low=1,
         high=100,
@@ -86,7 +85,7 @@ class Config(Settings):
     seed: int = size_setting(
         0,
         "Random seed",
-        "Which random weights. The same seed gives the same numbers, everywhere.",
+        "Seed of the initialisation. The same seed gives the same weights everywhere.",
         short="seed",
         low=0,
         high=2**31 - 1,
@@ -96,31 +95,31 @@ class Config(Settings):
     attention: bool = part_setting(
         True,
         "Attention",
-        "The sub-layer in which tokens read from each other (attention).",
+        "Self-attention sub-layer (attention).",
         short="attention",
     )
     residual_attention: bool = part_setting(
         True,
         "Attention residual",
-        "Add what attention computes to the stream, instead of replacing the stream (residual_attention).",
+        "Residual connection around attention (residual_attention).",
         short="residual (attention)",
     )
     ffn: bool = part_setting(
         True,
         "Feed-forward",
-        "The sub-layer that works on each token by itself (ffn, also called MLP).",
+        "Feed-forward sub-layer, applied to each token separately (ffn; also called MLP).",
         short="FFN",
     )
     residual_ffn: bool = part_setting(
         True,
         "Feed-forward residual",
-        "Add what the feed-forward network computes to the stream, instead of replacing it (residual_ffn).",
+        "Residual connection around the feed-forward network (residual_ffn).",
         short="residual (FFN)",
     )
     norm: str = part_setting(
         "LayerNorm",
         "Norm",
-        "Brings each token's numbers to a common scale.",
+        "Rescales each token vector to a common scale.",
         short="norm",
         menu=MENUS["norm"],
         read_by=("norm",),
@@ -128,7 +127,7 @@ class Config(Settings):
     placement: str = part_setting(
         "pre",
         "Placement",
-        "Where the norm stands.",
+        "Norm placement.",
         short="norm",
         menu=MENUS["placement"],
         read_by=("norm",),
@@ -136,7 +135,7 @@ class Config(Settings):
     activation: str = part_setting(
         "gelu",
         "Activation",
-        "The nonlinearity inside the feed-forward network.",
+        "Nonlinearity of the feed-forward network.",
         short="activation",
         menu=MENUS["activation"],
         read_by=("ffn",),
@@ -144,7 +143,7 @@ class Config(Settings):
     position: str = part_setting(
         "none",
         "Positions",
-        "How the model is told where a token stands.",
+        "Position encoding.",
         short="positions",
         menu=MENUS["position"],
         read_by=("attention",),
@@ -152,7 +151,7 @@ class Config(Settings):
     mask: str = part_setting(
         "none",
         "Mask",
-        "Which tokens a token may see.",
+        "Attention mask: the tokens that a token may attend to.",
         short="mask",
         menu=MENUS["mask"],
         read_by=("attention",),
@@ -160,7 +159,7 @@ class Config(Settings):
     d_head: int = more_setting(
         None,
         "Head width (d_head)",
-        "Numbers that each head works on (d_head, also called d_k). Follows d_model / n_heads until you move it.",
+        "Dimensions per head (d_head, also called d_k). Default d_model / n_heads.",
         short="d_head",
         kind=int,
         low=1,
@@ -175,27 +174,27 @@ class Config(Settings):
     scale: bool = more_setting(
         True,
         "Scale 1/√d_k",
-        "Divide query·key by the square root of the head size before the softmax (scale).",
+        "Divide query·key by the square root of the head width before the softmax (scale).",
         short="scaling",
         read_by=("attention",),
     )
     bias: bool = more_setting(
         True,
         "Biases",
-        "Constants added by every linear map and by LayerNorm (bias).",
+        "Learned biases in linear maps and LayerNorm (bias).",
         short="biases",
         read_by=("attention", "ffn", "norm"),
     )
     tied: bool = more_setting(
         False,
         "Tied embeddings",
-        "The embedding is also the unembedding: one table instead of two (Press and Wolf, 2017).",
+        "Share one matrix between embedding and unembedding (Press and Wolf, 2017).",
         short="tied embeddings",
     )
     padding: int = more_setting(
         0,
         "Padding tokens",
-        "Empty tokens after the sentence, as in a batch of unequal lengths. No token may attend to them.",
+        "Padding after the sentence, as in a batch of unequal lengths. Padding is masked.",
         short="padding tokens",
         low=0,
         high=16,
@@ -204,27 +203,27 @@ class Config(Settings):
     init: str = more_setting(
         "default",
         "Initial weights",
-        "How the random weights are drawn.",
+        "Distribution of the initial weights.",
         short="weights",
         menu=MENUS["init"],
     )
     dropout: float = more_setting(
         0.0,
         "Dropout",
-        "Share of numbers set to zero at random. Acts only while the switch below is on.",
+        "Dropout rate. Applies only while the switch below is on.",
         short="dropout",
         low=0.0,
         high=0.9,
         step=0.05,
     )
 
-    # Attention in detail.
+    # Attention details.
 
     n_kv_heads: int = attention_setting(
         None,
         "Key-value heads (n_kv_heads)",
-        "Heads of keys and values. Where they are fewer, several query heads share one: grouped-query attention (Ainslie et "
-        "al., 2023). With a single one it is multi-query attention (Shazeer, 2019). Follows n_heads until you move it.",
+        "Heads of keys and values. If there are fewer than query heads, this is grouped-query attention (GQA; Ainslie et al., 2023). "
+        "With one, it is multi-query attention (MQA; Shazeer, 2019). Both shrink the KV cache. Default: n_heads.",
         short="key-value heads",
         kind=int,
         low=1,
@@ -236,8 +235,8 @@ class Config(Settings):
     attention_bias: bool = attention_setting(
         None,
         "Biases in attention",
-        "Constants added to queries, keys, values, gate and output (attention_bias). Follows the switch Biases until you move it: "
-        "Llama has it off, Qwen 2 has biases in attention alone.",
+        "Biases of queries, keys, values, gate and output (attention_bias). Default: same as Biases. "
+        "Off in Llama; Qwen 2 has them only on queries, keys and values.",
         short="attention biases",
         kind=bool,
         follows=lambda config: config.bias,
@@ -245,29 +244,29 @@ class Config(Settings):
     qk_norm: bool = attention_setting(
         False,
         "QK-norm",
-        "RMSNorm with a learned gain for each head's queries and keys, before positions act. So scores cannot grow with the "
-        "stream (qk_norm; Henry et al., 2020; in Qwen 3 and Gemma 3).",
+        "RMSNorm with learned gain on queries and keys, which bounds the scores "
+        "(qk_norm; Henry et al., 2020; in Qwen 3 and Gemma 3).",
         short="QK-norm",
     )
     softmax: str = attention_setting(
-        "usual", "Softmax", "How scores become weights.", short="softmax", menu=MENUS["softmax"]
+        "usual", "Softmax", "How attention scores become weights.", short="softmax", menu=MENUS["softmax"]
     )
     gate: bool = attention_setting(
         False,
         "Gated output",
-        "What a head has read passes a gate, which the reading token opens or closes for each number (gate; Qiu et al., 2025).",
+        "Sigmoid gate on each head's output, computed from the query token (gate; Qiu et al., 2025).",
         short="attention gate",
     )
     value_residual: bool = attention_setting(
         False,
         "Value residual",
-        "Values are half those of the first layer: what a word is, is never lost on the way (value_residual; Zhou et al., 2024).",
+        "Average the values with those of layer 1 (value_residual; Zhou et al., 2024).",
         short="value residual",
     )
     score_cap: float = attention_setting(
         0.0,
-        "Soft-cap of scores",
-        "Squeezes scores between − and + this: cap · tanh(score / cap). 0: no cap (score_cap; Gemma 2, section 2, has 50).",
+        "Soft-cap on scores",
+        "Attention scores become cap · tanh(score / cap). 0 = off (score_cap; 50 in Gemma 2, section 2).",
         short="score cap",
         low=0.0,
         high=1000.0,
@@ -277,9 +276,9 @@ class Config(Settings):
     )
     window: int = attention_setting(
         0,
-        "Window",
-        "How far a token sees, itself counted. 0: as far as the mask lets it (window; sliding-window attention, Beltagy et al., "
-        "2020; Mistral 7B).",
+        "Sliding window",
+        "Window size: number of tokens each token attends to, including itself. 0 = no window "
+        "(window; Beltagy et al., 2020; Mistral 7B).",
         short="window",
         low=0,
         high=1024,
@@ -289,8 +288,8 @@ class Config(Settings):
     )
     global_every: int = attention_setting(
         0,
-        "Without window: every … layer",
-        "Every so many layers one has no window, the others have it. 0: all have it (global_every; Gemma 2 has 2, Gemma 3 has 6). One block for all layers counts as the first.",
+        "Global attention every N layers",
+        "Every Nth layer has no window. 0 = all layers have one (global_every; 2 in Gemma 2, 6 in Gemma 3). With shared weights, all layers count as layer 1.",
         short="global every",
         low=0,
         high=100,
@@ -301,8 +300,8 @@ class Config(Settings):
     )
     rope_share: float = attention_setting(
         1.0,
-        "Share that RoPE turns",
-        "The part of each head's numbers that RoPE turns; the rest knows no position (rope_share; GPT-NeoX has 0.25).",
+        "Partial RoPE",
+        "Fraction of each head's dimensions that RoPE rotates (rope_share; 0.25 in GPT-NeoX).",
         short="RoPE share",
         low=0.05,
         high=1.0,
@@ -312,8 +311,8 @@ class Config(Settings):
     )
     rope_base: float = attention_setting(
         10000.0,
-        "Base of RoPE",
-        "The slowest pair turns about once in 2π times this many tokens (rope_base; Llama 3 has 500,000 for long texts).",
+        "RoPE base",
+        "The slowest pair rotates about once in 2π × base tokens (rope_base; 500,000 in Llama 3, for long texts).",
         short="RoPE base",
         low=2.0,
         high=1e8,
@@ -322,10 +321,10 @@ class Config(Settings):
     )
     nope_every: int = attention_setting(
         0,
-        "No positions: every … layer",
-        "Every so many layers one does not turn or shift anything by position. 0: none (nope_every; NoPE layers, 4 in SmolLM 3 "
-        "and Llama 4). One block for all layers counts as the first.",
-        short="no positions every",
+        "NoPE every N layers",
+        "Every Nth layer has no position encoding. 0 = off (nope_every; 4 in SmolLM 3 and Llama 4). "
+        "With shared weights, all layers count as layer 1.",
+        short="NoPE every N layers",
         low=0,
         high=100,
         step=1,
@@ -339,56 +338,55 @@ class Config(Settings):
     parallel: bool = more_setting(
         False,
         "Parallel sub-layers",
-        "The feed-forward network reads what attention reads, instead of waiting for it: both at the same time "
-        "(parallel; GPT-NeoX, section 2.1).",
+        "Attention and feed-forward network read the same input and run in parallel (parallel; GPT-NeoX, section 2.1).",
         short="parallel sub-layers",
         acts=lambda config: config.attention and config.ffn,
         read_by=("norm",),
     )
     residual_scale: str = more_setting(
         "none",
-        "Scale of what is added",
-        "What each sub-layer's output is multiplied by before it joins the stream.",
+        "Residual scaling",
+        "Factor on each sub-layer's output before it is added to the residual stream.",
         short="residual scale",
         menu=MENUS["residual_scale"],
         read_by=("norm",),
     )
     skips: bool = more_setting(
         False,
-        "Skips from early to late",
-        "The last layer also reads what left the first one, the last but one what left the second, and so on. Each is times a "
-        "learned number, 1 at first (skips; as in a U-Net: Bao et al., 2023).",
+        "U-Net skips",
+        "Add the output of the first layer to the input of the last, the second to the second-to-last, and so on. "
+        "Learned weights, 1 at first (skips; Bao et al., 2023).",
         short="skips",
         acts=lambda config: config.n_layers > 1,
     )
     shared: bool = more_setting(
         False,
-        "One block for all layers",
-        "All layers are one block, gone through again and again (shared; Universal Transformer, Dehghani et al., 2019).",
+        "Share weights across layers",
+        "All layers use the same block (shared; Universal Transformer, Dehghani et al., 2019).",
         short="shared layers",
         acts=lambda config: config.n_layers > 1,
     )
     matched: bool = more_setting(
         False,
-        "Width of gated activations matched",
-        "A gated activation has a third matrix. With two thirds of the width it has no more parameters than one without a gate "
-        "(matched; Shazeer, 2020, section 2). It acts where d_ff follows d_model.",
+        "Match GLU parameters",
+        "Gated activations have a third matrix. Two thirds of the width give the parameter count of an ungated one "
+        "(matched; Shazeer, 2020, section 2). Applies while d_ff has its default.",
         short="matched width",
         acts=lambda config: inputs(MENUS["activation"][config.activation]) > 1,
     )
     ffn_dropout: bool = more_setting(
         False,
         "Dropout on hidden units",
-        "Dropout acts on the FFN's hidden units too, after the activation, as in PyTorch's TransformerEncoderLayer (ffn_dropout).",
+        "Dropout also after the FFN's activation, as in PyTorch's TransformerEncoderLayer (ffn_dropout).",
         short="dropout on hidden units",
         acts=lambda config: config.ffn and config.dropout > 0,
         read_by=("ffn",),
     )
     norm_eps: float = more_setting(
         EPSILON,
-        "Epsilon of norms",
-        "Added to the variance or the mean square before the root is taken, also in QK-norm, so that nothing is divided by "
-        "zero (norm_eps). PyTorch and GPT-2 have 1e-5, many recent models 1e-6.",
+        "Norm epsilon",
+        "Added to the variance or mean square inside the root, also in QK-norm (norm_eps). "
+        "1e-5 in PyTorch and GPT-2, 1e-6 in many recent models.",
         short="norm epsilon",
         low=1e-12,
         high=0.1,
@@ -398,8 +396,8 @@ class Config(Settings):
     )
     logit_cap: float = more_setting(
         0.0,
-        "Soft-cap of logits",
-        "Squeezes the scores of the words between − and + this: cap · tanh(logit / cap). 0: no cap (logit_cap; Gemma 2 has 30).",
+        "Soft-cap on logits",
+        "Logits become cap · tanh(logit / cap). 0 = off (logit_cap; 30 in Gemma 2).",
         short="logit cap",
         low=0.0,
         high=1000.0,
@@ -428,15 +426,15 @@ class Config(Settings):
         if self.turns_all and self.d_head % 2:
             raise ConfigError(
                 "position",
-                f"position is {self.position}, which turns pairs of numbers, so d_head must be even; it is {self.d_head}. "
-                "Choose other heads, another d_head, or other positions.",
+                f"position is {self.position}, which rotates pairs of dimensions, so d_head must be even; it is {self.d_head}. "
+                "Choose another number of heads, another d_head or other positions.",
                 "none",
             )
         if MENUS["position"][self.position].turns and not self.turned:
             raise ConfigError(
                 "rope_share",
-                f"rope_share is {self.rope_share:g}, so not a single pair of a head's {self.d_head} numbers would be turned. "
-                "Choose a larger share, another d_head, or other positions.",
+                f"rope_share is {self.rope_share:g}, so RoPE would not rotate a single pair of a head's {self.d_head} dimensions. "
+                "Choose a larger share, another d_head or other positions.",
                 1.0,
             )
 

@@ -1,6 +1,6 @@
 """What a stack costs: parameters by part, floating point operations, memory of activations. Formulas, no running."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 import pandas as pd
@@ -33,7 +33,7 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     if vocabulary:
         counts["embedding"] = vocabulary * D
         counts["positions"] = config.part("position").table_rows * D
-        counts["last norm"] = norm * ("after" not in places)
+        counts["final norm"] = norm * ("after" not in places)
         counts["skips"] = config.skips * (config.n_layers // 2)
         counts["unembedding"] = vocabulary * D * (not config.tied)
     return counts
@@ -109,7 +109,8 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
     return int(1.2 * (weights + recorded + shown))
 
 
-def by_length(config: Config, lengths: Sequence[int] = (8, 16, 32, 64, 128, 256, 512, 1024)) -> pd.DataFrame:
+def by_length(config: Config) -> pd.DataFrame:
     """How cost grows with the text: tokens, part, value (operations)."""
+    lengths = (8, 16, 32, 64, 128, 256, 512, 1024)
     rows = [(length, part, value) for length in lengths for part, value in flops(config, length).items() if value]
     return pd.DataFrame(rows, columns=["tokens", "part", "value"])

@@ -14,7 +14,7 @@ from core.model.trace import Edit, trace
 from core.model.transformer import Transformer
 from core.settings.setting import ConfigError, Settings, setting
 
-word_setting = partial(setting, group="Next word")
+word_setting = partial(setting, group="Next token")
 COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would leave the range of numbers
 
 
@@ -25,7 +25,7 @@ class Sampling(Settings):
     temperature: float = word_setting(
         1.0,
         "Temperature",
-        "Scores are divided by it before the softmax: below 1 the likely words gain, above 1 the unlikely. 0: always the likeliest.",
+        "Divides the logits before the softmax. Below 1 sharpens, above 1 flattens the distribution. 0 = greedy.",
         low=0.0,
         high=100.0,
         step=0.1,
@@ -33,8 +33,8 @@ class Sampling(Settings):
     )
     top_k: int = word_setting(
         0,
-        "Top k",
-        "Choose among the k likeliest words only (Fan et al., 2018). 0: among all.",
+        "Top-k",
+        "Sample from the k most likely tokens only (Fan et al., 2018). 0 = off.",
         low=0,
         high=100_000,
         step=1,
@@ -42,8 +42,8 @@ class Sampling(Settings):
     )
     top_p: float = word_setting(
         1.0,
-        "Top p",
-        "Choose among the fewest likeliest words whose probabilities add up to p (nucleus, Holtzman et al., 2020). 1: among all.",
+        "Top-p",
+        "Nucleus sampling: the smallest set of tokens with total probability p (Holtzman et al., 2020). 1 = off.",
         low=0.0,
         high=1.0,
         step=0.05,
@@ -51,7 +51,7 @@ class Sampling(Settings):
     draw: int = word_setting(
         0,
         "Random seed",
-        "Which random choices. The same seed gives the same text.",
+        "Seed of the sampling. The same seed gives the same text.",
         low=0,
         high=2**31 - 1,
         step=1,
@@ -59,8 +59,8 @@ class Sampling(Settings):
     )
     words: int = word_setting(
         24,
-        "Words",
-        "At most so many further tokens.",
+        "Max new tokens",
+        "Maximum number of generated tokens.",
         low=1,
         high=200,
         step=1,
@@ -73,7 +73,7 @@ def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:  # 
     for scores that are no numbers."""
     logits = logits.double()
     if not bool(logits.isfinite().all()):
-        raise ConfigError("model", "model gives scores that are infinite, or no numbers at all: there is no next word.")
+        raise ConfigError("model", "model gives infinite or NaN logits, so there is no next token.")
     if sampling.temperature < COLD:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
     logits = logits / sampling.temperature

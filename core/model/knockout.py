@@ -13,35 +13,20 @@ import torch
 from core.model.config import Config
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError
-from core.settings.wording import head_name, shorten
+from core.settings.wording import head_name, printable, shorten
 
 NAMED = 40  # parts that a sentence names at most, of thousands that a model may have
-part: Menu[Callable[[], tuple[str, ...]]] = Menu("Part")  # each gives the sites at which it is cut
+# The sites at which a part is cut.
+part: Menu[tuple[str, ...]] = Menu("Part")
+part.add("head", ("z",), label="Head", help="weighted sum of values (z), before W_O mixes the heads.")
+part.add("attention", ("attn_out",), label="Attention", help="output of the whole sub-layer (attn_out).")
+part.add("ffn", ("mlp_out",), label="FFN", help="output of the feed-forward network (mlp_out).")
+part.add("layer", ("attn_out", "mlp_out"), label="Layer", help="both outputs of the layer (attn_out and mlp_out).")
 # (x as computed, what was recorded elsewhere) -> x as the model goes on with it
-mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu("What takes its place")
+mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu("Ablation")
 
 
-@part.register("head", label="Head", help="its weighted sum of values (z), before W_O mixes the heads.")
-def head() -> tuple[str, ...]:
-    return ("z",)
-
-
-@part.register("attention", label="Attention", help="what the whole sub-layer adds to the stream (attn_out).")
-def attention() -> tuple[str, ...]:
-    return ("attn_out",)
-
-
-@part.register("ffn", label="FFN", help="what the feed-forward network adds to the stream (mlp_out).")
-def ffn() -> tuple[str, ...]:
-    return ("mlp_out",)
-
-
-@part.register("layer", label="Layer", help="both of its residual writes (attn_out and mlp_out).")
-def layer() -> tuple[str, ...]:
-    return ("attn_out", "mlp_out")
-
-
-@mode.register("zero", label="Zero", help="nothing is written there at all.")
+@mode.register("zero", label="Zero", help="output set to zero.")
 def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     return torch.zeros_like(x)
 
@@ -49,8 +34,7 @@ def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
 @mode.register(
     "mean",
     label="Mean",
-    help="its average at the same position of many texts: what it always writes there "
-    "stays, what it says about this text goes.",
+    help="output averaged over many texts, by position: removes what is specific to this text (mean ablation).",
 )
 def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     assert recorded.mean is not None
@@ -60,7 +44,7 @@ def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
 @mode.register(
     "resample",
     label="Resample",
-    help="what it computed at the same place of another text of the same length: plausible, but about something else.",
+    help="output at the same position in another text (resample ablation).",
 )
 def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     assert recorded.elsewhere is not None
@@ -89,7 +73,7 @@ class Cut:
 
     @property
     def name(self) -> str:
-        """ "head 2.3" (layer 2, head 3), "attention 2", "FFN 2", "layer 2"."""
+        """Name it: "L2H3" (layer 2, head 3), "attention 2", "FFN 2" or "layer 2"."""
         if self.part == "head":
             return head_name(self.layer, self.head)
         return f"{part.label(self.part)} {self.layer + 1}".replace("Attention", "attention").replace("Layer", "layer")
@@ -99,7 +83,7 @@ class Cut:
         return f"{self.layer + 1}.{self.head + 1 if self.part == 'head' else self.part}"
 
     def sites(self) -> tuple[str, ...]:
-        return part[self.part]()
+        return part[self.part]
 
 
 def cuts(config: Config) -> list[Cut]:
@@ -118,8 +102,8 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
     asked = dict.fromkeys(filter(None, text.split("~")))  # each once
     wrong = [each for each in asked if each not in known][:3]
     some = ", ".join(list(known)[:NAMED]) + (f" and {len(known) - NAMED:,} more" if len(known) > NAMED else "")
-    has = f"it has {some}" if known else "it has no part that can be taken out"
-    notes = [f"out holds {shorten(each, 20)}, which this model has not; {has}. It was left out." for each in wrong]
+    has = f"Choose from {some}." if known else "It has no components that can be removed."
+    notes = [f"out: this model has no component {printable(each[:20])}, so it is ignored. {has}" for each in wrong]
     return tuple(sorted(known[each] for each in asked if each in known)), notes
 
 
@@ -128,8 +112,8 @@ def write_cuts(chosen: Iterable[Cut]) -> str:
 
 
 def name_of(chosen: Iterable[Cut]) -> str:
-    """ "− head 2.3, − FFN 1"; "the whole model" for none."""
-    return ", ".join(f"− {cut.name}" for cut in sorted(chosen)) or "the whole model"
+    """ "− L2H3, − FFN 1"; "full model" for none."""
+    return ", ".join(f"− {cut.name}" for cut in sorted(chosen)) or "full model"
 
 
 @dataclass(frozen=True)
@@ -155,7 +139,9 @@ class Lesion:
             needed = [(site, cut.layer) for cut in self.cuts for site in cut.sites()]
             missing = [key for key in needed if key not in self.recorded]
             if missing:
-                raise ConfigError("mode", f"mode is {self.mode}, but nothing was recorded at {missing[0]}.", "zero")
+                raise ConfigError(
+                    "mode", f"mode is {self.mode}, but no activations were recorded at {missing[0]}.", "zero"
+                )
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> torch.Tensor | None:
         here = [cut for cut in self.cuts if cut.layer == layer + self.first and site in cut.sites()]

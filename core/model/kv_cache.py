@@ -32,7 +32,7 @@ class Past:
     def __init__(self, model: Transformer):
         if model.mask.looks_ahead:
             raise ValueError(
-                f"mask is {model.config.mask}; keys and values can be kept only where no token sees what comes after it."
+                f"mask is {model.config.mask}; a KV cache needs a mask under which no token attends to later ones."
             )
         self.layers = [Kept(model.config.window_in(layer)) for layer in range(model.config.n_layers)]
         self.length = 0

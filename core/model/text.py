@@ -71,10 +71,7 @@ def cut(text: str) -> tuple[list[str], list[str]]:
     """-> (at most 256 tokens, sentences that say what was left out and why)."""
     tokens, notes = words(text), []
     if len(tokens) > MAX_TOKENS:
-        notes.append(
-            f"text has {len(tokens)} tokens; at most {MAX_TOKENS} are shown, so it was cut after token {MAX_TOKENS}, "
-            f"“{shown(tokens[MAX_TOKENS - 1])}”."
-        )
+        notes.append(f"The text has {len(tokens):,} tokens; only the first {MAX_TOKENS} are used.")
     return tokens[:MAX_TOKENS], notes
 
 
@@ -123,7 +120,7 @@ EXAMPLES = (
         (("held", "court"), ("were", "tenants"), ("bound", "tenants")),
     ),
     Example(
-        "Legal: a pronoun far away",
+        "Legal: a distant pronoun",
         "The company that sold the machines to the hospital denied that it had known of the defect .",
         (("sold", "company"), ("denied", "company"), ("it", "company")),
     ),
@@ -134,7 +131,7 @@ EXAMPLES = (
     ),
     Example("Dog bites man", "The dog bites the man", (("bites", "dog"), ("man", "bites"))),
     Example(
-        "The same word twice",
+        "A repeated word",
         "She can open the can with the can opener",
         (("can#2", "open"), ("can#3", "opener"), ("open", "She")),
     ),
@@ -147,14 +144,12 @@ def check_text(name: str, text: str) -> None:
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(
             name,
-            f"{name} has {len(text):,} characters; it may have {MAX_CHARACTERS:,}, so the rest was cut off.",
+            f"{name} has {len(text):,} characters; only the first {MAX_CHARACTERS:,} are used.",
             text[:MAX_CHARACTERS],
         )
     plain = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     if plain != text:
-        raise ConfigError(
-            name, f"{name} contained control characters, which cannot be shown; they were left out.", plain
-        )
+        raise ConfigError(name, f"{name} contained control characters, which were removed.", plain)
 
 
 @dataclass(frozen=True)
@@ -162,7 +157,7 @@ class Input(Settings):
     """The text of a pass. Raises ConfigError, with a text that can be used instead, for one that is too long or odd."""
 
     text: str = setting(
-        DEFAULT_TEXT, "Sentence (text)", "Any text; each word and mark is one token.", group="Text",
+        DEFAULT_TEXT, "Sentence (text)", "Any text. Each word and punctuation mark is one token.", group="Text",
         high=ANY,
     )  # fmt: skip
 

@@ -4,7 +4,6 @@ In a link a difference is written "norm-none__n_heads-8", and several are joined
 differences, not as whole settings: so when the baseline moves, they move with it and stay comparable.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,54 +17,28 @@ AND, NEXT, NOTHING, PLAIN = "__", "~", "none", "defaults"
 MOST = 4
 
 Changes = dict[str, Any]  # the settings that are other than in a baseline
-ablation: Menu[Callable[[], Changes]] = Menu("Ablations")  # one click each; a part gives the settings it changes
-
-
-@ablation.register("no_residual", label="− residual", help="cuts the stream around both sub-layers.")
-def no_residual() -> Changes:
-    return {"residual_attention": False, "residual_ffn": False}
-
-
-@ablation.register("no_norm", label="− norm", help="nothing brings numbers back to a common scale.")
-def no_norm() -> Changes:
-    return {"norm": "none"}
-
-
-@ablation.register("no_ffn", label="− FFN", help="attention alone, no work on single tokens.")
-def no_ffn() -> Changes:
-    return {"ffn": False}
-
-
-@ablation.register("no_attention", label="− attention", help="tokens can no longer read from each other.")
-def no_attention() -> Changes:
-    return {"attention": False}
-
-
-@ablation.register("no_positions", label="− positions", help="nothing tells where a token stands.")
-def no_positions() -> Changes:
-    return {"position": "none"}
-
-
-@ablation.register("no_scaling", label="− scaling", help="query·key goes into the softmax undivided.")
-def no_scaling() -> Changes:
-    return {"scale": False}
-
-
-@ablation.register("post_norm", label="post-norm", help="normalises the stream itself, after each sum.")
-def post_norm() -> Changes:
-    return {"placement": "post"}
-
-
-@ablation.register(
-    "identity_activation", label="identity activation", help="the feed-forward network becomes one linear map."
+ablation: Menu[Changes] = Menu("Ablations")  # one click each
+ablation.add(
+    "no_residual",
+    {"residual_attention": False, "residual_ffn": False},
+    label="− residuals",
+    help="removes both residual connections.",
 )
-def identity_activation() -> Changes:
-    return {"activation": "identity"}
-
-
-@ablation.register("one_head", label="1 head", help="a single head as wide as the stream.")
-def one_head() -> Changes:
-    return {"n_heads": 1}
+ablation.add("no_norm", {"norm": "none"}, label="− norm", help="no normalisation.")
+ablation.add("no_ffn", {"ffn": False}, label="− FFN", help="attention only, no per-token computation.")
+ablation.add("no_attention", {"attention": False}, label="− attention", help="tokens cannot exchange information.")
+ablation.add("no_positions", {"position": "none"}, label="− positions", help="no position information.")
+ablation.add("no_scaling", {"scale": False}, label="− scaling", help="no division by √d_k before the softmax.")
+ablation.add(
+    "post_norm", {"placement": "post"}, label="post-norm", help="normalises the residual stream after each sum."
+)
+ablation.add(
+    "identity_activation",
+    {"activation": "identity"},
+    label="identity activation",
+    help="the feed-forward network becomes a linear map.",
+)
+ablation.add("one_head", {"n_heads": 1}, label="1 head", help="a single head of width d_model.")
 
 
 def encode(changes: Changes) -> str:
@@ -81,7 +54,7 @@ def decode(text: str, field: str) -> Changes:
         name, _, value = part.partition("-")
         if name not in settings:
             known = ", ".join(settings)
-            raise ConfigError(field, f"{field} names {shorten(name)}, which is no setting; known are {known}.")
+            raise ConfigError(field, f"{field} names {shorten(name)}, which is not a setting; settings are {known}.")
         try:
             changes[name] = settings[name].read(name, value)
         except ConfigError as error:
@@ -114,7 +87,7 @@ def name_of(changes: Changes, between: str = ", ") -> str:
     names = [settings[name].change(changes[name]) for name in settings if name in changes]
     both = [settings[name].change(False) for name in ("residual_attention", "residual_ffn")]
     if all(each in names for each in both):
-        names[names.index(both[0])] = "− residual"
+        names[names.index(both[0])] = "− residuals"
         names.remove(both[1])
     return between.join(names)
 
@@ -126,13 +99,13 @@ class Pins(Settings):
     baseline: str = setting(
         "",
         "Baseline",
-        "The pinned settings, as what differs from the defaults; empty: the settings of the sidebar.",
+        "The pinned settings, as differences from the defaults; empty: the current settings.",
         group="Pins",
     )
     variants: str = setting(
         NOTHING,
         "Variants",
-        "Up to four: what each changes in the baseline, joined by ~; nothing between two ~ is a free place.",
+        "Up to four, joined by ~: what each changes in the baseline; nothing between two ~ is an empty slot.",
         group="Pins",
     )
 
@@ -152,7 +125,9 @@ class Pins(Settings):
                 problems.append(str(error))
         full = [text for text in kept if text]
         if len(full) > MOST:
-            problems.append(f"variants holds {len(full)}; at most {MOST} can be compared, so the first {MOST} are.")
+            problems.append(
+                f"variants lists {len(full)}; at most {MOST} can be compared, so only the first {MOST} are used."
+            )
         if problems:
             raise ConfigError("variants", some_of(problems), places(full[:MOST]))
         object.__setattr__(self, "variants", places(kept))
@@ -227,14 +202,14 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
         try:
             one = replace(apply(changes, baseline), **fixed)
         except ConfigError as error:
-            notes.append(f"{name} is left out here: {error}")
+            notes.append(f"{name} skipped: {error}")
             continue
         if one == baseline:
-            notes.append(f"{name} is left out here: the baseline is so already.")
+            notes.append(f"{name} skipped: same as the baseline.")
             continue
         twin = next((other for other in variants if other.config == one), None)
         if twin:
-            notes.append(f"{name} is left out here: it is the same as {twin.name}.")
+            notes.append(f"{name} skipped: same as {twin.name}.")
         else:
             variants.append(Variant(name, one, slot))
     now = replace(config, **fixed)

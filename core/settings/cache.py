@@ -100,7 +100,7 @@ class LRUCache:
         if entry is None:
             with self._lock:
                 making = self._making.setdefault(key, threading.Lock())
-            with turn(making, "another user has just asked for the same, which is being computed"):
+            with turn(making, "waiting for an identical request"):
                 entry = self._find(key)
                 if entry is None:
                     entry = make()

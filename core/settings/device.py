@@ -15,47 +15,31 @@ from core.settings.setting import ConfigError, Settings, setting
 
 Result = TypeVar("Result")
 
-device: Menu[Callable[[], str]] = Menu("Device")
-dtype: Menu[Callable[[], torch.dtype]] = Menu("Precision")
+device: Menu[str] = Menu("Device")
+device.add("auto", label="Fastest available", help="CUDA if available, else MPS, else the CPU.")
+device.add("cuda", label="CUDA", help="an NVIDIA GPU (or AMD's through ROCm).")
+device.add("mps", label="MPS", help="the GPU of an Apple computer.")
+device.add("cpu", label="CPU", help="the processor.")
 
-
-@device.register("auto", label="Fastest present", help="CUDA if there is one, else MPS, else the CPU.")
-def auto() -> str:
-    return present()[0]
-
-
-@device.register("cuda", label="CUDA", help="an NVIDIA GPU (or AMD's through ROCm).")
-def cuda() -> str:
-    return "cuda"
-
-
-@device.register("mps", label="MPS", help="the GPU of an Apple computer.")
-def mps() -> str:
-    return "mps"
-
-
-@device.register("cpu", label="CPU", help="the processor; every machine has one.")
-def cpu() -> str:
-    return "cpu"
-
-
-@dtype.register(
-    "float32", label="float32", help="32 bits, about 7 decimal digits; what most people mean by a number here."
+dtype: Menu[torch.dtype] = Menu("Precision")
+dtype.add(
+    "float32",
+    torch.float32,
+    label="float32",
+    help="32 bits, about 7 decimal digits; the usual choice.",
 )
-def float32() -> torch.dtype:
-    return torch.float32
-
-
-@dtype.register("bfloat16", label="bfloat16", help="16 bits, the range of float32 with about 2 to 3 decimal digits.")
-def bfloat16() -> torch.dtype:
-    return torch.bfloat16
-
-
-@dtype.register(
-    "float16", label="float16", help="16 bits, about 3 decimal digits and nothing above 65,504; on a GPU only."
+dtype.add(
+    "bfloat16",
+    torch.bfloat16,
+    label="bfloat16",
+    help="16 bits, the range of float32 with about 2 to 3 decimal digits.",
 )
-def float16() -> torch.dtype:
-    return torch.float16
+dtype.add(
+    "float16",
+    torch.float16,
+    label="float16",
+    help="16 bits, about 3 decimal digits, up to 65,504; GPU only.",
+)
 
 
 def in_float64(x: torch.Tensor) -> torch.Tensor:
@@ -74,8 +58,8 @@ def present() -> tuple[str, ...]:
 class Machine(Settings):
     """Device and precision of a pass. Raises ConfigError for what this machine does not have; see anywhere."""
 
-    device: str = setting("auto", "Device", "Where the numbers are computed.", group="Machine", menu=device)
-    dtype: str = setting("float32", "Precision", "How many bits each number has.", group="Machine", menu=dtype)
+    device: str = setting("auto", "Device", "Device for all computations.", group="Machine", menu=device)
+    dtype: str = setting("float32", "Precision", "Floating-point format.", group="Machine", menu=dtype)
 
     @classmethod
     def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":
@@ -92,19 +76,19 @@ class Machine(Settings):
         """Raises ConfigError for what this machine does not have."""
         if self.device != "auto" and self.device not in present():
             raise ConfigError(
-                "device", f"device is {self.device}, which this machine does not have; it has {', '.join(present())}."
+                "device", f"device is {self.device}, which is not available here; available are {', '.join(present())}."
             )
         if self.dtype == "float16" and self.torch_device == "cpu":
-            raise ConfigError("dtype", "dtype is float16, which needs a GPU; on a CPU choose one of float32, bfloat16.")
+            raise ConfigError("dtype", "dtype is float16, which needs a GPU; on a CPU choose float32 or bfloat16.")
 
     @property
     def torch_device(self) -> str:
         """The device that runs: cuda, mps or cpu."""
-        return device[self.device]()
+        return present()[0] if self.device == "auto" else device[self.device]
 
     @property
     def precision(self) -> torch.dtype:
-        return dtype[self.dtype]()
+        return dtype[self.dtype]
 
     @property
     def name(self) -> str:

@@ -68,7 +68,7 @@ def check_memory(needed: int, what: str, advice: str = SMALLER) -> None:
     """
     if needed > max_mb() << 20:
         raise MemoryLimit(
-            f"{what} would need about {needed / 2**20:,.0f} MB; a run here may use {max_mb():,} MB "
+            f"{what} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB are allowed "
             f"(set by ABLATION_MAX_MB). {advice}"
         )
 

@@ -31,15 +31,13 @@ class Menu(dict[str, Part]):
         """Return a decorator that enters a function or a class. Facts become its attributes."""
 
         def enter(part: Entered) -> Entered:
-            for fact, value in (self.facts | facts).items():
-                setattr(part, fact, value)
-            self.add(key, part, label=label, help=help)
+            self.add(key, part, label=label, help=help, **facts)
             return part
 
         return enter
 
-    def add(self, key: str, part: Any = None, *, label: str, help: str) -> None:
-        """Enter a part under its key; without one, a key that stands for itself.
+    def add(self, key: str, part: Any = None, *, label: str, help: str, **facts: Any) -> None:
+        """Enter a part under its key; without one, a key that stands for itself. Facts become its attributes.
 
         Raises:
             ValueError: The key is taken, or the part is none for this menu.
@@ -47,6 +45,8 @@ class Menu(dict[str, Part]):
         if key in self:
             raise ValueError(f"{self.title}: there is a part called {key} already")
         part = key if part is None else part
+        for fact, value in (self.facts | facts).items():
+            setattr(part, fact, value)
         if self.check:
             self.check(part)
         self[key] = part

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from core.settings.menu import Menu
-from core.settings.wording import in_sentence, shorten
+from core.settings.wording import in_sentence, number, shorten
 
 LONGEST = 20_000  # characters of a text, where its setting says nothing else
 ANY = 1_000_000  # of one that is cut, and not refused, where it is too long
@@ -63,8 +63,8 @@ class Setting:
         if self.kind is bool:
             return "on or off"
         if self.kind is str:
-            return f"text of at most {self._longest():,} characters"
-        return f"a {'whole ' if self.kind is int else ''}number from {self.low} to {self.high}"
+            return f"text of at most {self.high or LONGEST:,} characters"
+        return f"a {'whole ' if self.kind is int else ''}number from {self.show(self.low)} to {self.show(self.high)}"
 
     def _allowed_near(self, given: Any) -> str:
         """Return what a value may be; of a long menu the entries that are nearest to what was given."""
@@ -72,38 +72,36 @@ class Setting:
         if len(entries) <= LISTED:
             return self.allowed()
         nearest = difflib.get_close_matches(str(given), entries, 3, 0.3) or entries[:3]
-        return f"one of {len(entries)} names, such as {', '.join(nearest)}"
-
-    def _longest(self) -> float:
-        return LONGEST if self.high is None else self.high
+        return f"one of {len(entries)} entries, such as {', '.join(nearest)}"
 
     def check(self, name: str, value: Any) -> Any:
         """Return the value in its own type, or raise ConfigError."""
         kind: Any = self.kind
         if kind in (int, float):
-            number: Any = numbers.Integral if kind is int else numbers.Real
-            good = type(value) is kind or isinstance(value, number) and not isinstance(value, bool)
+            any_number: Any = numbers.Integral if kind is int else numbers.Real
+            good = type(value) is kind or isinstance(value, any_number) and not isinstance(value, bool)
             good = good and self.low <= value <= self.high
         else:
             good = isinstance(value, kind)
             if good and kind is str:
-                good = value in self.menu if self.menu else len(value) <= self._longest()
+                good = value in self.menu if self.menu else len(value) <= (self.high or LONGEST)
         if not good:
             raise ConfigError(name, f"{name} is {shorten(value)}; it must be {self._allowed_near(value)}.")
         return kind(value) + 0.0 if kind is float else kind(value)  # -0.0 is 0
 
     def read(self, name: str, text: str) -> Any:
         """The value that a link's text stands for, or ConfigError."""
+        given: Any = text
         try:
             if self.kind is bool:
                 return {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}[text.strip().lower()]
             if self.menu:
                 return {key.lower(): key for key in self.menu}[text.strip().lower()]
-            return self.check(name, self.kind(text))
-        except ConfigError:
-            raise
+            given = self.kind(text)
+            return self.check(name, given)
         except (KeyError, ValueError):
-            raise ConfigError(name, f"{name} is {shorten(text)}; it must be {self._allowed_near(text)}.") from None
+            words = f"The link sets {name} to {shorten(given)}, but it must be {self._allowed_near(text)}."
+            raise ConfigError(name, words) from None
 
     def change(self, value: Any) -> str:
         """A change to this value in few words: "− norm", "8 heads", "identity activation", "d_model 128"."""
@@ -117,10 +115,20 @@ class Setting:
         if self.offers and not value:
             return f"− {self.short}"
         if self.kind is float:
-            return f"{self.short} {value:,g}"
+            return f"{self.short} {number(value, 6)}"
+        if " N " in self.short:
+            return self.short.replace("N layers", "layer" if value == 1 else f"{value} layers")
         if self.short.endswith("s"):
             return f"{value} {self.short[:-1] if value == 1 else self.short}"
         return f"{self.short} {self.write(value)}"
+
+    def show(self, value: Any) -> str:
+        """Write a value as on screen: a label, "1,600" or "0.0003"."""
+        if self.menu:
+            return self.menu.label(value)
+        if self.kind is int:
+            return f"{value:,}"
+        return number(value, 6) if self.kind is float else self.write(value)
 
     def write(self, value: Any) -> str:
         """The text of a value in a link."""

@@ -1,29 +1,39 @@
 """Numbers, names and given values in sentences: one way of writing each, everywhere."""
 
 import math
+import re
 from collections.abc import Iterable
 
-KEY = "head 2.3: layer 2, head 3, counted from 1"  # to be said once on each page that names heads so
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+PROPER = ("Xavier",)  # names that keep their capital inside a sentence
 
 
-def head_name(layer: int, head: int, layered: bool = True) -> str:
-    """ "head 2.3" (layer 2, head 3); "head 3" where there is only one layer to speak of. Given from 0, named from 1."""
-    return f"head {layer + 1}.{head + 1}" if layered else f"head {head + 1}"
+def head_name(layer: int, head: int) -> str:
+    """Label a head by its layer and its number, both given from 0 and shown from 1: "L2H3"."""
+    return f"L{layer + 1}H{head + 1}"
+
+
+def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
+    """Explain the label of a head by an example that a model of this size has."""
+    layer, head = min(2, n_layers), min(3, n_heads)
+    return f"L{layer}H{head}: layer {layer}, head {head}, numbered from 1"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number in a sentence: so many significant digits."""
+    """Write a number with so many significant digits: "12,300", "0.00012", "7.5 × 10³⁶"."""
     if math.isnan(value):
-        return "no number"
-    size = abs(value)
-    text = f"{value:.2e}" if size and (size >= 1e5 or size < 1e-3) else f"{value:.{digits}g}"
-    return text.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-").replace("-", "−")
+        return "undefined"
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    if exponent and value and not -4 <= int(exponent) < 7:
+        return f"{float(mantissa):g} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−")
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.15g}".replace("-", "−")
 
 
 def fixed(value: float, digits: int = 2) -> str:
     """A number with so many decimals."""
     if math.isnan(value):
-        return "no number"
+        return "undefined"
     text = f"{value:.{digits}f}"
     return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
 
@@ -39,8 +49,14 @@ def aligned(values: Iterable[float], digits: int = 3) -> list[str]:
 
 
 def in_sentence(label: str) -> str:
-    """A label as it stands within a sentence: "logit difference", but "KL divergence"."""
-    return label.lower() if label[1:].islower() else label
+    """Write a label as within a sentence: "logit difference", but "KL divergence", "Xavier" and "N(0, 1)"."""
+    is_word = label[1:2].isalpha() and label[1:].islower()
+    return label.lower() if is_word and not label.startswith(PROPER) else label
+
+
+def capital(text: str) -> str:
+    """Capitalise the first word of a sentence, unless it is a formula: "max(0, x)", "x²"."""
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+([\s,.:;’'-]|$)", text) else text
 
 
 def count(n: int, one: str) -> str:
@@ -66,11 +82,11 @@ def distinct(labels: Iterable[str]) -> list[str]:
 def shorten(value: object, width: int = 40) -> str:
     """A given value as it may be shown in a sentence: quoted if text, one line, printable, not too long."""
     if isinstance(value, int) and abs(value) >= 10**width:
-        return f"a number of more than {width} digits"
+        return f"a number with more than {width} digits"
     try:
         text = value if isinstance(value, str) else repr(value)
     except (ValueError, RecursionError):  # it holds a number of thousands of digits, or lists in lists in lists
-        return "something too large to be shown"
+        return "a value too large to show"
     cut = printable(text[:width]) + ("…" if len(text) > width else "")
     return f"“{cut}”" if isinstance(value, str) else cut
 
@@ -83,4 +99,4 @@ def printable(text: object) -> str:
 def some_of(sentences: list[str], most: int = 3) -> str:
     """The first of many sentences, and how many there are besides."""
     rest = len(sentences) - most
-    return " ".join(sentences[:most]) + (f" And {rest:,} more like that." if rest > 0 else "")
+    return " ".join(sentences[:most]) + (f" And {rest:,} more like this." if rest > 0 else "")

@@ -33,8 +33,7 @@ from core.study.picture import STYLE, matrix_svg
 from core.study.plan import NOTHING, Study, StudyError, before, read_machine, told
 from core.study.runner import Progress, Runner
 from core.study.summary import lines, read_summary
-from core.study.tables import export, judged_table, made_of
-from core.train import Row
+from core.study.tables import export, judged_table, made_of, rows_of
 from core.train.budget import duration
 from core.workers.cluster import ClusterError, ClusterLost, pool
 from core.workers.job import WorkerPool
@@ -57,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(*error.problems, sep="\n", file=sys.stderr)
         return MISTAKE
     except StoreError as error:
-        more = " What was stored is safe: make room, and give the same command again."
+        more = " Stored results are safe: free some space and run the same command again."
         print(f"{error}{more if isinstance(error, Full) else ''}", file=sys.stderr)
         return NO_STORE
     except ClusterError as error:
@@ -70,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     arguments = argparse.ArgumentParser(
-        "python -m core.study", description="Train a study, unattended, and keep its numbers."
+        "python -m core.study", description="Train a study in the background and store its results."
     )
     commands = arguments.add_subparsers(required=True, metavar="COMMAND")
 
@@ -83,32 +82,32 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--database", metavar="URL", help=where)
         if trains:
             words = (
-                "processes that train (else ABLATION_WORKERS, else one per core up to two); on a cluster "
-                "(DASK_SCHEDULER_ADDRESS) how many of its threads at most (else all)"
+                "worker processes (default ABLATION_WORKERS, else one per core up to two); on a cluster "
+                "(DASK_SCHEDULER_ADDRESS) the maximum number of threads (default all)"
             )
             command.add_argument("--workers", type=_count, metavar="N", help=words)
         return command
 
-    add(plan, "say what a study would train, and how long that takes, without training", "+", trains=True)
+    add(plan, "show what a study would train and how long it takes, without training", "+", trains=True)
     train_missing = (
-        "train what is missing of a study; after Ctrl-C what is stored stays, and the runs in hand "
+        "train the missing runs of a study; after Ctrl-C stored results stay, and unfinished runs "
         "(at most two per worker) start again"
     )
     add(run, train_missing, "+", trains=True)
-    add(resume, "go on with a study, from its file or from the store alone", "+", trains=True)
-    add(status, "say how far studies are", "*")
-    write_tables = "write the tables runs, rows and summary, and the study's file; of several studies each into a folder of its own"
+    add(resume, "continue a study, from its file or from the store", "+", trains=True)
+    add(status, "show the progress of studies", "*")
+    write_tables = (
+        "write the tables runs, rows and summary, and the study's file; several studies each get their own folder"
+    )
     command = add(export_, write_tables, "+")
     command.add_argument("--csv", metavar="DIR", help="as CSV into this folder")
     command.add_argument("--parquet", metavar="DIR", help="as Parquet into this folder")
     command.add_argument("--summary", metavar="FILE", help="the summary alone, as CSV (of one study)")
-    command.add_argument(
-        "--picture", metavar="FILE", help="what each variant costs on each task, as SVG (of one study)"
-    )
-    command.add_argument("--curves", metavar="FILE", help="every row of every run, as NumPy's .npz (of one study)")
-    besides = "curves of other studies: their runs are left out of --curves"
+    command.add_argument("--picture", metavar="FILE", help="matrix of variants and tasks, as SVG (of one study)")
+    command.add_argument("--curves", metavar="FILE", help="learning curves of all runs, as NumPy .npz (of one study)")
+    besides = "curves of other studies, whose runs are skipped in --curves"
     command.add_argument("--besides", nargs="*", default=[], metavar="FILE", help=besides)
-    command = add(check, "say whether a study agrees with a summary that was exported before", 1)
+    command = add(check, "compare a study with an earlier exported summary", 1)
     command.add_argument("--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV")
     return arguments
 
@@ -171,7 +170,12 @@ def export_(given: Namespace) -> int:
         if given.picture:
             _write_text(given.picture, matrix_svg(summary, style=STYLE) + "\n")
     if given.curves:
-        _write_curves(store, numbers[0], Path(given.curves), given.besides)
+        elsewhere = {key for other in given.besides for key in read_curves(other).hashes()}
+        runs = [run for run in store.runs(numbers[0], *ENDED, spec=False) if run.hash not in elsewhere]
+        rows = rows_of(store, numbers[0], runs)
+        Path(given.curves).parent.mkdir(parents=True, exist_ok=True)
+        write_curves(given.curves, {run.hash: rows[run.id] for run in runs if run.id in rows}, made_of(runs))
+        print(given.curves)
     names = {study.id: study.name for study in store.studies()}
     for number in numbers:
         for kind, folder in folders.items():
@@ -186,24 +190,12 @@ def _write_text(path: str, text: str) -> None:
     print(path)
 
 
-def _write_curves(store: Store, study: int, path: Path, besides: list[str]) -> None:
-    """Write every row of every run that has a result and stands in none of the files besides."""
-    elsewhere = {key for other in besides for key in read_curves(other).hashes()}
-    runs = {run.id: run for run in store.runs(study, *ENDED, spec=False) if run.hash not in elsewhere}
-    rows: dict[str, list[Row]] = {}
-    for number, *row in store.rows(study, list(runs)):
-        rows.setdefault(runs[number].hash, []).append(Row(*row))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_curves(path, rows, made_of(list(runs.values())))
-    print(path)
-
-
 def check(given: Namespace) -> int:
     store = Store(given.database, create=False)
     now = judged_table(store, find(store, given.studies[0]))
     agreed = agreement(now, read_summary(given.before))
-    said = f"{agreed.same} the same to the last digit, {len(agreed.off)} not within the interval they had"
-    said += f", {agreed.empty} without a value in either" if agreed.empty else ""
+    said = f"{agreed.same} identical, {len(agreed.off)} outside their earlier interval"
+    said += f", {agreed.empty} without a value in both" if agreed.empty else ""
     print(f"{count(agreed.cells, 'cell')}: {said}.", *agreed.off, sep="\n")
     here, there = "this study", given.before
     for names, present, lacking in ((agreed.new, here, there), (agreed.gone, there, here)):
@@ -228,7 +220,7 @@ def find(store: Store, name: str) -> int:
     number = store.find(name)
     if number is None:
         known = ", ".join(f"“{study.name}”" for study in store.studies()) or "none"
-        raise StudyError([f"“{name}” is no file, and no study in {store.name}; there: {known}."])
+        raise StudyError([f"“{name}” is neither a file nor a study in {store.name}; studies there: {known}."])
     return number
 
 
@@ -236,19 +228,19 @@ def print_state(store: Store, number: int) -> bool:
     """Print how far a study is. Return whether every run has its result."""
     name = next((study.name for study in store.studies() if study.id == number), None)
     if name is None:
-        print("The study has been deleted meanwhile.")
+        print("The study has been deleted in the meantime.")
         return False
     now, failed = standing(store, number), store.runs(number, FAILED, spec=False)  # before anything is printed
     print(f"{name}: {now.words()}.")
     if now.lost:
-        lost = count(now.lost, "running one")
-        print(f"  {lost} without a process that trains it: it was ended, and resume runs them again.")
+        lost = count(now.lost, "running run")
+        print(f"  {lost} interrupted, because the process ended; resume reruns them.")
     for run in failed[:SHOWN]:
         print(f"  {run.task}, {run.variant}, seed {run.seed} failed: {run.message}")
     if len(failed) > SHOWN:
         print(f"  … and {len(failed) - SHOWN} more.")
     if now.open and not now.running:
-        print(f"  To go on: python -m core.study resume {name!r}")
+        print(f"  To continue: python -m core.study resume {name!r}")
     return now.complete
 
 
@@ -286,9 +278,9 @@ def _require(workers: WorkerPool, name: str, machine: Machine) -> None:
 def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
     """Queue all of a study that has no result. Return its id."""
     if isinstance(study, Study):
-        print(f"{study.name}: {count(len(study.runs), 'run')}, kept in {store.name}.")
+        print(f"{study.name}: {count(len(study.runs), 'run')}, stored in {store.name}.")
         if study.notes:
-            print(f"  {count(len(study.notes), 'variant')} left out; python -m core.study plan says which, and why.")
+            print(f"  {count(len(study.notes), 'variant')} skipped; python -m core.study plan shows which and why.")
         enrolled = patiently(lambda: store.enrol(study))
         for sentence in before(enrolled.ended, enrolled.unwanted):
             print(f"  {sentence}")
@@ -301,7 +293,7 @@ def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
             _require(workers, name, read_machine(spec))
     again = patiently(lambda: store.requeue(number))
     if again:
-        print(f"  {count(again, 'run')} that had stopped or failed will run again.")
+        print(f"  {count(again, 'run')} that had stopped or failed will be rerun.")
     return number
 
 
@@ -367,7 +359,7 @@ class Bar:
             self._drawn = now
             self._write(self._over(line(progress)) if self.terminal else line(progress) + "\n")
         if progress.trouble and progress.trouble != self._said:
-            self.say(f"{progress.trouble} Trainings go on, and are stored as soon as it can be.")
+            self.say(f"{progress.trouble} Training continues; results are stored as soon as possible.")
         self._said = progress.trouble
 
     def say(self, words: str) -> None:

@@ -124,7 +124,12 @@ def read_curves(path: str | Path) -> Curves:
         with np.load(file, allow_pickle=False) as packed:
             arrays = {name: packed[name] for name in KINDS}
         _check(arrays)
-        return Curves(_read_made(arrays.pop("made")), arrays)
+        made = json.loads(arrays.pop("made").tobytes().decode())
+        if not isinstance(made, dict) or not all(isinstance(made.get(name), list) for name in MADE):
+            raise ValueError("it does not say what made it")
+        return Curves(
+            {name: tuple(printable(value)[:MAX_LETTERS] for value in made[name][:10]) for name in MADE}, arrays
+        )
     except Exception as error:  # a damaged archive raises a dozen kinds
         raise StudyError([f"{path} holds no curves of a study: {shorten(printable(error), 120)}."]) from None
 
@@ -139,11 +144,3 @@ def _check(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         raise ValueError("its lists are not of one length")
     if (rows < 1).any() or rows.sum(dtype=np.int64) != len(steps):
         raise ValueError("its runs have other rows than it holds")
-
-
-def _read_made(data: np.ndarray[Any, Any]) -> Made:
-    """Return what made the curves. Raises ValueError for an array that does not say so."""
-    made = json.loads(data.tobytes().decode())
-    if not isinstance(made, dict) or not all(isinstance(made.get(name), list) for name in MADE):
-        raise ValueError("it does not say what made it")
-    return {name: tuple(printable(value)[:MAX_LETTERS] for value in made[name][:10]) for name in MADE}

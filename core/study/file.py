@@ -51,7 +51,7 @@ def read(path: str | Path) -> Study:
         with Path(path).open(encoding="utf-8") as file:
             text = file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError:
-        raise StudyError([f"{path} is no text in UTF-8."]) from None
+        raise StudyError([f"{path} is not UTF-8 text."]) from None
     return parse(text)
 
 
@@ -64,15 +64,15 @@ def parse(text: str) -> Study:
 def load(text: str) -> dict[str, Any]:
     """Return the document of a TOML text. Raises StudyError."""
     if len(text) > MAX_CHARACTERS:
-        raise StudyError([f"This is too long: a study may have {MAX_CHARACTERS:,} characters."])
+        raise StudyError([f"The file is too long: the limit is {MAX_CHARACTERS:,} characters."])
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise StudyError(["This is no study: its lists or tables are nested too deeply."]) from None
+        raise StudyError(["This is not a study: its lists or tables are nested too deeply."]) from None
     except ValueError as error:  # also a date that does not exist, or a number with thousands of digits
         hint = ""
         if re.search("[“”„‘’\u00a0\u202f]", text):
-            hint = " It has curly quotation marks or no-break spaces of a word processor: type plain ones."
+            hint = " It contains curly quotes or no-break spaces from a word processor: use plain ones."
         raise StudyError([f"This is not TOML: {printable(error)[:300]}.{hint}"]) from None
 
 
@@ -89,7 +89,7 @@ class _Reader:
         self.check_count()
         for key in self.document:
             if key not in KEYS:
-                self.problems.append(f"{shorten(key)} is no key of a study{nearest(key, KEYS)}")
+                self.problems.append(f"{shorten(key)} is not a key of a study{nearest(key, KEYS)}")
         name, question = self.text_of("name"), self.text_of("question")
         machine, seeds = self.machine(), self.seeds()
         base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
@@ -103,7 +103,7 @@ class _Reader:
                 arms[setup.name], left_out = plan.arms(setup, asked, equal)
                 notes += left_out
             except ConfigError as error:
-                self.problems.append(f"the task {shorten(setup.name)} cannot be so: {error}")
+                self.problems.append(f"the task {shorten(setup.name)} is not possible: {error}")
         self.check_arms(arms)
         if self.problems:
             raise StudyError(list(dict.fromkeys(self.problems)))
@@ -125,10 +125,10 @@ class _Reader:
         }
         runs = math.prod(factors.values())
         if runs > MAX_RUNS:
-            words = "endlessly many runs"
+            words = "too many runs to count"
             if runs < 10**15:
                 words = f"{runs:,} runs ({', '.join(count(many, name) for name, many in factors.items())})"
-            raise StudyError([f"these are {words}; a study may have {MAX_RUNS:,}."])
+            raise StudyError([f"these are {words}; the limit is {MAX_RUNS:,}."])
 
     def text_of(self, key: str) -> str:
         value = self.document.get(key, "")
@@ -178,7 +178,7 @@ class _Reader:
             rates = list(dict.fromkeys(TRAINING["learning_rate"].check("search", rate) for rate in given))
             return lambda own: rates
         except ConfigError as error:
-            also = "" if isinstance(given, list) else " Or it is a list of learning rates."
+            also = "" if isinstance(given, list) else " Or give a list of learning rates."
             self.problems.append(f"{error}{also}")
             return search["none"]
 
@@ -202,7 +202,7 @@ class _Reader:
             others = frozenset((key, value) for key, value in changes.items() if key != "learning_rate")
             twin = first_with.setdefault(others, name)
             if twin != name:
-                words = "in nothing but the learning rate, which is searched."
+                words = "only in the learning rate, which is tuned anyway."
                 self.problems.append(f"search: {shorten(name)} differs from {shorten(twin)} {words}")
         for name in variants.keys() & searched.keys():
             self.problems.append(f"search: a model at one of the rates is called {shorten(name)}, and so is a variant.")
@@ -222,13 +222,13 @@ class _Reader:
             if name in skipped:
                 continue
             if name == "seed":
-                self.problems.append(f"{key}: the seeds of a study are set by seeds, outside.")
+                self.problems.append(f"{key}: set the seeds of a study with seeds, at the top.")
             elif name in GUARDS:
                 self.problems.append(f"{key} belongs at the top of the file, before the first table.")
             elif name in SETTINGS and name not in allowed:
                 self.problems.append(f"{key} belongs under {'training' if name in TRAINING else 'base'}.")
             elif name not in allowed:
-                self.problems.append(f"{key} is no setting{nearest(name, allowed)}")
+                self.problems.append(f"{key} is not a setting{nearest(name, allowed)}")
             else:
                 try:
                     values[name] = value_of(allowed[name], key, value)
@@ -261,8 +261,8 @@ class _Reader:
             if not can_be_called(name):
                 self.problems.append(f"a task cannot be called {shorten(name)}: {CALLED}.")
             elif "task" not in own and name not in task:
-                more = f" For a name of your own, say in a table [{dotted(('task', name))}] which task it is."
-                self.problems.append(f"tasks names {shorten(name)}, which is no task{nearest(name, task)}{more}")
+                more = f" To use your own name, set its task in a table [{dotted(('task', name))}]."
+                self.problems.append(f"tasks names {shorten(name)}, which is not a task{nearest(name, task)}{more}")
             elif not (isinstance(known, str) and known in task):
                 key = dotted(("task", name, "task"))
                 self.problems.append(f"{key} is {shorten(known)}; it must be one of {', '.join(task)}.")
@@ -295,7 +295,7 @@ class _Reader:
                 self.problems.append(str(error))
                 return {}
         if not table:
-            self.problems.append(f"{dotted(path)} changes nothing; the full model is always there, as “{BASELINE}”.")
+            self.problems.append(f"{dotted(path)} changes nothing; the full model is always included, as “{BASELINE}”.")
         return self.changes(path, SETTINGS, table)
 
     def combinations(self) -> list[Changes]:
@@ -323,10 +323,10 @@ class _Reader:
                 title = f"{variant} of {shorten(name)}"
                 twin = first_with.setdefault(arm, title)
                 if twin != title:
-                    self.problems.append(f"{title} is the same training as {twin}: take one of them out.")
+                    self.problems.append(f"{title} is the same training as {twin}: remove one of them.")
                 needed = budget.memory(*arm) / 2**20
                 if needed > limit:
-                    allowed = f"a run here may use {limit:,} MB (set by ABLATION_MAX_MB)"
+                    allowed = f"at most {limit:,} MB are allowed (set by ABLATION_MAX_MB)"
                     self.problems.append(f"{title} would need about {needed:,.0f} MB; {allowed}.")
 
 
@@ -388,7 +388,7 @@ def guards(source: str) -> list[str]:
 # What of a study can be ticked: name, question, tasks, seeds, parts and axes.
 
 MOST_SEEDS = 20
-PARTS = list(dict.fromkeys([encode(part()) for part in ablation.values()]))  # shown; the others are searched by name
+PARTS = list(dict.fromkeys([encode(part) for part in ablation.values()]))  # shown; the others are searched by name
 CHANGES = list(dict.fromkeys([*PARTS, *(encode({name: value}) for name, value in Config().others())]))
 # What can be combined with each other: a setting -> values, as a link has them.
 AXES = {name: tuple(SETTINGS[name].menu or ()) for name in ("norm", "placement", "activation", "position")} | {

@@ -5,6 +5,7 @@ Classes carry the meaning, the style sheet of the place where it stands the colo
 
 import math
 from html import escape
+from itertools import groupby
 from textwrap import wrap
 
 import pandas as pd
@@ -13,21 +14,47 @@ from core.experiments.training.plan import BASELINE
 from core.experiments.training.sentences import decimals_of, percent, points
 from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
+from core.figures.svg import picture
 from core.measure.intervals import apart
-from core.settings.wording import count
+from core.settings.wording import count, fixed
 from core.study.summary import Line
 from core.study.summary import lines as lines_of
 from core.study.training_link import query, read_query
+from core.tasks import task
 
 LESS = VARIANTS[0]
-COLUMN, ROW, LINE, LETTER = 96, 40, 15, 7.6  # width and height of a cell, height of a line of words, width of a letter
+COLUMN, ROW, LOW, LINE, LETTER = (
+    85,
+    40,
+    34,
+    15,
+    7.6,
+)  # width and height of a cell, with an interval or without, height of a line of words, width of a letter
 PALE = 0.4  # of the colour, where a difference cannot be told from seed noise
-LETTERS = 13, 26  # of a task's name in one line, and of a variant's
+LETTERS = 12, 26  # of a task's name in one line, and of a variant's
+GROUP = 24  # height of the names of groups of columns
 FEW = 2  # columns beside which there is room for longer names of variants
+
+# Stored name of a variant of the built-in studies -> its name on screen.
+SHOWN = {
+    "window of 4, every second layer without": "alternating window (4)",
+    "one block for all layers": "shared weights",
+    "RoPE on a quarter": "partial RoPE (25 %)",
+    "RoPE, every second layer": "RoPE in alternate layers",
+    "SwiGLU, a third more": "SwiGLU, unmatched (+33 %)",
+}
+
+
+def shown_name(variant: str) -> str:
+    """Return a variant's name on screen; one of a sparse table has its task behind a colon."""
+    name, colon, task_name = variant.partition(":")
+    return f"{SHOWN.get(name, name)}{colon}{task_name}"
+
+
 COLOURS = f"""
 .less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
-text {{ font-size: 13px; }} .name {{ font-weight: 600; }} .small {{ font-size: 10.5px; }}
-.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }} .noise {{ opacity: 0.55; }} .edge {{ stroke-opacity: 0.18; }}
+text {{ font-size: 14px; }} .name, .skill {{ font-weight: 600; }} .small {{ font-size: 12px; }}
+.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }} .noise {{ opacity: 0.7; }} .edge {{ stroke-opacity: 0.18; }}
 """
 STYLE = f"""
 svg {{ --ink: #1b1f24; --paper: #ffffff; font-family: system-ui, sans-serif; }}
@@ -36,38 +63,63 @@ text {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} .edge {{ stroke: v
 {COLOURS}"""
 
 
-def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "") -> str:
+def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "", intervals: bool = True) -> str:
     """The table of core.study.tables.summary_table as a picture.
 
-    links: make a link of every cell, from the column link. style: a style sheet to stand in it.
+    Args:
+        links: Make a link of every cell, from the column link.
+        style: A style sheet to stand in it.
+        intervals: Whether each cell has its interval, and the baseline a row. Without them differences are whole points.
     """
+    if not intervals:
+        summary = summary[summary.variant != BASELINE]
+    height_of_row = ROW if intervals else LOW
     tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
     cells: dict[tuple[str, str], Line] = {(line.task, line.variant): line for line in lines_of(summary)}
     heads = [wrap(name, LETTERS[0], max_lines=3, placeholder="…") for name in tasks]
     wide = LETTERS[1] * (2 if len(tasks) <= FEW and max(map(len, variants), default=0) > 2 * LETTERS[1] - 8 else 1)
-    names = [wrap(name, wide, max_lines=2, placeholder="…") for name in variants]
-    head, left = 12 + LINE * max(map(len, heads)), 14 + LETTER * max(len(line) for lines in names for line in lines)
-    width, height = left + COLUMN * len(tasks), head + ROW * len(variants)
+    names = [wrap(shown_name(name), wide, max_lines=2, placeholder="…") for name in variants]
+    groups = _groups(summary, tasks) if not intervals else []
+    top = GROUP if groups else 0
+    head, left = (
+        top + 12 + LINE * max(map(len, heads)),
+        14 + LETTER * max(len(line) for lines in names for line in lines),
+    )
+    width, height = left + COLUMN * len(tasks), head + height_of_row * len(variants)
     shapes = [
         _words(left + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name")
         for n, lines in enumerate(heads)
     ]
+    for skill, first, many in groups:
+        middle = left + COLUMN * (first + many / 2)
+        shapes.append(_words(middle, 14, [skill], "middle skill"))
+        edges = left + COLUMN * first + 4, left + COLUMN * (first + many) - 4
+        shapes.append(f'<line class="edge" x1="{edges[0]:g}" x2="{edges[1]:g}" y1="{GROUP - 2}" y2="{GROUP - 2}"/>')
     for row, variant in enumerate(variants):
-        y, lines = head + ROW * row, names[row]
-        shapes.append(_words(left - 10, y + ROW / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
+        y, lines = head + height_of_row * row, names[row]
+        shapes.append(_words(left - 10, y + height_of_row / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
         for column, name in enumerate(tasks):
             line = cells.get((name, variant))
             if line is None:
-                shapes.append(_nothing(left + COLUMN * column, y))
+                words = "n/a: the same as the baseline, or not a valid combination."
+                dash = _words(left + COLUMN * (column + 0.5), y + height_of_row / 2 + 5, ["n/a"], "middle noise")
+                shapes.append(f"<g><title>{words}</title>{dash}</g>")
                 continue
-            cell, href = _cell(line, left + COLUMN * column, y), query(read_query(line.link))
+            cell, href = _cell(line, left + COLUMN * column, y, intervals), query(read_query(line.link))
             shapes.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
-    role, label = "group" if links else "img", escape(describe(summary))
     ground = f'<style>{style}</style><rect class="paper" width="{width:g}" height="{height}"/>' if style else ""
-    opened = (
-        f'<svg viewBox="0 0 {width:g} {height}" role="{role}" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">'
-    )
-    return f"{opened}{ground}{''.join(shapes)}</svg>"
+    return picture(width, height, ground + "".join(shapes), describe(summary), "group" if links else "img")
+
+
+def _groups(summary: pd.DataFrame, tasks: list[str]) -> list[tuple[str, int, int]]:
+    """Return what neighbouring tasks ask of a model: skill, first column, number of columns."""
+    task_of = dict(zip(summary.task, summary.of))
+    skills = [task[task_of[name]].skill for name in tasks]
+    groups = []
+    for skill, columns in groupby(range(len(tasks)), key=lambda column: skills[column]):
+        among = list(columns)
+        groups.append((skill, among[0], len(among)))
+    return groups if len(groups) > 1 else []
 
 
 def describe(summary: pd.DataFrame) -> str:
@@ -78,39 +130,35 @@ def describe(summary: pd.DataFrame) -> str:
         if lines.difference.notna().any():
             worst = lines.loc[lines.difference.idxmin()]  # type: ignore[call-overload]  # a label, of whatever kind
         if worst is not None:
-            parts.append(f"{name}: {worst.variant} {points(worst.difference)}")
-    return f"Change of accuracy in percentage points; the variant of each task that does worst: {'; '.join(parts)}."
+            parts.append(f"{name}: {shown_name(worst.variant)} {points(worst.difference)}")
+    return f"Change of accuracy in percentage points; worst variant of each task: {'; '.join(parts)}."
 
 
 def told(line: Line) -> str:
     """A cell in a sentence."""
-    first = f"{line.task}, {line.variant}:"
+    first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
     more = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
     more += f" {line.missing} not trained yet." if line.missing else ""
     more += f" Learning rate, chosen by the training loss: {line.rates} seeds." if getattr(line, "rates", "") else ""
     if math.isnan(line.accuracy):
-        return f"{first}{more or ' nothing to tell yet.'}"
-    got = f"{percent(line.accuracy)} right ({seeds}"
+        return f"{first}{more or ' no results yet.'}"
+    got = f"accuracy {percent(line.accuracy)} ({seeds}"
     if line.variant == BASELINE:
         return f"{first} {got}; {_span(line.low, line.high, 1)}).{more}"
     if math.isnan(line.difference):
         return f"{first} {got}).{more}"
     if line.difference_low == line.difference_high:  # the same on every seed, to the last bit: no noise to compare with
-        size = (
-            f"{points(line.difference)} points on every seed compared"
-            if line.difference
-            else "no difference on any seed compared"
-        )
+        size = f"{points(line.difference)} points on every seed" if line.difference else "identical on every seed"
         return f"{first} {got}); {size}.{more}"
-    noise = ", of one seed" if math.isnan(line.p) else "" if _clear(line) else ", not distinguishable from seed noise"
+    noise = ", one seed" if math.isnan(line.p) else "" if _clear(line) else ", not significant"
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
     span = _span(line.difference_low, line.difference_high, fine)
     return f"{first} {points(line.difference, fine)} points{noise} ({span}); {got}).{more}"
 
 
 def _span(low: float, high: float, decimals: int) -> str:
-    return "no interval" if math.isnan(low) else f"95 % interval {points(low, decimals)} to {points(high, decimals)}"
+    return "no interval" if math.isnan(low) else f"95 % CI {points(low, decimals)} to {points(high, decimals)}"
 
 
 def _clear(line: Line) -> bool:
@@ -123,25 +171,24 @@ def _gone(line: Line) -> bool:
     return bool(line.diverged) and not line.seeds
 
 
-def _cell(line: Line, x: float, y: float) -> str:
+def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
+    height = (ROW if intervals else LOW) - 2
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(told(line))}</title>"
-    drawn += f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
+    drawn += f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
     gone = _gone(line)
     quiet = line.variant != BASELINE and not gone and not _clear(line)
     if line.variant != BASELINE and (gone or value):
         share = 1.0 if gone else 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
         kind = "less" if gone or value < 0 else "more"
-        drawn += f'<rect class="{kind}" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}" fill-opacity="{0.8 * share:.3f}"/>'
-    drawn += f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{ROW - 2}"/>'
+        drawn += f'<rect class="{kind}" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}" fill-opacity="{0.8 * share:.3f}"/>'
+    drawn += f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
     first, second = _in_cell(line, value)
-    drawn += _words(x + COLUMN / 2, y + (18 if second else 25), [first], "middle" + " noise" * quiet)
+    if not intervals:
+        second = ""
+        first = fixed(100 * value, 0) if math.isfinite(value) else first
+    drawn += _words(x + COLUMN / 2, y + (18 if second else height / 2 + 6), [first], "middle" + " noise" * quiet)
     return drawn + (_words(x + COLUMN / 2, y + 32, [second], "middle small" + " noise" * quiet) if second else "")
-
-
-def _nothing(x: float, y: float) -> str:
-    words = "Not trained: the baseline is so already, or it cannot be so."
-    return f"<g><title>{words}</title>{_words(x + COLUMN / 2, y + 25, ['–'], 'middle noise')}</g>"
 
 
 def _in_cell(line: Line, value: float) -> tuple[str, str]:

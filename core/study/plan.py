@@ -94,7 +94,9 @@ def read_settings(spec: str) -> tuple[Config, Training]:
     """What was stored of a run, but for the machine. Raises ConfigError for settings that this version does not have."""
     values = json.loads(spec)
     if values["format"] != FORMAT:
-        raise ConfigError("format", f"this run was written in format {values['format']}; this version reads {FORMAT}.")
+        raise ConfigError(
+            "format", f"this run was written in format {values['format']}; this version supports {FORMAT}."
+        )
     try:
         return Config(**values["config"]), Training(**values["training"])
     except TypeError as error:  # a field that is gone
@@ -138,7 +140,7 @@ class TaskSetup:
         unknown = [name for name in wanted if not isinstance(name, str) or name not in variants]
         if unknown:
             there = f"there are {shorten(', '.join(variants), 200)}" if variants else "there are none"
-            raise ConfigError("variants", f"variants names {shorten(unknown[0])}, which is no variant; {there}.")
+            raise ConfigError("variants", f"variants names {shorten(unknown[0])}, which is not a variant; {there}.")
         return {name: variants[name] for name in wanted}
 
     def baseline(self) -> Config:
@@ -196,15 +198,15 @@ def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "
             model = {field: value for field, value in changes.items() if field in MODEL}
             arm = held(equal, (apply(model, first), setting.training(changes)), (first, training))[:2]
         except ConfigError as error:
-            notes.append(f"{setting.name}: {name} is left out: {error}")
+            notes.append(f"{setting.name}: {name} skipped: {error}")
             continue
         twin = names.setdefault(arm, name)
         if twin == name:
             planned[name] = arm
         elif twin == BASELINE:
-            notes.append(f"{setting.name}: {name} is left out: the baseline is so already.")
+            notes.append(f"In “{setting.name}”, the variant “{name}” is skipped because it equals the baseline.")
         else:
-            notes.append(f"{setting.name}: {name} is left out: it is the same as {twin}.")
+            notes.append(f"In “{setting.name}”, the variant “{name}” is skipped because it equals “{twin}”.")
     return planned, notes
 
 
@@ -225,25 +227,25 @@ def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     left = study
     if stored.ended:
         left = dataclasses.replace(study, runs=tuple(each for each in study.runs if each.hash not in stored.ended))
-    lines = [f"{study.name}: {count(len(study.runs), 'run')}, {count(seeds, 'seed')} each."]
+    lines = [f"{study.name}: {count(len(study.runs), 'run')}, {count(seeds, 'seed')} per model."]
     for name in tasks:
         several = len({each.variant for each in study.runs if each.task == name}) - 1
         alone = sum(each.expected for each in left.runs if each.task == name)
-        takes = f"{budget.duration(alone)} on one core" if alone else "all of it is done"
+        takes = f"{budget.duration(alone)} on one core" if alone else "all done"
         lines.append(f"  {name}: the baseline and {count(several, 'variant')}; {takes}.")
     lines += [f"  {each}" for each in before(len(stored.ended), stored.unwanted)]
     takes = f"About {budget.duration(left.seconds(workers))} on {count(workers, 'worker')}."
-    lines.append(takes if left.runs else "Nothing is left to train.")
+    lines.append(takes if left.runs else "Nothing to train.")
     try:
         study.runs[0].machine.check_here()
     except ConfigError as error:
-        lines.append(f"This machine alone cannot train it, a cluster may: {error}")
+        lines.append(f"This machine cannot train it, but a cluster may: {error}")
     return "\n".join([*lines, *study.notes])
 
 
 def before(ended: int, unwanted: int) -> list[str]:
     """What the store has of a study already, in sentences; none if it has nothing."""
-    said = [f"{count(ended, 'run')} done before."] * bool(ended)
+    said = [f"{count(ended, 'run')} already done."] * bool(ended)
     return said + [
-        f"{count(unwanted, 'run')} of an earlier version of the file stay{'s' * (unwanted == 1)} in the store, uncounted."
+        f"{count(unwanted, 'run')} of an earlier version of the file remain{'s' * (unwanted == 1)} in the store and {'is' if unwanted == 1 else 'are'} ignored."
     ] * bool(unwanted)

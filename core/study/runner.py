@@ -125,17 +125,14 @@ class Runner:
             taken = self.store.claim(study, self.owner, most, self.workers.versions())
             if len(taken) < most:
                 empty.add(study)
-            for each in taken:
-                self._begin(study, *each)
-
-    def _begin(self, study: int, number: int, task: str, variant: str, spec: str) -> None:
-        try:
-            state = read_run(task, variant, spec).start()
-            self.workers.require(state.machine)
-            self._devices[number], self.of[number] = self.workers.device(state.machine)[1], study
-            self.jobs[number] = Job(self.workers, {number: state}, background=True)
-        except Exception as error:  # of this run, and the others go on
-            self.ended.append(Report(number, FAILED, message=f"{type(error).__name__}: {error}"))
+            for number, task, variant, spec in taken:
+                try:
+                    state = read_run(task, variant, spec).start()
+                    self.workers.require(state.machine)
+                    self._devices[number], self.of[number] = self.workers.device(state.machine)[1], study
+                    self.jobs[number] = Job(self.workers, {number: state}, background=True)
+                except Exception as error:  # of this run, and the others go on
+                    self.ended.append(Report(number, FAILED, message=f"{type(error).__name__}: {error}"))
 
     def _seen(self) -> Progress:
         by_state = self.store.counts(self.studies)

@@ -14,31 +14,36 @@ shipped: Menu[str] = Menu("Shipped studies")  # name of the file -> label: quest
 
 shipped.add(
     "ablation_matrix",
-    label="Taken out",
-    help="What is each part of a transformer block for: what does it cost, task by task, to take it out?",
+    label="Core components",
+    help="Change in accuracy when a component is removed or replaced, by task",
 )
 shipped.add(
     "attention",
     label="Attention",
-    help="Today's attention: what do shared keys, windows, caps, gates and sinks cost, and what do they give?",
+    help="Modern attention: GQA/MQA, sliding window, soft-capping, gating, sinks",
 )
 shipped.add(
     "norm_and_stream",
-    label="Norm and stream",
-    help="Other norms, other places for them, other ways for the stream: which of them does a model notice?",
+    label="Norms and residuals",
+    help="Norm type, norm placement and residual variants",
 )
 shipped.add(
     "feed_forward",
     label="Feed-forward",
-    help="Which nonlinearity, and is a gate worth its third matrix at equal parameters?",
+    help="Activation functions, and gated variants at equal parameters",
 )
-shipped.add("positions", label="Positions", help="How should a model be told where a word stands, and in which layers?")
-shipped.add("optimisers", label="Optimiser", help="Muon or AdamW, and what are warm-up, decay and clipping worth?")
+shipped.add("positions", label="Positions", help="Position encodings, partial RoPE and NoPE layers")
+shipped.add("optimisers", label="Optimiser", help="Muon against AdamW; effects of warm-up, decay and clipping")
 shipped.add(
     "own_learning_rates",
-    label="At its own rate",
-    help="What is left of each part's effect where every model has the learning rate that suits it?",
+    label="Tuned learning rate",
+    help="Effect sizes after tuning the learning rate per model",
 )
+
+
+def name_in_links(name: str) -> str:
+    """Return what links and the list of studies call a study that ships."""
+    return f"{name.replace('_', ' ')} (ships with the lab)"
 
 
 # Trained for claims of papers (core/teaching/claims) or for lessons (core/teaching/lessons) alone.

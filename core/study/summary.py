@@ -19,7 +19,7 @@ NUMBERS = (
     "chance", "best", "parameters", "flops", "steps", "seconds",
 )  # fmt: skip
 
-AS_SET, SEARCHED = "one rate for all", "each at its own rate"  # the columns of a study whose rates were searched
+AS_SET, SEARCHED = "shared learning rate", "tuned per model"  # the columns of a study whose rates were searched
 
 
 Line = Any  # with its columns as attributes: as many types as columns

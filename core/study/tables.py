@@ -231,9 +231,9 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
         except (OSError, ValueError):
             owner = None
         if owner != given.name:
-            words = f"those of “{owner}”" if isinstance(owner, str) else "and no file that says of which study"
+            words = f"those of “{owner}”" if isinstance(owner, str) else "and no file that names their study"
             raise StudyError(
-                [f"{folder} has tables already, {words}: name another folder for “{given.name}”, or remove them."]
+                [f"{folder} already has tables, {words}: choose another folder for “{given.name}”, or remove them."]
             )
     paths = [folder / FILE]
     paths[0].write_text(given.source, encoding="utf-8")
@@ -265,7 +265,7 @@ class Stored:
     plan: StoredPlan
     runs: dict[tuple[str, int], list[Row]]
     notes: tuple[str, ...] = ()
-    origin = "From the store"
+    origin = "Saved runs"
 
     @property
     def every_run(self) -> dict[tuple[str, int], list[Row]]:
@@ -284,7 +284,7 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
         for run in store.runs(study, spec=False)
         if run.task == task and run.variant in wanted and run.step
     }
-    rows, specs = _rows_of(store, study, lines.values()), store.specs(study)
+    rows, specs = rows_of(store, study, lines.values()), store.specs(study)
     with_rows = {variant for variant, seed in lines if lines[variant, seed].id in rows}
     if BASELINE not in with_rows:
         return None
@@ -293,12 +293,12 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     notes = []
     for place, name in enumerate(variants, 1):
         if name not in with_rows:
-            notes.append(f"{name} has no numbers yet.")
+            notes.append(f"{name} has no results yet.")
             continue
         config, training = read_settings(specs[task, name])
         if (training.steps, training.length) != (first.steps, first.length):
             how = f"it is trained for {training.steps:,} steps on length {training.length}."
-            notes.append(f"{name} is left out here: {how}")
+            notes.append(f"{name} skipped: {how}")
             continue
         arms.append(Arm(name, config, place, frozenset([name])))
     have = {(name, seed) for (name, seed), line in lines.items() if line.id in rows}
@@ -325,7 +325,7 @@ def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, l
             if {run.variant, without_rate(run.variant, run.training.learning_rate)} & {BASELINE, variant}:
                 specs[name] = run
     lines = [run for run in store.runs(study, *ENDED, spec=False) if (run.task, run.variant) in specs]
-    rows = _rows_of(store, study, lines)
+    rows = rows_of(store, study, lines)
     found = []
     for line in lines:
         if line.id in rows:
@@ -335,7 +335,8 @@ def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, l
     return found
 
 
-def _rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list[Row]]:
+def rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list[Row]]:
+    """Return run -> its rows, of these runs that have any."""
     rows: dict[int, list[Row]] = {}
     for run, *row in store.rows(study, [line.id for line in lines]):
         rows.setdefault(run, []).append(Row(*row))

@@ -32,7 +32,7 @@ def parameters(
     changes = difference(config.replace(seed=0), first.replace(seed=0))
     also = "nothing"
     if not changes and how != training:
-        others = (name for name, values in otherwise.items() if replace(how, **values()) == training)
+        others = (name for name, values in otherwise.items() if replace(how, **values) == training)
         also = next(others, "nothing")
     together = (how == training or also != "nothing") and apply(changes, first.replace(seed=0)) == config.replace(
         seed=0

@@ -40,14 +40,15 @@ def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
 
 @described(
     label="Copy",
-    help="at every place, the same symbol; needs no other token, so attention and positions have nothing to do.",
+    skill="Move tokens",
+    help="output the input token at each position. Requires neither attention nor positions (control task).",
     mask="none",
     length=12,
     lengths=range(1, 129),
     vocabulary=LETTERS,
     marginal=uniform(),
     variety=every_letter,
-    needs="nothing but a way from the embedding to the answer: the control, on which attention and positions are idle",
+    needs="only a path from the embedding to the answer: the control task, without use for attention and positions",
     without={"attention": False},
     model={"d_model": 32, "n_heads": 4, "n_layers": 2, "position": "learned"},
     training={"steps": 100, "batch": 32, "learning_rate": 3e-3, "warmup": 10},
@@ -63,17 +64,17 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
 
 @described(
     label="Reverse",
-    help="the sequence backwards; needs attention, to fetch another token, positions, to "
-    "know which, and in four layers the residuals.",
+    skill="Move tokens",
+    help="reverse the sequence. This needs attention and positions; with four layers, also residuals.",
     mask="none",
     length=12,
     lengths=range(2, 129),
     vocabulary=LETTERS,
     marginal=uniform(),
     variety=every_letter,
-    needs="attention, positions and residuals: the answer stands somewhere else, and only its place says where. Four layers lose it on the way if nothing is passed on",
+    needs="attention, positions and residuals: the answer is at another position, and without residuals four layers do not train",
     without={"position": "none"},
-    remains="Without positions a model still sees which symbols are there, and how often: to answer with one of them is right more often than chance.",
+    remains="without positions a model still knows which symbols occur and how often, and answering with one of them beats chance.",
     model={"d_model": 32, "n_heads": 4, "n_layers": 4, "position": "learned"},
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
@@ -88,8 +89,9 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
 
 @described(
     label="Induction",
-    help="a random sequence that repeats itself, each time after another number of "
-    "symbols; say what comes next. Needs attention in two layers (Olsson et al., "
+    skill="Look up in the text",
+    help="a random sequence that repeats with a varying period; predict the next symbol. "
+    "Requires attention in two layers (Olsson et al., "
     "2022).",
     mask="causal",
     length=24,
@@ -97,10 +99,10 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     vocabulary=LETTERS,
     marginal=uniform(),
     variety=every_period,
-    needs="attention in two layers: the first tells each symbol what stood before it, the second finds the one after its twin; positions help",
+    needs="attention in two layers: a previous-token head feeds an induction head; positions help",
     without={"n_layers": 1},
-    remains="With one layer a model still sees which symbols are there: to answer with one of them is right more often than chance.",
-    why="no symbol stands twice before the repetition starts, so what came after it is known",
+    remains="with one layer a model still knows which symbols occur, and answering with one of them beats chance.",
+    why="no symbol occurs twice before the repetition starts, so its successor is known",
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
@@ -117,8 +119,9 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
 
 @described(
     label="Associative recall",
-    help="pairs of a key and its value, then the keys in another order; give the value of "
-    "each. Needs attention in two layers (multi-query associative recall, Arora et "
+    skill="Look up in the text",
+    help="given key–value pairs, return the value of each key. "
+    "Requires attention in two layers (multi-query associative recall, Arora et "
     "al., 2023).",
     mask="causal",
     length=18,
@@ -126,9 +129,9 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     vocabulary=KEYS + VALUES,
     marginal=uniform(lambda vocabulary: len(vocabulary) // 2),
     variety=every_pairing,
-    needs="attention in two layers: a value has to learn its key before a query can find it",
+    needs="attention in two layers: the first attaches each key to its value, the second looks it up",
     without={"n_layers": 1},
-    remains="With one layer a model still sees which symbols are there: to answer with one of them is right more often than chance.",
+    remains="with one layer a model still knows which symbols occur, and answering with one of them beats chance.",
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )

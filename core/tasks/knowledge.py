@@ -19,18 +19,19 @@ OBJECTS = tuple(map("".join, product("Al Black Cole Fair Green Har North Stan".s
 
 @described(
     label="Modular subtraction",
-    help='a, b and "=" are given; say (a − b) mod 37. Needs the feed-forward network and '
-    "its activation, and gains from several heads.",
+    skill="Compute",
+    help='given a, b and "=", compute (a − b) mod 37. Requires the feed-forward network and '
+    "its activation; several heads help.",
     mask="causal",
     length=3,
     lengths=range(3, 4),
     vocabulary=(*map(str, range(PRIME)), "="),
     marginal=uniform(lambda vocabulary: len(vocabulary) - 1),
-    needs="the feed-forward network and its activation: the answer is not a sum of what each number says by itself",
+    needs="the feed-forward network and its activation: the answer is not additive in the two numbers",
     without={"n_heads": 1},
     memorised=True,
-    remains="One wide head learns it, too, but later: it is the steps that run out.",
-    why="every pair of numbers is drawn again and again, so the whole table can be learnt",
+    remains="one wide head learns it too, but more slowly.",
+    why="each pair of numbers is drawn again and again, so the whole table can be learnt",
     test=512,
     model={"d_model": 64, "n_heads": 4, "n_layers": 1, "position": "learned"},
     training={"steps": 1000, "batch": 128, "learning_rate": 3e-3, "warmup": 20},
@@ -66,19 +67,20 @@ def _most_frequent(vocabulary: Words) -> float:
 
 @described(
     label="Fact table",
-    help="a name and a relation are given; say who it is, from a fixed table that has no "
-    "rule. Needs the feed-forward network and its activation as a memory, and "
-    "attention to bring the two together.",
+    skill="Memorise",
+    help="given a name and a relation, return the person, from a fixed random table. "
+    "Requires the feed-forward network and its activation as memory, and "
+    "attention to combine the two.",
     mask="causal",
     length=2,
     lengths=range(2, 3),
     vocabulary=SUBJECTS + RELATIONS + OBJECTS,
     marginal=_most_frequent,
-    needs="the feed-forward network and its activation, where facts are kept, and attention, to bring name and relation together",
+    needs="the feed-forward network and its activation, which store the facts, and attention, which combines name and relation",
     without={"ffn": False},
     memorised=True,
-    remains="Without the feed-forward network embeddings and attention keep facts, too. There are also fewer parameters to keep them in: Hold equal makes up for that.",
-    why="the table is fixed and every fact is drawn again and again",
+    remains="embeddings and attention store facts too, with fewer parameters; set Match cost to Parameters to control for that.",
+    why="the table is fixed and every fact recurs in training",
     test=512,
     model={"d_model": 48, "n_heads": 4, "n_layers": 1, "position": "learned"},
     training={"steps": 800, "batch": 256, "learning_rate": 5e-3, "warmup": 20, "decay": "linear"},

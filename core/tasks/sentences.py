@@ -36,9 +36,9 @@ MARKS, LINKS = [",", "."], "that who whom had of by".split()
 NUMBER = {word: number for pairs in NOUNS.values() for pair in pairs for number, word in enumerate(pair)}
 # Every word once, by its kind, roughly in the order in which a sentence takes them.
 KINDS: dict[str, Sequence[str]] = {
-    "Determiners": list(dict.fromkeys(DETERMINERS)), "People": OF_KIND["people"], "Verbs of saying": RULED, "Link words": LINKS,
+    "Determiners": list(dict.fromkeys(DETERMINERS)), "People": OF_KIND["people"], "Verbs of saying": RULED, "Function words": LINKS,
     "Roles": OF_KIND["roles"], "Past participles": TO_THINGS, "Present participles": [*TO_PEOPLE, *HOLDING], "Prepositions": NEAR,
-    "Things": OF_KIND["things"], "Forms of be": BE, "Adjectives": ADJECTIVES, "Marks": MARKS,
+    "Things": OF_KIND["things"], "Forms of be": BE, "Adjectives": ADJECTIVES, "Punctuation": MARKS,
 }  # fmt: skip
 VOCABULARY = (PAD, *(word for words in KINDS.values() for word in words))
 LONGEST, CLAUSES, NUMBERS = 28, 3, 64  # words of a sentence; clauses in one; random numbers it may use
@@ -153,18 +153,19 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
 
 @described(
     label="Legal sentences",
-    help='predict the next word; scored is whether "was" or "were" agrees with its noun, '
-    "across clauses with other nouns in them. Needs attention. Sentences of the test "
-    "are never seen in training.",
+    skill="Grammar",
+    help="predict the next token. Scored on was/were agreement across intervening clauses. "
+    "Requires attention. Test sentences do not occur "
+    "in training.",
     mask="causal",
     length=LONGEST,
     lengths=range(LONGEST, LONGEST + 1),
     vocabulary=VOCABULARY,
     marginal=lambda vocabulary: 1 / len(BE),
-    needs="attention: the noun that decides may stand twenty words back, with others in between; the mask alone tells the order",
+    needs="attention: the subject may be twenty tokens back, with other nouns in between; the causal mask gives the order",
     without={"attention": False},
-    remains="Without attention a model still knows the word before: where the noun stands right before its verb, that is enough.",
-    why='only "was" against "were" is scored, and the noun has said which (Linzen, Dupoux and Goldberg, 2016)',
+    remains="without attention a model still sees the current token, which is enough where the subject is right before its verb.",
+    why="only was against were is scored, and the subject determines which (Linzen, Dupoux and Goldberg, 2016)",
     held_out=0.2,
     until=BE,
     rivals=(BE,),
@@ -172,15 +173,15 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     ends=".",
     texts=(
         (
-            "One against three",
+            "Three distractors",
             "the defendant , who had filed the contracts , showing the keys hidden by the clerks was liable .",
         ),
-        ("A clause in between", "the court held that the defendant , who had signed the contracts , was liable ."),
+        ("Clause in between", "the court held that the defendant , who had signed the contracts , was liable ."),
         ("Two nouns in between", "the judges with the letter sent by the clerk were late ."),
-        ("Somebody else's verb", "the tenants whom the bank was suing were bound ."),
-        ("Nothing in between", "the lawyer was right ."),
-        ("To be continued", "the witness said that the owners of"),
-        ("Words it does not know", "The defendant , who had filed a motion to dismiss , was liable ."),
+        ("Object relative clause", "the tenants whom the bank was suing were bound ."),
+        ("Adjacent", "the lawyer was right ."),
+        ("Unfinished sentence", "the witness said that the owners of"),
+        ("Unknown words", "The defendant , who had filed a motion to dismiss , was liable ."),
     ),
     test=256,
     example_seed=37,

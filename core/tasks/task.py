@@ -56,6 +56,7 @@ class Task:
     ends: str = ""  # if given: the word with which a text ends that a model of it goes on with
     texts: tuple[tuple[str, str], ...] = ()  # if given: (title, text) of what a model of it can be given to read
     rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
+    skill: str = ""  # what it asks of a model; columns of a matrix are grouped by it
     test: int = 64  # sequences on which accuracy is measured
     example_seed: int = 0
     # Raised when the same seed comes to draw other data: what was trained before is then another training.
@@ -68,13 +69,13 @@ class Task:
     def tested_on(self, length: int, drawn: int) -> str:
         """What accuracy is measured on, in words. drawn: how many sequences of that length training draws."""
         if self.memorised:
-            return "questions that training asks, too"
+            return "training questions (memorisation)"
         if self.held_out:
             return "held-out sequences"
         met = self.met(length, drawn)
         if met < 0.005:
             return "new sequences"
-        return "sequences that training has met" if met > 0.995 else f"sequences, {met:.0%} of which training has met"
+        return "sequences seen in training" if met > 0.995 else f"sequences, {100 * met:.0f} % of them seen in training"
 
     def met(self, length: int, drawn: int) -> float:
         """The share of the test's sequences that training is expected to have drawn as well, of so many in all."""

@@ -49,10 +49,10 @@ REPLICATES, DOES_NOT, UNDECIDED = "replicates here", "does not replicate here", 
 REASONS = {  # (verdict, whether the claim is that there is no such effect) -> reason
     (REPLICATES, False): "the whole interval is above {smallest}",
     (DOES_NOT, False): "the whole interval is below {smallest}",
-    (UNDECIDED, False): "the interval holds {smallest}",
+    (UNDECIDED, False): "the interval includes the threshold of {smallest}",
     (REPLICATES, True): "the whole interval is within ±{smallest}",
     (DOES_NOT, True): "the whole interval is outside ±{smallest}",
-    (UNDECIDED, True): "the interval is neither within ±{smallest} nor outside",
+    (UNDECIDED, True): "the interval is only partly within ±{smallest}",
 }
 FILE = table_of("claims")
 COLUMNS = ("claim", "seed", "value")
@@ -100,7 +100,7 @@ class Evidence:
         runs = [run for run in study(name).runs if (run.task, run.variant) == (learnt, variant)]
         found = {run.seed: self.find(name).rows(run) for run in runs}
         if not found or None in found.values():
-            raise StudyError([f"{name}: {learnt}, {variant} is not there, or not trained on every seed."])
+            raise StudyError([f"{name}: {learnt}, {variant} is missing, or not trained on every seed."])
         return {seed: rows for seed, rows in found.items() if rows}
 
     def accuracy(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, float]:
@@ -184,7 +184,7 @@ def verdict(found: Interval, smallest: float, alike: bool) -> str:
 def format_value(value: float, of: Claim, decimals: int | None = None) -> str:
     """Format a value in the claim's unit, without the unit."""
     if math.isnan(value):
-        return "no number"
+        return "undefined"
     return points(value, decimals) if of.points else fixed(value, 2)
 
 
@@ -244,11 +244,11 @@ def read_values(path: Path = FILE, complete: bool = True) -> dict[str, dict[int,
         for name, seed, value in table[list(COLUMNS)].itertuples(index=False):
             values[name][int(seed)] = float(value)
     except (ValueError, KeyError, TypeError, MemoryError):
-        problem = f"{path.name} is no table of claims: make claims makes it again."
+        problem = f"{path.name} is not a table of claims; make claims recreates it."
         raise StudyError([problem]) from None
     missing = [name for name, by_seed in values.items() if not by_seed]
     if complete and missing:
-        raise StudyError([f"{path.name} has nothing on {missing[0]}: make claims makes it again."])
+        raise StudyError([f"{path.name} has no values for {missing[0]}; make claims recreates it."])
     return values
 
 
@@ -258,25 +258,27 @@ DRAWS, SEEDS = range(10), range(5)
 STEPS, ROWS = 600, 512  # of the language models; rows of text on which each is asked
 SMALL = 0.01  # of accuracy: what a head may cost that can be removed
 FIRST = 3  # tokens of a row that have too little before them to choose from
-SENTENCES = "a language model of two layers, 300 steps, grammar about half way"
+SENTENCES = "two-layer language model stopped at 300 steps, about 77 % accuracy"
 WITHIN = 0.05  # of accuracy: what is called no difference
 
 
-def _sentences(variants: str = "none", **others: str) -> tuple[str, dict[str, str]]:
+def gain(study: str, learnt: str, one: str, other: str = BASELINE) -> Callable[[Evidence], Values]:
+    """Return the measurement of a claim: what one variant of a study gains over the other."""
+    return lambda evidence: evidence.gain(study, learnt, one, other)
+
+
+def sentences(variants: str = "none", **others: str) -> Link:
+    """Return the link to the small language model with these variants."""
     return "training", {"task": "sentences", "steps": "300", "variants": variants} | others
-
-
-def _on_sentences(evidence: Evidence, variant: str) -> Values:
-    return evidence.gain("sentences", "sentences", variant)
 
 
 @claim.register(
     "warm_up",
     label="Post-norm needs warm-up, pre-norm does not",
-    help="with the norm after each sum, gradients near the output are large at first.",
+    help="with the norm after the sum, gradients near the output are large at first.",
     paper="Xiong et al., 2020: On layer normalization in the Transformer architecture",
     here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without",
-    number="What warm-up gains with post-norm, minus what it gains with pre-norm",
+    number="Gain from warm-up with post-norm − gain with pre-norm",
     within=(-2.0, 2.0),
     smallest=0.3,
     live=(
@@ -289,73 +291,63 @@ def warm_up(evidence: Evidence) -> Values:
     return subtract(post, evidence.gain("warm_up", "reverse", "warm-up"))
 
 
-@claim.register(
+claim.add(
     "scaling",
-    label="Scores have to be divided by √d_k",
-    help="where heads are wide, the softmax is else so sharp that no gradient is left.",
+    gain("ablation_matrix", "induction, one wide head", BASELINE, "− scaling"),
+    label="Attention scores need scaling by 1/√d_k",
+    help="without scaling the softmax saturates in wide heads and gradients vanish.",
     paper="Vaswani et al., 2017: Attention is all you need, section 3.2.1",
     here="induction with a single head of width 128, queries and keys of variance 1",
-    number="Accuracy with scaling minus accuracy without",
+    number="Accuracy with scaling − accuracy without",
     smallest=0.3,
     live=(
         "training",
         {"task": "induction", "d_model": "128", "n_heads": "1", "init": "xavier", "variants": "scale-off"},
     ),
 )
-def scaling(evidence: Evidence) -> Values:
-    return evidence.gain("ablation_matrix", "induction, one wide head", BASELINE, "− scaling")
-
-
-@claim.register(
+claim.add(
     "gated_ffn",
-    label="Gated activations are better at equal parameters",
+    gain("sentences", "sentences", "SwiGLU, equal parameters"),
+    label="Gated activations are better at equal parameter count",
     help="a value times a gate, with two thirds of the width.",
     paper="Shazeer, 2020: GLU variants improve Transformer, table 1",
     here=SENTENCES,
-    number="Accuracy with SwiGLU minus accuracy with GELU, at equal parameters",
+    number="Accuracy with SwiGLU − accuracy with GELU, at equal parameters",
     smallest=0.02,
-    live=_sentences("activation-swiglu__matched-on"),
+    live=sentences("activation-swiglu__matched-on"),
 )
-def gated_ffn(evidence: Evidence) -> Values:
-    return _on_sentences(evidence, "SwiGLU, equal parameters")
-
-
-@claim.register(
+claim.add(
     "rms_norm",
+    gain("sentences", "sentences", "RMSNorm"),
     label="RMSNorm does as well as LayerNorm",
-    help="the mean need not be taken off.",
+    help="mean subtraction is unnecessary.",
     paper="Zhang and Sennrich, 2019: Root mean square layer normalization",
     here=SENTENCES,
-    number="Accuracy with RMSNorm minus accuracy with LayerNorm",
+    number="Accuracy with RMSNorm − accuracy with LayerNorm",
     smallest=WITHIN,
     alike=True,
-    live=_sentences("norm-RMSNorm"),
+    live=sentences("norm-RMSNorm"),
 )
-def rms_norm(evidence: Evidence) -> Values:
-    return _on_sentences(evidence, "RMSNorm")
-
-
-@claim.register(
+claim.add(
     "no_positions",
-    label="A causal model learns positions without being told",
-    help="the mask itself shows how many tokens came before.",
+    gain("no_positions", "subtraction", BASELINE, "no mask"),
+    label="Causal models learn positions without position encoding",
+    help="the causal mask itself reveals how many tokens came before.",
     paper="Kazemnejad et al., 2023: The impact of positional encoding on length generalization in Transformers, section 5",
-    here="two layers learn a − b modulo 37 and are not told which number came first",
-    number="Accuracy with the causal mask minus accuracy without a mask, both without positions",
+    here="two layers learn a − b modulo 37 without position encoding",
+    number="Accuracy with the causal mask − accuracy without a mask, both without positions",
     smallest=0.2,
     live=("training", {"task": "subtraction", "position": "none", "n_layers": "2", "variants": "mask-none"}),
 )
-def no_positions(evidence: Evidence) -> Values:
-    return evidence.gain("no_positions", "subtraction", BASELINE, "no mask")
 
 
 @claim.register(
     "qk_norm",
     label="QK-norm allows higher learning rates",
-    help="with normed queries and keys, scores cannot grow without limit.",
+    help="normalised queries and keys bound the attention scores.",
     paper="Dehghani et al., 2023: Scaling vision Transformers to 22 billion parameters, section 2",
     here="four layers learn induction at three and at ten times the usual learning rate",
-    number="Accuracy with QK-norm minus accuracy without, mean of both rates",
+    number="Accuracy with QK-norm − accuracy without, averaged over two learning rates",
     smallest=0.1,
     live=("training", {"task": "induction", "n_layers": "4", "learning_rate": "0.03", "variants": "qk_norm-on"}),
 )
@@ -368,10 +360,10 @@ def qk_norm(evidence: Evidence) -> Values:
 @claim.register(
     "memories",
     label="Feed-forward networks are memories",
-    help="what was learnt by heart is kept in them, what stands in the text is not.",
+    help="they store memorised facts, not information from the context.",
     paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
-    here="a table of facts to be memorised, and pairs to be read from the text, each with the FFN and without",
-    number="What taking the FFN out costs on facts, minus what it costs on recall from the text",
+    here="a fact table to memorise and associative recall from the context, with and without the FFN",
+    number="FFN effect on facts − FFN effect on in-context recall",
     within=(-2.0, 2.0),
     smallest=0.2,
     live=("training", {"task": "facts", "variants": "ffn-off"}),
@@ -381,27 +373,26 @@ def memories(evidence: Evidence) -> Values:
     return subtract(facts, recall)
 
 
-@claim.register(
+claim.add(
     "induction",
+    gain("induction", "induction", BASELINE, "1 layer"),
     label="Induction needs two layers",
-    help="one tells each token what stood before it, the next finds the token after its twin.",
+    help="a previous-token head feeds an induction head.",
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 2",
-    here="a sequence that repeats itself has to be gone on with, by one layer and by two",
-    number="Accuracy of two layers minus accuracy of one",
+    here="one and two layers continue a repeating sequence",
+    number="Accuracy of two layers − accuracy of one",
     smallest=0.3,
     live=("training", {"task": "induction", "variants": "n_layers-1"}),
 )
-def induction(evidence: Evidence) -> Values:
-    return evidence.gain("induction", "induction", BASELINE, "1 layer")
 
 
 @claim.register(
     "suddenly",
-    label="Induction comes suddenly",
-    help="most of it is learnt in a small part of the training.",
+    label="Induction emerges abruptly",
+    help="most of it is learned within a small part of training.",
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 1",
-    here="the same task, two layers: the accuracy of every sixth step of 300",
-    number="The most that is gained within a tenth of the training, as a share of all that is gained",
+    here="two layers learn induction: accuracy measured every 6 steps, up to step 300",
+    number="Largest gain within 10 % of training, as a share of the total",
     within=(0.0, math.inf),
     smallest=0.5,
     points=False,
@@ -417,71 +408,60 @@ def suddenly(evidence: Evidence) -> Values:
     return shares
 
 
-@claim.register(
+claim.add(
     "grouped_queries",
-    label="Grouped queries cost little",
-    help="heads can share keys and values, and half of them need not be kept.",
+    gain("sentences", "sentences", "2 key-value heads"),
+    label="Grouped-query attention (GQA) costs little",
+    help="sharing keys and values costs little accuracy and halves the KV cache.",
     paper="Ainslie et al., 2023: GQA: training generalized multi-query Transformer models, section 3",
     here=SENTENCES,
-    number="Accuracy with two heads of keys and values minus accuracy with four",
+    number="Accuracy with two key-value heads − accuracy with four",
     smallest=WITHIN,
     alike=True,
-    live=_sentences("n_kv_heads-2"),
+    live=sentences("n_kv_heads-2"),
 )
-def grouped_queries(evidence: Evidence) -> Values:
-    return _on_sentences(evidence, "2 key-value heads")
-
-
-@claim.register(
+claim.add(
     "dyt",
+    gain("sentences", "sentences", "DyT"),
     label="DyT can replace the norm",
-    help="squeezing every number by tanh does as well as dividing by their spread.",
+    help="an elementwise tanh works as well as normalisation.",
     paper="Zhu et al., 2025: Transformers without normalization, section 5",
     here=SENTENCES,
-    number="Accuracy with DyT minus accuracy with LayerNorm",
+    number="Accuracy with DyT − accuracy with LayerNorm",
     smallest=WITHIN,
     alike=True,
-    live=_sentences("norm-DyT"),
+    live=sentences("norm-DyT"),
 )
-def dyt(evidence: Evidence) -> Values:
-    return _on_sentences(evidence, "DyT")
-
-
-@claim.register(
+claim.add(
     "value_residual",
+    gain("sentences", "sentences", "value residual"),
     label="Value residual helps",
-    help="a later layer that also reads the values of the first one learns faster.",
+    help="later layers that reuse the values of the first layer learn faster.",
     paper="Zhou et al., 2024: Value residual learning",
     here=SENTENCES,
-    number="Accuracy with value residual minus accuracy without",
+    number="Accuracy with value residual − accuracy without",
     smallest=0.02,
-    live=_sentences("value_residual-on"),
+    live=sentences("value_residual-on"),
 )
-def value_residual(evidence: Evidence) -> Values:
-    return _on_sentences(evidence, "value residual")
-
-
-@claim.register(
+claim.add(
     "muon",
+    gain("sentences", "sentences", "Muon"),
     label="Muon learns in fewer steps than AdamW",
-    help="a matrix is changed in all its directions alike.",
+    help="its updates have equal size in all directions of a matrix.",
     paper="Jordan, 2024: Muon, an optimizer for hidden layers in neural networks",
     here=SENTENCES,
-    number="Accuracy with Muon minus accuracy with AdamW, at the same learning rate",
+    number="Accuracy with Muon − accuracy with AdamW, at the same learning rate",
     smallest=0.02,
-    live=_sentences(optimiser="muon"),
+    live=sentences(optimiser="muon"),
 )
-def muon(evidence: Evidence) -> Values:
-    return _on_sentences(evidence, "Muon")
-
-
-@claim.register(
+claim.add(
     "rezero",
+    gain("rezero", "reverse", "ReZero"),
     label="ReZero trains deep models without a norm",
-    help="each sub-layer is multiplied by a number that begins at zero.",
+    help="the output of each sub-layer is scaled by a learned scalar that starts at zero.",
     paper="Bachlechner et al., 2021: ReZero is all you need",
     here="six layers without any norm learn to reverse a sequence at a learning rate of 0.015",
-    number="Accuracy with ReZero minus accuracy without, neither with a norm",
+    number="Accuracy with ReZero − accuracy without, both without a norm",
     smallest=0.3,
     live=(
         "training",
@@ -494,23 +474,18 @@ def muon(evidence: Evidence) -> Values:
         },
     ),
 )
-def rezero(evidence: Evidence) -> Values:
-    return evidence.gain("rezero", "reverse", "ReZero")
-
-
-@claim.register(
+claim.add(
     "parallel",
-    label="Attention and FFN can work at the same time",
-    help="the FFN need not wait for what attention has read.",
+    gain("sentences", "sentences", "parallel sub-layers"),
+    label="Parallel attention and FFN match the sequential order",
+    help="the FFN does not need the output of attention.",
     paper="Black et al., 2022: GPT-NeoX-20B, section 2.1",
     here=SENTENCES,
-    number="Accuracy with parallel sub-layers minus accuracy one after the other",
+    number="Accuracy with parallel sub-layers − accuracy with sequential ones",
     smallest=WITHIN,
     alike=True,
-    live=_sentences("parallel-on"),
+    live=sentences("parallel-on"),
 )
-def parallel(evidence: Evidence) -> Values:
-    return _on_sentences(evidence, "parallel sub-layers")
 
 
 @lru_cache
@@ -555,11 +530,11 @@ def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
 
 @claim.register(
     "rank_collapse",
-    label="Without residuals attention makes all words alike",
+    label="Without residuals, attention collapses to rank one",
     help="pure attention loses rank doubly exponentially with depth.",
     paper="Dong et al., 2021: Attention is not all you need, theorem 2.2",
-    here="ten layers of attention alone, random weights, no norm and no FFN",
-    number="Similarity of all words after ten layers without residuals, minus with them (1: all are the same)",
+    here="ten attention-only layers with random weights, no norm and no FFN",
+    number="Token similarity after ten layers without residuals − with residuals (1 = identical)",
     within=(-2.0, 2.0),
     smallest=0.3,
     points=False,
@@ -576,11 +551,11 @@ def rank_collapse(evidence: Evidence) -> Values:
 
 @claim.register(
     "heads_can_go",
-    label="Most heads can be removed",
-    help="a trained model hardly gets worse without any one of them.",
+    label="Most heads can be pruned individually",
+    help="removing a single head barely hurts a trained model.",
     paper="Michel et al., 2019: Are sixteen heads really better than one?, section 3.2",
     here="language models of two layers with four heads each, trained for 600 steps; 512 rows of text",
-    number="Share of the heads that can be removed, one at a time, for less than one point of accuracy",
+    number="Share of heads whose removal costs less than one point of accuracy",
     within=(0.0, 1.0),
     smallest=0.5,
     points=False,
@@ -593,10 +568,10 @@ def heads_can_go(evidence: Evidence) -> Values:
 @claim.register(
     "sinks",
     label="Attention sinks vanish with gated attention",
-    help="a head that finds nothing need not look at the first word.",
+    help="with a gate, a head can output nothing instead of attending to the first token.",
     paper="Qiu et al., 2025: Gated attention for large language models",
-    here="the same language models, and the same again with a gate behind each head; 512 rows of text",
-    number="Attention to the first word of a row without gates, minus with them",
+    here="language models of two layers with four heads each, with and without a gate on each head; 512 rows of text",
+    number="Attention to the first token without gates − with gates",
     smallest=0.05,
     points=False,
     live=("training", {"task": "sentences", "steps": "600", "variants": "gate-on"}),

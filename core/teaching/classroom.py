@@ -159,8 +159,8 @@ def has_tables(connection: Connection) -> bool:
     found = connection.scalars(select(versions.c.version)).all()
     if found != [VERSION]:
         raise StoreError(
-            f"The classes there have version {', '.join(map(str, found)) or 'none'}, and this version of the project "
-            f"knows {VERSION} alone: update the project, or choose another database."
+            f"This database stores classes of version {', '.join(map(str, found)) or 'none'}; this version of the "
+            f"project supports {VERSION} only. Update the project, or use another database."
         )
     return True
 
@@ -181,13 +181,6 @@ def check_text(name: str, value: str, is_needed: bool = False) -> str:
     if is_needed and not text:
         raise ClassError(name, f"The {word} is empty; it must have 1 to {most} characters.")
     return text
-
-
-def check_sure(value: int) -> int:
-    """Return how sure somebody is. Raises ClassError."""
-    if type(value) is not int or not 0 <= value <= SURE:
-        raise ClassError("sure", f"How sure you are is {shorten(value)}; it must be a whole number from 0 to {SURE}.")
-    return value
 
 
 def check_seconds(seconds: float | None) -> float | None:
@@ -243,6 +236,7 @@ class Watched:
     Args:
         question, round: what is asked, or was last; "" and 0 before the first question.
         left: seconds until it closes; None where it closes by hand or is closed.
+        time: seconds for which it is open in all; None as `left`.
         votes: of this round.
         distribution: of both rounds; None while it is not shown.
         picked: the reasons that the teacher picked, in that order.
@@ -253,6 +247,7 @@ class Watched:
     question: str
     round: int
     left: float | None
+    time: float | None
     seats: int
     votes: int
     distribution: Distribution | None
@@ -301,19 +296,20 @@ class Poll:
     shown: bool
     opened: float
     left: float | None
+    time: float | None
     is_over: bool
     now: float
 
 
 def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
     """Return how a class is found by its code, and what is said if there is none."""
-    words = f"There is no class {shorten(code, 20)}: a code has five letters, and a class ends after {HOURS} hours."
+    words = f"There is no class {shorten(code, 20)}. A code has five letters, and a class ends after {HOURS} hours."
     return rooms.c.code == parse_code(code), ClassError("code", words)
 
 
 def by_token(token: str) -> tuple[ColumnElement[bool], ClassError]:
     """Return how a class is found by its teacher's key, and what is said if there is none."""
-    words = f"No class has this teacher's key: it may have ended, as every class does after {HOURS} hours."
+    words = f"No class has this teacher key. A class ends after {HOURS} hours."
     return rooms.c.token == hash_secret(token), ClassError("token", words)
 
 
@@ -380,7 +376,7 @@ class Classroom:
                 with self._turn, self.database.writing() as connection:
                     return call(connection)
             except exc.TimeoutError as error:  # all connections of this process were in use for half a minute
-                words = "is asked for more than it can do now."
+                words = "is overloaded. Try again in a minute."
                 raise Busy(f"The store {self.database.name} {words}", f"The store {words}") from error
 
         return patiently(once, WITHIN)
@@ -429,7 +425,7 @@ class Classroom:
             return
         taken = _count_seats(connection, room)
         if taken >= SEATS:
-            raise ClassError("class", f"Class {room.code} is full: all of its {SEATS} seats are taken.")
+            raise ClassError("full", f"Class {room.code} is full: all of its {SEATS} seats are taken.")
         values = {"room": room.id, "number": taken + 1, "key": key, "nickname": nickname, "joined": clock()}
         connection.execute(seats.insert().values(values))
 
@@ -448,11 +444,14 @@ class Classroom:
         """Store a vote on the question and round that the student saw.
 
         The same vote again is accepted again; another is refused ("vote"), as is a late one ("late", by the database's
-        clock) and one on what is not asked now ("question").
+        clock) and one on what is not asked now ("unasked", "moved_on").
         """
+        if type(sure) is not int or not 0 <= sure <= SURE:
+            words = f"The confidence is {shorten(sure)}; it must be a whole number from 0 to {SURE}."
+            raise ClassError("sure", words)
         chosen: dict[str, Any] = {
             "answer": check_text("answer", answer, is_needed=True),
-            "sure": check_sure(sure),
+            "sure": sure,
             "because": check_text("because", because),
         }
         seat = _find_seat(connection, room, hash_secret(key))
@@ -460,16 +459,15 @@ class Classroom:
         before = connection.execute(select(votes).join_from(votes, polls).where(mine)).one_or_none()
         if before is not None:
             if any(getattr(before, name) != value for name, value in chosen.items()):
-                raise ClassError("vote", "Your vote is already in. It cannot be changed.")
+                raise ClassError("vote", "Your vote is already recorded and cannot be changed.")
             return Vote(**chosen, at=before.at)
         poll = _current(connection, room)
         if poll is None:
-            raise ClassError("question", "Nothing has been asked in this class yet; wait until a question is open.")
+            raise ClassError("unasked", "No question is open yet.")
         if poll.phase != OPEN:
-            raise ClassError("late", "Your vote is late and does not count: voting on this question is closed.")
+            raise ClassError("late", "Voting on this question is closed; your vote was too late to count.")
         if (poll.question, poll.round) != (question, round):
-            words = f"By now {shorten(poll.question)} is open, in round {poll.round}; look at it, and vote there."
-            raise ClassError("question", words)
+            raise ClassError("moved_on", f"Another question is open now (round {poll.round}). Vote on that one.")
         place = {"poll": poll.id, "round": round, "seat": seat, "at": poll.now, "after": poll.now - poll.opened}
         connection.execute(votes.insert().values(place | chosen))
         return Vote(**chosen, at=poll.now)
@@ -496,13 +494,20 @@ class Classroom:
         """Return what the teacher may see."""
         poll = _current(connection, room)
         asked = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
-        more = {
+        more: dict[str, Any] = {
             "planned": tuple(json.loads(room.questions)),
             "asked": tuple(connection.scalars(asked)),
             "shown": poll is not None and poll.shown,
-            "waiting": _waiting(connection, room, poll) if poll else (),
-            "reasons": _reasons(connection, poll) if poll else (),
+            "waiting": (),
+            "reasons": (),
         }
+        if poll:
+            voted = select(votes.c.seat).where(votes.c.poll == poll.id, votes.c.round == poll.round)
+            late = select(seats.c.number, seats.c.nickname).where(seats.c.room == room.id, seats.c.id.not_in(voted))
+            more["waiting"] = tuple(map(tuple, connection.execute(late.order_by(seats.c.number))))
+            columns = votes.c.id, votes.c.round, votes.c.answer, votes.c.because, votes.c.picked.is_not(None)
+            given = select(*columns).where(votes.c.poll == poll.id, votes.c.because != "").order_by(votes.c.id)
+            more["reasons"] = tuple(Reason(*row) for row in connection.execute(given))
         return TeacherView(**vars(_look(connection, room, poll)) | more)
 
     @transaction(by_token)
@@ -536,9 +541,9 @@ class Classroom:
             return
         asked = list(connection.scalars(select(polls.c.question).where(polls.c.room == room.id)))
         if name in asked:
-            raise ClassError("question", f"The question {shorten(name)} was asked in this class before.")
+            raise ClassError("question", f"The question {shorten(name)} was already asked in this class.")
         if len(asked) >= QUESTIONS:
-            words = f"This class has asked {QUESTIONS} questions, as many as a class may; start another class."
+            words = f"This class has reached the limit of {QUESTIONS} questions. Start another class."
             raise ClassError("class", words)
         if poll:
             _close(connection, poll)
@@ -556,7 +561,7 @@ class Classroom:
         """Begin the discussion after the first round."""
         poll = _asked(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
-            words = "The discussion is over once there was a second round; reveal the answer, or open another question."
+            words = "There is no discussion after the second round. Reveal the result, or open another question."
             raise ClassError("phase", words)
         _close(connection, poll)
         _change(connection, poll, phase=DISCUSSION)
@@ -572,7 +577,7 @@ class Classroom:
             return
         poll = _asked(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
-            raise ClassError("phase", f"A question has {ROUNDS} rounds, and both were; open another question.")
+            raise ClassError("phase", f"All {ROUNDS} rounds of this question are over. Open another question.")
         begin = {"phase": OPEN, "shown": False, "opened": clock(), "closes": closes, "closed": None}
         _change(connection, poll, round=poll.round + 1, **begin)
 
@@ -593,12 +598,12 @@ class Classroom:
         """Show these reasons (Reason.id) of a question that is not open, and no others, in this order."""
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > PICKED:
-            raise ClassError("pick", f"{len(wanted)} reasons are picked; at most {PICKED} are shown at once.")
+            raise ClassError("pick", f"{len(wanted)} reasons are selected; at most {PICKED} can be shown.")
         poll = _asked(connection, room, OPEN)
         reasons = (votes.c.poll == poll.id) & (votes.c.because != "")
         unknown = set(wanted) - set(connection.scalars(select(votes.c.id).where(reasons)))
         if unknown:
-            words = f"{shorten(unknown.pop())} is no reason given for this question; pick among those that are listed."
+            words = f"{shorten(unknown.pop())} is not a reason given for this question. Select from the list."
             raise ClassError("pick", words)
         connection.execute(votes.update().where(reasons).values(picked=None))
         for place, number in enumerate(wanted, 1):
@@ -623,7 +628,7 @@ def _start(connection: Connection, token: str, questions: list[str]) -> str:
     _sweep(connection)
     codes = set(connection.scalars(select(rooms.c.code)))
     if len(codes) >= CLASSES:
-        words = f"There are {CLASSES} classes now, as many as this server may have at once; start yours later."
+        words = f"This server is at its limit of {CLASSES} classes. Try again later."
         raise ClassError("class", words)
     code = new_code()
     while code in codes:
@@ -637,7 +642,7 @@ def _find_seat(connection: Connection, room: Room, key: str) -> int:
     """Return the number of a seat's row by the hash of its key. Raises ClassError."""
     seat: int | None = connection.scalar(select(seats.c.id).where(seats.c.room == room.id, seats.c.key == key))
     if seat is None:
-        raise ClassError("key", f"This is no seat of class {room.code}; join the class to have one.")
+        raise ClassError("key", f"This seat is not in class {room.code}. Join the class first.")
     return seat
 
 
@@ -650,19 +655,20 @@ def _current(connection: Connection, room: Room) -> Poll | None:
     is_over = left is not None and left <= 0
     phase = CLOSED if is_over else row.phase
     left = None if is_over else left
-    return Poll(row.id, row.question, row.round, phase, row.shown, row.opened, left, is_over, row.now)
+    time = None if left is None else row.closes - row.opened
+    return Poll(row.id, row.question, row.round, phase, row.shown, row.opened, left, time, is_over, row.now)
 
 
 def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
     """Return the current poll. Raises ClassError if there is none, or if it is in one of these phases."""
     poll = _current(connection, room)
     if poll is None:
-        raise ClassError("phase", "Nothing has been asked in this class yet; open a question first.")
+        raise ClassError("phase", "No question has been asked yet. Open a question first.")
     question = shorten(poll.question)
     if poll.phase == OPEN and OPEN in refused:
-        raise ClassError("phase", f"The question {question} is open; close it first.")
+        raise ClassError("phase", f"The question {question} is open. Close voting first.")
     if poll.phase == REVEALED and REVEALED in refused:
-        raise ClassError("phase", f"The answer to {question} is revealed; open another question.")
+        raise ClassError("phase", f"The result of {question} is already revealed. Open another question.")
     return poll
 
 
@@ -685,7 +691,7 @@ def _look(connection: Connection, room: Room, poll: Poll | None) -> Watched:
     """Return what there is to see, with the distribution."""
     seated = _count_seats(connection, room)
     if poll is None:
-        return Watched(room.code, WAITING, "", 0, None, seated, 0, {}, ())
+        return Watched(room.code, WAITING, "", 0, None, None, seated, 0, {}, ())
     # A round that has begun since the poll was read is left out.
     columns = votes.c.round, votes.c.answer, func.count()
     of_poll = and_(votes.c.poll == poll.id, votes.c.round <= poll.round)
@@ -701,21 +707,9 @@ def _look(connection: Connection, room: Room, poll: Poll | None) -> Watched:
         question=poll.question,
         round=poll.round,
         left=poll.left,
+        time=poll.time,
         seats=seated,
         votes=sum(counts[poll.round].values()),
         distribution=counts,
         picked=() if poll.phase == OPEN else tuple(picked),
     )
-
-
-def _waiting(connection: Connection, room: Room, poll: Poll) -> tuple[tuple[int, str], ...]:
-    """Return number and nickname of the seats without a vote in this round."""
-    voted = select(votes.c.seat).where(votes.c.poll == poll.id, votes.c.round == poll.round)
-    query = select(seats.c.number, seats.c.nickname).where(seats.c.room == room.id, seats.c.id.not_in(voted))
-    return tuple((number, nickname) for number, nickname in connection.execute(query.order_by(seats.c.number)))
-
-
-def _reasons(connection: Connection, poll: Poll) -> tuple[Reason, ...]:
-    columns = votes.c.id, votes.c.round, votes.c.answer, votes.c.because, votes.c.picked.is_not(None)
-    given = select(*columns).where(votes.c.poll == poll.id, votes.c.because != "").order_by(votes.c.id)
-    return tuple(Reason(*row) for row in connection.execute(given))

@@ -18,7 +18,7 @@ from core.figures.small_pictures import Count
 from core.measure.intervals import Interval, half_width
 from core.teaching.classroom import Distribution
 from core.teaching.lessons import prediction
-from core.teaching.lessons.language import ENGLISH, phrases
+from core.teaching.lessons.language import ENGLISH, phrases, translate_check
 from core.teaching.lessons.lesson import Lesson, Prediction, Transfer
 from core.teaching.lessons.prediction import Outcome, unit_of
 from core.teaching.lessons.reader import lesson, read_lesson
@@ -42,9 +42,9 @@ class Item:
 
 
 @functools.cache
-def check_items() -> tuple[Item, ...]:
-    """Read the eight questions."""
-    given = tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"]
+def check_items(language: str = ENGLISH) -> tuple[Item, ...]:
+    """Read the eight questions in a language."""
+    given = translate_check(language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"])
     return tuple(Item(item["asks"], tuple(item["options"]), item["right"] - 1) for item in given)
 
 
@@ -55,10 +55,7 @@ def write_check(answers: Sequence[int | None]) -> str:
 
 def read_check(text: str) -> list[int | None]:
     """Read what write_check() has written. Raises ValueError."""
-    try:
-        given = json.loads(text)
-    except RecursionError:
-        given = None
+    given = json.loads(text)
     if not isinstance(given, list) or len(given) != len(check_items()):
         raise ValueError(f"there must be {len(check_items())} answers")
     for item, answer in zip(check_items(), given):

@@ -186,8 +186,20 @@ def write_class(answers: pd.DataFrame, code: str, words: Mapping[str, str], lang
     questions = []
     for name, rows in answers.groupby("question", sort=False):
         of = find_question(str(name), words, language)
-        if of:
-            questions.append(_count_question(of, rows, words))
+        if of is None:
+            continue
+        rounds = sorted(set(rows["round"].tolist()))
+        votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in rounds}
+        out = outcome(of.lesson) if of.lesson else None
+        counts = of.counts(votes, out)
+        question: dict[str, object] = {
+            "asked": of,
+            "out": out if of.kind == PREDICTION else None,
+            "picture": tally_svg(counts, words["class_votes"]),
+            "notes": describe_counts(of, counts, words),
+            "reasons": [text for text in rows.because.tolist() if text],
+        }
+        questions.append(question)
     has_both = {BEFORE, AFTER} <= set(answers.question)
     return TEMPLATES.get_template("class.html").render(
         language=language,
@@ -197,19 +209,6 @@ def write_class(answers: pd.DataFrame, code: str, words: Mapping[str, str], lang
         gained=describe_gain(answers, words) if has_both else "",
         wording=wording,
     )
-
-
-def _count_question(of: Question, rows: pd.DataFrame, words: Mapping[str, str]) -> dict[str, object]:
-    votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in sorted(set(rows["round"].tolist()))}
-    out = outcome(of.lesson) if of.lesson else None
-    counts = of.counts(votes, out)
-    return {
-        "asked": of,
-        "out": out if of.kind == PREDICTION else None,
-        "picture": tally_svg(counts, words["class_votes"]),
-        "notes": describe_counts(of, counts, words),
-        "reasons": [text for text in rows.because.tolist() if text],
-    }
 
 
 def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:

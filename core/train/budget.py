@@ -133,18 +133,18 @@ def check(states: list[State], workers: int, pace: float = 1.0, held: Sequence[S
         MemoryLimit, TimeLimit: They would need more than is allowed.
     """
     largest = max((memory(state.config, state.training) for state in states), default=0)
-    check_memory(largest, "One of these trainings", "Choose a smaller batch, length, d_model, d_ff or n_layers.")
+    check_memory(largest, "One of these runs", "Choose a smaller batch, length, d_model, d_ff or n_layers.")
     trainings = {(state.config, state.training) for state in [*states, *held]}  # the same one is kept once
     others = ", with those of other users," if held else ""
     check_memory(
         sum(kept(config, training) for config, training in trainings),
-        f"The weights and optimiser states of {count(len(states), 'training')}{others}",
+        f"The weights and optimiser states of {count(len(states), 'run')}{others}",
         "Choose fewer seeds or variants, or a smaller model.",
     )
     time_needed = expected(states, workers, pace)
     if time_needed > max_seconds():
         raise TimeLimit(
-            f"{count(len(states), 'training')} would take about {duration(time_needed)} here on "
+            f"{count(len(states), 'run')} would take about {duration(time_needed)} here on "
             f"{count(workers, 'worker')}; at most {duration(max_seconds())} are allowed "
             "(set by ABLATION_MAX_SECONDS). Choose fewer steps, seeds or variants, or a smaller model or batch."
         )

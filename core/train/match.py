@@ -26,21 +26,19 @@ def _times(rate: float, factors: tuple[float, ...]) -> list[float]:
     return [each for each in rates if (known.low or 0) <= each <= (known.high or math.inf) and each != rate]
 
 
-@search.register("none", label="No", help="each model has the learning rate that is set.")
-def none(rate: float) -> list[float]:
-    return []
-
-
-@search.register(
-    "three", label="Three rates", help="a third of the one that is set, that one, and three times as much."
+search.add("none", lambda rate: [], label="Off", help="each model uses the learning rate that is set.")
+search.add(
+    "three",
+    lambda rate: _times(rate, (1 / 3, 3)),
+    label="3 values",
+    help="the learning rate ÷3, ×1 and ×3.",
 )
-def three(rate: float) -> list[float]:
-    return _times(rate, (1 / 3, 3))
-
-
-@search.register("five", label="Five rates", help="from a ninth of the one that is set to nine times as much.")
-def five(rate: float) -> list[float]:
-    return _times(rate, (1 / 9, 1 / 3, 3, 9))
+search.add(
+    "five",
+    lambda rate: _times(rate, (1 / 9, 1 / 3, 3, 9)),
+    label="5 values",
+    help="the learning rate ÷9, ÷3, ×1, ×3 and ×9.",
+)
 
 
 def at_rate(name: str, rate: float) -> str:
@@ -74,42 +72,29 @@ WIDER = 16  # steps of d_model that are tried where the sub-layers alone cannot 
 Measured = Callable[[Config], float]  # what a config costs
 
 # (config, how it is trained) -> what it costs. by_steps: whether the number of steps is changed, and no width.
-match: Menu[Callable[[Config, Training], float]] = Menu("Hold equal", by_steps=False)
+match: Menu[Callable[[Config, Training], float]] = Menu("Match cost", by_steps=False)
 
 
-@match.register("nothing", label="Nothing", help="a part is taken out, and its parameters with it.")
-def nothing(config: Config, training: Training) -> float:
-    return 0
-
-
-@match.register(
+match.add("nothing", lambda config, training: 0, label="None", help="a removed component takes its parameters with it.")
+match.add(
     "parameters",
+    lambda config, training: sum(cost.parameters(config, len(task[training.task].vocabulary)).values()),
     label="Parameters",
-    help="the widths of what is left are changed until there are as many numbers to learn as before.",
+    help="remaining layers are widened to match the parameter count.",
 )
-def parameters(config: Config, training: Training) -> float:
-    return sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
-
-
-@match.register(
+match.add(
     "flops",
+    lambda config, training: cost.forward_flops(config, training.length, len(task[training.task].vocabulary)),
     label="FLOPs",
-    help="the widths of what is left are changed until a forward pass takes as many "
-    "floating point operations as before.",
+    help="remaining layers are widened to match the FLOPs of a forward pass.",
 )
-def flops(config: Config, training: Training) -> float:
-    return cost.forward_flops(config, training.length, len(task[training.task].vocabulary))
-
-
-@match.register(
+match.add(
     "time",
+    step_seconds,
     label="Estimated training time",
-    help="a model whose steps are quicker is trained for more of them, by the time that a step is expected to take.",
+    help="models with faster steps get more steps, for equal estimated time.",
     by_steps=True,
 )
-def time(config: Config, training: Training) -> float:
-    return step_seconds(config, training)
-
 
 Model = tuple[Config, Training]
 
@@ -140,7 +125,7 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
 def _off_by(share: float, kind: str) -> list[str]:
     """Where a cost cannot be held equal, how far off it stays."""
     off = 100 * (share - 1)
-    return [f"not to be held equal: {off:+.0f} % {match.label(kind)}".replace("-", "−")] * (abs(off) > 100 * CLOSE)
+    return [f"cannot be matched: {off:+.0f} % {match.label(kind)}".replace("-", "−")] * (abs(off) > 100 * CLOSE)
 
 
 def widened(config: Config, wanted: float, measured: Measured) -> Config:

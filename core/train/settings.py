@@ -17,42 +17,35 @@ from core.settings.setting import Setting, Settings, setting, setting_like
 from core.tasks import task
 from core.train.muon import Muon
 
-# Share of the way after warm-up, 0 to 1 -> factor of the learning rate.
-decay: Menu[Callable[[float], float]] = Menu("Decay")
 Weights = Sequence[torch.Tensor]
 Heights = Sequence[tuple[int, ...]]  # of the matrices in each weight
 Make = Callable[[Weights, Heights, float, float, bool], Optimizer]
 optimiser: Menu[Make] = Menu("Optimiser")
 
 
-@decay.register("none", label="None", help="the learning rate stays as it is after warm-up.")
-def none(progress: float) -> float:
-    return 1.0
-
-
-@decay.register("linear", label="Linear", help="in a straight line to zero.")
-def linear(progress: float) -> float:
-    return 1.0 - progress
-
-
-@decay.register(
-    "cosine", label="Cosine", help="slowly at first, then fast, then slowly to zero (Loshchilov and Hutter, 2017)."
+# Share of the way after warm-up, 0 to 1 -> factor of the learning rate.
+decay: Menu[Callable[[float], float]] = Menu("Decay")
+decay.add("none", lambda progress: 1.0, label="None", help="constant learning rate after warm-up.")
+decay.add("linear", lambda progress: 1.0 - progress, label="Linear", help="linear decay to zero.")
+decay.add(
+    "cosine",
+    lambda progress: 0.5 * (1 + math.cos(math.pi * progress)),
+    label="Cosine",
+    help="cosine decay to zero (Loshchilov and Hutter, 2017).",
 )
-def cosine(progress: float) -> float:
-    return 0.5 * (1 + math.cos(math.pi * progress))
 
 
 @optimiser.register(
     "adamw",
     label="AdamW",
-    help="a step size of its own for every parameter, from its past gradients (Loshchilov and Hutter, 2019).",
+    help="adaptive step size per parameter, decoupled weight decay (Loshchilov and Hutter, 2019).",
 )
 def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=fused)
 
 
 @optimiser.register(
-    "sgd", label="SGD", help="gradient descent with momentum 0.9; needs a higher learning rate than AdamW, about 0.1."
+    "sgd", label="SGD", help="gradient descent with momentum 0.9. Needs a higher learning rate than AdamW, about 0.1."
 )
 def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     return torch.optim.SGD(weights, lr=rate, momentum=0.9, weight_decay=decay, fused=fused)
@@ -61,15 +54,15 @@ def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bo
 @optimiser.register(
     "muon",
     label="Muon",
-    help="momentum made orthogonal for every matrix of a block, AdamW for the rest "
-    "(Jordan, 2024); scaled so that AdamW's rates fit.",
+    help="orthogonalised momentum for the matrices of a block, AdamW for the rest "
+    "(Jordan, 2024); scaled to match AdamW's learning rates.",
 )
 def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     return Muon(weights, heights, rate, decay)
 
 
 training_setting = partial(setting, group="Training")
-more_setting = partial(setting, group="More training")
+more_setting = partial(setting, group="Training details")
 RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (1.0,)
 
 
@@ -82,11 +75,11 @@ def budget(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
 class Training(Settings):
     """What is learnt and how. Raises ConfigError for a value that cannot be."""
 
-    task: str = setting("reverse", "Task", "What the model has to learn.", group="Task", short="task", menu=task)
+    task: str = setting("reverse", "Task", "What the model learns.", group="Task", short="task", menu=task)
     length: int = setting(
         None,
         "Length",
-        "Tokens of a sequence. Follows the task until you move it.",
+        "Tokens per sequence. Task default until changed.",
         group="Task",
         short="length",
         kind=int,
@@ -98,7 +91,7 @@ class Training(Settings):
     steps: int = training_setting(
         None,
         "Steps",
-        "How many times the weights are changed. Follows the task until you move it.",
+        "Optimiser steps. Task default until changed.",
         short="steps",
         kind=int,
         low=1,
@@ -109,8 +102,8 @@ class Training(Settings):
     )
     batch: int = training_setting(
         None,
-        "Batch",
-        "Sequences per step. Follows the task until you move it.",
+        "Batch size",
+        "Sequences per step. Task default until changed.",
         short="batch",
         kind=int,
         low=1,
@@ -122,7 +115,7 @@ class Training(Settings):
     learning_rate: float = training_setting(
         None,
         "Learning rate",
-        "How far a step goes, after warm-up and before decay. Follows the task until you move it.",
+        "Peak learning rate. Task default until changed.",
         short="learning rate",
         kind=float,
         low=1e-6,
@@ -133,7 +126,7 @@ class Training(Settings):
     warmup: int = training_setting(
         None,
         "Warm-up (steps)",
-        "Steps in which the learning rate grows in a straight line to its full value. Follows the task until you move it.",
+        "Steps of linear warm-up. Task default until changed.",
         short="warm-up",
         kind=int,
         low=0,
@@ -145,7 +138,7 @@ class Training(Settings):
     decay: str = training_setting(
         None,
         "Decay",
-        "How the learning rate falls after warm-up. Follows the task until you move it.",
+        "Learning-rate schedule after warm-up. Task default until changed.",
         short="decay",
         kind=str,
         menu=decay,
@@ -154,14 +147,14 @@ class Training(Settings):
     optimiser: str = more_setting(
         "adamw",
         "Optimiser",
-        "How gradients become changes of the weights.",
+        "Update rule for the weights.",
         short="optimiser",
         menu=optimiser,
     )
     weight_decay: float = more_setting(
         0.01,
         "Weight decay",
-        "Pulls every weight towards zero at each step, by this share times the learning rate in AdamW.",
+        "Decoupled weight decay, scaled by the learning rate in AdamW.",
         short="weight decay",
         low=0.0,
         high=10.0,
@@ -171,7 +164,7 @@ class Training(Settings):
     clip: float = more_setting(
         0.0,
         "Gradient clipping",
-        "Gradients whose norm is greater than this are shortened to it. 0: never.",
+        "Gradients are clipped to this norm. 0 = off.",
         short="clipping",
         low=0.0,
         high=1000.0,
@@ -180,8 +173,8 @@ class Training(Settings):
     )
     every: int = more_setting(
         None,
-        "A row every",
-        "Steps from one point of the curves to the next. Follows the steps: fifty points.",
+        "Log every N steps",
+        "Steps between two points of the curves. Default: fifty points.",
         short="steps per row",
         kind=int,
         low=1,
@@ -206,9 +199,9 @@ class Training(Settings):
 
 
 HELP = {
-    "dropout": "Share of numbers set to zero at random in every step of training; none when accuracy is measured.",
-    "seed": "The first seed; further ones follow it. The same seed gives the same curves to the last bit on one machine. "
-    "On another they part after a while, because numbers are rounded in another order.",
+    "dropout": "Dropout rate in training; off when accuracy is measured.",
+    "seed": "Seed of the first run; each further run adds 1. The same seed gives bit-identical curves on one machine. "
+    "On another they diverge after a while because of rounding.",
 }
 
 

@@ -32,7 +32,7 @@ def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
     diverges stops, and the others go on. Raises ValueError for states that cannot be stacked.
     """
     if not can_stack(states):
-        raise ValueError("only runs that differ in nothing but the seed, and have no dropout, can be stacked")
+        raise ValueError("only runs without dropout that differ only in the seed can be stacked")
     end = time.monotonic() + seconds
     rows: dict[Run, list[Row]] = {Run(state): [] for state in states}
     stack = _Stack(list(rows))

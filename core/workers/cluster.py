@@ -60,7 +60,7 @@ class Cluster(WorkerPool):
 
     def __init__(self, address: str, most: int | None = None):
         if not re.fullmatch(r"[a-z]+://[^\s/]+:\d{1,5}", address):
-            raise ClusterError(f"{VARIABLE} is no address: {ALLOWED}.")
+            raise ClusterError(f"{VARIABLE} is not an address: {ALLOWED}.")
         super().__init__(0)
         self.address = address
         self.most = most
@@ -91,7 +91,7 @@ class Cluster(WorkerPool):
         with self.lock:
             members = self.members
             if not members:
-                raise CancelledError("no worker is there")
+                raise CancelledError("there is no worker")
             future = self._submit(members, worker.train_chunk, pickle.dumps(states), LONGER * seconds)
             self._sent[future] = members
         return future
@@ -114,10 +114,10 @@ class Cluster(WorkerPool):
             self._descriptions = {}
             self._set_members({}, killed=False)
             if time.monotonic() - self._answered > GRACE:
-                silent = f"has not answered for {GRACE:.0f} s. What was stored is safe"
+                silent = f"has not answered for {GRACE:.0f} s. Stored results are safe"
                 raise ClusterLost(
                     f"The Dask scheduler at {self.address} {silent}: "
-                    "give the same command again when it is back, or without the variable to train on this machine.",
+                    "run the same command again when it is back, or without the variable to train on this machine.",
                     f"The Dask scheduler {silent}.",
                 )
             return "the scheduler does not answer"
@@ -127,7 +127,7 @@ class Cluster(WorkerPool):
         self._set_members({address: many for address, many in threads.items() if self._is_member(address)}, killed=True)
         if self.count:
             return ""
-        return "no worker is ready" if threads else "no worker is there"
+        return "no worker is ready" if threads else "there is no worker"
 
     def _ask_scheduler(self) -> dict[str, int] | None:
         """Return address -> threads of every worker, or None where the scheduler does not answer."""
@@ -153,7 +153,7 @@ class Cluster(WorkerPool):
             return False
         reason = difference(answer, worker.describe(), self._first, self._needed)
         if reason:
-            _log_once(f"The worker {address} is left out: {reason}.")
+            _log_once(f"The worker {address} is skipped: {reason}.")
             return False
         self._first = self._first or answer.result()
         return True
@@ -210,7 +210,7 @@ def connect(address: str, seconds: float) -> Any:
         reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise ClusterError(
             f"{VARIABLE} is {address}, where no Dask scheduler answers ({reason[0].rstrip('.')}): {ALLOWED}.",
-            "The cluster that is to train here does not answer.",
+            "The training cluster does not answer.",
         ) from None
 
 
@@ -223,7 +223,7 @@ def difference(answer: Future[Description], here: Description, first: Descriptio
     if isinstance(error, ImportError):
         return f"it cannot import this project ({error}): start it in the repository's folder with PYTHONPATH=."
     if error:
-        return f"it cannot say what it computes with ({type(error).__name__}: {error})"
+        return f"it cannot report its versions ({type(error).__name__}: {error})"
     found = answer.result()
     differences = []
     for name in ("torch", "numpy", "python"):

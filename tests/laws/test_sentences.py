@@ -20,8 +20,9 @@ SAID = {**MENUS, "task": task, "statistic": statistic, "effect": effect, "mode":
 
 
 def too_long(text: str) -> list[str]:
-    """Sentences of more than so many words."""
-    return [each for each in re.split(r"(?<=[.!?])\)?\s+|\n", text) if len(each.split()) > WORDS]
+    """Return the sentences of more than so many words; styles and drawings are none."""
+    sentences = re.split(r"(?<=[.!?])\)?\s+|\n", text)
+    return [sentence for sentence in sentences if len(sentence.split()) > WORDS and not re.search("{|<svg", sentence)]
 
 
 def text_of(node) -> str:

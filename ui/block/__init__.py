@@ -4,4 +4,11 @@
 from ui.block import attention, compare, cost, neurons, positions, stages, text  # noqa: F401
 from ui.block.context import view
 
-view.arrange("attention compare steps stages norm neurons change heads pairs positions text cost")
+TABS = {
+    "Attention": "attention heads pairs",
+    "Step by step": "steps",
+    "Activations": "stages norm neurons change",
+    "Positions": "positions text",
+    "Compare and cost": "compare cost",
+}
+view.arrange(" ".join(TABS.values()))

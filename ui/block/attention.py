@@ -4,21 +4,21 @@ from ui.block.context import view
 from ui.shared import attention as shared
 
 
-@view.register("attention", label="Attention", help="who reads from whom, head by head.")
+@view.register("attention", label="Attention", help="which token attends to which, head by head.")
 def attention(context):
     shared.attention(context.forward_pass, context.look)
 
 
-@view.register("steps", label="Step by step", help="one head by hand, from queries to output.")
+@view.register("steps", label="Step by step", help="one head, from queries to output.")
 def steps(context):
     shared.steps(context.forward_pass, context.look)
 
 
-@view.register("heads", label="Heads", help="what each head does differently.")
+@view.register("heads", label="Heads", help="differences between heads.")
 def heads(context):
     shared.heads(context.forward_pass, context.look, recut=True)
 
 
-@view.register("pairs", label="Marked pairs", help="how much attention falls on words that belong together.")
+@view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
 def pairs(context):
     shared.pairs(context.forward_pass, context.look, context.text)

@@ -12,15 +12,16 @@ from core.experiments.weights import weights
 from core.model import cost
 from core.model.config import Config
 from core.model.variants import NOW, Variant, decode
-from core.settings.wording import KEY, count
+from core.settings.wording import count, explain_head_name
 from ui.block.context import BlockContext, usual
 from ui.kit import beside, pins
-from ui.kit.page import capital, literal
+from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
-from ui.kit.panel.control import Control, among, of, words
+from ui.kit.panel.control import Control, among, of
 from ui.kit.panel.panel import first_row
 from ui.kit.store import amend, change, is_moved, session
 from ui.pictures import drawing
+from ui.shared.base import views_of_tab
 
 
 def summary(forward_pass: Pass) -> str:
@@ -30,16 +31,17 @@ def summary(forward_pass: Pass) -> str:
     parameters = sum(cost.parameters(config).values())
     operations = sum(cost.flops(config, len(forward_pass.tokens)).values())
     padding = f" + {config.padding} padding" if config.padding else ""
-    key = f"<br><i>{capital(KEY)}</i>" if forward_pass.layered else ""
+    key = f"<br><i>{explain_head_name(config.n_layers, config.n_heads)}</i>"
     return (
-        f"<b>{parameters:,} parameters</b> in {blocks}<br>{count(forward_pass.n_real, 'token')}{padding} · {operations / 1e6:.3g} MFLOP<br>"
+        f"<b>{parameters:,} parameters</b> in {blocks}<br>{count(forward_pass.n_real, 'token')}{padding} · {operations / 1e6:.3g} MFLOPs<br>"
         f"{forward_pass.timing} on {escape(forward_pass.machine.name)}, {forward_pass.machine.dtype}<br><i>{forward_pass.weights}</i>{key}"
     )
 
 
 ALONE = ("compare",)  # views that show all variants by themselves
-NOBODY = "Press a part to see the block without it, beside this one."
-LOCKED = "The link with which this was opened keeps the parts as they are."
+HINT = "One forward pass. Click a component to compare the block with and without it."
+MORE = "Click a component to add a variant without it."
+LOCKED = "Components are locked by the link you opened."
 
 
 def with_and_without(context: BlockContext, say: Callable[[], None]):
@@ -50,7 +52,7 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
     baseline, *others = context.variants
     asked = _asked(context, others)
     variant = next((each for each in others if _text(context, each) == asked), others[0] if others else None)
-    picture, view = st.columns([3, 7], gap="medium")
+    picture, view = st.columns([31, 69], gap="medium")
     with picture:
         _drawings(context, baseline, variant, others)
     with view:
@@ -67,8 +69,9 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
 def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | None, others: list[Variant]):
     """The view that is open, in the place that is drawn in; rows: the place of its rows of controls."""
     if context.look.view in ALONE:
-        return ONE_BLOCK.open_view(context)
-    with beside.rows_in(rows), first_row(_row(context, variant, others)):
+        with beside.rows_in(rows), first_row(views_of_tab(ONE_BLOCK)):
+            return ONE_BLOCK.open_view(context)
+    with beside.rows_in(rows), first_row(views_of_tab(ONE_BLOCK), _comparison(context, variant, others)):
         if variant is None:
             ONE_BLOCK.open_view(context)
         else:
@@ -78,7 +81,9 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
             head = lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], [])  # noqa: E731
             one, other = baseline.config, variant.config
             counts = {"layer": max(one.n_layers, other.n_layers), "head": max(one.n_heads, other.n_heads)}
-            beside.beside(drawn, head, context.look.difference, counts, pins.COLOURS[variant.colour])
+            in_rows = context.look.view == "attention" and context.look.maps == "heads"  # wide, where others are high
+            colour = pins.COLOURS[variant.colour]
+            beside.beside(drawn, head, context.look.difference, counts, colour, in_rows)
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
@@ -94,24 +99,26 @@ def _asked(context: BlockContext, others: list[Variant]) -> str:
     return asked
 
 
-def _row(context: BlockContext, variant: Variant | None, others: list[Variant]) -> list[Control]:
-    """Return what is beside the baseline. There is always a row of it: what stands below it stays under the hand that takes a part out."""
+def _comparison(context: BlockContext, variant: Variant | None, others: list[Variant]) -> list[Control]:
+    """Return the controls of what is drawn for the variant; none where there is no variant."""
     if variant is None:
-        return [words(NOBODY if is_moved("variants") else LOCKED)]
-    texts = [_text(context, each) for each in others]
-    which = among("Beside", "beside", _text(context, variant), texts, [each.name for each in others])
-    return [of(context.look, "difference"), *[which] * (len(others) > 1)]
+        return []
+    row = [of(context.look, "difference")]
+    if len(others) > 1:
+        texts = [_text(context, each) for each in others]
+        row.append(among("Compared with", "beside", _text(context, variant), texts, [each.name for each in others]))
+    return row
 
 
 def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]):
     figures = summary(_of(context, baseline).forward_pass)
     if variant is None:
-        return _drawn(context, baseline, baseline, baseline.name, figures, usual(context.kind))
+        return _drawn(context, baseline, baseline, "", HINT, figures, usual(context.kind))
     name, its = _name(context, variant), summary(_of(context, variant).forward_pass)
     which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
-    _drawn(context, baseline, baseline, baseline.name, "")
+    _drawn(context, baseline, baseline, "Baseline", MORE, "")
     below = f"<b>{escape(name)}:</b><br>{its}<br><br><b>Baseline:</b><br>{figures}"
-    _drawn(context, variant, baseline, f"{name}{which}", below)
+    _drawn(context, variant, baseline, f"{name}{which}", "", below)
 
 
 def _of(context: BlockContext, variant: Variant) -> BlockContext:
@@ -124,7 +131,7 @@ def _of(context: BlockContext, variant: Variant) -> BlockContext:
 
 def _name(context: BlockContext, variant: Variant) -> str:
     if variant.colour == 0:
-        return f"baseline: {pins.baseline_words(context.pins, context.kind)}"
+        return f"Baseline ({pins.baseline_words(context.pins, context.kind)})"
     return weights[context.kind].name(variant.config) or variant.name
 
 
@@ -134,10 +141,22 @@ def _text(context: BlockContext, variant: Variant) -> str:
 
 
 def _drawn(
-    context: BlockContext, variant: Variant, baseline: Variant, name: str, below: str, other: Config | None = None
+    context: BlockContext,
+    variant: Variant,
+    baseline: Variant,
+    name: str,
+    hint: str,
+    below: str,
+    other: Config | None = None,
 ):
-    """A drawing with its name, in which a click takes a part out, or puts it back. below: as HTML; other: what it is drawn as
-    differing from, where that is not the baseline."""
+    """Draw a block, in which a click removes a part, or puts it back.
+
+    Args:
+        name: Of the variant, as the legend above the drawing has it; empty where there is no other.
+        hint: What a click does; empty where the drawing above says so.
+        below: What stands below, as HTML.
+        other: What it is drawn as differing from, where that is not the baseline.
+    """
     seen, first = _of(context, variant).forward_pass, variant.colour == 0
 
     def clicked(text: str):
@@ -149,6 +168,9 @@ def _drawn(
         else:
             pins.vary(variant.colour - 1, changes, baseline.config)
 
-    words = {"above": pins.legend_html([(variant.colour, name, None)]), "below": below}
+    title = pins.legend_html([(variant.colour, name, None)]) if name else "<b>Block</b>"
+    if hint and not is_moved("variants"):
+        hint = LOCKED
+    words = {"compact": bool(name), "above": f"{title}<div>{hint}</div>", "below": below}
     words |= {"key": "drawing" if first else "drawing_beside", "beside": context.pins.texts if first else None}
     drawing.block(seen, context.look.layer_of(seen), usual=other or baseline.config, on_pick=clicked, **words)

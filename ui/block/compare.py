@@ -28,7 +28,7 @@ def compare(context):
     passes = OneByOne(forward_pass, context.variants, context.look)
     table = measure(passes)
     pins.legend(context.variants, {}, context.pins, forward_pass.kind)
-    figure("What does each difference do to the output?", farthest(table, passes.seen))
+    figure("Effect on the output", farthest(table, passes.seen))
     numbers(table)
     pick("layer", forward_pass=forward_pass)
     maps(passes.seen)
@@ -68,31 +68,40 @@ class OneByOne(Mapping):
 def farthest(table, passes) -> str:
     """Return which variant's output is farthest from the baseline's, and which cannot be compared with it."""
     if len(table) == 1:
-        how = ": choose a part above to take it out" if is_moved("variants") else ""
-        return f"Nothing to compare with yet{how}."
+        return "Choose an ablation above." if is_moved("variants") else "Nothing to compare with."
     base, *others = passes
     if not passes[base].finite:
-        return "The baseline's numbers became infinite or NaN, so nothing can be compared with it."
+        return "The baseline overflowed (infinite or NaN), so nothing can be compared with it."
     phrases = []
     known = table[1:][table.distance[1:].notna()]
     if len(known):
         most = known.loc[known.distance.idxmax()]
-        said = "No output differs from the baseline's."
+        said = "All outputs are identical to the baseline's."
         if most.distance > SAME:
-            away = f"{number(100 * most.distance)} % of the baseline's length away from it"
-            said = f"Farthest from the baseline is {most.variant}: its output is {away}, with a cosine similarity of {fixed(most.direction)}."
+            said = f"Largest effect: {most.variant}, relative distance {fixed(most.distance)}, cosine similarity {fixed(most.direction)}."
         phrases.append(said)
     lost = [name for name in others if not passes[name].finite]
     wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
-    phrases += [f"The numbers of {', '.join(lost)} became infinite or NaN."] if lost else []
-    phrases += [f"The output of {', '.join(wide)} has another width, so there is no distance."] if wide else []
+    phrases += [f"Overflowed (infinite or NaN): {', '.join(lost)}."] if lost else []
+    phrases += [f"No distance for {', '.join(wide)}: the output has another width."] if wide else []
     return " ".join(phrases)
 
 
 HELP = {
     "distance": "‖output − baseline's‖ / ‖baseline's output‖",
-    "direction": "Cosine similarity to the baseline's output, averaged over tokens.",
-    "entropy": "Attention entropy in bits, averaged over layers, heads and reading tokens.",
+    "direction": "Mean cosine similarity to the baseline's output, over tokens.",
+    "entropy": "Attention entropy in bits, averaged over layers, heads and query tokens.",
+}
+
+
+# Names of columns with which the table fits beside the drawing; the help of each has the whole name.
+SHORT = {
+    "direction": "Cosine",
+    "rms": "RMS",
+    "cosine": "Similarity",
+    "parameters": "Params",
+    "std": "SD",
+    "largest": "Max",
 }
 
 
@@ -101,23 +110,26 @@ def numbers(table):
     note("Baseline and variants", lambda: table)
     columns = ["distance", "direction", "rms", "cosine", "rank", "entropy", "parameters", "std", "largest", "mean"]
     columns += [name for name in table if name not in (*columns, "variant")]
-    words = {"variant": st.column_config.TextColumn("", width=130)}
+    words = {"variant": st.column_config.TextColumn("", width=116)}
     shown = table[["variant"]].copy()
     for name in columns:
-        label = statistic.label(name) if name in statistic else name.capitalize()
-        about = HELP.get(name) or (f"{statistic.help(name)} Of the output." if name in statistic else None)
-        words[name] = st.column_config.TextColumn(label, help=about, alignment="right")
+        label = SHORT.get(name, name.capitalize())
+        about = HELP.get(name) or (
+            f"{statistic.label(name)}: {statistic.help(name)} Of the output." if name in statistic else None
+        )
+        width = max(50, 7 * len(label) + 14)
+        words[name] = st.column_config.TextColumn(label, help=about, alignment="right", width=width)
         shown[name] = [_cell(value) for value in table[name]]
     st.dataframe(shown, column_config=words, hide_index=True, width="stretch", height="content")
 
 
 def _cell(value) -> str:
-    """A number of the table: four digits, and a dash where there is none."""
+    """A number of the table: three digits, and a dash where there is none."""
     if isinstance(value, int):
         return f"{value:,}"
     if math.isnan(value):
         return "–"
-    return number(value, 4)
+    return number(value, 3)
 
 
 def maps(seen: dict[str, Seen]):
@@ -125,6 +137,6 @@ def maps(seen: dict[str, Seen]):
     labels = max((each.labels for each in seen.values()), key=len)
     shown = [each.attention for each in seen.values()]
     heatmaps(
-        "compared_maps", in_one_frame(shown, len(labels)), labels, labels, titles=list(seen), what="mean attention weight over heads, row reads column",
-        blank="masked or switched off", alt="Attention of each variant, averaged over its heads.", height=330,
+        "compared_maps", in_one_frame(shown, len(labels)), labels, labels, titles=list(seen), what="Mean attention weight (row = query, column = key)",
+        blank="masked or removed", alt="Attention of each variant, averaged over its heads.", height=330,
     )  # fmt: skip

@@ -55,7 +55,7 @@ class BlockConfig(Config):
     seed: int = setting_like(Config, "seed", 0, among=lambda config: config.one_of("seed"))
     position: str = setting_like(Config, "position", None, follows=_as_usual("position"))
     mask: str = setting_like(Config, "mask", None, follows=_as_usual("mask"))
-    weights: str = setting("trained", "Weights", "Whose weights the block has.", group="Weights", menu=weights)
+    weights: str = setting("trained", "Weights", "Weights of the block.", group="Weights", menu=weights)
 
     FIRST = ("weights", *Config.FIRST)
 
@@ -66,7 +66,7 @@ class BlockConfig(Config):
             with_cut = self.weights == "trained" and not weights["cut"].refused(self.plain)
             raise ConfigError(
                 "weights",
-                f"{why} So “{weights.label(self.weights)}” has no weights for it.",
+                why,
                 "cut" if with_cut else "random",
             )
 
@@ -132,22 +132,22 @@ class BlockLook(Picked):
 
     view: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
     layer: int = setting_like(Picked, "layer", 2)  # of the trained models, where the verb reads its subject
-    beside: str = setting("", "Beside", "Which variant stands beside the baseline, as variants names it.", group="Look")
+    beside: str = setting("", "Beside", "Variant shown with the baseline, as in variants.", group="Look")
     difference: bool = setting(
         False,
         "Difference",
-        "Beside the baseline: by how much the variant differs from it, instead of the variant.",
+        "Show variant minus baseline.",
         group="Look",
     )
     compare: bool = setting(
         False, "Compare 1, 4 and 8 heads", "The same sentence and width with 1, 4 and 8 heads.", group="Look"
     )
-    vector: str = setting("", "Vector", "Numbers of one's own for a norm, as 3.2, −1.5, 0.8.", group="Look")
+    vector: str = setting("", "Vector", "Your own numbers for the norm, such as 3.2, −1.5, 0.8.", group="Look")
     context: int = setting(
         32,
         "Context",
-        "How many tokens are read at most to choose the next one. When it is full it slides: the first one is no longer read.",
-        group="Next word",
+        "Maximum context length in tokens. Once it is full it slides, and the first token drops out.",
+        group="Next token",
         low=1,
         high=MAX_TOKENS,
         step=1,
@@ -156,8 +156,8 @@ class BlockLook(Picked):
     apply_dropout: bool = setting(
         False,
         "Apply dropout in this pass",
-        "Off: as at test time. On: as in training, from a random stream of its own.",
-        group="More parts",
+        "Off: as at inference. On: as in training.",
+        group="More components",
     )
 
 
@@ -192,7 +192,7 @@ class BlockContext:
         for each in variants:
             why = weights[self.kind].refused(each.config) or self._broken(each)
             there += [] if why else [each]
-            left_out += [f"{each.name} is left out here: {why}"] if why else []
+            left_out += [f"{each.name} skipped: {why}"] if why else []
         return there, [*notes, *left_out]
 
     def _broken(self, variant: Variant) -> str:

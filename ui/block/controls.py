@@ -13,8 +13,8 @@ from core.model.variants import apply, decode
 from core.settings.setting import ConfigError
 from core.settings.wording import count
 from ui.block.context import BlockConfig, BlockContext
-from ui.kit.panel.control import Control, tabs
-from ui.kit.store import reset, settings_of
+from ui.kit.panel.control import FOLDS, Control, tabs
+from ui.kit.store import reset, session, settings_of
 from ui.shared.base import unknown_words
 
 
@@ -37,24 +37,35 @@ def script(context: BlockContext) -> Script:
     return block_script(config, *how, view=look.view)
 
 
-_SIZE = "All trained models have d_model 64, d_ff 256 and 2 layers. Other sizes: choose <b>Random</b>, or train one on the page Training."
+_SIZE = "Trained models have width 64, FFN width 256 and 2 layers. For other sizes switch to <b>Random</b> or train your own."
 NOTES = {"trained": {"Size": _SIZE}, "cut": {"Size": _SIZE}, "random": {}}  # kind of weights -> group -> words, as HTML
+
+FOLLOWING = ("n_layers", "position", "mask")  # settings whose defaults differ between kinds of weights
+CARRIED = "carried_settings"  # in a session's `kept`: setting -> its value with the weights chosen before
 
 
 def whose() -> list[Control]:
     """The controls of the choice."""
-    return [tabs("Weights", weights, "weights", on=_chosen)]
+    return [tabs("Weights", weights, "weights", on=_chosen) | FOLDS]
 
 
 def _chosen(kind: str):
     """Show weights of this kind. Settings of which there are none give way to the usual ones."""
     before = settings_of(BlockConfig)
     own = {name: getattr(before, name) for name in before.settings() if not before.follows(name)}
+    for name in FOLLOWING:  # only the weights change
+        own[name] = getattr(before, name)
+    session().kept[CARRIED] = {name: own[name] for name in FOLLOWING if before.follows(name)}
     try:
         after = BlockConfig(**own | {"weights": kind})
     except ConfigError:
         after = BlockConfig(weights=kind)
     reset(BlockConfig, **after.write())  # what follows others goes on following
+
+
+def carried(config: BlockConfig) -> list[str]:
+    """Name the settings that differ from their defaults because other weights were chosen."""
+    return [name for name, value in session().kept.get(CARRIED, {}).items() if getattr(config, name) == value]
 
 
 def baseline(kind: str, config: Config) -> Config:

@@ -1,5 +1,3 @@
-import streamlit as st
-
 from core.experiments.block import neurons as experiment
 from core.figures.charts import stream as charts
 from core.figures.spec import word
@@ -7,13 +5,17 @@ from core.model.parts import MENUS
 from core.model.parts.activation import inputs
 from ui.block.context import view
 from ui.kit import beside
-from ui.kit.page import chart, figure
+from ui.kit.page import chart, figure, with_minus
 from ui.kit.page import table as show_table
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, pick, sure
 
+RARE = 0.01  # share of exact zeros below which a chart of them is empty
 
-@view.register("neurons", label="Neurons", help="which hidden units of the feed-forward network fire for which word.")
+
+@view.register(
+    "neurons", label="Neurons", help="which hidden units of the feed-forward network are active for which token."
+)
 def neurons(context):
     forward_pass = context.forward_pass
     if not needs(forward_pass, "ffn", "The feed-forward network"):
@@ -24,39 +26,43 @@ def neurons(context):
     units, numbers = experiment.unit_map(forward_pass, layer)
     activation = MENUS["activation"].label(forward_pass.config.activation)
     some = f", the {len(numbers)} most active" if len(numbers) < forward_pass.config.d_ff else ""
-    said = f"{silent.value.mean():.1%} of them are exactly zero after {activation}. One column per unit{some}."
-    title = f"Which of {forward_pass.config.d_ff} hidden units fire for which word?"
+    said = (
+        "Which hidden units are active for which token? "
+        f"{100 * silent.value.mean():.1f} % are exactly zero after {activation}. One column per unit{some}."
+    )
+    title = f"Activations of {forward_pass.config.d_ff} hidden units"
     figure(title, sure(said, float(units.sum())), forward_pass.weights)
     heatmaps(
         "units", units[None], forward_pass.labels[: forward_pass.n_real], [str(n) for n in numbers], colTips=[f"unit {n}" for n in numbers],
-        what="value after the activation", alt="Hidden units by token.", diverging=bool((units < 0).any()), square=False, height=300,
+        what="activation", alt="Hidden units by token.", diverging=bool((units < 0).any()), square=False, height=300,
     )  # fmt: skip
     left, right = beside.columns(2)
     with left:
         counted, values = "exact zeros", silent.value
-        title, said = "How many units are silent for each word?", "Exact zeros after the activation."
-        if not silent.value.any():
-            counted, values = "nearly silent", silent.small  # the one is not to be subtracted from the other
-            title = "How many units are nearly silent for each word?"
-            said = f"{activation} makes no exact zeros; counted are units below a tenth of the RMS."
+        title, said = "Inactive units per token", "Share of exact zeros after the activation function."
+        if silent.value.mean() < RARE:
+            counted, values = "nearly inactive", silent.small  # the one is not to be subtracted from the other
+            title = "Nearly inactive units per token"
+            has = "rarely gives" if silent.value.any() else "has no"
+            said = f"{activation} {has} exact zeros; units with |x| < 0.1 RMS are counted."
         figure(title, said, forward_pass.weights)
         labels = [word(at, text) for at, text in enumerate(silent.word)]
         shares = silent.assign(label=labels, value=values, counted=counted)
         spec = charts.per_token(forward_pass.n_real <= 24, "share of units", 1.0, True)
-        chart(spec, shares, "Share of hidden units that are silent, by token.", height=240)
+        chart(spec, shares, "Share of inactive hidden units, by token.", height=240)
     with right:
-        said = "By size after the activation."
+        said = "Sorted by magnitude after the activation function."
         if inputs(forward_pass.config.part("activation")) > 1:
-            said += " Before: the value, without its gate."
-        figure(f"Which units fire most for “{forward_pass.labels[token]}”?", said, forward_pass.weights)
-        words = {name: st.column_config.NumberColumn(name.capitalize(), format="%.4f") for name in ("before", "after")}
+            said += " Before: the value, without the gate."
+        figure(f"Most active units for “{forward_pass.labels[token]}”", said, forward_pass.weights)
         strongest = experiment.strongest(forward_pass, layer, token)
-        about = "The strongest hidden units of this token."
-        show_table(strongest, about, column_config={"unit": "Unit", **words})
-    title = "How silent would they be under another activation?"
-    said = "Same weights, same sentence; “nearly zero” is below a tenth of the RMS."
+        shown = with_minus(strongest, {"before": ".4f", "after": ".4f"})
+        names = {"unit": "Unit", "before": "Before", "after": "After"}
+        show_table(shown, "The strongest hidden units of this token.", taken=strongest, column_config=names)
+    title = "Sparsity under other activations"
+    said = "Same weights, same sentence. Nearly zero: |x| < 0.1 RMS."
     figure(title, said, forward_pass.weights)
     kinds = {"zeros": "exactly zero", "small": "nearly zero", "negative": "negative"}
     table = experiment.every_activation(forward_pass, layer).rename(columns=kinds | {"label": "name"})
     table = table.melt("name", list(kinds.values()), "kind", "value")
-    chart(charts.shares("share of hidden units"), table, "Silent hidden units under every activation.", height=330)
+    chart(charts.shares("share of hidden units"), table, "Sparsity under every activation function.", height=330)

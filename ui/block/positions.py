@@ -12,31 +12,30 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import needs, sure
 
 
-@view.register("positions", label="Positions", help="how the model is told the order of words.")
+@view.register("positions", label="Positions", help="how word order reaches the model.")
 def positions(context):
     forward_pass = context.forward_pass
     if needs(forward_pass, "attention", "Attention"):
         table, words = experiment.order(forward_pass), weights_menu[forward_pass.kind].order
         figure(
-            f"“{' '.join(words)}” against “{' '.join(reversed(words))}”: does the model notice?",
-            f"{_now(table, forward_pass.config)} No difference but rounding (10⁻⁹ of the output, in float64, without dropout) means that the "
-            "outputs are a permutation of each other. ALiBi without a mask sees distances only, and these two orders are "
-            "mirror images.",
+            f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell?",
+            f"{_now(table, forward_pass.config)} Identical outputs (up to rounding) mean that the model is blind to word order. "
+            "Unmasked ALiBi depends on distance only, so it cannot tell a sentence from its mirror image.",
             forward_pass.weights,
         )
-        table["seen"] = table["mask"].map({"none": "every word sees every word", "causal": "causal mask"})
+        table["seen"] = table["mask"].map({"none": "no mask", "causal": "causal mask"})
         chart(charts.order(), table, "Difference between the two orders under every position encoding.", height=270)
     tables = experiment.tables(forward_pass)
     rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
     left, right = beside.columns(2)
     with left:
-        said = "One row per position, from the first; one column per dimension."
-        figure("What do sinusoidal positions add?", said, "Not learned")
+        said = "Added to the token embeddings. One row per position, one column per dimension."
+        figure("Sinusoidal position encoding", said, "Not learned")
         heatmaps("sinusoid", tables["sinusoidal"][None], [f"position {n}" for n in rows], [str(n + 1) for n in range(forward_pass.config.d_model)],
                  colTips=[f"dimension {n + 1}" for n in range(forward_pass.config.d_model)], what="value", alt="The sinusoidal table.", diverging=True, square=False, height=600)  # fmt: skip
     with right:
-        said = "Sinusoidal: near ones alike. Learned: nothing before training."
-        figure("How alike are two positions?", said, weights_menu["random"].whose(forward_pass.config))
+        said = "Sinusoidal encodings are similar at nearby positions. Learned encodings are random before training."
+        figure("Similarity of positions", said, weights_menu["random"].whose(forward_pass.config))
         both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
         heatmaps("position_pairs", torch.stack(both), rows, rows, titles=["sinusoidal", "learned (untrained)"], what="cosine similarity",
                  alt="Similarity between positions.", diverging=True, rowTips=[f"position {n}" for n in rows], arrow="and", height=600)  # fmt: skip
@@ -45,9 +44,9 @@ def positions(context):
 def _now(table, config) -> str:
     """Return what the present settings make of the two orders."""
     rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
-    name = f"Now ({MENUS['position'].label(config.position)}, {MENUS['mask'].label(config.mask).lower()} mask)"
+    name = f"This model ({MENUS['position'].label(config.position)}, {MENUS['mask'].label(config.mask).lower()} mask)"
     if not len(rows):
-        return f"{name}: cannot be compared."
+        return f"{name}: not available."
     row = rows.iloc[0]
-    answer = f"yes, by up to {row.value:.2g}" if row.notices else f"no, outputs differ by {row.value:.0e}"
+    answer = f"yes, outputs differ by up to {row.value:.2g}" if row.notices else "no, outputs identical up to rounding"
     return sure(f"{name.replace('none mask', 'no mask')}: {answer}.", row.value)

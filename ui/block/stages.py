@@ -13,17 +13,17 @@ from core.figures.spec import word
 from core.measure.tensor_meters import meter
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
-from core.settings.wording import count, number
+from core.settings.wording import capital, count, fixed, number
 from ui.block.context import view
 from ui.kit import beside
-from ui.kit.page import capital, chart, figure, literal, small_table
+from ui.kit.page import chart, figure, literal, small_table, with_minus
 from ui.kit.page import table as show_table
 from ui.kit.store import bind
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import pick, sure
 
 
-@view.register("norm", label="Norm", help="what LayerNorm does to one token.")
+@view.register("norm", label="Norm", help="the effect of the norm on one token.")
 def norm(context):
     _of_a_token(context.forward_pass, context.look)
     if not beside.second():
@@ -33,10 +33,10 @@ def norm(context):
 def _of_a_token(forward_pass, look):
     sites = norms(forward_pass)
     if not sites and forward_pass.config.part("norm").normalises:
-        st.info("Both sub-layers are off, and their norms with them.", icon=":material/toggle_off:")
+        st.info("Both sub-layers are removed, and their norms with them.", icon=":material/toggle_off:")
         return
     if not sites:
-        st.info("There is no norm in this block. Choose one under Parts.", icon=":material/toggle_off:")
+        st.info("This block has no norm. Choose one under Components.", icon=":material/toggle_off:")
         return
     pick("token", "layer", forward_pass=forward_pass)
     for site, (sublayer, place) in sites.items():
@@ -44,9 +44,9 @@ def _of_a_token(forward_pass, look):
         where = "attention" if sublayer == "attention" else "the feed-forward network"
         called = f"Norm {site[2]}" if site[3:] == "" else f"Second norm {site[2]}"
         biased = "bias" in dict(forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters())
-        gain = f"Gain is 1{' and bias 0' * biased} before any training."
+        gain = f"Gain 1{', bias 0' * biased} before training."
         if forward_pass.kind != "random":
-            gain = f"Then it is multiplied by the gain{', and the bias is added' * biased}, as learnt."
+            gain = f"Then learned gain{' and bias' * biased}."
         figure(
             f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}” before and after",
             sure(f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]),
@@ -78,7 +78,7 @@ def _filled(name: str, which: str, n: dict, **words) -> str:
 
 def _of_a_vector(look, eps):
     """The same with numbers of one's own, by every norm of the menu."""
-    st.markdown("**Try it with numbers of your own**")
+    st.markdown("**Try your own numbers**")
     st.text_input(
         "Vector", **bind("vector", look.vector), placeholder="3.2, −1.5, 0.8, 2.1 …", label_visibility="collapsed"
     )
@@ -88,47 +88,47 @@ def _of_a_vector(look, eps):
         st.error(literal(error))
         return
     if not values:
-        st.caption("Type numbers with commas between them, and see what each norm makes of them.")
+        st.caption("Enter comma-separated numbers to see each norm's output.")
         return
     numbers, table = moments(values, eps), normed(values, eps)
     figure(
-        f"What does each norm make of {count(len(values), 'number')}?",
+        f"Output of each norm for {count(len(values), 'number')}",
         f"Mean {number(numbers['mean'], 4)}, variance {number(numbers['variance'], 4)} (divided by {len(values)}), mean square {number(numbers['mean square'], 4)}. "
         "Gain 1, bias 0.",
     )
     for name in MENUS["norm"]:
         worked = f"First number: {_worked(name, values[0], numbers)}{number(table[name][0], 4)}."
-        st.markdown(
-            f":small[**{literal(MENUS['norm'].label(name))}.** {literal(f'{_formula(name, numbers)} {worked}')}]"
-        )
+        st.markdown(f"**{literal(MENUS['norm'].label(name))}.** {literal(f'{_formula(name, numbers)} {worked}')}")
     labels = {name: MENUS["norm"].label(name) for name in MENUS["norm"]}
     shown = table.astype({"place": str}).rename(columns=labels)
     for name in ("typed", *labels.values()):
         shown[name] = [number(value, 4) for value in shown[name]]
-    small_table(shown, "The typed vector, and what each norm makes of it.", taken=table.rename(columns=labels))
+    small_table(shown, "Your numbers, and the output of every norm.", taken=table.rename(columns=labels))
 
 
-@view.register("change", label="Tokens", help="how much each word's vector changed.")
+@view.register("change", label="Tokens", help="how much each token vector changed.")
 def change(context):
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
     table["label"] = [word(at, text) for at, text in enumerate(table.word)]
     most = table.loc[table.distance.fillna(0).idxmax()]
-    farthest = f"Farthest: “{most.word}”, {most.distance:.3g}." if most.distance > 0 else "None of them moved."
+    farthest = f"Largest: {most.word}, {most.distance:.3g}." if most.distance > 0 else "No token changed."
     left, right = beside.columns(2)
     with left:
-        figure("How far did each word move?", sure(farthest, *table.distance), forward_pass.weights)
+        figure("Change per token (L2)", sure(farthest, *table.distance), forward_pass.weights)
         chart(charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"), table.rename(columns={"distance": "value"}), "Distance from input to output, by token.", height=250)  # fmt: skip
     with right:
-        said = f"Cosine similarity to its input, {table.cosine.mean():.3f} on average."
-        figure("Does it still point the same way?", sure(said, table.cosine.mean()), forward_pass.weights)
+        said = f"Does a token keep its direction? Mean {fixed(table.cosine.mean(), 3)}."
+        figure("Cosine similarity, input and output", sure(said, table.cosine.mean()), forward_pass.weights)
         chart(charts.per_token(forward_pass.n_real <= 24, "cosine similarity"), table.rename(columns={"cosine": "value"}), "Cosine similarity of output and input, by token.", height=250)  # fmt: skip
     both = experiment.token_similarity(forward_pass)
     before, after = (experiment.mean_similarity(matrix) for matrix in both)
-    sentence = "There is only one."
+    sentence = "There is only one token."
     if forward_pass.n_real > 1:
-        sentence = sure(f"Average over pairs of tokens: {before:.3f} before, {after:.3f} after.", before, after)
-    figure("How alike are the words, before and after?", sentence, forward_pass.weights)
+        sentence = sure(
+            f"Mean over pairs of tokens: {fixed(before, 3)} before, {fixed(after, 3)} after.", before, after
+        )
+    figure("Token similarity before and after", sentence, forward_pass.weights)
     labels = forward_pass.labels[: forward_pass.n_real]
     heatmaps(
         "similarity", both, labels, labels, titles=["before: input", "after: output"], what="cosine similarity",
@@ -136,7 +136,7 @@ def change(context):
     )  # fmt: skip
 
 
-@view.register("stages", label="Stages", help="the numbers at every point of the block.")
+@view.register("stages", label="Stages", help="activations at each stage of the block.")
 def stages(context):
     forward_pass = context.forward_pass
     pick("layer", forward_pass=forward_pass)
@@ -148,19 +148,18 @@ def stages(context):
         said = f"Standard deviation is {after} at the input and at the output. "
     said = sure(said, first["std"], last["std"])
     if forward_pass.config.padding:
-        said += "Padding tokens are counted in. "
-    said += "Line: lowest to highest; bar: mean ± one standard deviation; tick: mean."
-    figure("How large are the numbers at each stage?", said, forward_pass.weights)
+        said += "Includes padding tokens. "
+    said += "Whiskers: min–max. Bar: mean ± SD."
+    figure("Activation scale by stage", said, forward_pass.weights)
     drawn = table.assign(
         stage=[word(at, name) for at, name in enumerate(table.stage)],
         **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
     )
-    chart(charts.stages(), drawn, "Spread of the numbers at every stage of the block.", height=36 * len(table) + 60)
+    chart(charts.stages(), drawn, "Activations at every stage of the block.", height=36 * len(table) + 60)
     width = 54 if beside.alone() else 70
     numbers = {}
     for name in meter:
-        how = {"help": meter.help(name), "format": "percent" if name == "zeros" else "%.3g", "width": width}
-        numbers[name] = st.column_config.NumberColumn(meter.label(name), **how)
+        numbers[name] = st.column_config.NumberColumn(meter.label(name), help=meter.help(name), width=width)
     words = {  # as wide as all of them have room for beside the drawing, on a page of 1280 pixels
         "stage": st.column_config.TextColumn("Stage", width=152),
         "site": st.column_config.TextColumn("Site", help="TransformerLens's name", width=66),
@@ -168,4 +167,6 @@ def stages(context):
     }
     # Beside another the numbers come first.
     order = None if beside.alone() else ["stage", *meter, "site", "shape"]
-    show_table(table, "Statistics of every stage.", column_config=numbers | words, column_order=order)
+    shown = with_minus(table, dict.fromkeys(meter, ".3g") | {"zeros": ".1%"})
+    columns = numbers | words
+    show_table(shown, "Statistics of every stage.", taken=table, column_config=columns, column_order=order)

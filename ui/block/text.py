@@ -13,7 +13,7 @@ from ui.pictures.chips import generated, opened_step
 from ui.shared.base import pick
 
 
-@view.register("text", label="Text", help="how the sentence goes on, word by word.")
+@view.register("text", label="Text", help="generated text, token by token.")
 def text(context):
     forward_pass, look = context.forward_pass, context.look
     if forward_pass.config.attention:
@@ -25,7 +25,7 @@ def text(context):
     except ConfigError as error:
         st.info(literal(error), icon=":material/info:")
         return
-    figure("How does the text go on?", _about(kind, words, look.context, len(given) + len(steps)), forward_pass.weights)
+    figure("Generated text", _about(kind, words, look.context, len(given) + len(steps)), forward_pass.weights)
     beside.no_difference()
     key = beside.keyed("text")
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
@@ -34,23 +34,23 @@ def text(context):
     st.caption(literal(_chosen(forward_pass, words, steps, opened_step(key, steps), look)))
     rows = [(words[step.token], step.probability, step.chance) for step in steps]
     table = pd.DataFrame(rows, columns=["word", "probability", "chance"])
-    note(beside.named("Words that the text goes on with"), lambda: table)
+    note(beside.named("Generated tokens"), lambda: table)
 
 
 def _about(kind: str, words, context: int, length: int) -> str:
     """Return what the model chooses from, and whether its context has slid."""
-    from_what = f"It chooses among the {count(len(words), 'word')} that it knows"
+    from_what = f"Sampled from a vocabulary of {count(len(words), 'token')}"
     if kind == "random":
-        from_what = f"It was never trained: it chooses among the {count(len(words), 'different word')} of your sentence"
-    slides = "its context is never full" if length - 1 <= context else "when its context is full, it slides"
-    return f"{from_what}. It reads at most {count(context, 'token')}: {slides}. Click a new word to see what was read to choose it."
+        from_what = f"Untrained model, sampled from the {count(len(words), 'distinct token')} of your sentence"
+    slides = "" if length - 1 <= context else ", sliding once it is full"
+    return f"{from_what}. Context: {count(context, 'token')}{slides}. Click a generated word to see its attention."
 
 
 def _chosen(forward_pass, words, steps, opened: int, look) -> str:
     step, before = steps[opened], forward_pass.n_real + opened
-    said = f"“{shown(words[step.token])}” was chosen with a chance of {number(step.chance)} (the model gave it {number(step.probability)})"
-    read = f"It was chosen after reading the words {max(0, before - look.context) + 1} to {before}."
+    said = f"“{shown(words[step.token])}”: p = {number(step.probability)}, sampling probability {number(step.chance)}"
+    read = f"Context: tokens {max(0, before - look.context) + 1} to {before}."
     if step.patterns:
         head = forward_pass.head_name(look.layer_of(forward_pass), look.head_of(forward_pass))
-        read += f" Shaded is what {head} read, from the last of them."
+        read += f" Shading shows the attention of {head} from the last token."
     return f"{said}. {read}"

@@ -33,29 +33,30 @@ def script(context: "DepthContext") -> Script:
 
 view = Menu("Views of depth")
 matrices = Menu("Matrix")
-orders = Menu("Arrangement")
+orders = Menu("Order")
 
 
-matrices.add("pattern", label="Attention", help="which word reads from which.")
-matrices.add("alike", label="Likeness", help="cosine similarity of every word's vector with every other's.")
-orders.add("parts", label="By parts", help="one row and column per combination.")
-orders.add("largest", label="Largest first", help="every variant pass after pass, those that diverged on top.")
-orders.add("smallest", label="Smallest first", help="every variant pass after pass, those that diverged last.")
+matrices.add("pattern", label="Attention", help="which token attends to which.")
+matrices.add("alike", label="Similarity", help="cosine similarity between all token vectors.")
+orders.add("parts", label="Group by component", help="one row and column per combination.")
+orders.add("largest", label="Sort: high to low", help="all variants pass by pass, diverged ones on top.")
+orders.add("smallest", label="Sort: low to high", help="all variants pass by pass, diverged ones last.")
 
 
 @dataclass(frozen=True)
 class DepthLook(Settings):
     """What is looked at on the page "Depth"."""
 
-    show: str = setting("statistics", "View", "What to look at.", group="Look", menu=view)
+    show: str = setting("statistics", "View", "View.", group="Look", menu=view)
     matrix: str = setting(
-        "pattern", "Matrix", "What is drawn at the first, middle and last pass.", group="Look", menu=matrices
+        "pattern", "Matrix", "Matrix shown at the first, middle and last pass.", group="Look", menu=matrices
     )
     map_head: int = setting(
-        0, "Head", "Which head's attention; 0: the average over all.", group="Look", low=0, high=64, step=1
+        0, "Head", "Attention of one head. 0 = mean over heads.", group="Look", low=0, high=64, step=1
     )
-    grid_statistic: str = setting("rms", "Colour", "Which statistic colours the grid.", group="Look", menu=statistic)
-    grid_order: str = setting("parts", "Arrangement", "How the grid is laid out.", group="Look", menu=orders)
+    grid_statistic: str = setting("rms", "Colour", "Statistic that colours the grid.", group="Look", menu=statistic)
+    zoom: bool = setting(False, "Zoom axes to the data", "Off: axes show the natural range.", group="Look")
+    grid_order: str = setting("parts", "Order", "Order of the grid's rows.", group="Look", menu=orders)
 
 
 @dataclass(frozen=True)

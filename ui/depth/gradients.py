@@ -16,15 +16,17 @@ from ui.shared.base import LOST
 VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in at the end
 
 
-@view.register("gradients", label="Gradients", help="what of the error arrives at each layer, and at each weight.")
+@view.register("gradients", label="Gradients", help="gradient norm at each layer and weight.")
 def gradients(context):
     of_variants = {v.name: run(v.config, context.tokens, context.machine, context.depth) for v in context.variants}
     said = {name: lost(each) for name, each in of_variants.items()}
     pins.legend(context.variants, said, context.pins)
     lines = [Line(v.colour, of_variants[v.name].stream.tolist(), said[v.name]) for v in context.variants]
-    label = "Norm of ∂loss/∂stream after each pass; 0: at the input"
-    about = "Loss: cross-entropy of each word naming the next one, and of the last naming the first."
-    panel = Panel("How much of the gradient arrives?", label, travelled(of_variants), lines, log=True, help=about)
+    label = "Gradient norm by depth"
+    about = "Norm of ∂loss/∂(residual stream) after each pass; 0 is the input. Loss: cross-entropy of predicting the next token; the last predicts the first."
+    panel = Panel(
+        "How much of the gradient reaches each pass?", label, travelled(of_variants), lines, log=True, help=about
+    )
     left, right = st.columns([2, 3], gap="medium")
     with left:
         curves("gradient_curves", [panel], {v.colour: v.name for v in context.variants}, height=330)
@@ -36,7 +38,7 @@ def lost(each) -> str | None:
     """Return why there is no gradient, or not all of it."""
     if not each.diverged:
         return None
-    return "the gradient leaves its range" if math.isfinite(each.loss) else "diverged on the way forward"
+    return "gradient overflowed" if math.isfinite(each.loss) else "diverged in the forward pass"
 
 
 def travelled(of_variants) -> str:
@@ -49,12 +51,12 @@ def travelled(of_variants) -> str:
             share = each.stream[0] / each.stream[-1]
             kind = " (vanished)" if share < VANISHED else " (exploded)" if share > EXPLODED else ""
             factors.append(f"{name} {number(share)}{kind}")
-    without += [f"{name} (nothing leaves the last pass)" for name, each in of_variants.items() if each.stream[-1] == 0]
+    without += [f"{name} (no gradient at the output)" for name, each in of_variants.items() if each.stream[-1] == 0]
     said = []
     if factors:
-        said.append(f"How many times as large the gradient is at the input as at the last pass: {', '.join(factors)}.")
+        said.append(f"Ratio of gradient norms, input to output: {', '.join(factors)}.")
     if without:
-        said.append(f"None to be followed: {', '.join(without)}.")
+        said.append(f"Not available: {', '.join(without)}.")
     return " ".join(said)
 
 
@@ -62,27 +64,26 @@ def per_weight(context, of_variants):
     """The norm of every weight's gradient: one panel per variant, a row per weight, a column per layer."""
     tables = {name: each.weights for name, each in of_variants.items() if len(each.weights)}
     if not tables:
-        st.caption("No weight gets a gradient: both sub-layers are off.")
+        st.caption("No weights: both sub-layers are removed.")
         return
     weights = list(dict.fromkeys(weight for table in tables.values() for weight in table.weight))
     layers = max(table.layer.max() for table in tables.values())
     shared = context.depth.blocks == "same"
-    where = "summed over all passes of the one block" if shared else f"in each of {count(int(layers), 'block')}"
-    figure(f"How large is each weight's gradient, {where}?", largest(tables, shared))
+    where = "summed over passes" if shared else f"by block, {count(int(layers), 'block')}"
+    figure(f"Gradient norm per weight ({where})", largest(tables, shared))
     ignored = [v.name for v in context.variants if ignores_key_bias(context.depth.plan(v.config)[0])]
     if ignored:
         whose = "" if len(ignored) == len(tables) else f" ({', '.join(ignored)})"
-        why = "adds the same to all scores of a query, which its softmax ignores: its gradient is rounding"
-        st.caption(literal(f"b_K {why}{whose}."))
+        st.caption(literal(f"Softmax is invariant to b_K, so the gradient of b_K is zero up to rounding{whose}."))
     pivots = [table.pivot(index="weight", columns="layer", values="value") for table in tables.values()]
     cells = np.stack([pivot.reindex(index=weights, columns=range(1, layers + 1)).to_numpy() for pivot in pivots])
     columns, titles = [f"block {n + 1}" for n in range(layers)], list(tables)
     if shared:  # one block: its variants side by side, instead of panels of a single column
         cells, columns, titles = cells[:, :, 0].T[None], list(tables), None
     heatmaps(
-        "weight_gradients", cells, weights, columns, titles=titles, what="norm of the gradient", log=True, numbers="brief",
+        "weight_gradients", cells, weights, columns, titles=titles, what="Gradient norm", log=True, numbers="brief",
         alt=f"Norm of each weight's gradient; columns are {'variants' if shared else 'blocks'}.", square=False,
-        blank="not there, or no number", arrow="in", height=470,
+        blank="absent or undefined", arrow="in", height=470,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from core.experiments.depth.axes import AXES, MOST, Axes, combinations, in_words
 from core.experiments.depth.grid import grid as run
 from core.experiments.depth.grid import stream_of
 from core.measure.stream_statistics import statistic
-from core.settings.wording import count, number
+from core.settings.wording import capital, count, in_sentence, number
 from ui.depth.context import orders, view
 from ui.kit import pins
 from ui.kit.page import figure, literal
@@ -19,26 +19,26 @@ from ui.kit.store import bind, change, is_moved, value
 from ui.pictures.heatmaps import heatmaps
 
 
-@view.register("grid", label="Grid", help="every combination of parts at once.")
+@view.register("grid", label="Grid", help="all combinations of components at once.")
 def grid(context):
     choices(context)
     results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
     meter = context.look.grid_statistic
     label, size = statistic.label(meter), len(results.configs)
-    when = "after the last pass" if context.look.grid_order == "parts" else "pass after pass"
+    when = "after the last pass" if context.look.grid_order == "parts" else "pass by pass"
     figure(
         f"{label} of {count(size, 'variant')}, {when}."
-        + " Click one to compare it; once more takes it away." * is_moved("variants"),
+        + " Click a cell to add it to the comparison; click again to remove it." * is_moved("variants"),
         told(results, meter),
         context.weights,
     )
     for reason in results.left_out:
-        st.caption(literal(f"Left out: {reason}"))
+        st.caption(literal(f"Skipped: {reason}"))
     context.say_rounding({"baseline": context.travel(context.baseline)})
     if results.repeats:
-        same = f"{results.repeats:,} combinations are not shown, because each is the same model as another one."
+        same = f"{results.repeats:,} duplicates are omitted."
         if results.repeats == 1:
-            same = "1 combination is not shown, because it is the same model as another one."
+            same = "1 combination, a duplicate, is omitted."
         st.caption(literal(" ".join((same, *results.reasons))))
     (by_parts if context.look.grid_order == "parts" else ranked)(context, results, meter)
 
@@ -49,15 +49,15 @@ def choices(context):
     with left:
         labels = list(map(statistic.label, statistic))
         coloured = choice("Colour", "grid_statistic", context.look.grid_statistic, list(statistic), labels)
-        bar("lens", [coloured, tabs("Arrangement", orders, "grid_order")])
+        bar("lens", [coloured, tabs("Order", orders, "grid_order")])
     with right:
         shown = st.popover(
-            "Parts in the grid", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
+            "Grid axes", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
         )
         if shown.open:
             with shown:
                 st.caption(
-                    "Every combination of what is chosen is run. A part with nothing chosen stays as in the baseline."
+                    "All combinations of the selected entries are run. Unselected components keep their baseline value."
                 )
                 for axis, entries in context.axes.chosen.items():
                     offered = list(AXES[axis].entries)
@@ -81,20 +81,22 @@ def told(results, meter) -> str:
     ends = results.ends(meter)
     known = np.flatnonzero(np.isfinite(ends))
     if not len(known):
-        return f"None of them has a number for {statistic.label(meter).lower()} after the last pass.{_lost(results)}"
+        return f"{statistic.label(meter)} is undefined for all of them after the last pass.{_lost(results)}"
     if results.alike(meter):
-        return f"All {'of them' if len(known) == len(ends) else f'{len(known)} that have one'} end at {number(ends[known[0]])}.{_lost(results)}"
+        return f"All {'of them' if len(known) == len(ends) else f'{len(known)} with a value'} end at {number(ends[known[0]])}.{_lost(results)}"
     places = known[ends[known].argmin()], known[ends[known].argmax()]
     # As many digits as it takes to tell the two ends apart: float32 has seven.
     digits = next((n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7)
     low, high = (f"{number(ends[at], digits)} ({results.name(at)}{_others(ends, at)})" for at in places)
-    return f"From {low} to {high}.{_why(results, meter)}{_lost(results)}"
+    return f"{statistic.label(meter)} ranges from {low} to {high}.{_why(results, meter)}{_lost(results)}"
 
 
 def _others(ends, at) -> str:
-    """Return how many more end at the same number."""
+    """Return how many others end at the same number."""
     same = int(np.isclose(ends, ends[at], rtol=1e-4, atol=0).sum()) - 1
-    return f" and {same} more" if same else ""
+    if not same:
+        return ""
+    return "; tied with one other variant" if same == 1 else f"; tied with {same} other variants"
 
 
 def _why(results, meter) -> str:
@@ -102,12 +104,13 @@ def _why(results, meter) -> str:
     axis = max(shares, key=shares.get, default=None)
     if axis is None:
         return ""
-    of = "the variance of its logarithm" if statistic[meter].log else "its variance"
-    left = " among those left" if any(each is not None for each in results.diverged) else ""
+    of = f"the variance in {'log ' * statistic[meter].log}{in_sentence(statistic.label(meter))}"
+    left = " (without diverged ones)" if any(each is not None for each in results.diverged) else ""
     share = round(100 * shares[axis], 1)
+    word = "the residual connection" if axis == "residual" else _word(axis)
     if share <= 50:
-        return f" No part explains more than half of the difference{left}; {_word(axis)} explains {share:g} % of {of}."
-    return f" Most of the difference{left} is made by {_word(axis)}: {share:g} % of {of}."
+        return f" No component explains more than half; {word} explains {share:g} % of {of}{left}."
+    return f" {capital(word)} explains {share:g} % of {of}{left}."
 
 
 def _lost(results) -> str:
@@ -117,7 +120,7 @@ def _lost(results) -> str:
     shared = results.shared_by_diverged()
     who = ""
     if shared and gone < len(results.diverged):
-        who = f": all with {AXES[shared[0]].words[shared[1]]}, and no other"
+        who = f": exactly those with {AXES[shared[0]].words[shared[1]]}"
     return f" {gone} of {len(results.diverged)} diverged{who}."
 
 
@@ -157,7 +160,7 @@ def by_parts(context, results, meter):
     heatmaps(
         "grid_cells", cells[None], [in_words(down, row) for row in rows], [in_words(across, column) for column in columns],
         height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),
-        **_picture(context, meter, "framed: compared now"),
+        **_picture(context, meter, "outlined: in the comparison"),
     )  # fmt: skip
 
 
@@ -180,7 +183,7 @@ def ranked(context, results, meter):
 def _picture(context, meter, note) -> dict:
     label = statistic.label(meter)
     words = {"what": f"{label} ({note})", "alt": f"{label} of every variant in the grid."}
-    words |= {"blank": "diverged or not there", "square": False}
+    words |= {"blank": "diverged or undefined", "square": False}
     return words | {"log": statistic[meter].log, "diverging": meter == "cosine"}
 
 

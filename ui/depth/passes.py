@@ -2,17 +2,20 @@
 
 import math
 
+import numpy as np
+import streamlit as st
 import torch
 
 from core.experiments.depth.findings import finding
 from core.measure.stream_statistics import row_entropy, statistic
 from core.model.text import shown
-from core.settings.wording import fixed, number
+from core.settings.wording import count, fixed, number
 from ui.depth.context import matrices, view
 from ui.kit import pins
 from ui.kit.page import figure
 from ui.kit.panel.control import choice, tabs
 from ui.kit.panel.panel import bar
+from ui.kit.store import bind
 from ui.pictures.curves import Line, Panel, curves
 from ui.pictures.heatmaps import Frames, heatmaps, in_one_frame, played
 
@@ -20,14 +23,27 @@ ORDER = ("rms", "cosine", "rank", "entropy", "std", "largest", "mean")
 PLAYED = ("entropy", "cosine", "rms")  # the curves on which the pass that is played is marked
 
 
-@view.register("statistics", label="Statistics", help="how the stream changes, pass after pass.")
+@view.register("statistics", label="Statistics", help="statistics of the residual stream, pass by pass.")
 def statistics(context):
     journeys = context.journeys
     ended = {n: None if j.diverged is None else f"diverged at pass {j.diverged}" for n, j in journeys.items()}
-    pins.legend(context.variants, ended, context.pins)
+    # Columns: the switch stays where it is when the legend needs a second line.
+    left, right = st.columns([3, 1])
+    with left:
+        pins.legend(context.variants, ended, context.pins, about=_what_runs(context))
+    with right:
+        st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom))
     context.say_rounding(journeys)
     order = [*ORDER, *[name for name in statistic if name not in ORDER]]
     _draw_curves("statistics", order, context, journeys, ended)
+
+
+def _what_runs(context) -> str:
+    """Return what the page does, in a sentence."""
+    passes = context.depth.passes
+    if context.depth.blocks == "same":
+        return f"One block, applied {count(passes, 'time')} to its own output."
+    return f"{count(passes, 'block')}, one after another."
 
 
 def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):
@@ -36,87 +52,100 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
     for name in names:
         lines = [Line(v.colour, journeys[v.name].of(name).tolist(), ended.get(v.name)) for v in context.variants]
         about = {"log": statistic[name].log, "help": statistic.help(name)}
+        if not context.look.zoom:
+            about["bounds"] = _natural_range(name, journeys)
         said = finding(name, journeys)
         panels.append(Panel(statistic[name].question, statistic.label(name), said, lines, **about))
     curves(key, panels, {v.colour: v.name for v in context.variants}, **size)
 
 
-@view.register("attention", label="First, middle, last", help="attention and likeness of the words at three passes.")
+def _natural_range(name: str, journeys) -> tuple[float, float] | None:
+    """Return the values that a statistic can have, wider where it left them; None where there is no such range."""
+    if statistic[name].most is None:
+        return None
+    values = np.concatenate([journey.of(name) for journey in journeys.values()])
+    known = values[np.isfinite(values)]
+    tokens = max(len(journey.tokens) for journey in journeys.values())
+    low = float(known.min(initial=0.0))
+    high = float(known.max(initial=statistic[name].most(tokens)))
+    return low, high or 1.0
+
+
+@view.register(
+    "attention", label="Snapshots", help="attention and token similarity at the first, middle and last pass."
+)
 def attention(context):
     journeys = context.journeys
-    labels = _head_matrices(context, journeys, "How alike are the words?")
+    labels = _head_matrices(context, journeys)
     passes = dict.fromkeys(context.depth.shown.values())  # one or two passes have no middle of their own
     if len(context.variants) > 2:
         pairs = [(variant, at) for at in passes for variant in context.variants]
-        title, across = "{} · {}: {}", len(context.variants)
+        across = len(context.variants)
     else:
         pairs = [(variant, at) for variant in context.variants for at in passes]
-        title, across = "{}, pass {}: {}", len(passes)
+        across = len(passes)
     shown_at = [_matrix(context.look, journeys[variant.name], at) for variant, at in pairs]
     cells = in_one_frame([matrix for matrix, _ in shown_at], len(labels))
-    titles = [title.format(variant.name, at, said) for (variant, at), (_, said) in zip(pairs, shown_at)]
-    words = _matrix_words(context.look, "variant, pass, ", f" at passes {', '.join(map(str, passes))}.")
+    names = {variant: f"{variant.name} · " if len(context.variants) > 1 else "" for variant in context.variants}
+    titles = [f"{names[variant]}pass {at} · {said}" for (variant, at), (_, said) in zip(pairs, shown_at)]
+    words = _matrix_words(context.look, f" at passes {', '.join(map(str, passes))}.")
     heatmaps("three_passes", cells, labels, labels, titles=titles, height=520, across=across, **words)
 
 
-@view.register("play", label="Play", help="one pass after another, attention and curves together.")
+@view.register("play", label="Play", help="animation over the passes, attention and curves together.")
 def play(context):
     journeys = context.played
-    labels = _head_matrices(context, journeys, "How alike do the words become, pass after pass?")
+    labels = _head_matrices(context, journeys)
     passes = context.depth.played(context.cells)
     cells, titles, words = [], [], []
     for at in passes:
         shown_at = [_matrix(context.look, journeys[variant.name], at) for variant in context.variants]
         cells.append(in_one_frame([matrix for matrix, _ in shown_at], len(labels)))
-        titles.append([f"{variant.name}: {said}" for variant, (_, said) in zip(context.variants, shown_at)])
+        titles.append([f"{variant.name} · {said}" for variant, (_, said) in zip(context.variants, shown_at)])
         words.append(_describe_pass(context, journeys, at))
     moments = [f"pass {at} of {context.depth.passes}" for at in passes]
     frames = Frames("Pass", passes, moments, words, titles, "pass_after_pass_animated", context.weights)
-    about = _matrix_words(context.look, "", ", pass after pass.")
+    about = _matrix_words(context.look, ", pass by pass.")
     played("played", torch.stack(cells), labels, labels, frames, height=400, **about)
     _draw_curves("played_curves", PLAYED, context, journeys, {}, height=150)
 
 
-def _head_matrices(context, journeys, question: str) -> list[str]:
-    """Draw what stands above matrices. Return the labels of their rows.
-
-    Args:
-        question: What the matrices of likeness answer.
-    """
+def _head_matrices(context, journeys) -> list[str]:
+    """Draw the controls, title and legend of matrices. Return the labels of their rows."""
     controls = [tabs("Matrix", matrices, "matrix")]
     tokens = context.tokens
-    statistic_name = "cosine"
+    title, statistic_name = "Token similarity", "cosine"
     if context.look.matrix != "alike":
         most = max(v.config.n_heads for v in context.variants)
-        words = ["average over heads", *(f"head {n}" for n in range(1, most + 1))]
+        words = ["mean over heads", *(f"head {n}" for n in range(1, most + 1))]
         controls.append(choice("Head", "map_head", min(context.look.map_head, most), range(most + 1), words))
         tokens = max((journey.tokens for journey in journeys.values()), key=len)  # with padding
-        question, statistic_name = "Who reads from whom, pass after pass?", "entropy"
+        title, statistic_name = "Attention pattern", "entropy"
     bar("lens", controls)
-    figure(question, finding(statistic_name, journeys))
+    figure(title, finding(statistic_name, journeys))
     pins.legend(context.variants, {}, context.pins)
     context.say_rounding(journeys)
     return [shown(word) for word in tokens]
 
 
-def _matrix_words(look, above: str, end: str) -> dict:
-    """Return the words of a picture of matrices. above: what stands above each beside the entropy; end: of its name."""
+def _matrix_words(look, end: str) -> dict:
+    """Return the words of a picture of matrices. end: of its name."""
     if look.matrix == "alike":
         words = {"what": "cosine similarity", "diverging": True, "blank": "diverged", "arrow": "and"}
-        return words | {"alt": f"Likeness of words{end}"}
+        return words | {"alt": f"Token similarity{end}"}
     mean = "" if look.map_head else ", mean over heads"
     of_head = f" of head {look.map_head}" if look.map_head else ""
-    what = f"attention weight, row reads column (above: {above}entropy in bits{mean})"
-    words = {"what": what, "diverging": False, "blank": "masked, diverged or switched off", "arrow": "→"}
+    what = f"Attention weight (row = query, column = key){mean}"
+    words = {"what": what, "diverging": False, "blank": "masked, diverged or removed", "arrow": "→"}
     return words | {"alt": f"Attention{of_head}{end}"}
 
 
 def _matrix(look, journey, at: int) -> tuple[torch.Tensor | None, str]:
     """Return the matrix of one pass, (T, T) or None where there is none, and what of it is one number."""
     is_gone = journey.diverged is not None and journey.diverged <= at
-    gone = f"diverged at {journey.diverged}"
+    gone = f"diverged at pass {journey.diverged}"
     if look.matrix == "alike":
-        said = fixed(journey.of("cosine")[at]) if journey.n_real > 1 else "one word"
+        said = fixed(journey.of("cosine")[at]) if journey.n_real > 1 else "one token"
         return journey.alike.get(at), gone if is_gone else said
     if at not in journey.patterns:
         return None, gone if is_gone else "none"
@@ -124,7 +153,7 @@ def _matrix(look, journey, at: int) -> tuple[torch.Tensor | None, str]:
     bits = row_entropy(weights[:, : journey.n_real]).mean(-1)
     head = min(look.map_head, journey.config.n_heads)  # a model with fewer heads shows its last
     matrix = (weights[head - 1] if head else weights.mean(0)).masked_fill(~journey.allowed_in(at), math.nan)
-    said = fixed((bits[head - 1] if head else bits.mean()).item())
+    said = f"{fixed((bits[head - 1] if head else bits.mean()).item())} bits"
     if head != look.map_head:
         said += f" (head {head})"
     return matrix, gone if is_gone else said
@@ -135,7 +164,7 @@ def _describe_pass(context, journeys, at: int) -> str:
     said = []
     for variant in context.variants:
         journey = journeys[variant.name]
-        numbers = [(label, journey.of(name)[at]) for label, name in (("RMS", "rms"), ("likeness of words", "cosine"))]
+        numbers = [(label, journey.of(name)[at]) for label, name in (("RMS", "rms"), ("similarity", "cosine"))]
         words = ", ".join(f"{label} {number(value)}" for label, value in numbers if math.isfinite(value))
         if journey.diverged is not None and journey.diverged <= at:
             words = f"diverged at pass {journey.diverged}"

@@ -14,6 +14,7 @@ from ui.kit import limits
 from ui.kit.store import session
 
 SECRETS = ("key", "teacher")  # parameters that let somebody in: kept in the session, never written into a link
+PRESENT = "present"  # presentation mode, which the browser draws (panel/menu.js)
 MENU = "menu"  # says, while a page is asked for, that the menu asks for it and not the browser's Back
 # Entries in Session.kept: keys that came with the address and were not used yet, and those that the address has.
 GIVEN, TAKEN = "secrets", "secrets_taken"
@@ -38,7 +39,7 @@ def pop_secret(name: str) -> str | None:
 
 def read_link() -> dict[str, str]:
     """Return the settings in the address."""
-    no_settings = (*SECRETS, MENU, limits.PARAMETER)
+    no_settings = (*SECRETS, MENU, PRESENT, limits.PARAMETER)
     return {name: text for name, text in st.query_params.to_dict().items() if name not in no_settings}
 
 

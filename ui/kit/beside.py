@@ -18,7 +18,7 @@ import torch
 
 from core.figures.palette import BASELINE
 
-SAME = "The same on both sides, to the last digit: what was changed acts elsewhere. *Stages* goes through the block step by step."
+SAME = "Identical: this change does not affect this view. See *Stages*."
 _now: ContextVar["Side | None"] = ContextVar("side", default=None)
 _rows: ContextVar[Any] = ContextVar("rows", default=None)  # where rows of controls go, if not where they are drawn
 
@@ -112,7 +112,7 @@ def coloured(spec: dict) -> dict:
 def no_difference():
     """Say that what stands here is no difference, where one was asked for."""
     if difference():
-        st.caption("No difference can be drawn here: this is the variant itself.")
+        st.caption("The difference is not available for this view: it shows the variant.")
 
 
 def named(text: str) -> str:
@@ -138,12 +138,21 @@ def beside(
     difference: bool,
     counts: dict[str, int],
     colour: str,
+    in_rows: bool = False,
 ):
-    """Draw each of two sides: its name, which heading draws, and what draws it. difference: whether the second one shows by how
-    much it differs from the first; counts: of "layer" and "head", as many as either side has; colour: of the second side.
-    To be called within rows_in()."""
+    """Draw two sides, within rows_in().
+
+    Args:
+        sides: Name of each side, and what draws it.
+        heading: Draws a name.
+        difference: Whether the second side shows by how much it differs from the first.
+        counts: Of "layer" and "head", as many as either side has.
+        colour: Of the second side.
+        in_rows: Whether the second side stands below the first, and not to its right.
+    """
     drawn, bars = [], set()
-    for at, (place, (name, draw)) in enumerate(zip(st.columns(2, gap="medium"), sides)):
+    places = [st.container(), st.container()] if in_rows else st.columns(2, gap="medium")
+    for at, (place, (name, draw)) in enumerate(zip(places, sides)):
         side = Side(name, at > 0, difference, counts, bars, colour)
         with place, _on(side):
             heading(name)

@@ -18,6 +18,7 @@ from ui.kit import turns
 AFTER, EVERY = 1.0, 0.3  # seconds from the begin of the page, and between two drawings
 
 JOINER = "\u2060"
+UNBROKEN = re.compile(r"(?<=\d) (?=%)|(?<=×) (?=\d)")
 ADDRESS = re.compile(r"www(?=\\\.)|\\:(?=//)|\\@", re.IGNORECASE)  # each mark has its backslash before it
 
 
@@ -38,7 +39,7 @@ def in_words():
         st.error(
             literal(shown)
             if shown
-            else f"Something went wrong here ({type(error).__name__}). Your settings are kept; change one and it goes on."
+            else f"Something went wrong ({type(error).__name__}). Your settings are safe: change any of them to try again."
         )
 
 
@@ -97,6 +98,8 @@ def literal(text) -> str:
     """Escape any text for Markdown: marks show as themselves, and addresses are no links.
 
     https://here, www.here and a@here would be links without a mark: an invisible word joiner goes between.
+    A line never breaks between a number and its "%" or "×".
     """
-    marked = "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in str(text))
+    joined = UNBROKEN.sub("\N{NO-BREAK SPACE}", str(text))
+    marked = "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in joined)
     return ADDRESS.sub(lambda found: found[0] + JOINER, marked)

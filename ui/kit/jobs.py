@@ -105,18 +105,20 @@ def resume():
 
 def status(job: Job) -> str:
     """Describe in a few words what a job is doing."""
-    many = count(len(job.states), "training")
+    many = count(len(job.states), "run")
     left = duration(job.seconds_left())
     if job.error is not None:
         return f"This training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
     if job.stopped:
-        return f"Stopped at {job.progress:.0%}, about {left} before the end."
+        return f"Stopped at {100 * job.progress:.0f} %, about {left} left."
     if job.done:
-        known = f", {job.known} of them known from before" if job.known else ""
+        known = f" ({job.known} cached)" if job.known else ""
         return f"Done: {many}{known}."
     others = job.workers.sharing - 1
     shared = f", in turn with {count(others, 'other')}" if others >= job.workers.count else ""
-    return f"{job.progress:.0%} of {many}, about {left} left{shared}"
+    if not job.progress:
+        return f"Starting {many}{shared}"
+    return f"{100 * job.progress:.0f} % of {many}, about {left} left{shared}"
 
 
 def elsewhere():

@@ -30,7 +30,7 @@ class Limits:
         views: Views that are left, as "block.attention". A page without any here has all of its views.
         moved: Settings that have a control.
         locked: Settings that are shown as text.
-        large: Whether to begin in presenter size.
+        large: Whether to begin in presentation mode.
         link: Parameters of the page as it was set. What cannot be moved stays as they say.
     """
 

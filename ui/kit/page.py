@@ -26,25 +26,25 @@ from ui.kit.server import downloads
 from ui.kit.store import allows, opened, read_message
 
 TERMS = {
-    "logit difference": "The model's score of the right word minus its score of the wrong one, before the softmax. "
-    "0: it cannot decide. Each 1 more makes the right word e ≈ 2.7 times as likely, compared with the wrong one.",
-    "KL divergence": "How far two sets of probabilities are apart, in nats: the logarithm of their ratio, averaged over "
-    "what the whole model would say. 0: they are the same.",
-    "direct logit attribution": "The scores are a sum of what each part wrote into the stream, so each part has a share of its "
-    "own. What a part brings about through later parts counts for those. The last norm keeps the scale it had. "
+    "logit difference": "Logit of the correct token minus logit of the wrong one, before the softmax. "
+    "0 = undecided. Each unit multiplies the odds of the correct token by e ≈ 2.7.",
+    "KL divergence": "Difference between two probability distributions, in nats: the mean log ratio under the "
+    "full model. 0 = identical.",
+    "direct logit attribution": "Logits are a sum over the outputs of all components in the residual stream, so each component "
+    "has a direct contribution. Indirect effects are attributed to later components. The final norm's scale is frozen. "
     "(Elhage et al., 2021)",
-    "attention rollout": "Attention followed through all layers. In each layer a word keeps half of its own stream and takes "
-    "the other half from the words it attends to, averaged over heads. (Abnar and Zuidema, 2020)",
-    "logit lens": "The stream after a layer, read as if it were the last: through the final norm and the output words. No "
-    "layer but the last was trained to be read so. (nostalgebraist, 2020)",
-    "Holm": "Of many differences some look large by chance. Holm's method widens the intervals and raises p. "
-    "The chance that even one of all the findings is false is then at most 5 %. (Holm, 1979)",
-    "paired t-test": "Each seed, or each text, is compared with itself: with the part and without it. Only these "
-    "differences count, not how seeds or texts differ from each other.",
-    "entropy": "How spread out attention is, in bits. 0: all of it is on one word. 1: as if on two words evenly. "
-    "log₂ n: on n words evenly.",
-    "RMS": "Root mean square: the square root of the mean of the squares. How large the numbers of a vector are.",
-    "cosine similarity": "Whether two vectors point the same way. 1: the same direction, 0: at right angles, −1: opposite.",
+    "attention rollout": "Attention multiplied through the layers, averaged over heads. The residual connection counts "
+    "as half of each layer. An upper bound on information flow. (Abnar and Zuidema, 2020)",
+    "logit lens": "The residual stream after a layer, passed through the final norm and the unembedding. Only the "
+    "last layer was trained to be read out this way. (nostalgebraist, 2020)",
+    "Holm": "Correction for multiple comparisons: it widens intervals and raises p. The probability "
+    "of even one false finding among all is then at most 5 %. (Holm, 1979)",
+    "paired t-test": "Each seed, or each text, is compared with itself, with and without the component. "
+    "Variation between seeds or texts cancels out.",
+    "entropy": "How spread out attention is, in bits. 0 = all on one token, 1 = uniform over two tokens, "
+    "log₂ n: uniform over n tokens.",
+    "RMS": "Root mean square: the square root of the mean of the squares, the typical size of a vector's entries.",
+    "cosine similarity": "Alignment of two vectors. 1 = same direction, 0 = orthogonal, −1 = opposite.",
 }
 _WORDS = {term: re.compile(rf"\b{re.escape(term.removesuffix('-test'))}\b", re.IGNORECASE) for term in TERMS}
 
@@ -59,16 +59,6 @@ def explained(*texts: str) -> str | None:
 STORE = ("sqlalchemy", "core.study.database.store", "core.study.file", "core.workers.cluster", "core.study.runner")
 LATER = (*STORE, "ui.studies", "ui.training")
 HERE = Path(__file__).parent
-# With the first element of a page: the other styles come with the first script (server/frame.css), a moment later,
-# and what is on the page would move.
-LAYOUT = """<style>
-:root [data-testid="stElementContainer"]:has(> [data-testid="stMarkdown"] style) { display: none; }
-:root [data-testid="stMainBlockContainer"] { padding-left: 2rem; padding-right: 2rem; max-width: 1800px; position: relative; }
-:root [data-testid="stHeader"] { height: 2.2rem; min-height: 2.2rem; }
-:root [data-testid="stMain"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
-:root .st-key-head:not(:has(.ablation-panel > *)) { min-height: 71px; }
-@media (max-width: 640px) { :root [data-testid="stMainBlockContainer"] { padding-left: 0.9rem; padding-right: 0.9rem; } }
-</style>"""
 # As data: Streamlit would read and encode a file in every run of a page.
 ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_bytes()).decode()}"
 
@@ -101,14 +91,13 @@ def _load_driver():
 def page(here: Page):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(
-        page_title=f"{here.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=330
+        page_title=f"{here.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=200
     )
-    st.markdown(LAYOUT, unsafe_allow_html=True)
     boot()
     with opened() as session, turns.taken():
         address.take_address()
         if not allows(here.key):
-            st.info("The link with which this was opened leads to other pages.", icon=":material/lock:")
+            st.info("This page is not part of the link that you opened.", icon=":material/lock:")
             for left in PAGES:
                 if allows(left.key):
                     st.page_link(left.path, label=left.name, icon=left.icon)
@@ -134,13 +123,16 @@ def sidebar(
     back: Callable,
     folded=(),
     without=(),
+    fixed=(),
+    carried=(),
     notes=None,
     drawn=None,
-    label: str = "Back to the defaults",
+    label: str = "Reset to defaults",
 ):
     """Draw groups of controls, and the button that takes all of them back.
 
-    folded: groups that are closed at first; without: settings that have no control here; notes: group -> words below its
+    folded: groups that are closed at first; without: settings that have no control here; fixed: settings whose control shows the
+    value and cannot be moved; carried: settings that differ from their defaults though nobody changed them; notes: group -> words below its
     controls, as HTML; drawn: group -> what draws it, where
     that is not the list of its settings; back: the button's callback, and label what it says.
     """
@@ -151,7 +143,17 @@ def sidebar(
                 with st.expander(group, expanded=group not in folded):
                     drawn[group]()
         groups = [group for group in groups if group not in drawn]
-        panel(groups, *settings, back=back, folded=folded, without=without, notes=notes, label=label)
+        panel(
+            groups,
+            *settings,
+            back=back,
+            folded=folded,
+            without=without,
+            fixed=fixed,
+            carried=carried,
+            notes=notes,
+            label=label,
+        )
 
 
 def notice(*notes: str, left_out: Sequence[str] = ()):
@@ -169,11 +171,6 @@ def warn(*notes: str):
         st.warning(literal(note), icon=":material/info:")
 
 
-def capital(text: str) -> str:
-    """Text with a capital first letter, for what stands behind a colon in a docstring and alone on screen."""
-    return text[:1].upper() + text[1:]
-
-
 def figure(title: str, sentence: str, weights: str = "", words=()):
     """The words above a picture: a question or a finding, what the numbers say, and whose weights they are.
 
@@ -182,9 +179,18 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
     """
     takeaway.says(sentence)
     if sentence and beside.difference():
-        sentence = f"The variant by itself: {sentence}"
-    whose = f" :gray[{literal(weights)}.]" if weights else ""
-    st.markdown(f"**{literal(title)}**  \n:small[{literal(sentence)}{whose}]", help=explained(title, sentence, *words))
+        sentence = f"Variant: {sentence}"
+    whose = f" :small[:gray[{literal(weights)}.]]" if weights else ""
+    st.markdown(f"**{literal(title)}**  \n{literal(sentence)}{whose}", help=explained(title, sentence, *words))
+
+
+def finding(sentence: str, weights: str = ""):
+    """Draw what a picture shows, below it, and whose weights they are."""
+    if sentence and beside.difference():
+        sentence = f"Variant: {sentence}"
+    line = "  \n" if beside.alone() else " "
+    note = f"{line}:small[:gray[{literal(weights)}.]]" if weights else ""
+    st.markdown(f"{literal(sentence)}{note}", help=explained(sentence))
 
 
 def chart(spec: dict, table, alt: str, height: int | None = None):
@@ -221,6 +227,15 @@ def table(data, alt: str, taken=None, **words):
     takeaway.note(alt.rstrip("."), taken if callable(taken) else lambda: taken)
     columns = _columns(data, words.pop("column_config", {}))
     return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words)
+
+
+def with_minus(frame, formats: dict[str, str]):
+    """Format columns of numbers with a true minus sign, which the browser's own formats lack. They still sort as numbers."""
+
+    def write(value: float, how: str) -> str:
+        return format(value, how).replace("-", "−").replace("%", "\N{NO-BREAK SPACE}%")
+
+    return frame.style.format({name: partial(write, how=how) for name, how in formats.items()})
 
 
 def _columns(data, given: dict) -> dict:

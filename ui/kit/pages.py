@@ -5,7 +5,7 @@ A page says which one it is by its name in this table: `with page(DEPTH): …`.
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
@@ -14,16 +14,17 @@ import streamlit as st
 
 from core.settings.menu import Menu
 from ui.kit import address, jobs, limits
-from ui.kit.panel.control import Control, tabs
+from ui.kit.panel.control import FOLDS, Control, among, tabs
 from ui.kit.rights import take_key
 from ui.kit.server.scripts import with_store
-from ui.kit.store import allows, kinds_of, session
+from ui.kit.store import allows, kinds_of, session, value
 
 PANEL = Path(__file__).parent / "panel"
 # One component, where links of Streamlit's are sent and laid out one by one with every move.
 _menu = st.components.v2.component(
     "ablation_menu",
     html=(PANEL / "menu.html").read_text(),
+    css=(PANEL / "layout.css").read_text(),
     js=with_store((PANEL / "menu.js").read_text(), css=(PANEL / "menu.css").read_text()),
     isolate_styles=False,
 )
@@ -51,6 +52,12 @@ class Page:
     def views(self) -> Menu:
         """Its menu of views. Loaded when it is asked for, so that no page waits for the views of another."""
         return importlib.import_module(f"ui.{self.key}").view
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """Return its tabs: label -> views. Empty where each view has a tab of its own."""
+        listed = getattr(importlib.import_module(f"ui.{self.key}"), "TABS", {})
+        return {label: keys.split() for label, keys in listed.items()}
 
     @property
     def name_in_address(self) -> str:
@@ -95,11 +102,43 @@ class Page:
             links[0]["large"] = True
         _menu(key="menu", data=links)
 
-    def tabs(self, titles: Mapping[str, str] | None = None) -> Control:
-        """Return the row of buttons that says which view is open. titles: of views that have another name here."""
+    def tabs(self, titles: Mapping[str, str] | None = None, without: Collection[str] = ()) -> Control:
+        """Return the tabs, one for each group of views; a click opens the first view of a group.
+
+        Args:
+            titles: Names of views that have another one here.
+            without: Views that have nothing to show, and no tab unless a link opens them.
+        """
+        underlined = {"look": "underlined"}
+        open_view = value(self.parameter)
+        if not self.groups:
+            left = [view for view in self._views_left if view not in without or view == open_view]
+            return tabs("View", self.views, self.parameter, left=left, titles=titles or {}) | underlined
+        options = []
+        for label, keys in self.groups.items():
+            views = [view for view in keys if view in self._views_left]
+            if views:
+                view = open_view if open_view in views else views[0]
+                options.append((view, label if len(views) > 1 or len(keys) == 1 else self.views.label(view)))
+        return among("View", self.parameter, open_view, *zip(*options)) | underlined
+
+    def views_of_tab(self) -> list[Control]:
+        """Return the row that chooses among the views of the open tab; empty where it has one."""
+        open_view = value(self.parameter)
+        keys = next((keys for keys in self.groups.values() if open_view in keys), ())
+        views = [view for view in keys if view in self._views_left]
+        if len(views) < 2:
+            return []
+        labels = list(map(self.views.label, views))
+        control = among("View", f"{self.parameter}_of_tab", open_view, views, labels)
+        return [control | FOLDS | {"set": self.parameter}]
+
+    @property
+    def _views_left(self) -> list[str]:
+        """Return the views that can be opened: all, or those that a teacher's link leaves."""
         teacher_limits = session().limits
         left = teacher_limits.views_of(self.key) if teacher_limits else ()
-        return tabs("View", self.views, self.parameter, left=left, titles=titles or {})
+        return [view for view in self.views if view in left] or list(self.views)
 
     def open_view(self, context):
         """Draw the view that is open, as `context.look` says."""
@@ -122,38 +161,36 @@ def _address_of(page: Page) -> str:
     return f"{name}?{urlencode(params)}" if params else name
 
 
-START = Page(
-    "start", "app.py", "Start", ":material/home:", "What can be done, and what each part was measured to be for."
-)
+START = Page("start", "app.py", "Start", ":material/home:", "Overview, and the measured effect of each component.")
 ONE_BLOCK = Page(
     "block", "pages/1_One_block.py", "One block", ":material/view_agenda:",
-    "One pass through a block, trained or random, step by step.", "view",
+    "One forward pass through a block, trained or random.", "view",
 )  # fmt: skip
 DEPTH = Page(
-    "depth", "pages/2_Depth.py", "Depth", ":material/layers:", "The same block again and again, or a stack.", "show"
+    "depth", "pages/2_Depth.py", "Depth", ":material/layers:", "One block applied repeatedly, or many stacked.", "show"
 )
 TRAINING = Page(
     "training", "pages/3_Training.py", "Training", ":material/model_training:",
-    "With and without a part, live, several seeds.", "trained",
+    "Train with and without a component, several seeds.", "trained",
 )  # fmt: skip
 STUDIES = Page(
     "studies", "pages/4_Studies.py", "Studies", ":material/lab_research:",
-    "Hundreds of trainings that run by themselves.", "shown",
+    "Many runs in the background: variants × tasks × seeds.", "shown",
 )  # fmt: skip
 TRAINED_MODEL = Page(
     "trained", "pages/5_Trained_model.py", "Trained model", ":material/neurology:",
-    "A small language model, taken apart.", "taken",
+    "Ablate a small language model and read its predictions.", "taken",
 )  # fmt: skip
 CLAIMS = Page(
     "claims", "pages/6_Claims.py", "Claims", ":material/fact_check:",
-    "What papers say, and whether it is so here.", "shown",
+    "Published claims, tested at this scale.", "shown",
 )  # fmt: skip
 LESSONS = Page(
     "lessons", "pages/7_Lessons.py", "Lessons", ":material/school:",
-    "Predict, see, explain: thirteen questions.", "shown",
+    "Predict, then see the result: thirteen lessons.", "shown",
 )  # fmt: skip
 CLASS = Page(
     "lessons.classroom", "pages/8_Class.py", "Class", ":material/groups:",
-    "Predict together, on your own devices.", "shown",
+    "Live votes with a whole class.", "shown",
 )  # fmt: skip
 PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS, LESSONS, CLASS)  # in the order of the menu

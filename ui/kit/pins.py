@@ -11,16 +11,17 @@ from core.figures.palette import BASELINE, DASHES, NOW, VARIANTS
 from core.model.config import Config
 from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin, places
 from core.settings.setting import ConfigError
+from core.settings.wording import capital
 from ui.kit.panel.control import Control, pills, press
-from ui.kit.store import change, restore, value
+from ui.kit.store import change, is_moved, restore, value
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
-DIVERGED = "Diverged: a number has become infinite, or no number at all."
+DIVERGED = "Diverged: a value became infinite or NaN."
 PILLS = "compared_with"
 WHOSE = {
     "random": "Random weights",
-    "trained": "Each trained as it stands",
-    "cut": "Trained with all parts, changed afterwards",
+    "trained": "Each variant was trained separately",
+    "cut": "Variants ablated after training",
 }
 
 
@@ -35,20 +36,37 @@ def row(
     others, as a link has it, and with "" where one or none is left. can: whether what a text changes in
     the baseline can be had, where not all can; the baseline is then given, and none can be pinned."""
     baseline = config if can else pins.pinned() or config
-    parts = [part() for part in ablation.values()]
-    ready = [encode(part) for part in parts if any(getattr(baseline, name) != value for name, value in part.items())]
+    ready = [
+        encode(part)
+        for part in ablation.values()
+        if any(getattr(baseline, name) != value for name, value in part.items())
+    ]
     others = [encode({name: value}) for name, value in baseline.others()]
     if can:
         ready, others = ([text for text in texts if can(text, baseline)] for texts in (ready, others))
     offered = list(dict.fromkeys([*ready, *others, *pins.texts]))
     labels, turn = list(map(_label, offered)), partial(_switch, on_new)
-    chosen = pills("Compare with", PILLS, pins.texts, offered, labels, first=len(ready), on=turn)
+    chosen = pills("Compare with", PILLS, pins.texts, offered, labels, on=turn, search="Search ablations")
+    chosen["titles"] = list(map(_about, offered))
+    chosen["colours"] = {text: colour for text, colour in zip(pins.slots, VARIANTS) if text}
     return [chosen, *([] if can else _buttons(config, pins, on_new))]
 
 
 @lru_cache(maxsize=1000)
 def _label(text: str) -> str:
     return name_of(decode(text, "variants"))
+
+
+@lru_cache(maxsize=1000)
+def _about(text: str) -> str:
+    """Explain a variant by the help of what it changes, which the search of the menu reads too."""
+    settings = Config.settings()
+    changes = decode(text, "variants")
+    helps = [
+        settings[name].menu.help(value) if settings[name].menu else settings[name].help
+        for name, value in changes.items()
+    ]
+    return " ".join(map(capital, helps))
 
 
 def now() -> Pins:
@@ -66,7 +84,7 @@ def _chosen(on_new: Callable[[str], None], texts: list[str]):
     pins = now()
     if len(texts) > MOST:
         # And the pill goes out again, since what is compared has not changed.
-        st.toast(f"{MOST} variants are compared already: take one away first.", icon=":material/info:")
+        st.toast(f"You can compare up to {MOST} variants. Remove one first.", icon=":material/info:")
     else:
         added = [text for text in texts if text not in pins.texts]
         change(variants=pins.compare(texts))
@@ -77,13 +95,13 @@ def _chosen(on_new: Callable[[str], None], texts: list[str]):
 def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[Control]:
     pinned = pins.pinned()
     if pinned is None:
-        about = "Keep the settings of the sidebar as the baseline. What you change then is shown beside it."
+        about = "Use the current settings as the baseline and compare later changes against it."
         return [press("Pin baseline", "pin", about, lambda: change(baseline=pin(config)), icon="keep")]
     changes = encode(difference(config, pinned))
     off = not changes or changes in pins.texts or len(pins.texts) >= MOST
-    about = f"Keep the present settings as one of up to {MOST} variants, named by what differs from the baseline."
-    keep = press("Keep", "keep", about, lambda: _chosen(on_new, [*now().texts, changes]), icon="add", off=off)
-    about = "The sidebar becomes the baseline again, with the settings that were pinned."
+    about = "Add the current settings as a variant."
+    keep = press("Add as variant", "keep", about, lambda: _chosen(on_new, [*now().texts, changes]), icon="add", off=off)
+    about = "Restore the pinned settings."
     return [keep, press("Unpin", "pin", about, partial(_unpin, pinned), icon="keep_off")]
 
 
@@ -92,13 +110,18 @@ def _unpin(pinned: Config):
     change(baseline="")
 
 
-def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kind: str = "random"):
+def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kind: str = "random", about: str = ""):
     """Draw who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common. kind: of weights."""
     entries = [
-        (v.colour, f"baseline: {baseline_words(pins, kind)}" if v.colour == 0 else v.name, said.get(v.name))
+        (v.colour, f"Baseline ({baseline_words(pins, kind)})" if v.colour == 0 else v.name, said.get(v.name))
         for v in variants
     ]
-    common = [f"{seeds(variants, kind)}.", f"{paired(variants, kind)}." * (len(variants) > 1)]
+    common = [about] if about else []
+    common.append(f"{seeds(variants, kind)}.")
+    if len(variants) > 1:
+        common.append(f"{paired(variants, kind)}.")
+    elif is_moved("variants"):
+        common.append("Choose a component under Compare with.")
     if any("diverged" in (text or "") for text in said.values()):
         common.append(DIVERGED)
     marks(entries, common)
@@ -119,7 +142,7 @@ def legend_html(entries: list[tuple[int, str, str | None]], common: list[str] = 
         )
     if common:
         spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
-    style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:.9rem"
+    style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:14px"
     return f"<div class='legend' style='{style}'>{''.join(spans)}</div>"
 
 
@@ -142,17 +165,17 @@ def seeds(variants: list[Variant], kind: str = "random") -> str:
 def paired(variants: list[Variant], kind: str = "random") -> str:
     """Return what baseline and variants share by construction (core/model/parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
-    return f"{weights[kind].paired}{', for those of one seed' * other}"
+    return f"{weights[kind].paired}{', for equal seeds' * other}"
 
 
 def baseline_words(pins: Pins, kind: str = "random") -> str:
     """Return what the baseline is, in few words."""
     if kind != "random":
-        return "trained with all parts"
+        return "trained with all components"
     pinned = pins.pinned()
     if pinned is None:
-        return "the settings of the sidebar"
-    return name_of(difference(pinned, Config())) or "the default settings"
+        return "current settings"
+    return name_of(difference(pinned, Config())) or "default settings"
 
 
 def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):

@@ -16,8 +16,8 @@ from ui.kit.store import session
 
 VARIABLE, PARAMETER = "ABLATION_KEY", "key"
 HOLDS = "holds_the_key"  # key of a session's `kept`
-REASON = "Only whoever runs this server, or has its key, can change what all visitors share."
-WRONG = "The key in this link is not that of this server: nothing can be changed here."
+REASON = "Only the administrator of this server can change what all users share."
+WRONG = "The key in this link is not valid for this server, so nothing can be changed."
 
 
 def may_write() -> bool:

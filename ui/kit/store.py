@@ -126,11 +126,16 @@ class Session:
     limits: Limits | None = None  # of a teacher's link
     built: dict[type, Settings] = field(default_factory=dict)  # settings of these choices
     kept: dict[str, Any] = field(default_factory=dict)  # what parts of the app remember, by names of their own
+    seen_on: dict[str, set[str]] = field(default_factory=dict)  # key of a choice -> pages that have shown it
+    set_elsewhere: list[str] = field(default_factory=list)  # settings that were set on another page, for one visit
 
     def change(self, delta: Delta, page: str = ""):
         """Apply a delta to the settings of a page, by default of the one that is open."""
-        locked = self.limits.locked_names(kinds_of[page or self.page]) if self.limits else ()
-        self.choices, self.problems = apply(self.choices, delta, kinds_of[page or self.page], locked)
+        page = page or self.page
+        locked = self.limits.locked_names(kinds_of[page]) if self.limits else ()
+        before = self.choices
+        self.choices, self.problems = apply(before, delta, kinds_of[page], locked)
+        self.seen_on |= {key: {page} for key, text in self.choices.items() if before.get(key) != text}
         self.begun, self.built = {}, {}
 
     def take(self, message: Mapping[str, Any]):
@@ -171,6 +176,15 @@ class Session:
             self.problems += _name_unknown(link, kinds)
             # Such a parameter stays in the address until something else changes.
             self.begun = {name: link[name] for name in once & link.keys()}
+        self._note_set_elsewhere(page, kinds)
+
+    def _note_set_elsewhere(self, page: str, kinds: Kinds):
+        """Keep what was set on another page since this one was left, to say it once."""
+        keys = {name: key_of(kind, name, self.choices) for kind in kinds for name in kind.settings()}
+        seen = {name: self.seen_on.get(key, {page}) for name, key in keys.items() if key in self.choices}
+        self.set_elsewhere = [name for name, pages in seen.items() if page not in pages]
+        for pages in seen.values():
+            pages.add(page)
 
     def link(self, page: str = "") -> dict[str, str]:
         """Return the link of a page as it is now."""
@@ -194,7 +208,7 @@ def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
     for name in [name for name in link if name not in known][:5]:
         near = difflib.get_close_matches(name, known, 1)
         meant = f" Did you mean “{near[0]}”?" if near else ""
-        sentences.append(f"The link names “{name[:30]}”, which is no setting here.{meant}")
+        sentences.append(f"Unknown setting in the link: “{name[:30]}”.{meant}")
     return sentences
 
 
@@ -206,8 +220,7 @@ def _explain(problem: ConfigError | str, chosen: list) -> str:
         setting = settings.settings().get(problem.field)
         if setting is not None and not (setting.kind is str and setting.menu is None):
             value = getattr(settings, problem.field)
-            shown = setting.menu.label(value) if setting.menu else setting.write(value)
-            return f"{problem} Used instead: {shown}."
+            return f"{problem} Using {setting.show(value)} instead."
     return str(problem)
 
 

@@ -21,19 +21,21 @@ from ui.kit.server.scripts import served
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
 ROWS = 2**20 - 1  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
+LABELS = {"learning": "Learning curves"}  # of tables; the others are called as their names are
 TOO_MANY = "{name}: {rows:,} rows, and a spreadsheet has {most:,} at most. With fewer heads or words there is a table."
 SAID = "_said"  # likewise: what stands above the picture that comes next
 CSS = """
 .head { font-family: var(--st-font); font-weight: 600; color: var(--st-text-color); }
-.list div { display: flex; gap: 6px; align-items: center; margin: 3px 0; font-family: var(--st-font); font-size: 13px; }
+.list div { display: flex; gap: 6px; align-items: center; margin: 3px 0; font-family: var(--st-font); font-size: 14px; }
 .list span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--st-text-color); }
 button { font: inherit; cursor: pointer; padding: 1px 9px; border-radius: 4px; border: 1px solid var(--st-border-color);
   background: var(--st-secondary-background-color); color: var(--st-text-color); }
-button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 """
 _pictures = st.components.v2.component(
     "ablation_pictures",
-    html='<div class="root"><div class="head" hidden>Pictures</div><div class="list"></div></div>',
+    html='<div class="root"><div class="head" hidden>Figures</div><div class="list"></div></div>',
     css=CSS,
     js=served((Path(__file__).parent / "pictures.js").read_text()),
 )
@@ -102,13 +104,14 @@ def offer(
                 continue
             file = "_".join(part for part in (of, slug(name)) if part) + ".csv"
             # Looked up when it is asked for: while something is trained the page goes on, and these links stand as they are.
-            download_link(name, file, lambda name=name, make=make: write_csv(tables.get(name, make)()), "text/csv")
+            label = LABELS.get(name, name[:1].upper() + name[1:])
+            download_link(label, file, lambda name=name, make=make: write_csv(tables.get(name, make)()), "text/csv")
         _pictures(key="pictures", data=of)
 
 
 def button():
     """The button by itself, for a page whose end may come late: it draws parts of itself again and again."""
-    return st.popover("Take away", icon=":material/download:", key="take_away", on_change="rerun", width="content")
+    return st.popover("Export", icon=":material/download:", key="take_away", on_change="rerun", width="content")
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ export default ({ data }) => {
 class LessonsLook(Settings):
     """Settings of the page "Lessons"."""
 
-    shown: str = setting("every", "View", "What to look at.", group="Look", menu=view)
-    lesson: str = setting(next(iter(lesson), ""), "Lesson", "Which lesson is open.", group="Look", menu=lesson)
-    language: str = setting(ENGLISH, "Language", "In which language lessons are read.", group="Look", menu=language)
+    shown: str = setting("every", "View", "View of this page.", group="Look", menu=view)
+    lesson: str = setting(next(iter(lesson), ""), "Lesson", "The open lesson.", group="Look", menu=lesson)
+    language: str = setting(ENGLISH, "Language", "Language of the lessons.", group="Look", menu=language)
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,12 @@ def ask(
     asked, place, button = lesson.prediction, place or lesson.name, button or words["store"]
     sent = {"type": "primary", "on_click": _send, "args": (lesson, words, then, place, refuse)}
     with st.form(f"form_{place}", border=False) if is_form else contextlib.nullcontext():
-        st.markdown(f"**{words['predict']}**  \n{literal(fill_in(asked.asks, lesson))}")
+        st.markdown(f"## {literal(fill_in(asked.asks, lesson))}")
         answer = ASKED[asked.kind](lesson, asked, words, place)
-        sure = ask_sure(words, place)
-        hint = words["because_hint"]
-        st.text_input(words["because"], max_chars=BECAUSE, placeholder=hint, key=f"because_{place}")
+        with st.container(horizontal=True):
+            sure = ask_sure(words, place)
+            hint = words["because_hint"]
+            st.text_input(words["because"], max_chars=BECAUSE, placeholder=hint, key=f"because_{place}")
         if is_form:
             st.form_submit_button(button, key=f"send_{place}", **sent)
         else:
@@ -58,7 +59,11 @@ def ask(
 def ask_sure(words, place: str) -> int | None:
     """Ask how sure the student is. Nothing is chosen beforehand."""
     return st.segmented_control(
-        words["sure"], list(SURE), format_func=lambda level: words[f"sure_{level}"], key=f"sure_{place}"
+        words["sure"],
+        list(SURE),
+        format_func=lambda level: words[f"sure_{level}"],
+        key=f"sure_{place}",
+        width="content",
     )
 
 
@@ -94,12 +99,12 @@ def _shown_unit(lesson: Lesson) -> tuple[float, str]:
 
 def _choice(lesson: Lesson, asked: Prediction, words, place: str) -> int | None:
     def label(at: int) -> str:
-        text = literal(asked.options[at].text)
-        return f"{letter(at)}: {text}" if asked.kind == "curve" else text
+        return f"**{letter(at)}** {literal(asked.options[at].text)}"
 
     options = range(len(asked.options))
     key = f"answer_{place}"
-    chosen = st.radio(words["predict"], options, format_func=label, index=None, key=key, label_visibility="collapsed")
+    look = {"label_visibility": "collapsed", "width": "stretch"}
+    chosen = st.radio(words["predict"], options, format_func=label, index=None, key=key, **look)
     return chosen if isinstance(chosen, int) else None  # Streamlit returns a text that is no option any more
 
 
@@ -107,8 +112,9 @@ def _number(lesson: Lesson, asked: Prediction, words, place: str) -> list[float]
     scale, (factor, sign) = asked.scale, _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
     ends = [factor * end for end in (scale.low, scale.high, middle, scale.step)]
-    guess = st.slider(words["number"], *ends, format=f"%g{sign.replace('%', '%%')}", key=f"answer_{place}")
-    within = st.segmented_control(
+    left, right = st.columns([3, 2], gap="medium")
+    guess = left.slider(words["number"], *ends, format=f"%g{sign.replace('%', '%%')}", key=f"answer_{place}")
+    within = right.segmented_control(
         words["within"],
         scale.within,
         format_func=lambda value: f"± {factor * value:g}{sign}",

@@ -9,6 +9,7 @@ function kept() {
 let known = null // as this tab has kept it, or found it: only what has changed here is written, another tab may have kept more, or newer
 
 export default function ({ data }) {
+  store.page = data.page // a lesson has no other control that says which page this is
   if (!data.loaded) {
     known = kept()
     store.change({ [data.set]: JSON.stringify(known) })

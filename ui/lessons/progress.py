@@ -72,6 +72,7 @@ def sync() -> None:
     stored = progress()
     entries = {name: asdict(entry) for name, entry in stored.entries.items()}
     data = {"entries": entries, "gone": stored.gone, "loaded": stored.loaded, "set": handle(KEY, _load)}
+    data["page"] = session().page
     _component(key=KEY, data=data)
 
 

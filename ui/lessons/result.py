@@ -5,16 +5,22 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.teaching.lessons.language import ENGLISH
 from core.teaching.lessons.lesson import Lesson, Way
 from core.teaching.lessons.prediction import AS_PREDICTED, NOT_AS_PREDICTED, Entry, Outcome, verdict
-from core.teaching.lessons.reader import lesson as menu
 from core.teaching.lessons.reader import read_lesson
-from core.teaching.lessons.wording import describe_answer, describe_outcome, explain, explain_transfer, fill_in
+from core.teaching.lessons.wording import (
+    describe_answer,
+    describe_outcome,
+    explain,
+    explain_transfer,
+    fill_in,
+    name_result,
+)
 from ui.kit.page import literal
 from ui.kit.pages import LESSONS, PAGES, Page
 from ui.kit.server.scripts import served
 from ui.kit.store import value
+from ui.lessons.html import build_link, order_lessons
 from ui.lessons.progress import carry, forget
 
 ICONS = {AS_PREDICTED: ":green[:material/check_circle:]", NOT_AS_PREDICTED: ":orange[:material/lightbulb:]"}
@@ -22,10 +28,6 @@ OPEN = ":blue[:material/help:]"
 CSS = """
 .root { font-family: var(--st-font); color: var(--st-text-color); position: relative; }
 .picture svg { width: 100%; max-width: 460px; height: auto; display: block; }
-.picture .wide svg { max-width: 900px; }
-.sketches { display: flex; gap: 14px; max-width: 460px; }
-.sketches figure { margin: 0; flex: 1 1 0; min-width: 0; }
-.sketches figcaption { font-size: 13px; text-align: center; }
 """
 _picture = st.components.v2.component(
     "ablation_lesson",
@@ -45,17 +47,21 @@ def page_of(key: str) -> Page:
     return next(page for page in PAGES if page.key == key)
 
 
-def render_result(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
-    """Show the verdict, the prediction, what was measured, and the explanation."""
+def render_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
+    """Show the verdict, the prediction, and what was measured."""
     found = verdict(lesson.prediction, entry.answer, out)
     said, sure = describe_answer(lesson, entry.answer), words[f"was_sure_{entry.sure}"]
-    about = f" ({literal(lesson.prediction.number.label)})" if lesson.prediction.number.label else ""
     because = f" “{literal(entry.because)}”" if entry.because else ""
     st.markdown(
-        f"### {ICONS.get(found, OPEN)} {literal(words[found])}\n"
-        f"{literal(words['you_said'])}: {literal(said)} :gray[({literal(sure)})]{because}  \n"
-        f"{literal(words['measured'])}{about}: **{literal(describe_outcome(lesson, out, words))}**"
+        f"## {ICONS.get(found, OPEN)} {literal(words[found])}\n"
+        f"{literal(words['you_said'])}: {literal(said)} :gray[({literal(sure)})]{because}\n\n"
+        f"{literal(name_result(lesson, words))}: **{literal(describe_outcome(lesson, out, words))}**"
     )
+
+
+def render_result(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
+    """Show the verdict with its numbers, and the explanation."""
+    render_verdict(lesson, entry, out, words)
     st.markdown(literal(explain(lesson, entry, out, words)))
 
 
@@ -65,21 +71,22 @@ def render_meaning(lesson: Lesson, out: Outcome, words) -> None:
 
 
 def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
-    """Show the meaning, the experiment, something to change, the next lesson and the transfer question."""
+    """Show the meaning, the experiment, something to change, the transfer question and the next lesson."""
     render_meaning(lesson, out, words)
     left, right = st.columns(2, gap="medium")
     with left:
         render_way(words["run_it"], lesson.experiment)
-        render_way(words["change_it"], lesson.challenge)
-        with st.container(horizontal=True):
-            names, language = list(menu), value("language")
-            following = names[(names.index(lesson.name) + 1) % len(names)]
-            label = words["next_lesson"].format(title=read_lesson(following, language).title)
-            link = {"shown": "one", "lesson": following} | ({} if language == ENGLISH else {"language": language})
-            st.page_link(LESSONS.path, label=literal(label), icon=":material/arrow_forward:", query_params=link)
-            st.button(words["again"], type="tertiary", icon=":material/replay:", on_click=partial(forget, lesson.name))
     with right:
-        _ask_transfer(lesson, entry, words)
+        render_way(words["change_it"], lesson.challenge)
+    _ask_transfer(lesson, entry, words)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        names, language = order_lessons(), value("language")
+        following = names[(names.index(lesson.name) + 1) % len(names)]
+        label = words["next_lesson"].format(title=read_lesson(following, language).title)
+        with st.container(key="next", width="content"):
+            icon = ":material/arrow_forward:"
+            st.page_link(LESSONS.path, label=literal(label), icon=icon, query_params=build_link(following, language))
+        st.button(words["again"], type="tertiary", icon=":material/replay:", on_click=partial(forget, lesson.name))
 
 
 def render_way(title: str, to: Way) -> None:
@@ -106,6 +113,7 @@ def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
         index=entry.carried,
         key=key,
         label_visibility="collapsed",
+        width="stretch",
         on_change=store_answer,
     )
     if isinstance(chosen, int):

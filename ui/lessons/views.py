@@ -7,25 +7,28 @@ from functools import partial
 import streamlit as st
 
 from core.settings.wording import distinct
-from core.teaching.lessons.language import is_complete
-from core.teaching.lessons.picture import sketches, svg
+from core.teaching.lessons.picture import svg
 from core.teaching.lessons.prediction import outcome
 from core.teaching.lessons.reader import PAGES as EXPERIMENTS
 from core.teaching.lessons.reader import lesson, problems, read_lesson
-from core.teaching.lessons.wording import fill_in
+from core.teaching.lessons.wording import explain, fill_in
 from core.teaching.report import CONCLUSION, NAME, Report, measure_part, write_report
 from ui.kit.limits import LOOK, PARAMETER, Limits
 from ui.kit.page import literal
 from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page, link_to
 from ui.kit.server.downloads import download_link
-from ui.kit.store import bind, change, kinds_of, session
+from ui.kit.store import bind, kinds_of, session
 from ui.lessons import view
 from ui.lessons.addresses import QR, address_of, link, own_address, qr_svg, shared_address
+from ui.lessons.html import draw_html, render_path, render_setting, render_top, style_answers
 from ui.lessons.predict import ask
 from ui.lessons.progress import progress
-from ui.lessons.result import draw, page_of, render_next_steps, render_result, render_way
+from ui.lessons.result import draw, page_of, render_next_steps, render_verdict, render_way
 
-ACROSS = 3  # cards in a row
+# Pixels of a lesson's head without its question, of a line of that, and the letters of a line.
+HEAD = 88
+LINE = 24
+LETTERS = 104
 FILE = "ablation-lab-report.html"
 # Seconds. A click on the link ends what is typed in a field: the browser sends both at once, and the file is asked for
 # before the run begins that stores what was typed.
@@ -34,76 +37,70 @@ FREE = ("variants", "out")  # settings that can be moved unless the teacher lock
 NO_CONTROL = ("baseline", "begin", "device", "dtype")  # settings that a class has no use for
 
 
-@view.register("every", label="All lessons", help="each a question, a prediction, an experiment, and what comes out.")
+@view.register("every", label="All lessons", help="predict, see the result, explain it.")
 def every(context):
-    words, entries = context.words, progress().entries
-    st.markdown(literal(words["why_predict"]))
     for problem in problems:
-        st.warning(literal(words["broken"].format(why=problem)))
-    names = list(lesson)
-    for first in range(0, len(names), ACROSS):
-        for column, name in zip(st.columns(ACROSS, gap="small"), names[first : first + ACROSS]):
-            with column, st.container(border=True, height="stretch", gap="xxsmall"):
-                _draw_card(context, context.lesson(name), entries.get(name))
+        st.warning(literal(context.words["broken"].format(why=problem)))
+    draw_html("path", render_path(progress().entries, context.look.language, context.words))
 
 
-def _draw_card(context, of, entry):
-    words = context.words
-    about = [words["minutes"].format(n=of.minutes), words[of.difficulty.replace(" ", "_")]]
-    if not is_complete(context.look.language, of.name):
-        about.append("EN")
-    title = f"**{of.number} · {literal(of.title)}**"
-    open_it = {"shown": "one", "lesson": of.name}
-    st.button(title, key=f"open_{of.name}", type="tertiary", on_click=change, kwargs=open_it)
-    said = f":small[:gray[{literal(' · '.join(about))}]]"
-    if entry:
-        state = words["predicted" if entry.carried is None else "done"]
-        said += f" :green-badge[:material/check: {literal(state)}]"
-    st.markdown(said)
-
-
-@view.register("one", label="One lesson", help="predict, see, explain, change, carry over.")
+@view.register("one", label="One lesson", help="question, prediction, result, transfer question.")
 def one(context):
     words, of = context.words, context.lesson(context.look.lesson)
-    entry = progress().entries.get(of.name)
-    about = f"{words['minutes'].format(n=of.minutes)} · {words[of.difficulty.replace(' ', '_')]}"
-    if not is_complete(context.look.language, of.name):
-        about += f" · {words['in_english']}"
-    title = f"## {of.number} · {literal(of.title)} :gray[:small[{literal(about)}]]"
-    st.markdown(f"{title}\n{literal(fill_in(of.question, of))}")
-    if of.prediction is None:
-        for way in of.ways:
-            render_way(words["free"], way)
-        return
-    left, right = st.columns(2, gap="medium")
-    if entry is None:
-        with left:
-            answer = ask(of, words)
-        with right:
+    entries = progress().entries
+    entry = entries.get(of.name)
+    style_answers(of.name, of if entry is None else None)
+    with st.container(key="column"):
+        question = fill_in(of.question, of)
+        top = render_top(of, question, entries, context.look.language, words)
+        draw_html("top", top, height=HEAD + LINE * -(-len(question) // LETTERS))
+        if of.prediction is None:
+            for way in of.ways:
+                render_way(words["free"], way)
+        elif entry is None:
+            _ask(of, words)
+        else:
+            out = outcome(of)
+            with st.container(key="card"):
+                left, right = st.columns([4, 3], gap="medium")
+                with left:
+                    _draw_picture(of, words, entry.answer, out)
+                with right:
+                    render_verdict(of, entry, out, words)
+            st.markdown(literal(explain(of, entry, out, words)))
+            render_next_steps(of, entry, out, words)
+
+
+def _ask(of, words):
+    """Draw the prediction below what it is about, which shows a number while it is chosen."""
+    picture = st.container(key="card")
+    answer = ask(of, words)
+    with picture:
+        if of.prediction.kind == "number":
             _draw_picture(of, words, answer)
-        return
-    out = outcome(of)
-    with left:
-        render_result(of, entry, out, words)
-    with right:
-        _draw_picture(of, words, entry.answer, out)
-    render_next_steps(of, entry, out, words)
+        else:
+            draw_html("setting", render_setting(of, words), height=24 + 28 * len(of.shown))
 
 
 def _draw_picture(of, words, answer, out=None):
-    """Draw the outcome; before the prediction is stored, what there is to predict."""
+    """Draw the outcome; before the prediction is stored, where it is on the scale."""
     st.markdown(f"**{literal(of.picture)}**")
-    is_sketch = out is None and of.prediction.kind == "curve"
-    draw("lesson", sketches(of) if is_sketch else svg(of, words, answer, out))
+    draw("lesson", svg(of, words, answer, out))
 
 
 @view.register(
     "report",
     label="My report",
-    help="one file to hand in, with predictions, results, and what is needed to do it again.",
+    help="one HTML file to submit: predictions, results and a script that reproduces them.",
 )
 def report(context):
     words, entries = context.words, progress().entries
+    style_answers()
+    with st.container(key="report"):
+        _draw_report(context, words, entries)
+
+
+def _draw_report(context, words, entries):
     st.markdown(f"**{literal(words['report_title'])}**  \n{literal(words['report_hand_in'])}")
     names = [name for name in lesson if name in entries]
     if not names:
@@ -143,11 +140,11 @@ def report(context):
 def _describe(of, entry, words) -> str:
     """Return a lesson's title and verdict; measured here, where the page shows its progress."""
     verdict = measure_part(of, entry).verdict
-    said = words[verdict].partition(":")[0] if verdict else words["report_not_measured"]
+    said = words.get(f"{verdict}_short", words[verdict]) if verdict else words["report_not_measured"]
     return f"- {of.number} · {literal(of.title)} :gray[{literal(said)}]"
 
 
-@view.register("teacher_link", label="Link for a class", help="some pages, views and controls, and the rest locked.")
+@view.register("teacher_link", label="Link for a class", help="a restricted link: selected pages, views and controls.")
 def teacher_link(context):
     words = context.words
     st.markdown(literal(words["link_about"]))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.figures.svg import in_own_size
 from core.study.picture import COLOURS, matrix_svg
 from core.study.summary import Line, lines
 from core.study.training_link import query, read_query
@@ -17,16 +18,20 @@ svg {{ width: 100%; height: auto; display: block; }}
 .names {{ position: sticky; left: 0; z-index: 1; height: 0; }} .names svg {{ background: var(--st-background-color); }}
 text {{ fill: var(--st-text-color); }} .paper {{ fill: var(--st-background-color); }}
 .edge {{ stroke: var(--st-text-color); fill: none; }} a {{ cursor: pointer; }}
-a:hover .edge, a:focus-visible .edge {{ stroke-opacity: 1; stroke: var(--st-primary-color); stroke-width: 2.5; }} a:focus {{ outline: none; }}
+a:hover .edge {{ stroke-opacity: 1; stroke: var(--st-primary-color); stroke-width: 2.5; }} a:focus-visible {{ outline-offset: -2px; }}
 {COLOURS}"""
 _matrix = component("matrix", Path(__file__).with_suffix(".js"), CSS)
 
 
-def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None):
-    """Draw a table of core.study.tables.summary_table. on_open: called with the line of a cell before it is opened."""
-    columns = summary.task.nunique()
+def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None, intervals: bool = True):
+    """Draw a table of core.study.tables.summary_table.
+
+    Args:
+        on_open: Called with the line of a cell before it is opened.
+        intervals: Whether each cell has its interval.
+    """
     kept = session().kept
-    svg = f'<div style="max-width: {200 + 120 * columns}px; min-width: calc({120 + 68 * columns}px / var(--ablation-zoom, 1))">{matrix_svg(summary, links=True)}</div>'
+    svg = in_own_size(matrix_svg(summary, links=True, intervals=intervals))  # a narrow page scrolls
 
     def opened():
         clicked = getattr(st.session_state.get(key), "open", None)  # gone, where an earlier click has turned the page

@@ -51,25 +51,30 @@ def generated(
     for n, label in enumerate(labels):
         is_read = not weights or weights[n] is not None
         tokens.append(
-            Chip(label, "read" if is_read else "not read", weights[n] if weights else None, unknown=n in unknown)
+            Chip(
+                label,
+                "attended to" if is_read else "not attended to",
+                weights[n] if weights else None,
+                unknown=n in unknown,
+            )
         )
     for n, each in enumerate(steps, start):
-        tip = f"chance {number(each.chance)}, model's probability {number(each.probability)}"
+        tip = f"sampling probability {number(each.chance)}, p = {number(each.probability)}"
         tokens.append(Chip(word(each.token), tip, weights[n] if n < len(weights) else None, pick=True))
     chips(
-        key, tokens, alt=f"The text, word by word, {len(steps)} of them generated.", selected=start + chosen,
+        key, tokens, alt=f"The text, token by token, {len(steps)} of them generated.", selected=start + chosen,
         on_pick=lambda at: session().kept.update({f"{PICKED}_{key}": at - start}),
     )  # fmt: skip
 
 
 CSS = """
-.root { display: flex; flex-wrap: wrap; gap: 5px 4px; font-family: var(--st-font); font-size: 15px; line-height: 1.35;
+.root { display: flex; flex-wrap: wrap; gap: 5px 4px; font-family: var(--st-font); font-size: 14px; line-height: 1.35;
   color: var(--st-text-color); align-items: flex-start; }
 .chip { font: inherit; color: inherit; border: 1px solid transparent; border-radius: 5px; padding: 1px 5px; min-height: 1.4em; white-space: pre;
   background: color-mix(in srgb, var(--st-primary-color) calc(0.45 * var(--share, 0%)), transparent); display: flex; flex-direction: column; align-items: center; }
-.chip small { font-size: 10px; line-height: 1; opacity: 0.85; min-height: 10px; }
+.chip small { font-size: 12px; line-height: 1; opacity: 0.85; min-height: 12px; }
 .made { border-color: var(--st-border-color); background: color-mix(in srgb, var(--st-primary-color) calc(0.45 * var(--share, 0%)), var(--st-secondary-background-color)); cursor: pointer; }
-.made:hover, .made:focus-visible { border-color: var(--st-primary-color); outline: none; }
+.made:hover { border-color: var(--st-primary-color); }
 .selected { border: 2px solid var(--st-primary-color); font-weight: 600; }
 .unknown { border-bottom: 2px dotted #D55E00; }
 """

@@ -15,10 +15,10 @@ CSS = f"""
 .root {{ font-family: var(--st-font); color: var(--st-text-color); container-type: inline-size; }}
 .row {{ display: grid; grid-template-columns: minmax(0, 1fr) {SPREAD_WIDTH}px 190px; gap: 4px 20px; align-items: center; width: 100%; box-sizing: border-box;
   padding: 7px 8px; border: 0; border-bottom: 1px solid var(--st-border-color); background: none; font: inherit; color: inherit; text-align: left; }}
-button.row {{ cursor: pointer; }} button.row:hover, button.row:focus-visible {{ background: var(--st-secondary-background-color); outline: none; box-shadow: inset 3px 0 var(--st-primary-color); }}
-b {{ display: block; font-size: 15px; }} i {{ font-style: normal; font-weight: 400; opacity: 0.8; font-size: 12.5px; }} small {{ font-size: 12.5px; opacity: 0.8; }}
+button.row {{ cursor: pointer; outline-offset: -2px; }} button.row:hover {{ background: var(--st-secondary-background-color); box-shadow: inset 3px 0 var(--st-primary-color); }}
+b {{ display: block; font-size: 14px; }} i {{ font-style: normal; font-weight: 400; opacity: 0.8; font-size: 12px; }} small {{ font-size: 12px; opacity: 0.8; }}
 .yes b {{ color: color-mix(in srgb, {BASELINE} 62%, var(--st-text-color)); }} .no b {{ color: color-mix(in srgb, {VARIANTS[0]} 72%, var(--st-text-color)); }}
-svg {{ width: 100%; max-width: {SPREAD_WIDTH}px; height: auto; display: block; }} text {{ fill: var(--st-text-color); font-size: 11px; opacity: 0.75; }} .middle {{ text-anchor: middle; }}
+svg {{ width: 100%; max-width: {SPREAD_WIDTH}px; height: auto; display: block; }} text {{ fill: var(--st-text-color); font-size: 12px; opacity: 0.75; }} .middle {{ text-anchor: middle; }}
 .zone {{ fill: {BASELINE}; opacity: 0.16; }} .edge {{ stroke: {BASELINE}; stroke-dasharray: 3 3; }}
 .axis {{ stroke: var(--st-text-color); opacity: 0.25; }} .reach {{ stroke: var(--st-text-color); stroke-width: 3; }} .mean {{ fill: var(--st-text-color); }}
 .seed {{ fill: var(--st-text-color); opacity: 0.35; }}

@@ -2,29 +2,39 @@
 // below. Pointing at one panel (or arrow keys in it) reads all variants at that pass, and marks it in every panel.
 // m.at: where on the x axis the values stand. A line may have a band (low, high) and thin lines behind it, one per seed.
 
-const EDGE = { left: 44, right: 12, top: 8, bottom: 34 } // pixels
+const EDGE = { left: 44, right: 48, top: 8, bottom: 34 } // pixels
 const SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 function number(value) {
-  if (value === null) return "no number"
+  if (value === null) return "undefined"
   const size = Math.abs(value)
-  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(3).replace("e+", "e").replaceAll("-", "−")
-  return Number(value.toPrecision(5)).toString().replace("-", "−")
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return scientific(value, 3)
+  return (value || 0).toLocaleString("en", { maximumSignificantDigits: 5 }).replace("-", "−")
 }
 
-const brief = (value) => (value === null ? "–" : number(Number(value.toPrecision(3))))
+// As in sentences: "7.5 × 10³⁶".
+function scientific(value, digits, sign = " × ") {
+  const [times, power] = value.toExponential(digits).split("e").map(Number)
+  return `${times}${sign}10${String(power).replace("-", "⁻").replace(/\d/g, (d) => SUPER[d])}`.replace("-", "−")
+}
+
+// A number in a margin.
+function brief(value) {
+  if (value == null) return "–"
+  const size = Math.abs(value)
+  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return scientific(value, 1, "·")
+  return (Number(value.toPrecision(3)) || 0).toLocaleString("en", { maximumSignificantDigits: 3 }).replace("-", "−")
+}
 
 // Which of the positions lies closest.
 function nearest(at, x) {
   return at.reduce((best, each, n) => (Math.abs(each - x) < Math.abs(at[best] - x) ? n : best), 0)
 }
 
-function label(value) {
+function label(value) { // a tick at −0 is one at 0
   const size = Math.abs(value)
-  if (size === 0 || (size >= 0.00099 && size < 99999)) return Number(value.toPrecision(6)).toString().replace("-", "−")
-  const [times, power] = value.toExponential(2).split("e").map(Number)
-  const digits = String(power).replace("-", "⁻").replace(/\d/g, (d) => SUPER[d])
-  return Math.abs(times) === 1 ? `${times < 0 ? "−" : ""}10${digits}` : `${times}·10${digits}`.replace("-", "−")
+  if (size === 0 || (size >= 0.00099 && size < 99999)) return (value || 0).toLocaleString("en", { maximumSignificantDigits: 6 }).replace("-", "−")
+  return scientific(value, 2, "·").replace(/^(−?)1·/, "$1")
 }
 
 function steps(low, high, many) {
@@ -40,11 +50,10 @@ function steps(low, high, many) {
 // Where a value lies between 0 and 1, and the values that get a line and a label.
 function axis(values, log, bounds) {
   if (bounds) return { at: (v) => (v - bounds[0]) / (bounds[1] - bounds[0]), ticks: steps(bounds[0], bounds[1], 4) }
+  if (!values.length) return { at: () => 0, ticks: [] } // nothing to measure yet
   const positive = values.filter((v) => v > 0)
   if (log) return logarithmic(positive.length ? positive : [1], values.some((v) => v <= 0))
-  let low = Math.min(0, ...values)
-  let high = low
-  if (values.length) [low, high] = [Math.min(...values), Math.max(...values)]
+  let [low, high] = [Math.min(...values), Math.max(...values)]
   const size = Math.max(Math.abs(low), Math.abs(high))
   const wide = Math.log10(1 + Math.max(high, 0)) + Math.log10(1 + Math.max(-low, 0))
   if (size > 1e3 && wide - Math.log10(1 + Math.max(low, -high, 0)) > 2) return signed(low, high)
@@ -71,7 +80,7 @@ function logarithmic(positive, zeros) {
   if (b - a < 2.2)
     ticks = [-3, -2, -1, 0, 1, 2, 3].flatMap((n) => [1, 2, 5].map((m) => m * 10 ** (Math.floor(a) + 1 + n))).filter(inside)
   if (ticks.length < 2) ticks = steps(10 ** a, 10 ** b, 4).filter((v) => v > 0)
-  return { at, ticks: ticks.filter(inside), scale: ", log scale" }
+  return { at, ticks: ticks.filter(inside), scale: " Log scale." }
 }
 
 // Powers of ten to both sides of zero, for what may explode with either sign: linear only between −1 and 1.
@@ -83,19 +92,34 @@ function signed(low, high) {
   const ticks = [0]
   for (let n = every; n <= Math.max(b, -a); n += every) ticks.push(10 ** n, -(10 ** n))
   const at = (v) => (squeeze(v) - a + room) / (b - a + 2 * room)
-  return { at, ticks: ticks.filter((v) => at(v) >= 0 && at(v) <= 1), scale: ", log scale to both sides of 0" }
+  return { at, ticks: ticks.filter((v) => at(v) >= 0 && at(v) <= 1), scale: " Log scale on both sides of 0." }
 }
 
 const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c])
 
-// Taller where there is room, for a projector.
-function heightOf(m, width) {
-  return Math.max(m.height, Math.min(300, Math.round(width * 0.62)))
+const LOWEST = 110 // pixels of a plot that can be read
+
+const isPresented = () => document.documentElement.hasAttribute("data-present")
+// Pixels of the settings at the foot in presentation mode, and of a gap above them (panel.js).
+const stripHeight = () => parseFloat(getComputedStyle(document.documentElement).getPropertyValue("--ablation-strip")) + 8
+
+// Taller where there is room, for a projector. In presentation mode all rows share what is left of the screen.
+function heightOf(m, root) {
+  const panel = root.querySelector(".panel")
+  const plot = panel.querySelector(".plot")
+  const height = Math.max(m.height, Math.min(300, Math.round(plot.clientWidth * 0.62)))
+  if (!isPresented()) return height
+  const columns = getComputedStyle(root.firstElementChild).gridTemplateColumns.split(" ").length
+  const rows = Math.ceil(m.panels.length / columns)
+  const words = Math.max(...[...root.querySelectorAll(".panel")].map((each) => each.offsetHeight)) - plot.offsetHeight
+  const scrolled = document.querySelector("[data-testid=stMain]").scrollTop
+  const top = root.getBoundingClientRect().top / (root.currentCSSZoom ?? 1) + scrolled
+  const room = innerHeight / (root.currentCSSZoom ?? 1) - top - stripHeight()
+  return Math.max(Math.min(height, Math.floor(room / rows) - words), LOWEST)
 }
 
-function draw(panel, m, width) {
+function draw(panel, m, width, height) {
   const wide = Math.max(60, width - EDGE.left - EDGE.right)
-  const height = heightOf(m, width)
   const tall = height - EDGE.top - EDGE.bottom
   const known = panel.lines.flatMap((line) => [line.values, ...(line.seeds || [])].flat().filter((v) => v !== null))
   const y = axis(known, panel.log, panel.bounds)
@@ -145,7 +169,22 @@ function draw(panel, m, width) {
       out.push(`<path d="M${x - 5} ${at - 5}l10 10m0 -10l-10 10" stroke="${colour}" stroke-width="3" class="ended"/>`)
     }
   }
-  return { svg: out.join(""), across, wide, height, label: panel.label + (y.scale || "") }
+  out.push(endLabels(panel, points, EDGE.left + wide))
+  return { svg: out.join(""), across, wide, height, scale: y.scale || "" }
+}
+
+// The last value of each line, at its end: pushed apart where they would touch.
+function endLabels(panel, points, edge) {
+  if (panel.lines.some((line) => line.seeds?.length)) return ""
+  const ends = panel.lines.map((line) => ({ value: line.values.at(-1), at: points(line.values).at(-1) }))
+  const shown = ends.filter(({ at }) => at && at[0] > edge - 1).sort((a, b) => a.at[1] - b.at[1])
+  let lowest = -Infinity
+  return shown
+    .map(({ value, at }) => {
+      lowest = Math.max(at[1], lowest + 13)
+      return `<text class="value" x="${at[0] + 7}" y="${lowest.toFixed(1)}" dy="0.35em">${brief(value)}</text>`
+    })
+    .join("")
 }
 
 // The path through points [x, y]; where there is none, it starts anew.
@@ -183,28 +222,39 @@ export default function ({ data, parentElement }) {
   const panels = [...root.querySelectorAll(".panel")]
   let drawn = []
   const paint = () => {
-    drawn = panels.map((element, n) => {
+    root.firstElementChild.classList.toggle("small", isPresented() && panels.length > m.across)
+    panels.forEach((element, n) => {
       const panel = m.panels[n]
       const set = (name, text) => {
         const child = element.querySelector(name)
         if (child.textContent !== text) child.textContent = text
       }
-      set(".title", panel.title)
-      set(".sentence", panel.sentence)
+      set(".title", panel.label)
+      set(".sentence", panel.sentence.replace(/(?<=\d) (?=%)|(?<=[×<=]) (?=\d)/g, "\u00a0")) // one line for a number and its sign
       element.querySelector(".label").title = panel.help
+    })
+    const height = heightOf(m, root)
+    let isRelabelled = false
+    drawn = panels.map((element, n) => {
+      const panel = m.panels[n]
       const svg = element.querySelector("svg")
       const width = svg.parentElement.clientWidth
-      const made = draw(panel, m, width)
-      set(".label", made.label)
+      const made = draw(panel, m, width, height)
+      const label = element.querySelector(".label")
+      if (label.textContent !== panel.title + made.scale) {
+        label.textContent = panel.title + made.scale
+        isRelabelled = true
+      }
       svg.setAttribute("height", made.height)
       svg.querySelector(".here").setAttribute("y2", made.height - EDGE.bottom)
       svg.dataset.width = width
-      svg.setAttribute("aria-label", `${panel.title} ${made.label}. ${panel.sentence}`)
+      svg.setAttribute("aria-label", `${panel.label}. ${panel.title}${made.scale} ${panel.sentence}`)
       svg.querySelector(".marks").innerHTML = made.svg
       const legend = panel.lines.map((line) => ({ name: m.names[line.colour], colour: m.colours[line.colour] }))
-      svg.about = { ...panel, label: made.label, legend } // the words of the picture when it is taken away (pictures.js)
+      svg.about = { ...panel, title: panel.label, label: panel.title + made.scale, legend } // the words of the picture when it is taken away (pictures.js)
       return made
     })
+    if (isRelabelled && isPresented()) return paint() // a label of two lines leaves less for the plots
     hide()
     const at = root.pointed // numbers that come while somebody reads a curve leave the readout where it is
     if (at && at.which < panels.length) show(at.which, nearest(m.at, at.x))
@@ -250,7 +300,7 @@ export default function ({ data, parentElement }) {
     const svg = element.querySelector("svg")
     svg.onpointermove = (event) => {
       const box = svg.getBoundingClientRect()
-      const x = (event.clientX - box.left) * (svg.clientWidth / box.width) - EDGE.left // of presenter size, too
+      const x = (event.clientX - box.left) * (svg.clientWidth / box.width) - EDGE.left // in presentation mode, too
       show(n, nearest(m.at, m.from + (x / drawn[n].wide) * (m.to - m.from)))
     }
     svg.onpointerleave = leave

@@ -18,13 +18,18 @@ from ui.kit.takeaway import note
 
 CSS = """
 .root { font-family: var(--st-font); color: var(--st-text-color); font-size: 14px; }
-.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, max(225px, var(--least))), 1fr)); gap: 14px 22px; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, max(225px, var(--least))), 1fr)); gap: 0 22px; }
+/* Titles, plots and sentences of neighbours start at the same height. */
+.panel { display: grid; grid-template-rows: subgrid; grid-row: span 4; align-items: start; }
+/* In presentation mode all of many plots are in sight; the number at the end of a line says the most. */
+.small { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 0 10px; } .small .sentence { display: none; } .small .panel { grid-row: span 3; padding-bottom: 4px; }
 .single { grid-template-columns: minmax(0, 1fr); } .panel { min-width: 0; }
-.title { font-weight: 600; line-height: 1.25; } .label { font-size: 12px; opacity: 0.7; cursor: help; width: fit-content; }
-.sentence { font-size: 13px; line-height: 1.3; opacity: 0.85; min-height: 3.9em; }
+.title { font-weight: 600; line-height: 20px; } .label { font-size: 12px; line-height: 16px; min-height: 16px; opacity: 0.75; cursor: help; width: fit-content; }
+.sentence { font-size: 12px; line-height: 16px; min-height: 48px; margin-bottom: 14px; }
 .plot { position: relative; margin-top: 2px; } svg { display: block; width: 100%; overflow: visible; outline-offset: 2px; }
-svg:focus-visible { outline: 2px solid var(--st-primary-color); }
-.rule { stroke: var(--st-text-color); stroke-opacity: 0.14; } .tick { fill: var(--st-text-color); font-size: 11px; opacity: 0.8; }
+svg:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+.rule { stroke: var(--st-text-color); stroke-opacity: 0.14; } .tick { fill: var(--st-text-color); font-size: 12px; opacity: 0.75; }
+.value { fill: var(--st-text-color); font-size: 12px; font-weight: 600; }
 .mark { stroke: var(--st-text-color); stroke-opacity: 0.45; stroke-dasharray: 2 4; } .band { fill-opacity: 0.16; }
 .seed { fill: none; stroke-width: 1; stroke-opacity: 0.45; }
 .here { stroke: var(--st-text-color); stroke-opacity: 0.5; display: none; }
@@ -53,6 +58,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
+    """One plot: the quantity that is drawn, a question or a definition below it, and what the curves show."""
+
     title: str
     label: str
     sentence: str

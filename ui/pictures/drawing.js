@@ -28,6 +28,7 @@ export default function ({ data, parentElement }) {
     const show = () => {
       tip.textContent = part.dataset.words
       tip.style.display = "block"
+      if (tip.classList.toggle("hint", Boolean(picture.querySelector(".above")))) return
       tip.style.top = `${(part.getBoundingClientRect().bottom - root.getBoundingClientRect().top) * (root.clientWidth / root.getBoundingClientRect().width) + 6}px`
     }
     Object.assign(part, { onpointerenter: show, onfocus: show, onpointerleave: hide, onblur: hide })

@@ -12,19 +12,24 @@ from ui.kit.store import is_moved
 
 CSS = f"""
 .root {{ font-family: var(--st-font); position: relative; }}
-.block {{ max-width: 330px; margin: 0 auto; }}
-.clicked .part {{ cursor: pointer; outline: none; }}
+.block {{ max-width: var(--ablation-block, 300px); margin: 0 auto; }} /* its words at their own size */
+.clicked .part {{ cursor: pointer; }}
 .clicked .part:is(:hover, :focus-visible) :is(rect:not(.touch), circle) {{ stroke: var(--st-primary-color); stroke-width: 2.5; }}
 .clicked .part:is(:hover, :focus-visible) polyline {{ stroke: var(--st-primary-color); }}
 .touch {{ fill: transparent; }} .clicked .part:is(:hover, :focus-visible) .touch {{ fill: color-mix(in srgb, var(--st-primary-color) 18%, transparent); }}
 .head-box {{ fill: var(--st-background-color); stroke: var(--st-text-color); stroke-width: 1; }}
-.tip {{ position: absolute; display: none; pointer-events: none; z-index: 5; left: 0; right: 0; max-width: 300px; padding: 4px 9px; font-size: 13px; line-height: 1.4;
+.tip {{ position: absolute; display: none; pointer-events: none; z-index: 5; left: 0; right: 0; max-width: 300px; padding: 4px 9px; font-size: 14px; line-height: 20px;
   border-radius: 4px; background: var(--st-text-color); color: var(--st-background-color); }}
-svg {{ width: 100%; height: auto; display: block; }}
-text {{ fill: var(--st-text-color); font-size: 13px; }}
-.small {{ font-size: 11px; opacity: 0.85; }} .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
-.name {{ font-weight: 600; }} .plus {{ font-size: 15px; }} .cross {{ font-size: 17px; fill: {VARIANTS[0]}; }}
-.below {{ color: var(--st-text-color); font-size: 15px; line-height: 1.6; margin: 10px 0 0; }} .below i {{ font-style: normal; opacity: 0.7; }}
+/* One line for the name, two for the hint, which gives way to what a part does. */
+.above {{ display: var(--ablation-hint, block); color: var(--st-text-color); font-size: 14px; line-height: 20px; height: 64px; margin-bottom: 4px; overflow: hidden; }}
+.tip.hint {{ top: 22px; height: 42px; max-width: none; padding: 0; overflow: hidden; background: var(--st-background-color); color: var(--st-primary-color); }}
+.above.compact {{ height: auto; margin: 0; }} .above.compact > :last-child {{ white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }}
+.picture:has(.compact) + .tip.hint {{ top: 0; }}
+svg {{ width: 100%; height: auto; max-height: var(--ablation-room, none); display: block; }}
+text {{ fill: var(--st-text-color); font-size: 14px; }}
+.small {{ font-size: var(--ablation-small, 12px); opacity: 0.85; }} .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
+.name {{ font-weight: 600; }} .plus {{ font-size: 16px; }} .cross {{ font-size: 16px; fill: {VARIANTS[0]}; }}
+.below {{ color: var(--st-text-color); font-size: 14px; line-height: 20px; margin: 8px 0 0; }} .below i {{ font-style: normal; opacity: 0.7; }}
 polyline {{ fill: none; stroke: var(--st-text-color); stroke-width: 1.3; }}
 .stream {{ stroke: var(--st-blue-color, #0072B2); stroke-width: 4; }}
 .cut {{ stroke: {VARIANTS[0]}; stroke-width: 2; stroke-dasharray: 3 4; }}
@@ -51,14 +56,15 @@ def block(
     below: str = "",
     on_pick: Callable | None = None,
     sets: str = "variants",
+    compact: bool = False,
 ):
     """Draw one block of a pass: what ran is what is drawn. What differs from the usual settings, or is cut out, is in orange.
 
     usual, beside: as of block_svg; above, below: words over and under it, as HTML; on_pick(text) is called on a click on a
-    part, with what that changes (core.figures.svg.part); sets: the setting that changes with it.
+    part, with what that changes (core.figures.svg.part); sets: the setting that changes with it; compact: whether another drawing stands above or below.
     """
 
-    svg = block_svg(p, layer, knocked, usual, beside)
+    svg = block_svg(p, layer, knocked, usual, beside, compact)
     if not is_moved(sets):
         on_pick = None
 
@@ -66,7 +72,7 @@ def block(
         if on_pick and f'data-part="{escape(text, quote=True)}"' in svg:
             on_pick(text)
 
-    name = f'<div class="above">{above}</div>' if above else ""
+    name = f'<div class="above{" compact" * compact}">{above}</div>' if above else ""
     words = f'<p class="below">{below}</p>' if below else ""
     picture = f'{name}<div class="block">{svg}</div>{words}'
     gone = beside and tuple(beside)  # Streamlit asks pandas of each list whether it is a table

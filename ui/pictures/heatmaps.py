@@ -12,43 +12,59 @@ import torch
 from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit import beside
 from ui.kit.panel.control import handle
-from ui.kit.server.scripts import with_store
+from ui.kit.server.scripts import FOCUS, with_store
 from ui.kit.takeaway import MatrixTable, note, said
 
 HERE = Path(__file__).parent / "canvas"
 CSS = """
 .root { position: relative; font-family: var(--st-font); color: var(--st-text-color); }
 canvas { width: 100%; display: block; outline-offset: 2px; }
-canvas:focus-visible { outline: 2px solid var(--st-primary-color); }
 .tip { position: absolute; display: none; pointer-events: none; white-space: pre; z-index: 5; padding: 3px 8px;
-  font-size: 13px; border-radius: 4px; background: var(--st-text-color); color: var(--st-background-color); }
-.mark { position: absolute; display: none; pointer-events: none; z-index: 4; border: 2px solid var(--st-text-color); outline: 1px solid var(--st-background-color); }
-.scale { display: flex; gap: 8px; align-items: center; font-size: 12px; margin: 0 0 6px; }
+  font-size: 12px; border-radius: 4px; background: var(--st-text-color); color: var(--st-background-color); }
+.stage { position: relative; flex: 1 1 0; min-width: 0; }
+.scale { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; font-size: 12px; margin: 0 0 6px; }
+.ends { display: flex; gap: 8px; align-items: center; }
+.bar { width: 110px; height: 10px; border-radius: 2px; background: linear-gradient(90deg, var(--stops)); }
+/* Where there is room the scale stands beside the picture. */
+.layout.beside {
+  & { display: flex; gap: 16px; }
+  .stage { flex: 0 1 auto; max-width: calc(100% - 112px); }
+  .scale { flex: none; order: 2; width: 96px; margin: 56px 0 0; display: grid; grid-template: "what what" auto "bar high" 20px "bar ." 80px "bar low" 20px "blank blank" auto / 14px 1fr; line-height: 16px; align-items: start; align-content: start; }
+  .ends { display: contents; }
+  .what { grid-area: what; margin-bottom: 8px; white-space: normal; }
+  .low { grid-area: low; align-self: end; }
+  .high { grid-area: high; }
+  .bar { grid-area: bar; width: 14px; height: 120px; background: linear-gradient(0deg, var(--stops)); }
+  .blank { grid-area: blank; margin-top: 8px; white-space: normal; }
+}
+.thumbnails { display: flex; flex-wrap: wrap; gap: 8px; }
+.thumbnails button { font: inherit; font-size: 12px; color: inherit; padding: 4px; border: 2px solid transparent; border-radius: var(--st-base-radius); background: none; }
+.thumbnails button[aria-pressed=true] { border-color: var(--st-primary-color); font-weight: 600; }
+.thumbnails canvas { display: block; width: 66px; height: 66px; image-rendering: pixelated; }
 .player { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; margin: 4px 0 10px; font-size: 14px; }
-.player:empty { display: none; }
-.player :is(button, select) { font: inherit; cursor: pointer; padding: 4px 12px; border-radius: var(--st-base-radius); border: 1px solid var(--st-border-color);
-  background: var(--st-secondary-background-color); color: var(--st-text-color); }
-.player :is(button, select, input):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+.player:empty, .shares .scale { display: none; }
+.player :is(button, select) { font: inherit; cursor: pointer; padding: 4px 12px; border-radius: var(--st-base-radius); border: 1px solid color-mix(in srgb, var(--st-text-color) 50%, transparent);
+  background: none; color: var(--st-text-color); }
+.player option { background: var(--st-background-color); }
 .player button:first-child { min-width: 6.2em; }
 .player input { flex: 1 1 160px; accent-color: var(--st-primary-color); }
 .player output { min-width: 7em; font-weight: 600; font-variant-numeric: tabular-nums; }
 .player p { flex: 1 0 100%; margin: 0; }
-.bar { width: 110px; height: 10px; border-radius: 2px; }
 """
-HTML = """<div class="root">
-<div class="scale"><span class="what"></span><span class="low"></span><span class="bar"></span><span class="high"></span>
+HTML = """<div class="root"><div class="layout"><div class="scale"><span class="what"></span><span class="ends"><span class="low"></span><span class="bar"></span><span class="high"></span></span>
 <span class="blank"></span></div>
-<div class="player"></div><canvas tabindex="0" role="img"></canvas><div class="mark"></div><div class="tip" role="status" aria-live="polite"></div></div>
+<div class="stage"><div class="player"></div><canvas tabindex="0" role="img"></canvas>
+<div class="tip" role="status" aria-live="polite"></div><div class="thumbnails"></div></div></div></div>
 """
 _grid_js, _lines_js = (
     "".join((HERE / each).read_text() for each in ("ink.js", "play.js", "values.js", name))
     for name in ("grid.js", "lines.js")
 )
-_grid = st.components.v2.component("ablation_grid", html=HTML, css=CSS, js=with_store(_grid_js))
+_grid = st.components.v2.component("ablation_grid", html=HTML, css=FOCUS + CSS, js=with_store(_grid_js))
 _lines = st.components.v2.component(
     "ablation_lines",
     html=HTML,
-    css=CSS + ".scale { display: none; } .tip { display: none !important; }",
+    css=FOCUS + CSS + ".scale { display: none; } .tip { display: none !important; }",
     js=with_store(_lines_js),
 )
 
@@ -86,7 +102,7 @@ def pack(
         "rowWords": list(rows), "colWords": None if columns is None else list(columns), "titles": titles,
         "what": f"{what}, log scale" if log else what, "alt": alt, "stops": DIVERGING if diverging else SEQUENTIAL,
         "low": low, "high": high, "clipped": clipped, "steps": steps, "log": log,
-        "blank": "not a number", "blanks": bool(blank.any()), "height": height, "square": True, "arrow": "→", **more,
+        "blank": "undefined", "blanks": bool(blank.any()), "height": height, "square": True, "arrow": "→", **more,
     }  # fmt: skip
     text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
     return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + _body(cells, blank, low, high, steps)
@@ -135,11 +151,18 @@ def in_one_frame(matrices, size: int) -> torch.Tensor:
     return cells
 
 
-def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
-    """Draw matrices of one shape side by side; see pack(). on_pick(panel, row, column) is called on a click."""
+def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, taken=None, stacked=False, **words):
+    """Draw matrices of one shape side by side; see pack().
+
+    Args:
+        on_pick: Called with the panel, row and column of a click.
+        taken: What makes the table that Export offers; without it, one of all cells.
+        stacked: Whether its twin stands above or below, where one scale serves both.
+        words: What grid.js reads besides, as ring: the cell (panel, row, col) that the page names.
+    """
 
     words["alt"] = beside.named(words.get("alt", key))
-    note(words["alt"].rstrip("."), MatrixTable(matrices, rows, columns, words.get("titles")))
+    note(words["alt"].rstrip("."), taken or MatrixTable(matrices, rows, columns, words.get("titles")))
 
     shape = _tensor(matrices).shape  # a callback is kept as long as the page is open, and with it all that it names
 
@@ -156,12 +179,15 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, **words):
             more["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
         if beside.difference() and its_words == [list(rows), columns and list(columns)] and len(matrices) == len(twin):
             shown = _tensor(matrices) - _tensor(twin)
-            more = {"said": said_above, "diverging": True, "log": False, "what": f"difference: {words.get('what', '')}"}
+            what = f"difference: {words.get('what', '')}"
+            more = {"said": said_above, "diverging": True, "log": False, "what": what, "ring": None}
         elif twin is not None:
             beside.no_difference()
+            more["sharesScale"] = stacked and beside.second() and not beside.difference()
         data = pack(shown, rows, columns, clickable=on_pick is not None, set=handle(name, pick), **words | more)
         _grid(key=name, data=data)
 
+    words["scaleAbove"] = not beside.alone()
     name = beside.keyed(key)
     beside.picture(key, (matrices, list(rows), columns and list(columns)), draw)
 

@@ -1,6 +1,8 @@
 """Views of attention in one pass, on the pages One block and Trained model."""
 
 import math
+from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -12,56 +14,70 @@ from core.experiments.weights import weights as weights_menu
 from core.figures.charts import attention as charts
 from core.figures.spec import word
 from core.model.parts import MENUS
-from core.settings.wording import count, distinct, in_sentence
-from ui.kit import beside
-from ui.kit.page import capital, chart, figure, literal
-from ui.kit.panel.control import among, of, tabs
+from core.settings.wording import capital, count, distinct, in_sentence
+from ui.kit import beside, takeaway
+from ui.kit.page import chart, figure, finding, literal
+from ui.kit.panel.control import among, of, words
 from ui.kit.panel.panel import bar
 from ui.kit.store import bind, change
 from ui.pictures.heatmaps import heatmaps, lines
-from ui.shared.base import maps as menu
 from ui.shared.base import needs, pick, picks, sure
-
-ALTAIR_UP_TO = 64  # tokens; a picked head larger than this stays on the canvas
 
 
 def attention(forward_pass, look):
-    """Draw which token reads from which, head by head."""
+    """Draw which token attends to which, head by head."""
     if not needs(forward_pass, "attention", "Attention"):
         return
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
     patterns = experiment.patterns(forward_pass, layer)  # (head, query, key)
     one = ["head"] if look.maps in ("one", "lines") else []
-    pick("layer", *one, forward_pass=forward_pass, before=[tabs("Picture", menu, "maps")])
     name = forward_pass.head_name(layer, head)
-    weights = "attention weight, row reads column"
+    title = "Mean attention pattern" if look.maps == "average" else "Attention pattern"
+    pick("layer", *one, forward_pass=forward_pass, before=[words(f"<b>{title}</b>")])
+    sentence = ""
+    if look.maps in ("heads", "one"):
+        first = head if look.maps == "one" else 0
+        patterns_shown = patterns[head : head + 1] if look.maps == "one" else patterns
+        weight = find_strongest(forward_pass, layer, patterns_shown)
+        sentence = describe_strongest(forward_pass, layer, weight, first)
+        ring = None if weight.is_uniform() else {"panel": weight.head, "row": weight.query, "col": weight.key}
+    takeaway.says(sentence)
+    weights = "Attention weight"
     if look.maps == "heads":
-        at_most = "" if forward_pass.config.part("softmax").sums_to_one else "at most "
-        title = "Who reads from whom?"
-        if beside.alone():
-            title += f" Each row is one word reading, and adds up to {at_most}1. Click a head to open it."
-        figure(title, sharpest(forward_pass, layer, patterns), forward_pass.weights)
         alt = f"Attention maps of {count(len(patterns), 'head')} over {count(len(forward_pass.tokens), 'token')}."
         titles = [forward_pass.head_name(layer, n) for n in range(len(patterns))]
+        height = 500 if beside.alone() else 240
         open_head = lambda panel, row, column: change(maps="one", head=panel + 1)  # noqa: E731
-        _maps("all_heads", forward_pass, patterns, titles=titles, what=weights, alt=alt, height=500, on_pick=open_head)
+        more = {"titles": titles, "what": weights, "alt": alt, "enlarge": weight.head, "ring": ring, "stacked": True}
+        if not beside.alone() and len(patterns) <= 4:
+            more["across"] = len(patterns)  # one row, so that both models fit one screen
+        _maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **more)
     elif look.maps == "one":
-        chosen = patterns[head : head + 1]
-        said = sharpest(forward_pass, layer, chosen, head)
-        figure(f"{capital(name)}: who reads from whom?", said, forward_pass.weights)
-        if len(forward_pass.tokens) > ALTAIR_UP_TO:
-            _maps("one_head", forward_pass, chosen, what=weights, alt=f"Attention map of {name}.", height=620)
-        else:
-            _large_map(forward_pass, patterns[head], name)
+        height = 470 if len(forward_pass.tokens) <= 64 else 620
+        alt = f"Attention map of head {layer + 1}.{head + 1}"  # names a table, whose name stays
+        more = {"titles": [name], "what": weights, "alt": f"{alt}.", "numbers": True, "ring": ring}
+        taken = partial(_table, forward_pass, patterns[head])
+        _maps("one_head", forward_pass, patterns[head : head + 1], height=height, taken=taken, **more)
     elif look.maps == "average":
-        figure(f"Who reads from whom, on average over {count(len(patterns), 'head')}?", "", forward_pass.weights)
-        words = {"what": f"mean {weights}", "alt": "Attention averaged over the heads.", "numbers": True}
-        _maps("average", forward_pass, patterns.mean(0, keepdim=True), height=520, **words)
+        more = {"what": "Mean attention weight", "alt": "Attention averaged over the heads.", "numbers": True}
+        _maps("average", forward_pass, patterns.mean(0, keepdim=True), height=520, **more)
     else:
-        title = f"{capital(name)}: thicker means more attention. Point at a word on the left."
-        figure(title, "", forward_pass.weights)
-        alt = f"Lines from each token to those it reads, {name}."
+        sentence = "Thicker lines mean more attention. Hover over a word on the left."
+        alt = f"Lines from each token to those it attends to, {name}."
         lines("lines", patterns[head], forward_pass.labels, alt=alt, height=470)
+    note = forward_pass.weights
+    if beside.alone() or beside.second():
+        note += f". {_reading(forward_pass, look)}"
+    finding(sentence, note)
+
+
+def _reading(forward_pass, look) -> str:
+    """Say what rows and columns of the maps are, or what the lines join."""
+    if look.maps == "lines":
+        return "Left: query, right: key"
+    at_most = "" if forward_pass.config.part("softmax").sums_to_one else "at most "
+    enlarge = ". Click a head to enlarge it" if look.maps == "heads" and beside.alone() else ""
+    return f"Row: query, column: key. Rows sum to {at_most}1{enlarge}"
 
 
 def _maps(key: str, forward_pass, patterns, **words):
@@ -69,8 +85,8 @@ def _maps(key: str, forward_pass, patterns, **words):
     heatmaps(key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **words)
 
 
-def _large_map(forward_pass, pattern, name: str):
-    """Draw the pattern of one head as a chart."""
+def _table(forward_pass, pattern) -> pd.DataFrame:
+    """Return the weights of one head as a table."""
     labels = [word(at, label) for at, label in enumerate(forward_pass.labels)]
     tokens = forward_pass.tokens
     rows = [
@@ -79,24 +95,41 @@ def _large_map(forward_pass, pattern, name: str):
         for k, weight in enumerate(row)
         if not math.isnan(weight)
     ]
-    table = pd.DataFrame(rows, columns=["query", "key", "weight", "reader", "source"])
-    chart(charts.attention_map(len(tokens) <= 32), table, f"Attention map of {name}", height=470)
+    return pd.DataFrame(rows, columns=["query", "key", "weight", "reader", "source"])
 
 
-def sharpest(forward_pass, layer, patterns, first: int = 0) -> str:
-    """The weight that stands out most from an even spread, in words."""
-    even = 1 / forward_pass.allowed_in(layer).sum(-1).clamp_min(1)
-    above = (patterns[:, : forward_pass.n_real] - even[: forward_pass.n_real, None]).nan_to_num_(-1)
-    head, rest = divmod(int(above.argmax()), above[0].numel())
-    reader, source = divmod(rest, above.shape[2])
-    left = "" if forward_pass.config.part("softmax").sums_to_one else ", with nothing left over,"
-    if above[head, reader, source] < 0.0005:
-        return "No weight stands out from an even spread."
-    return sure(
-        f"Stands out most: in {forward_pass.head_name(layer, first + head)}, “{forward_pass.labels[reader]}” puts {patterns[head, reader, source]:.3f} of its "
-        f"attention on “{forward_pass.labels[source]}”; an even spread{left} would be {even[reader]:.3f}.",
-        patterns[head, reader, source],
-    )
+@dataclass(frozen=True)
+class Weight:
+    """An attention weight and its place in some heads of a layer."""
+
+    head: int
+    query: int
+    key: int
+    value: float
+    uniform: float
+
+    def is_uniform(self) -> bool:
+        """Whether three decimals show no difference from a uniform weight."""
+        return self.value - self.uniform < 0.0005
+
+
+def find_strongest(forward_pass, layer, patterns) -> Weight:
+    """Return the weight that exceeds a uniform one by most."""
+    uniform = 1 / forward_pass.allowed_in(layer).sum(-1).clamp_min(1)
+    above = (patterns[:, : forward_pass.n_real] - uniform[: forward_pass.n_real, None]).nan_to_num_(-1)
+    head, query, key = (int(index) for index in torch.unravel_index(above.argmax(), above.shape))
+    return Weight(head, query, key, patterns[head, query, key].item(), uniform[query].item())
+
+
+def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> str:
+    """Return the strongest weight in words; its head is counted from the head `first`."""
+    if weight.is_uniform():
+        return "Attention is close to uniform."
+    name = forward_pass.head_name(layer, first + weight.head)
+    query = forward_pass.labels[weight.query]
+    key = forward_pass.labels[weight.key]
+    sentence = f"Strongest: {name}, {query} → {key} {weight.value:.3f} (uniform {weight.uniform:.3f})."
+    return sure(sentence, weight.value)
 
 
 def heads(forward_pass, look, recut: bool = False):
@@ -116,23 +149,23 @@ def heads(forward_pass, look, recut: bool = False):
     table = experiment.heads(forward_pass, layer).pivot(index="head", columns="meter", values="value").reset_index()
     first, second = beside.columns(2)
     with first:
-        said = f"Entropy in bits; line: attending evenly, {table.uniform.iloc[0]:.2f}."
-        figure("How spread out is each head's attention?", sure(said, *table.entropy), forward_pass.weights)
+        said = f"How spread out is each head's attention? Orange marks show uniform attention, {table.uniform.iloc[0]:.2f} bits."
+        figure("Attention entropy by head", sure(said, *table.entropy), forward_pass.weights)
         spread = table.rename(columns={"entropy": "value", "uniform": "reference"})
-        chart(charts.per_head("entropy (bits)", "attending evenly"), spread, "Entropy of each head.", height=240)
+        chart(charts.per_head("entropy (bits)", "uniform"), spread, "Entropy of each head.", height=240)
     with second:
-        said = "Mean distance in tokens, weighted by attention; line: mean over heads."
-        figure("How far away does each head look?", said, forward_pass.weights)
+        said = "How far back does each head attend? Weighted mean in tokens. Orange marks show the mean over heads."
+        figure("Attention distance by head", said, forward_pass.weights)
         far = table.assign(reference=table.distance.mean()).rename(columns={"distance": "value"})
-        spec = charts.per_head("tokens away", "mean over heads")
+        spec = charts.per_head("distance (tokens)", "mean over heads")
         chart(spec, far, "Mean distance attended by each head.", height=240)
     alike = experiment.similarity(forward_pass, layer)
     many = len(alike)
     said = "There is only one head."
     if many > 1:
         mean = (alike.sum() - alike.trace()) / (many * (many - 1))
-        said = sure(f"Cosine similarity of their maps, {mean:.3f} on average over pairs.", mean)
-    figure("Do the heads do the same?", said, forward_pass.weights)
+        said = sure(f"Are the heads redundant? Mean cosine similarity over pairs: {mean:.3f}.", mean)
+    figure("Similarity of attention patterns", said, forward_pass.weights)
     names = [forward_pass.head_name(layer, n) for n in range(many)]
     words = {"what": "similarity", "alt": "Similarity between heads.", "numbers": True, "arrow": "and"}
     heatmaps("alike", alike[None], names, names, height=320, **words)
@@ -141,7 +174,7 @@ def heads(forward_pass, look, recut: bool = False):
 def _compared(forward_pass, layer, number, config):
     """Draw the same sentence with another number of heads; the same initial weights, cut up differently."""
     if config is None:
-        st.info(f"{count(number, 'head')} cannot share d_model {forward_pass.config.d_model} evenly.")
+        st.info(f"d_model {forward_pass.config.d_model} is not divisible by {count(number, 'head')}.")
         return
     why = weights_menu[forward_pass.kind].refused(config)
     if why:
@@ -150,14 +183,14 @@ def _compared(forward_pass, layer, number, config):
     other = forward_pass.other(config)
     patterns = experiment.patterns(other, layer)
     means = experiment.heads(other, layer).groupby("meter").value.mean()
-    said = f"Entropy {means['entropy']:.2f} bits on average (evenly: {means['uniform']:.2f})"
+    said = f"Mean entropy {means['entropy']:.2f} bits (uniform: {means['uniform']:.2f})"
     if number > 1:
         spread = torch.nanmean(patterns[:, : other.n_real].std(0, correction=0)).item()
-        said += f"; the heads' weights differ by {spread:.3f} (standard deviation) on average"
+        said += f"; mean standard deviation of weights across heads {spread:.3f}"
     said += "."
     if config.position != forward_pass.config.position:
-        said += " Without positions here: RoPE needs an even head size."
-    title = f"{count(number, 'head')} of {count(config.d_head, 'number')}"
+        said += " No positions here: RoPE needs an even head width."
+    title = f"{count(number, 'head')} of width {config.d_head}"
     figure(title, sure(said, means["entropy"]), other.weights)
     titles = [other.head_name(layer, n) for n in range(number)]
     words = {"what": "attention weight", "alt": f"Attention with {count(number, 'head')}."}
@@ -165,23 +198,23 @@ def _compared(forward_pass, layer, number, config):
 
 
 def pairs(forward_pass, look, text: str):
-    """Draw how much attention falls on words that belong together."""
+    """Draw how much attention falls on marked pairs of words."""
     if not needs(forward_pass, "attention", "Attention"):
         return
     marked, notes = look.pairs_of(forward_pass, text)
     for note in notes:
         st.warning(literal(note))
     if not beside.second():
-        with beside.above():
+        with beside.above(), st.container(key="mark_pairs"), st.popover("Pairs", icon=":material/link:"):
             _editor(forward_pass, marked)
+    pick("layer", forward_pass=forward_pass)
     if not marked:
-        none = "No pair is marked yet. Choose a word and the word it depends on, then mark the pair."
+        none = "No pairs marked yet. Open *Pairs* and choose a word and the word it depends on."
         st.info(none, icon=":material/link:")
         return
-    pick("layer", forward_pass=forward_pass)
     layer = look.layer_of(forward_pass)
-    said = "Arcs join the marked pairs." + " Only their words are shown." * (forward_pass.n_real > 30)
-    figure("Which words depend on which?", said, "Marked by hand, not by the model")
+    said = "Arcs join the marked pairs." + " Only their words are labelled." * (forward_pass.n_real > 30)
+    figure("Dependencies between words", said, "Marked by hand, not by the model")
     rows = []
     for arc, (a, b) in enumerate(marked):
         for step in range(25):
@@ -197,8 +230,8 @@ def pairs(forward_pass, look, text: str):
     left, right = beside.columns([3, 2])
     with left:
         title, said = (
-            "Where do the marked pairs lie in the attention map?",
-            "Average over heads; marked pairs are outlined.",
+            "Mean attention pattern",
+            "Averaged over heads. Marked pairs are outlined.",
         )
         figure(title, said, forward_pass.weights)
         mean = experiment.patterns(forward_pass, layer).mean(0, keepdim=True)
@@ -206,8 +239,8 @@ def pairs(forward_pass, look, text: str):
         _maps("pairs_map", forward_pass, mean, marks=[list(pair) for pair in marked], height=360, **words)
     with right:
         table = share(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
-        figure("Does any head look there?", _verdict(forward_pass, layer, marked, table), forward_pass.weights)
-        spec = charts.per_head("attention on marked pairs", "even spread", True)
+        figure("Attention on the marked pairs", _verdict(forward_pass, layer, marked, table), forward_pass.weights)
+        spec = charts.per_head("attention on marked pairs", "uniform", True)
         chart(spec, table, "Share of attention on the marked pairs, by head.", height=300)
 
 
@@ -219,32 +252,24 @@ def _verdict(forward_pass, layer: int, marked, table) -> str:
     if outside:
         by = "the window of this layer" if outside == len(hidden) else "the mask and the window of this layer"
     if len(hidden) == len(marked):
-        return f"{capital(by)} forbid{'' if ' and ' in by else 's'} all marked pairs: their readers may not look there."
+        return f"{capital(by)} hide{'' if ' and ' in by else 's'} all marked pairs."
     best = table.loc[table.value.fillna(0).idxmax()]
-    ratio = best.value / best.reference
-    words = "more than" if ratio > 1.05 else "less than" if ratio < 0.95 else "about as much as"
-    said = (
-        f"{capital(forward_pass.head_name(layer, int(best['head']) - 1))} most: {best.value:.1%} of the marked readers' "
-        f"attention, {words} an even spread would give ({best.reference:.1%}, the line)."
-    )
+    name = forward_pass.head_name(layer, int(best["head"]) - 1)
+    said = f"Which head attends to these pairs? {name}: {100 * best.value:.1f} % (orange mark: uniform, {100 * best.reference:.1f} %)."
     if hidden:
         are = "is" if len(hidden) == 1 else "are"
-        said += f" {len(hidden)} of {count(len(marked), 'pair')} {are} forbidden by {by}, and taken as 0."
+        said += f" {len(hidden)} of {count(len(marked), 'pair')} {are} hidden by {by} (weight 0)."
     return sure(said, *table.value)
 
 
 def _editor(forward_pass, marked):
     """Draw what marks and unmarks pairs."""
     words = [f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)]
-    left, right, button = st.columns([2, 2, 1], vertical_alignment="bottom")
-    with left:
-        reader = words.index(st.selectbox("This word", words, index=len(words) - 1, key="pair_from"))
-    with right:
-        other = words.index(st.selectbox("depends on", words, key="pair_to"))
-    with button:
-        pair = (reader, other)
-        useless = reader == other or pair in marked
-        st.button("Mark pair", on_click=_mark, args=(marked, pair), disabled=useless, width="stretch")
+    reader = words.index(st.selectbox("This word", words, index=len(words) - 1, key="pair_from"))
+    other = words.index(st.selectbox("depends on", words, key="pair_to"))
+    pair = (reader, other)
+    useless = reader == other or pair in marked
+    st.button("Mark pair", on_click=_mark, args=(marked, pair), disabled=useless)
     labels = [write_pairs([pair]) for pair in marked]
     both = dict(zip(labels, distinct([_words(forward_pass, pair) for pair in marked])))
     st.multiselect(
@@ -273,13 +298,12 @@ def steps(forward_pass, look):
         return
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
     stages = walk(forward_pass, layer, head)
-    names = [f"{n} {stage.name}" for n, stage in enumerate(stages, 1)]
+    numbers = range(1, len(stages) + 1)
     now = min(look.step, len(stages))
-    bar(
-        "lens",
-        picks("layer", "head", forward_pass=forward_pass),
-        [among("Step", "step", now, range(1, len(stages) + 1), names)],
-    )
+    steps_row = among("Step", "step", now, numbers, list(map(str, numbers))) | {
+        "about": [stage.name for stage in stages]
+    }
+    bar("lens", [*picks("layer", "head", forward_pass=forward_pass), steps_row])
     step = stages[now - 1]
     said = step.explanation + _entropies(forward_pass, layer, head, step)
     figure(f"{look.step}. {step.name}: {step.formula}", said, forward_pass.weights)
@@ -292,7 +316,7 @@ def steps(forward_pass, look):
     is_softmax = step.name == "Softmax"
     heatmaps(
         f"step_{step.columns}", matrix[None], forward_pass.labels, columns, colTips=tips, square=by_token,
-        what="weight" if is_softmax else "value", diverging=not is_softmax, blank="minus infinity: may not look",
+        what="weight" if is_softmax else "value", diverging=not is_softmax, blank="−∞ (masked)",
         alt=f"{step.name}, one row per token.", numbers=True, height=470,
     )  # fmt: skip
 
@@ -302,9 +326,9 @@ def _entropies(forward_pass, layer, head, step) -> str:
         return ""
     bits, config = scaling(forward_pass, layer, head), forward_pass.config
     softmax = in_sentence(MENUS["softmax"].label(config.softmax))
-    left = "" if config.part("softmax").sums_to_one else ", with nothing left over,"
+    left = "" if config.part("softmax").sums_to_one else " with nothing discarded"
     return " " + sure(
         f"Entropy of this head's {softmax}: {bits['scaled']:.2f} bits with scores divided by √{config.d_head}, "
-        f"{bits['unscaled']:.2f} bits without; attending evenly{left} would be {bits['uniform']:.2f}.",
+        f"{bits['unscaled']:.2f} bits without; uniform{left}: {bits['uniform']:.2f}.",
         *bits.values(),
     )

@@ -12,13 +12,14 @@ from core.model.text import EXAMPLES, shown, words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from ui.kit import beside
-from ui.kit.panel.control import Control, choice, field
+from ui.kit.pages import Page
+from ui.kit.panel.control import FOLDS, Control, among, choice, field, handle
 from ui.kit.panel.panel import bar
-from ui.kit.store import is_moved, value
+from ui.kit.store import change, is_moved, value
 
 OWN = "Your own text"
 NAMED = 8  # unknown words that are named
-NO_WORD = "There is no word to work on. Type a sentence above, or choose an example."
+NO_WORD = "Type a sentence above, or pick an example."
 
 
 def sentence() -> list[Control]:
@@ -52,8 +53,8 @@ def unknown_words(labels: Sequence[str], unknown: Collection[int]):
         escaped[at] = f"<span style='border-bottom:2px dotted #D55E00'>{escaped[at]}</span>"
     marked = " ".join(escaped)
     st.html(
-        f"<div style='font-size:.9rem;line-height:1.5'>This model does not know {named}{f' and {rest:,} more' * (rest > 0)}: "
-        f"each is read as the same unknown word. <span style='opacity:.75'>{marked}</span></div>"
+        f"<div style='font-size:14px;line-height:20px'>Not in the vocabulary, treated as one unknown token: {named}"
+        f"{f' and {rest:,} more' * (rest > 0)}. <span style='opacity:.75'>{marked}</span></div>"
     )
 
 
@@ -61,9 +62,9 @@ maps = Menu("Picture")
 
 
 maps.add("heads", label="All heads", help="one small map per head; click one to open it.")
-maps.add("one", label="One head", help="large, with every word.")
+maps.add("one", label="One head", help="one large map, with all tokens labelled.")
 maps.add("average", label="Average", help="the mean over all heads.")
-maps.add("lines", label="Lines", help="from each token that reads to the tokens it reads, for one head.")
+maps.add("lines", label="Lines", help="lines from each token to those it attends to, for one head.")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ class Picked(Settings):
     head: int = setting(1, "Head", "Which attention head.", group="Look", low=1, high=64, step=1)
     token: int = setting(2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1)
     step: int = setting(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
-    pairs: str = setting("", "Marked pairs", "Pairs of tokens that depend on each other, as 12-2,13-2.", group="Look")
+    pairs: str = setting(
+        "", "Marked pairs", "Pairs of tokens that depend on each other, such as 12-2,13-2.", group="Look"
+    )
 
     def layer_of(self, forward_pass) -> int:
         return min(self.layer, forward_pass.config.n_layers) - 1
@@ -96,11 +99,11 @@ class Picked(Settings):
         return read_pairs("" if self.pairs == "none" else self.pairs, forward_pass.n_real)
 
 
-LOST = "The numbers became infinite or NaN here, so nothing can be said."
+LOST = "The values overflowed (infinite or NaN): there is nothing to show."
 
 
 def sure(sentence: str, *values) -> str:
-    """A sentence made from numbers, unless one of them is no number."""
+    """Return a sentence built from numbers, or LOST if one of them is infinite or NaN."""
     return sentence if all(math.isfinite(value) for value in values) else LOST
 
 
@@ -109,11 +112,11 @@ def needs(forward_pass, part: str, words: str) -> bool:
     if getattr(forward_pass.config, part):
         return True
     if not forward_pass.kind:  # a model from a file, which is as it is
-        told = "is not part of this model, so there is nothing to show here. Choose another view, or another model."
+        told = "is not part of this model. Choose another view or another model."
     else:
-        back = "The drawing puts it back by a click." if beside.second() else "Switch it on under Parts."
+        back = f"Click {words} in the diagram to restore it." if beside.second() else "Switch it on under Components."
         back = back if is_moved("variants" if beside.second() else part) else ""
-        told = f"is switched off{' in this variant' * beside.second()}, and with it what would be shown here. {back}".rstrip()
+        told = f"is removed{' in this variant' * beside.second()}, so there is nothing to show. {back}".rstrip()
     st.info(f"{words} {told}", icon=":material/toggle_off:")
     return False
 
@@ -126,13 +129,33 @@ def picks(*names, forward_pass) -> list[Control]:
     words = {
         "layer": [f"layer {n + 1}" for n in range(counts["layer"])],
         "head": [forward_pass.head_name(layer, n) for n in range(counts["head"])],
-        "token": [f"word {n}: {label}" for n, label in enumerate(forward_pass.labels[: counts["token"]], 1)],
+        "token": [f"token {n}: {label}" for n, label in enumerate(forward_pass.labels[: counts["token"]], 1)],
     }
     return [
         choice(name.capitalize(), name, min(value(name), counts[name]), range(1, counts[name] + 1), words[name])
         for name in names
         if counts[name] > 1 or name == "token"
     ]
+
+
+def views_of_tab(page: Page) -> list[Control]:
+    """Return the row that chooses among the views of the open tab; each way to draw attention stands as one of them."""
+    row = page.views_of_tab()
+    parameter = page.parameter
+    open_view = value(parameter)
+    if "attention" not in page.groups.get("Attention", ()) or open_view not in page.groups["Attention"]:
+        return row
+    others = [option for option in row[0]["options"] if option[0] != "attention"] if row else []
+    keys = [*(f"attention/{key}" for key in maps), *(key for key, _ in others)]
+    labels = [*map(maps.label, maps), *(label for _, label in others)]
+    now = f"attention/{value('maps')}" if open_view == "attention" else open_view
+
+    def open_picture(text: str):
+        view, _, picture = text.partition("/")
+        change(**{parameter: view}, **({"maps": picture} if picture else {}))
+
+    control = among("Picture", "picture", now, keys, labels)
+    return [control | FOLDS | {"set": handle("picture", open_picture)}]
 
 
 def pick(*names, forward_pass, before: list[Control] | None = None):

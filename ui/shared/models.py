@@ -19,10 +19,10 @@ from core.settings.setting import ConfigError
 
 TEXTS, WORK = 256, 8e10  # held-out texts; floating point operations that a pass through all of them may take
 ENGLISH = (
-    ("A clause in between", "The defendant, who had filed a motion to dismiss, was liable."),
-    ("A noun of the other number", "The keys to the cabinet are on the table."),
-    ("To be continued", "The court held that the tenants of the building"),
-    ("The same again", "Mr. Smith was late. Mrs. Jones was early. Mr."),
+    ("Clause in between", "The defendant, who had filed a motion to dismiss, was liable."),
+    ("Distractor noun", "The keys to the cabinet are on the table."),
+    ("Unfinished sentence", "The court held that the tenants of the building"),
+    ("Repeated pattern", "Mr. Smith was late. Mrs. Jones was early. Mr."),
 )
 
 
@@ -117,12 +117,10 @@ def known(name: str) -> Opened:
         except CheckpointError as error:
             raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
     if name not in there:
-        known_to = "what was brought along or trained is seen by its own visitor only, until the tab is closed"
-        why = f"its folder, models/{SHIPPED}, is missing" if name == SHIPPED else known_to
+        known_to = "Uploaded and trained models are visible to their owner only, until the tab is closed."
+        why = f"The folder models/{SHIPPED} is missing." if name == SHIPPED else known_to
         others = [*there, *own]  # and the family, of which there are many
-        raise _instead(
-            name, f"model is “{name[:40]}”, which is not here ({why}); there are {', '.join(others) or 'none'}."
-        )
+        raise _instead(name, f"There is no model “{name[:40]}”. Available: {', '.join(others) or 'none'}. {why}")
     try:
         return _from_folder(*there[name])
     except (CheckpointError, MemoryLimit) as error:
@@ -147,8 +145,8 @@ def check_room(size: int):
         used = sum(each.size for each in kept_by_all)
     if used + size > most << 20:
         raise MemoryLimit(
-            f"The models that all visitors have opened may have {most:,} MB together (set by ABLATION_MODELS_MB), and this one "
-            "would be more. Try again later: they are forgotten a few minutes after their visitors are gone."
+            f"All open models together may take {most:,} MB (set by ABLATION_MODELS_MB), and this one would exceed that. "
+            "Try again later: unused models are released after a few minutes."
         )
 
 

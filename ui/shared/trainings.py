@@ -36,11 +36,10 @@ TIMED = guards("time", False)[0]
 
 def said_alike(held: list[str]) -> str:
     """Return what is held alike for all models, as a caption; nothing where nothing is."""
-    chosen = " For each seed the rate counts that ends with the lowest training loss; the test has no say in it." * (
-        SEARCHED in held
-    )
-    timed = " Each curve stands at the baseline's steps: at what a model had learnt by that time." * (TIMED in held)
-    return f"Held alike for all models: {', '.join(held)}.{chosen}{timed}" if held else ""
+    chosen = " Per seed, the rate with the lowest training loss counts; the test set is not used." * (SEARCHED in held)
+    timed = " Curves are aligned with the baseline's steps by training time." * (TIMED in held)
+    words = ", ".join(held).replace(SEARCHED, "learning rate tuned")
+    return f"Controlled for all models: {words}.{chosen}{timed}" if held else ""
 
 
 def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
@@ -67,7 +66,7 @@ def said_of_ends(trainings: StartedTrainings) -> str:
     ended = {name for name, said in rates_chosen(trainings).items() if said != "–"}
     found = [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
     names = ", ".join(found)
-    return f"The highest or the lowest rate tried was best for {names}: one beyond may be better." if found else ""
+    return f"Best at the edge of the rates tried: {names}. A rate beyond may be better." if found else ""
 
 
 def label(arm) -> str:
@@ -82,7 +81,7 @@ def legend(trainings: StartedTrainings, said=None):
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     if last - first >= len(plan.seeds):  # a study may have any seeds
         seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
-    paired = "Paired: same seed, same data, and the same initial weights where shapes agree."
+    paired = "All variants share the seed, the data and, where shapes match, the initial weights."
     common = [f"{trainings.origin}, {seeds}. {paired}"]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
@@ -127,13 +126,13 @@ def hand_over(store, number: int, study: str, task: str, variant: str):
 
 
 # With the rest as wide as a page of 1280 pixels.
-WIDTHS = {"model": 125, "accuracy, %": 120, "seeds": 85, "Δ accuracy, points": 135, "parameters": 115, "MFLOP": 90}
+WIDTHS = {"model": 125, "accuracy, %": 120, "seeds": 85, "Δ accuracy, points": 135, "parameters": 115, "MFLOPs": 90}
 SAID = {
     1: "",
-    2: "Thick lines: mean of the two seeds, here the geometric one; thin lines: the seeds.",
-    3: "Thick lines: mean over seeds, here the geometric one; bands: its 95 % interval; thin lines: the seeds.",
+    2: "Thick line: geometric mean of two seeds. Thin lines: single seeds.",
+    3: "Thick line: geometric mean. Band: 95 % CI. Thin lines: single seeds.",
 }
-MANY = "Lines: mean over seeds, here the geometric one; bands: its 95 % interval."
+MANY = "Line: geometric mean over seeds. Band: 95 % CI."
 FEW = 12  # seeds of which each can have a line
 
 
@@ -148,21 +147,21 @@ def draw_learning(trainings):
     said = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
     panels = [
         Panel(
-            "How much does it get right?", f"Accuracy on {learnt.tested_on(plan.training.length, plan.training.steps * plan.training.batch)}", sentence, accuracy,
+            "Share of correct answers.", f"Accuracy on {learnt.tested_on(plan.training.length, plan.training.steps * plan.training.batch)}", sentence, accuracy,
             bounds=(0.0, 1.0), marks=((learnt.chance, "chance"),),
-            help=f"Share of right answers. Chance {learnt.chance:.3f}: always the most frequent one. Best possible: {learnt.best:g}.",
+            help=f"Chance {learnt.chance:.3f} (always the most frequent answer), best possible {learnt.best:g}.",
         ),
         Panel(
-            "How far off are its answers?", "Loss: cross-entropy of the training batch, in nats", said, loss, log=True,
-            help="Mean over all answers of −ln(probability of the right one). Lower is better.",
+            "Cross-entropy of the training batch, in nats.", "Training loss", said, loss, log=True,
+            help="Mean of −ln(probability of the correct answer). Lower is better.",
         ),
     ]  # fmt: skip
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
-    note("every row of every run", lambda: results.every_row(trainings.every_run, plan))
+    note("all logged steps", lambda: results.every_row(trainings.every_run, plan))
     costs(trainings)
     if learnt.remains and sentences.beats_chance(trainings.runs, plan):
-        st.caption(f"Why more than chance is left: {learnt.remains}")
+        st.caption(f"Why above chance: {learnt.remains}")
 
 
 def costs(trainings):
@@ -179,10 +178,10 @@ def costs(trainings):
         "accuracy, %": spans(summary.accuracy, summary.low, summary.high, several),
         "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in summary.itertuples()],
         "Δ accuracy, points": spans(summary.difference, summary.difference_low, summary.difference_high, several),
-        "p, corrected (Holm)" if summary.p.notna().sum() > 1 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in summary.itertuples()],
+        "p (Holm)" if summary.p.notna().sum() > 1 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in summary.itertuples()],
         "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds)) for row in summary.itertuples()],
         "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in summary.itertuples()],
-        "MFLOP": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in summary.itertuples()],
+        "MFLOPs": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in summary.itertuples()],
     })  # fmt: skip
     widths = WIDTHS if several else {}
     table(

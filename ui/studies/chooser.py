@@ -11,7 +11,7 @@ from core.study.database.connection import Busy, StoreError
 from core.study.database.store import Standing, standing
 from core.study.file import read
 from core.study.plan import StudyError
-from core.study.shipped import shipped, study_of, table_of
+from core.study.shipped import name_in_links, shipped, study_of, table_of
 from core.study.summary import read_summary
 from core.study.tables import row_table
 from core.train.budget import duration
@@ -43,8 +43,10 @@ def buttons(store, study, now: Standing):
         gone = store.unwanted(study.id)
         more = f"; and {count(gone, 'run')} of an earlier version of its file" * bool(gone)
         words = literal(now.words() + more)
-        st.markdown(f"Delete **{literal(study.name)}** and all its numbers ({words})? This cannot be undone.")
-        st.button("Delete it", type="primary", key=f"delete_it_{study.id}", on_click=_change, args=(_delete, study.id))
+        st.markdown(f"Delete **{literal(study.name)}** and all its results ({words})? This cannot be undone.")
+        st.button(
+            "Delete study", type="primary", key=f"delete_it_{study.id}", on_click=_change, args=(_delete, study.id)
+        )
 
 
 def under_way(number: int, now: Standing) -> bool:
@@ -86,7 +88,12 @@ def _delete(number: int):
     change(study="")
 
 
-NAMES = {f"{name.replace('_', ' ')} (ships with the lab)": name for name in shipped}  # as they are offered
+NAMES = {name_in_links(name): name for name in shipped}  # as they are offered
+
+
+def _shown(name: str) -> str:
+    """Return a study's name as the list shows it: built-in ones as on Start, while links keep the long form."""
+    return f"{shipped.label(NAMES[name])} (built-in)" if name in NAMES else name
 
 
 def offered() -> list[str]:
@@ -100,7 +107,10 @@ def ships(name: str, look: StudyLook) -> StudyContext | None:
     try:
         study, summary = _read(of, study_of(of).stat().st_mtime_ns, table_of(of).stat().st_mtime_ns)
     except (OSError, StudyError):
-        st.warning(f"What ships of {name} is missing or damaged; make matrix makes it again.", icon=":material/info:")
+        st.warning(
+            f"The precomputed results of {name} are missing or damaged; make matrix recreates them.",
+            icon=":material/info:",
+        )
         return None
     return StudyContext(None, 0, name, study.question, study.source, summary, (), look)
 
@@ -124,11 +134,11 @@ def _draw_progress(store, study, before: Standing):
         else:
             lost = ""
             if now.lost:
-                again = "; Resume runs them again" if can_write(store) else ""
+                again = ". Resume to rerun them" if can_write(store) else ""
                 were = "was" if now.lost == 1 else "were"
-                lost = f" {count(now.lost, 'run')} {were} in the hands of a process that has died{again}."
+                lost = f" {count(now.lost, 'run')} {were} interrupted{again}."
             question = " ".join(study.question.split())  # the mark :small ends with its paragraph
-            st.markdown(f":small[{literal(question)} {literal(now.words())}.{literal(lost)}]")
+            st.markdown(f"{literal(question)} {literal(now.words())}.{literal(lost)}")
         trouble = server.service().trouble
         if trouble:
             st.error(literal(f"The studies on this server have stopped: {trouble}"), icon=":material/error:")
@@ -142,12 +152,12 @@ def _left(number: int, now: Standing) -> str:
     workers, service = server.workers(), server.service()
     absent = service.seen.absent
     if absent:
-        return f"Nothing is trained at the moment: {absent}."
+        return f"Training is paused: {absent}."
     many = max(1, workers.count)
     is_starting = service.has(number) and not workers.has_trained
     starting = "The workers are starting. " if is_starting else ""
     left = duration(now.left * workers.pace / many)
-    return f"{starting}About {left} of work left for {count(many, 'worker')} here."
+    return f"{starting}About {left} left on {count(many, 'worker')}."
 
 
 def files(context: StudyContext | None) -> dict:
@@ -157,7 +167,7 @@ def files(context: StudyContext | None) -> dict:
     name = slug(context.name, context.number)
     offered = {"The study's file (TOML)": (f"{name}.toml", lambda: context.source.encode())}
     if context.store is not None:
-        offered["Every number (Parquet)"] = (f"{name}_rows.parquet", lambda: parquet(context))
+        offered["All logged steps (Parquet)"] = (f"{name}_rows.parquet", lambda: parquet(context))
     return offered
 
 
@@ -169,7 +179,7 @@ def parquet(context: StudyContext) -> bytes:
 
 
 SEEN = "study_seen"  # kept for a session: the study that was looked at last
-UNWRITABLE = "This store cannot be written: its studies can be looked at, and nothing can be changed here."
+UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 
 
 def choose(look: StudyLook) -> StudyContext | None:
@@ -183,11 +193,13 @@ def choose(look: StudyLook) -> StudyContext | None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if name is None:
             st.selectbox(
-                "Study", every, index=None, key="study_instead", placeholder="Choose another study", on_change=_instead,
+                "Study", every, index=None, key="study_instead", placeholder="Choose another study", on_change=_instead, format_func=_shown,
                 label_visibility="collapsed", width="stretch",
             )  # fmt: skip
         elif every:
-            st.selectbox("Study", every, **bind("study", name), label_visibility="collapsed", width="stretch")
+            st.selectbox(
+                "Study", every, **bind("study", name), format_func=_shown, label_visibility="collapsed", width="stretch"
+            )
         why = None if is_writable else UNWRITABLE if may_write() else REASON
         kind = "tertiary" if known else "primary"
         st.button("New study", icon=":material/add:", type=kind, on_click=ask, disabled=not is_writable, help=why)
@@ -198,10 +210,10 @@ def choose(look: StudyLook) -> StudyContext | None:
         new_study(store)
     if name not in known:
         if not known and name is not None:
-            here = "start one here, or with" if may_write() else "start one with"
+            here = "Create one here, or run" if may_write() else "To create one, run"
             st.caption(
-                "No study of your own yet. A study trains variants × tasks × seeds unattended, and keeps every number: "
-                f"{here} “python -m core.study run studies/ablation_matrix.toml”. Those that ship have been run already."
+                "A study trains each variant on each task with several seeds. You have no studies yet; this one is built in. "
+                f"{here} “python -m core.study run studies/ablation_matrix.toml”."
             )
         return ships(name, look) if name in shipped else None
     session().kept[SEEN] = name
@@ -235,7 +247,7 @@ def _name(look: StudyLook, known: dict, shipped: list[str]) -> str | None:
         st.warning(literal(f"The study “{look.study}” was deleted, here or in another tab."), icon=":material/info:")
         return None
     if look.study:
-        st.warning(literal(f"There is no study “{look.study}” here."), icon=":material/info:")
+        st.warning(literal(f"There is no study “{look.study}”."), icon=":material/info:")
     if not known:
         amend(study="")
         return shipped[0] if shipped else ""

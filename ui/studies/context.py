@@ -9,26 +9,26 @@ from core.settings.setting import Settings, setting
 from core.study.database.store import Store
 
 view = Menu("Views of a study")
-NOT_STORED = "This study came with its results, not with its trainings. A click on a cell of the matrix shows its curves; *New study* trains all of it."
+NOT_STORED = "This built-in study includes summary results only. Click a matrix cell for its curves, or rerun the study with *New study*."
 
 
 @dataclass(frozen=True)
 class StudyLook(Settings):
     """What is looked at on the page "Studies"."""
 
-    study: str = setting("", "Study", "Its name; empty: the newest.", group="Look")
+    study: str = setting("", "Study", "Name of the study; empty: the newest.", group="Look")
     shown: str = setting("matrix", "View", "What to look at.", group="Look", menu=view)
-    of_task: str = setting("", "Task", "The task of the curves; empty: the first.", group="Look")
+    of_task: str = setting("", "Task", "Task of the curves; empty: the first.", group="Look")
     curves_of: str = setting(
         "",
         "Variants",
-        "Those whose curves are drawn; empty: the four that end lowest beside the baseline.",
+        "Variants whose curves are drawn; empty: the four that end lowest.",
         group="Look",
     )
     only_tasks: str = setting("", "Tasks", "Those that tables and the matrix show; empty: all.", group="Look")
     only_variants: str = setting("", "Variants", "Those that tables and the matrix show; empty: all.", group="Look")
-    only_states: str = setting("", "State", "Runs in these states are listed; empty: all.", group="Look")
-    against: str = setting("", "Against", "The study to compare with; empty: the newest other one.", group="Look")
+    only_states: str = setting("", "State", "States of the listed runs; empty: all.", group="Look")
+    against: str = setting("", "Against", "Study to compare with; empty: the newest other one.", group="Look")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def _boxes(label, name, chosen, offered, words, change: Callable, write):
     """Draw any of a list; of a long one those that are found by their names."""
     bound = bind(name, list(chosen), lambda new: write(partial(change, tuple(new))))
     if len(offered) > 12:
-        st.multiselect(label, offered, format_func=words, **bound, placeholder="Find a change …")
+        st.multiselect(label, offered, format_func=words, **bound, placeholder="Search settings")
     else:
         st.pills(label, offered, selection_mode="multi", format_func=words, **bound)
 
@@ -41,9 +41,9 @@ def _named(text: str) -> str:
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
 # In Session.kept: how many dialogs were opened, which of them is open (0: none) and was drawn last, and what was typed.
 OPENED, NEW, DRAWN, DRAFT = "new_studies", "new_study", "new_study_drawn", "study_draft"
-FIRST = "a small example"
+FIRST = "Small example"
 TEMPLATE = """name = "my study"
-question = "What does it cost to take the norm out?"
+question = "What does removing the norm cost?"
 tasks = ["reverse"]
 seeds = 3
 
@@ -115,38 +115,41 @@ def _new(store):
         for problem in error.problems[:10]:
             st.error(literal(problem))
         return
-    _in_words(study, store)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        is_started = st.button("Start", type="primary", icon=":material/play_arrow:")
+        details = _in_words(study, store)
     doubts, cells = [], _cells(study)
     if len(cells) == len({task for task, _ in cells}):
-        doubts.append(
-            "There is nothing to compare: only the baseline would be trained. Tick a part, a change or an axis."
-        )
+        doubts.append("Only the baseline would be trained. Select an ablation, a setting or an axis.")
     with suppress(StudyError):
         first = server.parsed(begun)
         compared = [{variant for _, variant in _cells(each)} for each in (study, first)]
         if study.question and study.question == first.question and compared[0] != compared[1]:
-            doubts.append("The question is still that of the study you began with. Change it to what is compared now.")
+            doubts.append("The research question is still the template's. Change it to what you compare.")
     for doubt in doubts:
         st.warning(doubt, icon=":material/info:")
-    if st.button("Start", type="primary", icon=":material/play_arrow:"):
+    if is_started:
         _start(study)
+    with st.expander("Details"):
+        st.text(details)
 
 
 def _written() -> tuple[str, str]:
     """Draw what a study is written with. Return its text, and that of the file it began with."""
     draft = session().kept.setdefault(DRAFT, Draft())
-    st.selectbox("Begin with", [FIRST, *_shipped()], **bind("new_from", draft.begin, draft.begin_with))
+    template, left, right = st.columns([2, 2, 1], gap="medium")
+    with template:
+        st.selectbox("Template", [FIRST, *_shipped()], **bind("new_from", draft.begin, draft.begin_with))
     ticked = ticks(draft.text)
     if ticked:
         write = partial(_tick, draft)
-        left, right = st.columns([2, 1], gap="medium")
         with left:
             st.text_input("Name", **bind("tick_name", ticked.name, lambda name: write(partial(replace, name=name))))
         with right:
             seeds = bind("tick_seeds", ticked.seeds, lambda seeds: write(partial(replace, seeds=seeds)))
             st.slider("Seeds", 1, MOST_SEEDS, **seeds)
         bound = bind("tick_question", ticked.question, lambda question: write(partial(replace, question=question)))
-        hint = "What do you want to know? It stands under the study's name."
+        hint = "Research question, shown below the study's name."
         st.text_input("Question", **bound, placeholder=hint)
         boxes = partial(_boxes, write=write)
         choose_tasks = lambda new, old: replace(old, tasks=new)  # noqa: E731
@@ -154,17 +157,17 @@ def _written() -> tuple[str, str]:
         choose_others = lambda new, old: replace(old, changes=(*_apart(old.changes)[0], *new))  # noqa: E731
         boxes("Tasks", "tick_tasks", ticked.tasks, list(task), task.label, choose_tasks)
         parts, others = _apart(ticked.changes)
-        boxes("Parts to take out", "tick_parts", parts, PARTS, _named, choose_parts)
-        boxes("Other changes", "tick_others", others, _apart(CHANGES)[1], _named, choose_others)
-        with st.expander("Axes: every combination of values", expanded=bool(ticked.axes)):
+        boxes("Ablations", "tick_parts", parts, PARTS, _named, choose_parts)
+        boxes("Other settings", "tick_others", others, _apart(CHANGES)[1], _named, choose_others)
+        with st.expander("Grid search", expanded=bool(ticked.axes)):
             for name, offered in AXES.items():
                 label, chosen, menu = SETTINGS[name].label, ticked.axes.get(name, ()), SETTINGS[name].menu
                 choose = lambda new, old, name=name: replace(old, axes={**old.axes, name: new})  # noqa: E731
                 boxes(label, f"tick_{name}", chosen, list(offered), menu.label if menu else str, choose)
     else:
-        st.caption("This file says more than can be ticked, or cannot be read: change it below.")
-    with st.expander("Advanced: the file", expanded=not ticked):
-        st.text_area("The study, as a TOML file", height=300, **bind("new_text", draft.text, draft.write))
+        st.caption("This file cannot be edited in the form. Edit the TOML below.")
+    with st.expander("Edit as TOML", expanded=not ticked):
+        st.text_area("Study file (TOML)", height=300, **bind("new_text", draft.text, draft.write))
     return draft.text, draft.original
 
 
@@ -185,18 +188,15 @@ def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
     draft.write(after.write())
 
 
-def _in_words(study: Study, store):
-    """Draw what would be trained, and what of it is there already."""
+def _in_words(study: Study, store) -> str:
+    """Draw what would be trained, and what of it is there already. Return the details."""
     stored = store.stored(study) if store else NOTHING
     first, *rest = told(study, max(1, server.workers().count), stored).split("\n")
     st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith(('About', 'Nothing'))))}")
-    with st.expander("In detail"):
-        st.text("\n".join(rest))
     if store and store.find(study.name):
-        words = (
-            "A study of this name is in the store: what it has already is kept, and only what is missing is trained."
-        )
+        words = "A study with this name exists: only missing runs will be trained."
         st.info(literal(" ".join([words, *before(len(stored.ended), stored.unwanted)])))
+    return "\n".join(rest)
 
 
 def _start(study: Study):

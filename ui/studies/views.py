@@ -13,7 +13,7 @@ from core.settings.environment import without_paths
 from core.settings.wording import count
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
-from core.study.picture import told
+from core.study.picture import shown_name, told
 from core.study.plan import StudyError
 from core.study.summary import in_one_column, is_sparse
 from core.study.tables import comparison, link, run_table, stored
@@ -33,7 +33,9 @@ def cells(table: pd.DataFrame, look) -> pd.DataFrame:
     with left:
         tasks = several(look, "only_tasks", list(dict.fromkeys(table.task)), placeholder="all tasks")
     with right:
-        variants = several(look, "only_variants", list(dict.fromkeys(table.variant)), placeholder="all variants")
+        variants = several(
+            look, "only_variants", list(dict.fromkeys(table.variant)), placeholder="all variants", format_func=shown_name,
+        )  # fmt: skip
     kept = table.task.isin(tasks) | (not tasks)
     return table[kept & (table.variant.isin(variants) | (not variants))]
 
@@ -71,7 +73,7 @@ def _written(name: str) -> str:
 @view.register(
     "curves",
     label="Curves",
-    help="accuracy and loss as they grew, each seed, mean and interval, of a task's baseline and up to four variants.",
+    help="accuracy and loss of a task: baseline and up to four variants, with intervals over seeds.",
 )
 def curves(context):
     if context.store is None:
@@ -90,16 +92,14 @@ def curves(context):
         lowest = list(comparable.sort_values("difference", na_position="first").variant[:MOST])
         chosen = several(
             context.look, "curves_of", list(lines.variant), lowest, BASELINE, max_selections=MOST,
-            placeholder="the baseline alone",
+            placeholder="the baseline alone", format_func=shown_name,
         )  # fmt: skip
     runs = stored(context.store, context.number, name, chosen)
     if runs is None:
-        st.caption("There is no seed yet on which all of these have numbers.")
+        st.caption("No seed has results for all of these yet.")
         return
     if "rates" in summary:
-        st.caption(
-            "Every model at its own learning rate: of those that were searched, the matrix says which were chosen."
-        )
+        st.caption("Each model is shown at its own learning rate. The matrix lists the chosen rates.")
     for note in runs.notes:
         st.caption(literal(note))
     draw_learning(runs)
@@ -113,7 +113,7 @@ FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
 @view.register(
     "runs",
     label="Runs",
-    help="every training by itself: its state, its end, where and with what it ran; filter them, and open any.",
+    help="all runs with state, result, device and versions; filter and open them.",
 )
 def runs(context):
     if context.store is None:
@@ -139,17 +139,15 @@ def runs(context):
         on_select="rerun", selection_mode="single-row", key=f"run_picked_{context.number}_{which}",
         column_config={
             "accuracy": st.column_config.NumberColumn(format="%.3f"),
-            "seconds": st.column_config.NumberColumn("seconds", format="%.1f", help="Of a worker's time."),
-            "step": st.column_config.NumberColumn("step", help="Steps that are done and stored."),
-            "code": st.column_config.TextColumn("code", help="The commit it was trained with."),
-            "tries": st.column_config.NumberColumn("tries", help="How many times it was begun."),
+            "seconds": st.column_config.NumberColumn("seconds", format="%.1f", help="Worker time."),
+            "step": st.column_config.NumberColumn("step", help="Steps completed and stored."),
+            "code": st.column_config.TextColumn("code", help="Commit at training time."),
+            "tries": st.column_config.NumberColumn("tries", help="Number of attempts."),
         },
     )  # fmt: skip
     rows = [at for at in picked.selection.rows if at < len(kept)]
     if not rows:
-        st.caption(
-            f"{len(kept):,} of {len(frame):,} runs. Pick one (the box at its left) to open it on the page {TRAINING.name}."
-        )
+        st.caption(f"{len(kept):,} of {len(frame):,} runs. Select a run to open it in {TRAINING.name}.")
         return
     _open(context, kept.iloc[rows[0]])
 
@@ -165,80 +163,78 @@ def _open(context, picked):
     own, first = specs[picked.task, picked.variant], specs.get((picked.task, BASELINE))
     params = read_query(link(own, first, [int(picked.seed)]))
     hand_over(context.store, context.number, context.name, picked.task, picked.variant)
-    label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} on the page {TRAINING.name}"
+    label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} in {TRAINING.name}"
     st.page_link(TRAINING.path, label=literal(label), icon=TRAINING.icon, query_params=params)
 
 
-@view.register(
-    "compare", label="Compare", help="this study and another one, cell by cell, on the seeds that both have."
-)
+@view.register("compare", label="Compare", help="this study and another one, cell by cell, on common seeds.")
 def compare(context):
     if context.store is None:
         st.caption(NOT_STORED)
         return
     if not context.others:
-        st.caption("There is no other study in the store to compare this one with.")
+        st.caption("There is no other study to compare with.")
         return
     against = context.look.against if context.look.against in context.others else context.others[0]
-    words = {"format_func": lambda name: f"against: {name}", "label_visibility": "collapsed"}
+    words = {"format_func": lambda name: f"vs {name}", "label_visibility": "collapsed"}
     name = st.selectbox("Against", context.others, **bind("against", against), **words)
     compared = comparison(context.store, context.number, context.store.find(name))
     if compared.empty:
-        st.caption(f"No task and variant of {literal(context.name)} has the name of one in {literal(name)}.")
+        st.caption(f"{literal(context.name)} and {literal(name)} have no task and variant in common.")
         return
     kept = cells(compared, context.look)
     clear = [line for line in kept.itertuples() if apart(line.low, line.high)]
     same = (kept.settings == "same").sum()
     figure(
-        f"{context.name} against {name}",
-        f"{count(len(kept), 'cell')} {'is' if len(kept) == 1 else 'are'} in both, {same} of them with the same settings. "
-        f"{len(clear)} differ{'s' * (len(clear) == 1)} by what can be told from seed noise "
-        "(paired t-test, corrected for all cells by Holm's method).",
+        f"{context.name} vs {name}",
+        f"{count(len(kept), 'shared cell')} ({same} with the same settings); "
+        f"{count(len(clear), 'significant difference')} (paired t-test, Holm-corrected).",
     )
     words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
     words |= {"low": "95 % from", "high": "to"}
     table(kept.rename(columns=words), "This study and the other, cell by cell.", taken=kept, width="stretch")
 
 
-@view.register("source", label="File", help="the text from which the study was made, and what is left out of it.")
+@view.register("source", label="File", help="the study file, and skipped variants.")
 def source(context):
     st.code(context.source, language="toml", line_numbers=True, height=420)
     try:
         study = parsed(context.source)
     except StudyError as error:
-        st.caption(f"This version of the project does not read it any more: {literal(error.problems[0])}")
+        st.caption(f"This version of the project no longer supports it: {literal(error.problems[0])}")
         return
     for note in study.notes:
         st.caption(literal(note))
-    st.caption("The same from the command line: save it as `study.toml`, then `python -m core.study run study.toml`.")
+    st.caption("From the command line: save it as `study.toml`, then run `python -m core.study run study.toml`.")
 
 
 READING = (
-    "Change of accuracy against the baseline in percentage points: mean over seeds and 95 % interval (paired t). "
-    "Intervals are corrected for the variants of a task by Holm's method. Pale: not distinguishable from seed noise."
+    "Percentage points from the baseline, with 95 % CI over seeds (paired t, Holm-corrected per task). "
+    "Faded: not significant."
 )
 
 
 @view.register(
     "matrix",
     label="Matrix",
-    help="what each variant costs on each task, with its interval; a click opens the experiment.",
+    help="effect of each variant on each task, with intervals; click a cell to open it.",
 )
 def matrix(context):
     kept = cells(context.summary, context.look)
     if kept.empty:
-        st.caption("No cell is both of a chosen task and of a chosen variant.")
+        st.caption("No results for this selection.")
         return
     figure(
-        "What does each part cost, on each task?",
-        f"{READING} A click opens the experiment on the page {TRAINING.name}.",
+        "Change in accuracy by variant and task",
+        f"{READING} Click a cell to open it in {TRAINING.name}.",
     )
     if "guards" in kept and kept.guards.iloc[0] != "none":
         st.caption(said_alike(kept.guards.iloc[0].split(", ")))
-    drawn = in_one_column(kept, "change of accuracy") if is_sparse(kept) else kept
+    drawn = in_one_column(kept, "change in accuracy") if is_sparse(kept) else kept
     picture(drawn, "study_matrix", partial(_hand_over, context))
-    with st.expander("The same as a table"):
-        table(kept.drop(columns=["link"]), "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")
+    with st.expander("Table view"):
+        named = kept.drop(columns=["link"]).assign(variant=kept.variant.map(shown_name))
+        table(named, "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")
         for line in kept[kept.diverged > 0].itertuples():
             st.caption(literal(told(line)))
 

@@ -4,4 +4,12 @@
 from ui.trained import attention, knockout, parts, without, words  # noqa: F401
 from ui.trained.context import view
 
-view.arrange("attention words knockout sweep without credit layers steps heads pairs")
+TABS = {
+    "Attention": "attention heads pairs",
+    "Step by step": "steps",
+    "Next token": "words",
+    "Logit lens": "layers",
+    "Ablation": "knockout sweep without",
+    "Contributions": "credit",
+}
+view.arrange(" ".join(TABS.values()))

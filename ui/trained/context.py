@@ -14,14 +14,12 @@ from core.model.text import check_text, shown
 from core.settings.cache import lazily
 from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
-from ui.kit.panel.control import of
-from ui.kit.panel.panel import bar
 from ui.kit.store import change, value
 from ui.shared.base import Picked, maps
 from ui.shared.models import SHIPPED, known, prompts, reader, texts
 
 view = Menu("Views of a trained model")
-WHOLE = "whole model"  # its name beside that of a knock-out
+WHOLE = "full model"  # its name in charts
 LONGEST = 40  # letters of a word in a sentence
 
 
@@ -39,42 +37,48 @@ class TrainedLook(Picked):
     """Which model, what it reads, what is taken out of it, and what is looked at."""
 
     taken: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
-    model: str = setting(SHIPPED, "Model", "Which trained model.", group="Model")
+    model: str = setting(SHIPPED, "Model", "Trained model.", group="Model")
     prompt: str = setting(
         None,
         "Prompt",
-        "What the model reads.",
+        "Input of the model.",
         group="Text",
         kind=str,
         high=ANY,
         follows=lambda look: prompts(look.model)[0][1],
     )
-    out: str = setting("", "Taken out", "What is knocked out: 2.3 is head 3 of layer 2; or 1.ffn.", group="Knock-out")
+    out: str = setting(
+        "", "Removed", "Components that are removed: 2.3 is L2H3, head 3 of layer 2; or 1.ffn.", group="Ablation"
+    )
     mode: str = setting(
-        "zero", "What takes its place", "What the model finds there instead.", group="Knock-out", menu=lesion.mode
+        "zero", "Method", "What replaces the output of a removed component.", group="Ablation", menu=lesion.mode
     )
     texts: int = setting(
-        None, "Texts", "On how many the effect is measured. Follows the size of the model: 256 where that takes a second.",
-        group="Measured on", kind=int, low=8, high=4096, step=8, top=512, follows=lambda look: texts(look.model),
+        None, "Evaluation sentences", "Held-out sentences on which effects are measured. Default 256, fewer for large models.",
+        group="Evaluation", kind=int, low=8, high=4096, step=8, top=512, follows=lambda look: texts(look.model),
     )  # fmt: skip
     rank_by: str = setting(
-        "difference", "Ranked by", "By which effect the parts are ranked.", group="Look", menu=knockout.effect
+        "difference", "Ranked by", "Metric that ranks the components.", group="Look", menu=knockout.effect
     )
     compared: str = setting(
         "accuracy",
         "Compared",
-        "What is compared of models trained without a part.",
+        "Metric of the models trained without a component.",
         group="Look",
         menu=comparison.compared,
     )
     part: str = setting(
-        "attention-off", "Part", "Which part is compared at every distance.", group="Look", menu=comparison.removed
+        "attention-off",
+        "Component",
+        "Component that is compared at every distance.",
+        group="Look",
+        menu=comparison.removed,
     )
-    knocked: bool = setting(True, "With the knock-out", "Show attention as it is with the knock-out.", group="Look")
+    knocked: bool = setting(True, "Show ablated model", "Show the attention of the ablated model.", group="Ablation")
     maps: str = setting("one", "Picture", "How attention is drawn.", group="Look", menu=maps)
-    layer: int = setting(None, "Layer", "Which block of the stack.", group="Look", kind=int, low=1, high=100, step=1, top=100, follows=lambda look: reader(look.model)[0])  # fmt: skip
-    head: int = setting(None, "Head", "Which attention head.", group="Look", kind=int, low=1, high=64, step=1, top=64, follows=lambda look: reader(look.model)[1])  # fmt: skip
-    token: int = setting(None, "Token", "After which token of the text.", group="Look", kind=int, low=1, high=272, step=1, top=272, follows=before_verb)  # fmt: skip
+    layer: int = setting(None, "Layer", "Layer, numbered from 1.", group="Look", kind=int, low=1, high=100, step=1, top=100, follows=lambda look: reader(look.model)[0])  # fmt: skip
+    head: int = setting(None, "Head", "Attention head, numbered from 1.", group="Look", kind=int, low=1, high=64, step=1, top=64, follows=lambda look: reader(look.model)[1])  # fmt: skip
+    token: int = setting(None, "Token", "Token after which the prediction is read.", group="Look", kind=int, low=1, high=272, step=1, top=272, follows=before_verb)  # fmt: skip
 
     FIRST = ("model", "prompt")
 
@@ -133,14 +137,14 @@ class TrainedContext:
 
     @property
     def named(self) -> str:
-        """The knock-out in words: "− head 2.3 (zero)"."""
+        """Name what is removed: "− L2H3 (zero)"."""
         mode = lesion.mode.label(self.look.mode).lower()
-        return f"{lesion.name_of(self.cuts)} ({mode})" if self.cuts else "the whole model"
+        return f"{lesion.name_of(self.cuts)} ({mode})" if self.cuts else WHOLE
 
     @property
     def told(self) -> str:
-        """The same inside a sentence: "the model without head 2.3 (zero)"."""
-        return f"the model without {self.named.replace('− ', '')}" if self.cuts else "the whole model"
+        """Name the model inside a sentence: "without L2H3 (zero)"."""
+        return f"without {self.named.replace('− ', '')}" if self.cuts else WHOLE
 
     @property
     def language(self) -> bool:
@@ -151,15 +155,8 @@ class TrainedContext:
         return shown(self.opened.tokens.label(token), LONGEST)
 
 
-def with_knockout(context: TrainedContext) -> Pass:
-    """The switch between the two passes, where there are two -> the one to be shown."""
-    if context.cuts:
-        bar("knocked_out", [of(context.look, "knocked")])
-    return context.shown
-
-
 def take_out(text: str, **more):
-    """Knock this out as well, as a link names it (a callback); a second press changes nothing. more: settings to change along with it."""
+    """Remove this component too, as a link names it (a callback); a second press changes nothing. more: settings to change along with it."""
     change(out="~".join(dict.fromkeys([*_out(), text])), **more)
 
 

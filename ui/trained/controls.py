@@ -19,13 +19,14 @@ from core.model import knockout as lesion
 from core.model.text import words
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
-from core.settings.wording import KEY, count
-from ui.kit.page import capital, literal
-from ui.kit.panel.control import Control, lexicon, press
-from ui.kit.store import bind, change, value
+from core.settings.wording import count, explain_head_name
+from core.tasks import task
+from ui.kit.page import literal
+from ui.kit.panel.control import Control, lexicon, pills, press
+from ui.kit.store import change, value
 from ui.shared import models
 from ui.shared.base import unknown_words
-from ui.trained.context import TrainedContext
+from ui.trained.context import TrainedContext, put_back, take_out
 
 
 def script(context: TrainedContext) -> Script:
@@ -57,26 +58,34 @@ def model_file(opened: Opened) -> dict:
     return {"This model: weights and configuration": (f"{slug(opened.name)}.zip", write)}
 
 
-def knockout_row(look, config, cuts: tuple[lesion.Cut, ...]):
-    """Draw what is knocked out, and what takes its place."""
-    there = {cut.write(): cut for cut in lesion.cuts(config)}
-    take_out_these = lambda chosen: change(out="~".join(chosen))  # noqa: E731
-    left, middle, right = st.columns([4, 2, 3], vertical_alignment="center")
-    with left:
-        st.multiselect(
-            "Knock out", list(there), **bind("cut_list", [cut.write() for cut in cuts], take_out_these), format_func=lambda text: f"− {there[text].name}",
-            placeholder="Knock out a head, a sub-layer or a layer …", label_visibility="collapsed",
-        )  # fmt: skip
-    with middle:
-        about = "\n".join(f"- **{lesion.mode.label(each)}**: {lesion.mode.help(each)}" for each in lesion.mode)
-        st.selectbox(
-            "What takes its place", list(lesion.mode), **bind("mode", look.mode), help=about, label_visibility="collapsed",
-            format_func=lambda each: f"{lesion.mode.label(each).lower()} in its place",
-        )  # fmt: skip
-    with right:
-        words = {"icon": ":material/undo:", "width": "stretch"}
-        st.button("Put everything back", on_click=change, kwargs={"out": ""}, disabled=not cuts, **words)
-    st.caption(f"{capital(KEY)}.")  # what the names of heads mean, which stand in this row from the first
+def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
+    """Return the menu of what can be knocked out, with chips of what is, and the button that restores all of it."""
+    offered = lesion.cuts(config)
+    chosen = [cut.write() for cut in cuts]
+    keys = [cut.write() for cut in offered]
+    labels = [f"− {cut.name}" for cut in offered]
+    menu = pills("Remove component", "cut_list", chosen, keys, labels, on=_knock_out, search="Search heads and layers")
+    if len(cuts) < 2:
+        return [menu]
+    restore = press("Restore all", "restore", "Restore every removed component.", partial(change, out=""), icon="undo")
+    return [menu, restore]
+
+
+def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
+    """Return the button that knocks out the head that the view shows; none while it is out."""
+    is_of_one_head = look.taken in ("words", "steps") or (look.taken == "attention" and look.maps in ("one", "lines"))
+    if not (is_of_one_head and opened.config.attention):
+        return []
+    cut = lesion.Cut(look.layer_of(opened), "head", look.head_of(opened))
+    if cut in cuts:
+        return []
+    about = "Remove this head and measure the effect."
+    view = {} if look.taken == "words" else {"taken": "knockout"}
+    return [press(f"Remove {cut.name}", "remove_head", about, partial(take_out, cut.write(), **view), "content_cut")]
+
+
+def _knock_out(text: str, is_out: bool):
+    (take_out if is_out else put_back)(text)
 
 
 def summary(context: TrainedContext) -> str:
@@ -85,8 +94,9 @@ def summary(context: TrainedContext) -> str:
     heads = f"× {count(config.n_heads, 'head')}" if config.attention else "without attention"
     return (
         f"<b>{opened.parameters:,} parameters</b>, {count(config.n_layers, 'layer')} {heads}<br>"
-        f"{len(opened.model.vocabulary):,} words · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
-        f"<i>Trained weights: {escape(opened.task or 'from a file')}</i>"
+        f"vocabulary {len(opened.model.vocabulary):,} · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
+        f"<i>Trained: {escape(task.label(opened.task) if opened.task in task else 'weights from a file')}</i><br>"
+        f"<i>{explain_head_name(config.n_layers, config.n_heads)}</i>"
     )
 
 
@@ -96,12 +106,12 @@ def words_row(look, opened: Opened) -> list[Control]:
         return []
     written = words(look.prompt)
     groups = sentences.offered(written)
-    about = "The whole model writes on, the likeliest word each time, up to its full stop."
+    about = "Greedy decoding to the end of the sentence."
     if written and written[-1] == sentences.END:
-        about += " This text has its full stop: there is nothing to add."
+        about += " This text already ends with a full stop."
     return [
-        press("Complete it", "complete", about, partial(_complete, look, opened), "playlist_add_check"),
-        lexicon("Words it knows", "lexicon", "prompt", ("Can come next", "All others"), groups),
+        press("Complete", "complete", about, partial(_complete, look, opened), "playlist_add_check"),
+        lexicon("Vocabulary", "lexicon", "prompt", ("Likely next", "Other"), groups),
     ]
 
 

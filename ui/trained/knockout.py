@@ -10,7 +10,7 @@ from core.experiments.training.sentences import decimals_of, percent, points
 from core.measure.intervals import apart
 from core.model.knockout import Cut, mode, name_of
 from core.model.knockout import part as parts
-from core.settings.wording import aligned, count, fixed, number
+from core.settings.wording import aligned, capital, count, fixed, number
 from ui.kit import pins
 from ui.kit.page import figure, literal, small_table
 from ui.kit.store import is_moved
@@ -18,35 +18,37 @@ from ui.kit.takeaway import note
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, curves
 from ui.trained.context import WHOLE, switch, take_out, view
+from ui.trained.parts import sweep
 from ui.trained.words import consequence, scores_of
 
-NOBODY = "No part that comes after the cut is shown to add more to the logit difference than before."
+NONE = "No later component increases its contribution significantly."
 TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
 
 
 @view.register(
     "knockout",
-    label="Knock-out",
-    help="how much worse the model gets without what was taken out, and whether another part takes over.",
+    label="Ablation",
+    help="effect of removing the chosen components, and compensation by later ones.",
 )
 def knockout(context):
     if not context.cuts:
         _nothing(context)
+        sweep(context)
         return
-    left, right = st.columns([3, 7], gap="medium")
+    left, right = st.columns([31, 69], gap="medium")
     bench = context.bench
     table = tables.told(context.effect, bench.baseline)
     with right:
         if context.language:
             after = context.prompt.labels[context.after]
-            figure(f"What comes after “{after}”?", consequence(context, scores_of(context)))
+            figure(f"Next token after “{after}”", consequence(context, scores_of(context)))
         figure(
-            f"What does it cost to take out {name_of(context.cuts).replace('− ', '')}?",
+            f"Effect of removing {name_of(context.cuts).replace('− ', '')}",
             _finding(bench.questions, table.set_index("effect")),
-            f"Over {bench.questions.what}: {bench.questions.asks}",
+            f"{capital(bench.questions.what)}: {bench.questions.asks}",
             words=[effects.label(name) for name in effects],
         )
-        small_table(_effects(table), "What the knock-out costs.", taken=table)
+        small_table(_effects(table), "Effects of the ablation.", taken=table)
         _took_over(context)
         _by_distance(context)
     with left:
@@ -54,24 +56,25 @@ def knockout(context):
         drawing.block(context.whole, layer, key="knife", knocked=context.cuts, on_pick=switch, sets="out")
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
-        where += f" In its place, {mode.label(context.look.mode).lower()}: {mode.help(context.look.mode)}"
+        where += f" {mode.label(context.look.mode)} ablation: {mode.help(context.look.mode)}"
         own, longest = bench.positions_with_means, max(bench.questions.tokens.shape[1], len(context.prompt.ids))
         if context.look.mode == "mean" and own < longest:
-            where += f" Tokens from number {own + 1} on share one mean: fewer than {ENOUGH} texts are that long."
+            where += f" Positions from {own + 1} on share one mean: fewer than {ENOUGH} texts are that long."
         st.caption(literal(where))
 
 
 def _nothing(context):
-    """Say that nothing is knocked out, and offer the head that reads the subject."""
+    """Offer to remove the head that attends to the subject."""
     if not is_moved("out"):
-        st.info("The link with which this was opened keeps the model whole.", icon=":material/lock:")
+        st.info("The link you opened does not allow ablations.", icon=":material/lock:")
         return
-    offer = ", or take the head that reads the subject" if context.readings else ""
-    st.info(f"Nothing is knocked out yet: choose a part above{offer}.", icon=":material/content_cut:")
-    for reading in context.readings[:1]:
-        cut = Cut(reading.layer, "head", reading.head)
-        words = f"Remove {cut.name}, which puts {reading.verb.mean:.2f} of its verb's attention on the subject"
-        st.button(words, on_click=take_out, args=(cut.write(),), type="primary", key="remove_reader")
+    offer = ", or try the head that attends to the subject" if context.readings else ""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        for reading in context.readings[:1]:
+            cut = Cut(reading.layer, "head", reading.head)
+            words = f"Remove {cut.name} (verb → subject {reading.verb.mean:.2f})"
+            st.button(words, on_click=take_out, args=(cut.write(),), type="primary", key="remove_reader")
+        st.markdown(f"Choose a component to remove{offer}.")
 
 
 def _finding(questions, effect) -> str:
@@ -83,17 +86,18 @@ def _finding(questions, effect) -> str:
     else:
         fine = decimals_of([right.change])
         moved = f"from {percent(right.whole, fine)} to {percent(right.without, fine)}"
-        by = f"{points(right.change)} points (95 % interval {points(right.low)} to {points(right.high)}, {texts})."
+        by = f"{points(right.change)} points (95 % CI {points(right.low)} to {points(right.high)}, {texts})."
         way = "falls" if right.change < 0 else "rises"
         sentence = f"Accuracy {way} {moved}: {by}"
         if not apart(right.low, right.high):
-            sentence = f"Accuracy goes {moved}, a change that cannot be told from noise: {by}"
+            sentence = f"Accuracy {moved}, not significant: {by}"
     if questions.among:
-        sentence += f" Guessing gets {percent(questions.guessing)}."
+        sentence += f" Chance: {percent(questions.guessing)}."
+    change, low, high = aligned([gap.change, gap.low, gap.high])
     return (
-        f"{sentence} Probability of the right word: {number(chance.whole)} → {number(chance.without)}. "
+        f"{sentence} Probability of the correct token: {number(chance.whole)} → {number(chance.without)}. "
         f"Logit difference: {number(gap.whole)} → {number(gap.without)} "
-        f"({number(gap.change)}, {number(gap.low)} to {number(gap.high)})."
+        f"({change}, 95 % CI {low} to {high})."
     )
 
 
@@ -112,7 +116,7 @@ def _effects(table) -> pd.DataFrame:
         change, low, high = _written([row.change, row.low, row.high], effect.share)
         changed = f"{change}{word}  [{low}, {high}]"
         rows.append((label, f"{whole}{unit}", f"{without}{unit}", changed, _chance(row.p)))
-    return pd.DataFrame(rows, columns=["effect", "whole model", "without", "change  [95 % interval]", "p"])
+    return pd.DataFrame(rows, columns=["metric", "full model", "without", "change  [95 % CI]", "p"])
 
 
 def _written(values: list[float], share: bool) -> list[str]:
@@ -131,23 +135,23 @@ def _chance(p: float) -> str:
 
 def _took_over(context):
     """Draw which part after the cut moves the answer more than it did."""
-    title = "Did another part take over?"
+    title = "Compensation"
     changes = contributions.takeover(context.bench, context.cuts, context.look.mode)
     if changes.empty:
-        none = "None could: no part comes after the cut, and what stands before or beside it writes what it wrote."
+        none = "No later component: everything before or parallel to the ablation is unchanged."
         figure(title, none)
         return
     did, sentence = _taken_over(context, changes)
     figure(title, sentence)
-    note("every part that comes after the cut", lambda: changes)
+    note("every component after the ablation", lambda: changes)
     if not did:
         return  # rows of noise say no more
     first = changes.head(6)
     written = iter(aligned(first[["change", "low", "high"]].to_numpy().flatten()))
     spans = [f"{change}  [{low}, {high}]" for change, low, high in zip(written, written, written)]
     rows = list(zip(first["name"], aligned(first.before), aligned(first.after), spans, map(_chance, first.p)))
-    names = ["part", "adds, whole model", "adds now", "change  [95 % interval]", "p, corrected (Holm)"]
-    small_table(pd.DataFrame(rows, columns=names), "Who took over.", taken=changes)
+    names = ["component", "contribution, full model", "contribution now", "change  [95 % CI]", "p (Holm)"]
+    small_table(pd.DataFrame(rows, columns=names), "Compensation by later components.", taken=changes)
 
 
 def _taken_over(context, changes) -> tuple[bool, str]:
@@ -158,18 +162,18 @@ def _taken_over(context, changes) -> tuple[bool, str]:
     capped = " before the soft-cap" if context.opened.config.logit_cap else ""
     clear = changes[changes.low > 0]
     if not lost > 0:
-        return False, "Nothing was to be taken over: without it the right word leads by no less."
+        return False, "Nothing to compensate: the logit difference does not fall."
     if clear.empty:
-        test = "(Paired t-test over texts, corrected for all these parts by Holm's method.)"
-        return False, f"{NOBODY}{_less(changes)} {test}"
+        test = "(Paired t-test over texts, Holm-corrected.)"
+        return False, f"{NONE}{_less(changes)} {test}"
     best = clear.iloc[0]
-    rise = f"{best['name']} adds {number(best.after)} to the logit difference instead of {number(best.before)}"
+    rise = f"{best['name']} contributes {number(best.after)} to the logit difference instead of {number(best.before)}"
     if best.change < TELLS * lost:
-        return False, f"None to speak of: {rise}, the largest rise; the model lost {number(lost)}{capped}."
-    span = f"95 % interval {number(best.low)} to {number(best.high)}"
+        return False, f"Negligible: {rise}, the largest rise; the model lost {number(lost)}{capped}."
+    span = f"95 % CI {number(best.low)} to {number(best.high)}"
     sentence = f"{rise} (+{number(best.change)}, {span}); the model still lost {number(lost)}{capped}."
     if "head" not in clear.kind.values:
-        sentence += " No head does." if "head" in changes.kind.values else " No head comes after the cut."
+        sentence += " No head compensates." if "head" in changes.kind.values else " No head comes after the ablation."
     return True, sentence
 
 
@@ -181,9 +185,9 @@ def _less(changes) -> str:
     most = fallen.iloc[-1]
     now = f"{number(most.after)} instead of {number(most.before)}"
     if len(changes) == 1:
-        return f" {most['name']} adds less: {now}."
-    add = "adds" if len(fallen) == 1 else "add"
-    return f" {len(fallen)} of {len(changes)} {add} less; the greatest fall is that of {most['name']}: {now}."
+        return f" {most['name']} contributes less: {now}."
+    add = "contributes" if len(fallen) == 1 else "contribute"
+    return f" {len(fallen)} of {len(changes)} {add} less; largest fall: {most['name']}, {now}."
 
 
 def _by_distance(context):
@@ -194,12 +198,12 @@ def _by_distance(context):
         at, right, low, high, many = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))
     panel = Panel(
-        f"Does it depend on the {questions.by}?",
-        "Accuracy (1: all right)",
-        f"Each point: {min(many)} to {max(many)} questions, neighbours with few of them together; bands: 95 % interval (Wilson).",
+        f"By {questions.by}",
+        "Accuracy",
+        f"{min(many)}–{max(many)} sentences per point (sparse bins merged); band: 95 % CI (Wilson).",
         lines,
         bounds=(0.0, 1.0),
-        help="Share of right answers among the questions of each kind; bands grow where there are few.",
+        help="Share of correct answers; bands are wider where there are few sentences.",
     )
     names = {0: WHOLE, 1: context.named}
     pins.marks([(colour, name, None) for colour, name in names.items()], [])

@@ -6,7 +6,8 @@ from threading import Lock
 import streamlit as st
 
 from core.checkpoints import CheckpointError, files
-from core.checkpoints.family import label
+from core.checkpoints.family import config_of
+from core.experiments.weights import weights
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.progress import turn
 from core.settings.setting import ConfigError
@@ -17,7 +18,7 @@ from ui.kit.rights import REASON, may_write
 from ui.kit.store import bind, change
 from ui.shared import models
 
-NOTHING = "There is nothing to open yet: choose the files of a model first."
+NOTHING = "Choose the files of a model first."
 REFUSED = "_model_refused"  # key in the session: why the last one could not be opened
 _one_at_a_time = Lock()  # one model can take all the memory that one visitor may have
 OPENED = "_models_opened"  # key in the session: how many there were
@@ -33,16 +34,16 @@ def _brought():
     sent, wanted = st.session_state.get(_uploader()) or [], (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)
     if not all(hasattr(each, "size") for each in sent):  # Streamlit's mark for one that did not arrive
-        st.session_state[REFUSED] = "A file did not arrive: the server refused it, or it was taken away. Send it again."
+        st.session_state[REFUSED] = "An upload failed: the server refused it, or it was cancelled. Try again."
         return
     try:
         if sent:
             size = sum(each.size for each in sent)
             if size > max_mb() << 20:
                 raise MemoryLimit(
-                    f"These files have {size / 2**20:,.0f} MB; one model may have {max_mb():,} MB here (ABLATION_MAX_MB)."
+                    f"These files have {size / 2**20:,.0f} MB; the limit for a model is {max_mb():,} MB (ABLATION_MAX_MB)."
                 )
-            with turn(_one_at_a_time, "waiting for a model that another visitor is opening"):
+            with turn(_one_at_a_time, "waiting for another user's model to open"):
                 opened = files.from_upload({each.name: each.getvalue() for each in sent}, models.check_room)
         elif wanted:
             if not may_write():
@@ -78,18 +79,18 @@ def model_list(look):
 
 def bring():
     """Draw what opens another model: an upload, or a name on the Hub."""
-    with st.popover("Open another model", icon=":material/upload_file:", width="stretch"):
+    with st.popover("Open a model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
-            "The files of a model, all at once: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** "
+            "Choose all files of the model together: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** "
             "(or **vocab.json** and **merges.txt**)",
             accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=min(max_mb(), st.get_option("server.maxUploadSize")),
         )  # fmt: skip
         if may_write():
-            words = "Or a GPT-2 by its name on the Hugging Face Hub (it is then downloaded)"
+            words = "Or a GPT-2 model ID from Hugging Face"
             st.text_input(words, key="model_hub", placeholder="openai-community/gpt2")
         st.button("Open", key="model_open", type="primary", on_click=_brought, icon=":material/folder_open:")
         st.caption(
-            f"What was trained on the page {TRAINING.name} is saved there under *Take away*, as a zip archive: unpack it, and choose both files. Folders in models/ and in ABLATION_MODELS are in the list above."
+            f"To use your own model, export it from {TRAINING.name}, unpack the archive and choose both files. Folders in models/ and ABLATION_MODELS are in the list above."
         )
     if st.session_state.get(REFUSED):
         st.error(literal(st.session_state[REFUSED]), icon=":material/block:")
@@ -98,9 +99,9 @@ def bring():
 def _label(name: str) -> str:
     if name in models.of_the_family():
         member, seed = models.of_the_family()[name]
-        return f"Trained anew: {label(member)}, seed {seed}"
+        return weights["trained"].whose(config_of(member, seed))
     is_shipped = name == models.SHIPPED and name in models.folders()
-    return "Legal sentences (ships with the lab)" if is_shipped else name
+    return "Legal sentences" if is_shipped else name
 
 
 def _choose(model: str):

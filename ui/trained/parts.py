@@ -11,9 +11,9 @@ from core.experiments.training.sentences import points
 from core.figures.charts import trained as charts
 from core.measure.intervals import apart
 from core.model.knockout import Cut, cuts, mode
-from core.settings.wording import count, head_name, in_sentence, number
+from core.settings.wording import aligned, capital, count, head_name, in_sentence, number
 from core.train.budget import duration, max_seconds
-from ui.kit.page import capital, caption, chart, figure, literal
+from ui.kit.page import caption, chart, figure, literal
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import bar
 from ui.kit.store import is_moved
@@ -27,7 +27,11 @@ STARTED = "sweep_start"
 ASKED = 10.0  # seconds from which on a sweep waits for a click
 
 
-@view.register("credit", label="Who decides", help="what every head and sub-layer adds to the answer; it all adds up.")
+@view.register(
+    "credit",
+    label="Contributions",
+    help="direct logit attribution: what each head and sub-layer adds to the logit difference.",
+)
 def credit(context):
     key = (context.bench.key, "credit", context.cuts, context.look.mode)
     table = context.opened.results.get(
@@ -40,22 +44,23 @@ def credit(context):
     order = table.reindex(table.value.abs().sort_values(ascending=False).index)
     first = order.iloc[0]
     whole = number(table.value.sum())
-    share = f" ({number(100 * first.share)} % of it)" if 0 < first.share <= 1 else ""
+    share = f" ({number(100 * first.share)} % of the total)" if 0 < first.share <= 1 else ""
     said = (
-        f"Logit difference right − wrong ({q.asks}), {whole} on average{measured}, split by who wrote it to the "
-        f"stream: {first['name']} adds {number(first.value)}{share}. All parts add up to {whole}."
+        f"The logit difference, correct − wrong token ({q.asks}), is {whole} on average{measured}. "
+        f"It is the sum of all contributions; the largest is {first['name']} with {number(first.value)}{share}."
     )
-    figure(f"Who makes the right word win? {capital(context.told)}", sure(said, *table.value), f"Over {q.what}")
+    figure(f"Direct logit attribution: {context.told}", sure(said, *table.value), capital(q.what))
     left, right = st.columns([1, 1], gap="medium")
     with left:
         rows = order.head(SHOWN).assign(change=lambda table: table.value)
-        _ranking("adds to the logit difference", rows, "What each part adds to the logit difference.")
+        _ranking(
+            "contribution to the logit difference", rows, "Contribution of each component to the logit difference."
+        )
     with right:
         _heads(context, table)
         caption(
-            "The last norm keeps the scale that it had for each word. So what each part wrote can be followed to the scores by "
-            "itself (direct logit attribution, Elhage et al., 2021). What a part does by way of later parts counts for those. So "
-            "what is lost without it (Every part) may be far more, or less, than what it adds itself."
+            "The final norm's scale is frozen (direct logit attribution, Elhage et al., 2021). "
+            "Indirect effects are attributed to later components, so ablation effects (All components) can differ."
         )  # fmt: skip
 
 
@@ -68,12 +73,12 @@ def _heads(context, table):
     heatmaps(
         "credit_map", cells, [f"layer {n + 1}" for n in range(c.n_layers)], [f"head {n + 1}" for n in range(c.n_heads)], diverging=True,
         tips=[[head_name(layer, head) for head in range(c.n_heads)] for layer in range(c.n_layers)],
-        what="adds to the logit difference", alt="What each head adds to the logit difference.", square=False, numbers="brief",
+        what="contribution to the logit difference", alt="Contribution of each head to the logit difference.", square=False, numbers="brief",
         height=120 + 44 * c.n_layers if c.n_layers <= 4 else 420,
     )  # fmt: skip
 
 
-@view.register("sweep", label="Every part", help="each head and each sub-layer taken out by itself, ranked.")
+@view.register("sweep", label="All components", help="each head and sub-layer removed in turn, ranked by effect.")
 def sweep(context):
     bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
     ranked = _measured(context)
@@ -87,8 +92,8 @@ def sweep(context):
     rows = rows.sort_values("change", ascending=not ranked_by.distance)  # the greatest loss first
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        over = f"Over {context.bench.questions.what}, in its place: {mode.label(context.look.mode).lower()}"
-        figure("What does the model lose without it?", _told(ranked), over)
+        over = f"{mode.label(context.look.mode)} ablation, {context.bench.questions.what}"
+        figure("Effect of ablating each component", _told(ranked), over)
         c = context.opened.config
         columns = [Cut(0, "head", n) for n in range(c.n_heads) if c.attention]
         there = {"attention": c.attention, "ffn": c.ffn, "layer": c.attention and c.ffn}
@@ -100,17 +105,17 @@ def sweep(context):
         layers = [f"layer {n + 1}" for n in range(c.n_layers)]
         out = [[cut.layer, columns.index(at(0, cut))] for cut in context.cuts if at(0, cut) in columns]
         heatmaps(
-            "sweep_map", torch.tensor([cells]), layers, names, what=f"change of {knockout.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
+            "sweep_map", torch.tensor([cells]), layers, names, what=f"change in {knockout.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
             tips=[[at(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
-            alt="Effect of taking out each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
+            alt="Effect of removing each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
             on_pick=lambda panel, row, column: take_out(at(row, columns[column]).write(), taken="knockout"),
         )  # fmt: skip
     with right:
         name = in_sentence(knockout.effect.label(context.look.rank_by))
-        said = "Bars: mean change with its 95 % interval, corrected for all parts (Holm). Pale: not distinguishable from noise."
+        said = "Mean change with 95 % CI (Holm-corrected). Faded: not significant."
         figure(f"Ranked by {name}", said)
-        _ranking(f"change of {name}{unit}", rows.head(RANKED), f"Parts ranked by {name} without them.")
-    note("every part, every effect", lambda: ranked)
+        _ranking(f"change in {name}{unit}", rows.head(RANKED), f"Components ranked by {name}.")
+    note("all components, all metrics", lambda: ranked)
 
 
 def _measured(context):
@@ -118,15 +123,15 @@ def _measured(context):
     starts it."""
     key, seconds = (context.bench.key, "sweep", context.look.mode), context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
-        many = f"{len(cuts(context.opened.config)):,} parts over {context.bench.questions.what}"
+        many = f"{len(cuts(context.opened.config)):,} ablations on {context.bench.questions.what}"
         if seconds > max_seconds():
             takes = f"{many} would take about {duration(seconds)} here; at most {duration(max_seconds())} are allowed "
-            advice = "(set by ABLATION_MAX_SECONDS). Choose fewer texts, or a smaller model."
+            advice = "(set by ABLATION_MAX_SECONDS). Choose fewer sentences or a smaller model."
             st.info(literal(takes + advice), icon=":material/timer:")
             return None
         if not st.session_state.get(STARTED):
             st.info(f"{many}: about {duration(seconds)} on this machine.", icon=":material/timer:")
-            st.button("Measure every part", key=STARTED, type="primary")
+            st.button("Measure all components", key=STARTED, type="primary")
             return None
 
     def make():
@@ -136,26 +141,29 @@ def _measured(context):
 
 
 def _told(ranked) -> str:
-    click = " Click a cell to knock it out." * is_moved("out")
+    click = " Click a cell to remove it." * is_moved("out")
     rows = ranked[ranked.effect == "difference"]
     heads = rows[rows.part == "head"].sort_values("change")
     if heads.empty:
-        return "There are no heads in it."
+        return "This model has no heads."
     if not heads.change.apply(math.isfinite).all():
         return LOST
     idle = [line for line in heads.itertuples() if not apart(line.low, line.high)]
     if len(idle) == len(heads):
-        return f"Of no head can it be told from noise that the model loses anything without it.{click}"
+        return f"No head has a significant effect.{click}"
     losses, gains = heads[heads.high < 0], heads[heads.low > 0]
     first = losses.iloc[0] if len(losses) else gains.iloc[-1]
     right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
-    does = "loses most" if len(losses) else "loses without no head, and gains most"
+    change, low, high = aligned([first.change, first.low, first.high])
+    most = "Largest loss" if len(losses) else "No head is needed; largest gain"
     sentence = (
-        f"Of the heads, the model {does} without {first['name']}: {number(first.change)} in logit difference "
-        f"({number(first.low)} to {number(first.high)}), {points(right.change)} points of accuracy."
+        f"{most}: {first['name']}, {change} in logit difference "
+        f"(95 % CI {low} to {high}, Holm-corrected) and {points(right.change)} points of accuracy."
     )
     if idle:
-        sentence += f" Of {len(idle)} of the {count(len(heads), 'head')} it cannot be told from noise whether the logit difference changes without them."
+        sentence += (
+            f" {len(idle)} of {count(len(heads), 'head')} {'has' if len(idle) == 1 else 'have'} no significant effect."
+        )
     return sentence + click
 
 

@@ -4,9 +4,8 @@ import streamlit as st
 
 from core.checkpoints.family import SEEDS, WHOLE, label, members
 from core.experiments.trained import comparison
-from core.experiments.trained.tables import LEAST
 from core.figures.charts import trained as charts
-from core.settings.wording import count
+from core.settings.wording import capital, count
 from ui.kit.page import caption, chart, figure
 from ui.kit.panel.control import choice, of, tabs
 from ui.kit.panel.panel import bar
@@ -20,7 +19,7 @@ NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on eac
 @view.register(
     "without",
     label="Trained without",
-    help="the same model trained anew without each part, beside the part cut out of it afterwards.",
+    help="models trained without each component, compared with removing it after training.",
 )
 def without(context):
     split = comparison.compared[context.look.compared].split
@@ -31,20 +30,21 @@ def without(context):
     else:
         measure, rows = comparison.compared[context.look.compared], _summary(context.look.compared)
         figure(
-            "Is a part needed to learn it, or does the model only come to rely on it?",
+            "Needed for learning, or only relied on after training?",
             comparison.told(rows, context.look.compared),
-            f"{comparison.compared.help(context.look.compared).capitalize()} Points: {'geometric ' * measure.logarithmic}mean over seeds. "
-            "Lines: 95 % interval of the difference from the baseline, all corrected together (Holm). One that reaches the dashed line is undecided",
+            f"{comparison.compared.help(context.look.compared).capitalize()} Points show the {'geometric ' * measure.logarithmic}mean over seeds. "
+            "Lines show the 95 % CI of the difference, Holm-corrected: not significant if they reach the dashed line",
             [context.look.compared],
         )
         baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
         decades = math.ceil(math.log10(rows.value.max())) if measure.logarithmic else 0
-        alt = "The model trained without each part, and with the part cut out afterwards."
+        alt = "Trained without each component, and with it removed after training."
         spec, height = charts.with_and_without(measure.axis, decades), 34 * rows.label.nunique() + 60
-        chart(spec, rows.assign(reference=baseline), alt, height=height)
+        chart(spec, rows.assign(reference=baseline, how=rows.how.map(comparison.SHOWN)), alt, height=height)
     caption(
-        "Trained without it: a new model that never had the part, with the same sentences and the same first weights. Cut afterwards: the trained "
-        f"baseline, its weights as they are, run without the part; not there where the change would need other weights.{' Dashed: the baseline.' * (not split)}"
+        "Models trained without a component are new ones, with the same data order and initial weights. "
+        "Removed after training means the trained baseline, run without the component; "
+        f"it is not available where the weights do not fit.{' Dashed: baseline.' * (not split)}"
     )
 
 
@@ -52,12 +52,13 @@ def _by_distance(member: str):
     rows = _distances(member)
     merged = comparison.bins(_table())
     figure(
-        f"{label(member)}: does it matter how far the subject stands from its verb?",
+        f"{capital(label(member).replace('− ', 'without '))}: accuracy by distance between subject and verb",
         comparison.told_by_distance(rows),
-        f"{comparison.compared.help('distance').capitalize()} Points: mean over {count(int(rows.seeds.min()), 'seed')}, each on {rows.n.min()} to {rows.n.max()} sentences{_merged(merged)}. "
-        "Bars: 95 % interval of the difference from the baseline, all corrected together (Holm). One that reaches the baseline is undecided",
+        f"{comparison.compared.help('distance').capitalize()} Points show the mean over {count(int(rows.seeds.min()), 'seed')}, on {rows.n.min()} to {rows.n.max()} sentences{_merged(merged)}. "
+        "Bars show the 95 % CI of the difference, Holm-corrected: not significant if they touch the baseline",
         ["accuracy"],
     )
+    rows = rows.assign(line=rows.line.replace(comparison.SHOWN))
     names = tuple(dict.fromkeys(rows.line))
     last = rows[rows.distance == rows.distance.iloc[-1]].sort_values("value", ascending=False, kind="stable")
     at, above = {}, math.inf
@@ -70,7 +71,7 @@ def _by_distance(member: str):
 def _merged(bins: list[tuple[str, list[str]]]) -> str:
     """Return which distances stand together, for there are few sentences of them."""
     together = [name for name, distances in bins if len(distances) > 1]
-    return f" (fewer than {LEAST} of some: {', '.join(together)} stand together)" if together else ""
+    return f" (sparse bins merged: {', '.join(together)})" if together else ""
 
 
 @st.cache_data
@@ -96,6 +97,6 @@ def _open(context) -> list:
     if not offered:
         return []
     now = context.look.model if context.look.model in offered else offered[0]
-    words = [f"open {label(member)}, seed {seed}" for member, seed in map(there.get, offered)]
+    words = [f"Open: {label(member)}, seed {seed}" for member, seed in map(there.get, offered)]
     open_model = lambda name: change(model=name, out="", taken="attention")  # noqa: E731
     return [choice("Open a model", "open_member", now, offered, words, on=open_model)]

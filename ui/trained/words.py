@@ -11,12 +11,11 @@ from core.figures.spec import word
 from core.model.knockout import Cut, name_of
 from core.settings.setting import ConfigError
 from core.settings.wording import fixed, number
-from ui.kit.page import capital, chart, figure, literal
-from ui.kit.panel.control import press
+from ui.kit.page import chart, figure, literal
+from ui.kit.panel.control import Control, choice
 from ui.kit.panel.panel import bar
-from ui.kit.store import bind, is_moved
 from ui.pictures.chips import generated, opened_step
-from ui.trained.context import WHOLE, TrainedContext, take_out, view
+from ui.trained.context import WHOLE, TrainedContext, view
 
 
 def said_after(context: TrainedContext) -> int | None:
@@ -43,8 +42,8 @@ def consequence(context: TrainedContext, scores: dict) -> str:
     text = "; ".join(f"“{context.word(word)}” {_share(before[word])} → {_share(now[word])}" for word in named)
     without = f"without {name_of(context.cuts).replace('− ', '')}"
     if best_now == best:
-        return f"{text}. {capital(without)} “{context.word(best)}” stays the likeliest."
-    return f"{text}. {capital(without)} the likeliest is “{context.word(best_now)}”, no longer “{context.word(best)}”."
+        return f"{text}. Top prediction {without}: still “{context.word(best)}”."
+    return f"{text}. Top prediction {without}: “{context.word(best_now)}” instead of “{context.word(best)}”."
 
 
 def _share(chance) -> str:
@@ -58,15 +57,11 @@ def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
     return [word for group in groups for word in group if set(group) & set(words)]
 
 
-@view.register("words", label="Next word", help="what comes next, how sure the model is, and a text that goes on.")
+@view.register("words", label="Next token", help="next-token probabilities and generated text.")
 def words(context):
     after = context.after
-    labels, at = context.prompt.labels, "after" if context.language else "at"
-    st.selectbox(
-        "After", range(1, len(labels) + 1), **bind("token", context.after + 1), label_visibility="collapsed",
-        format_func=lambda n: f"{at} word {n}: … {' '.join(labels[max(0, n - 5) : n])}",
-    )  # fmt: skip
-    _remove(context)
+    labels = context.prompt.labels
+    bar("lens", [_choose_token(context)])
     scores, said = scores_of(context), said_after(context)
     also = () if said is None else (said,)
     table = experiment.next_words(scores, context.sampling, context.opened.tokens.label, also=also)
@@ -75,23 +70,23 @@ def words(context):
     table["label"] = [word(rows[token], text) for token, text in zip(table.token, table.word)]
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        asks, axis = "What comes after", "probability of being the next word"
+        asks, axis = "Next token after", "probability of the next token"
         if not context.language:
-            asks, axis = "What does it answer at", "probability of being the answer"
+            asks, axis = "Prediction at", "probability of the answer"
         told = consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], said)
-        ticks = "Grey ticks: the chance of being drawn, with temperature, top k and top p"
+        ticks = "Grey ticks: sampling probability after temperature, top-k and top-p"
         sampling = context.sampling
         if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
-            ticks += "; as they stand, it is the probability"
-        figure(f"{asks} “{labels[after]}”?", told, ticks)
+            ticks += " (currently unchanged)"
+        figure(f"{asks} “{labels[after]}”", told, ticks)
         height = 110 + 26 * len(rows)
-        chart(charts.next_words(axis), table, "Probabilities of the next word.", height=height)
+        chart(charts.next_words(axis), table, "Next-token probabilities.", height=height)
     with right:
         if not context.language:
-            only = "This model was trained to answer at each place, and not to go on with a text."
+            only = "This model was trained to answer at every position, not to generate text."
             st.info(only, icon=":material/info:")
             return
-        _text(context, after, "the whole model", ())
+        _text(context, after, WHOLE, ())
         if context.cuts:
             _text(context, after, context.told, context.cuts)
 
@@ -100,22 +95,20 @@ def _told(context, scores, said) -> str:
     chances = scores.double().softmax(-1)
     best = int(chances.argmax())
     if said is None:
-        return f"Most likely “{context.word(best)}” with {number(chances[best].item())}."
-    text = f"The text goes on with “{context.word(said)}”: {number(chances[said].item())}"
+        return f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %)."
+    share = f"{number(100 * chances[said].item())} %"
     if said == best:
-        return f"{text}, the likeliest."
-    return f"{text}; likeliest is “{context.word(best)}” with {number(chances[best].item())}."
+        return f"Top prediction: “{context.word(said)}” ({share}), as in the text."
+    return f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %). The text has “{context.word(said)}” ({share})."
 
 
-def _remove(context):
-    """Draw what takes the head out that is looked at, where nothing is out yet: the word may change."""
-    if context.cuts or not (context.language and context.opened.config.attention and is_moved("out")):
-        return
-    cut = Cut(context.look.layer_of(context.whole), "head", context.look.head_of(context.whole))
-    about = "Both probabilities then stand side by side."
-    bar(
-        "consequence", [press(f"Remove {cut.name}", "remove_here", about, lambda: take_out(cut.write()), "content_cut")]
-    )
+def _choose_token(context) -> Control:
+    """Return the choice of the token after which the next one is looked at."""
+    labels = context.prompt.labels
+    at = "after" if context.language else "at"
+    numbers = range(1, len(labels) + 1)
+    words = [f"{at} token {n}: … {' '.join(labels[max(0, n - 5) : n])}" for n in numbers]
+    return choice("After", "token", context.after + 1, numbers, words)
 
 
 def _text(context, after, name, cuts):
@@ -138,16 +131,14 @@ def _text(context, after, name, cuts):
     key = f"text_{'without' if cuts else 'whole'}"
     chosen = opened_step(key, steps)
     with place.container(gap="xxsmall"):
-        figure(
-            f"How {name} goes on", f"Click a new word to see what was read to choose it. Seed {context.sampling.draw}."
-        )
+        figure(f"Generated text: {name}", f"Click a generated word to see its attention. Seed {context.sampling.draw}.")
         step = steps[chosen]
         layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
         labels = context.prompt.labels[: after + 1]
         generated(key, labels, steps, context.word, layer, head, context.prompt.unknown)
-        read = f"shaded is what {context.whole.head_name(layer, head)} read for that, from the word before it"
+        read = f"Shading shows the attention of {context.whole.head_name(layer, head)} from the token before it"
         if any(cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites()) for cut in cuts):
-            read += ", and it was thrown away: that head is knocked out"
+            read += " (ablated: not used)"
         st.caption(literal(
-            f"“{context.word(step.token)}” was chosen with a chance of {number(step.chance)} (the model gave it {number(step.probability)}); {read}."
+            f"“{context.word(step.token)}”: p = {number(step.probability)}, sampling probability {number(step.chance)}. {read}."
         ))  # fmt: skip

@@ -28,7 +28,7 @@ def without_models(context: TrainingContext) -> bool:
     if context.trainings.states:
         return False
     st.info(
-        "These results came without their models, and only a model can answer. Train it here to ask one.",
+        "Precomputed results have no weights. Retrain to see predictions.",
         icon=":material/model_training:",
     )
     return True
@@ -53,12 +53,12 @@ def sequence(context: TrainingContext):
 
 def pick_sequence(context: TrainingContext):
     offered = range(min(MOST, task[context.trainings.plan.training.task].test) + 1)
-    words = lambda n: f"test sequence {n}" if n else "a test sequence on which the models differ"  # noqa: E731
+    words = lambda n: f"test sequence {n}" if n else "an example where the models disagree"  # noqa: E731
     bound = bind("sequence", min(context.look.sequence, offered[-1]))
     st.selectbox("Sequence", offered, format_func=words, label_visibility="collapsed", **bound)
 
 
-@view.register("attention", label="Attention", help="before training and now, on one sequence.")
+@view.register("attention", label="Attention", help="attention before training and now, on one sequence.")
 def attention(context):
     if without_models(context):
         return
@@ -76,7 +76,7 @@ def attention(context):
         )  # fmt: skip
     with of_head:
         st.selectbox(
-            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "average over heads",
+            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "mean over heads",
             label_visibility="collapsed", **bind("trained_head", min(head, heads)),
         )  # fmt: skip
     learnt, tokens, targets = sequence(context)
@@ -93,13 +93,13 @@ def attention(context):
         titles.append(f"{arm.name}, {f'step {state.step}' if now else 'before'}: {bits[arm, now]}")
     known = [arm for arm in arms if bits[arm, False] != "none"]
     phrases = [f"{arm.name} {_change(bits[arm, False], bits[arm, True])} bits" for arm in known]
-    said = f"Mean entropy of a row, {'of this head' if head else 'averaged over heads'}: {'; '.join(phrases)}."
-    figure("Who reads from whom, before training and now?", said if known else "No model has attention here.")
+    said = f"{'Attention entropy' if head else 'Mean attention entropy'}: {'; '.join(phrases)}."
+    figure("Attention before and after training", said if known else "None of the models has attention.")
     labels = [shown(learnt.vocabulary[token]) for token in tokens]
     heatmaps(
         "trained_attention", in_one_frame(cells, len(labels)), labels, labels, titles=titles, height=470, across=across,
-        what=f"attention weight, row reads column (above: model, step, entropy in bits{'' if head else ', mean over heads'})",
-        alt="Attention before training and now.", blank="masked, or switched off",
+        what=f"Attention weight (row = query, column = key){'' if head else ', mean over heads'}",
+        alt="Attention before training and now.", blank="masked or removed",
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | Non
 
 
 def _change(before: str, now: str) -> str:
-    return f"still {now}" if before == now else f"from {before} to {now}"
+    return f"still {now}" if before == now else f"{before} → {now}"
 
 
 LINE, SHORTEST = 100, 5  # characters in a line, and what the shortest word takes of it
@@ -130,7 +130,7 @@ HEAD = "text-align:left;padding-right:14px;font-weight:400;white-space:nowrap;mi
 RIGHT, WRONG = "background:rgba(0,158,115,.22)", "background:rgba(213,94,0,.28);font-weight:600"
 
 
-@view.register("answers", label="Answers", help="what each model says to one sequence, place by place.")
+@view.register("answers", label="Answers", help="predictions of all models on one sequence.")
 def answers(context):
     if without_models(context):
         return
@@ -143,12 +143,12 @@ def answers(context):
     for arm, reading in readings.items():
         marks = [right for right in reading.right if right is not None]
         phrases.append(f"{arm.name} {sum(marks)} of {len(marks)}")
-    figure("What does each model answer?", f"Right here: {'; '.join(phrases)}.")
+    figure("Predictions", f"Correct: {'; '.join(phrases)}.")
     tables = "".join(_lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens))
     st.html(f"<div style='overflow-x:auto'>{tables}</div>")
     st.caption(
-        "Green: right. Orange: wrong. Pale: not scored. · : nothing is asked there. Chosen: the word with the highest score. "
-        f"Models of seed {seed}, as far as they are trained."
+        "Green is correct, orange is wrong, faded or · is not scored. "
+        f"Greedy predictions of seed {seed} at the latest checkpoint."
     )
     note("answers", lambda: _table(readings, words, tokens, targets))
 
@@ -170,8 +170,8 @@ def _lines_of(words, tokens, targets, readings, places) -> str:
     """Return what is read, what should be answered, and what each model answers, one below the other, as HTML."""
     wanted = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
     rows = {
-        "reads": [_cell(words[tokens[n]]) for n in places],
-        "should answer": [_cell(word, "opacity:.75") for word in wanted],
+        "input": [_cell(words[tokens[n]]) for n in places],
+        "target": [_cell(word, "opacity:.75") for word in wanted],
     }
     for arm, reading in readings.items():
         dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"

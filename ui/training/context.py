@@ -15,20 +15,20 @@ class TrainingLook(Settings):
     """What is looked at on the page "Training". Counted from 1, as on screen; more than there is means the last."""
 
     trained: str = setting("learning", "View", "What to look at.", group="Look", menu=view)
-    trained_layer: int = setting(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
-    trained_head: int = setting(0, "Head", "Which head; 0: the average over all.", group="Look", low=0, high=64, step=1)
+    trained_layer: int = setting(1, "Layer", "Layer, numbered from 1.", group="Look", low=1, high=100, step=1)
+    trained_head: int = setting(
+        0, "Head", "Head, numbered from 1. 0 = mean over heads.", group="Look", low=0, high=64, step=1
+    )
     sequence: int = setting(
         0,
         "Sequence",
-        "Which sequence of the test; 0: one on which the models differ.",
+        "Test sequence. 0 = one where the models disagree.",
         group="Look",
         low=0,
         high=64,
         step=1,
     )
-    begin: bool = setting(
-        False, "Begin", "Whether the training begins when the link is opened.", group="Look", once=True
-    )
+    begin: bool = setting(False, "Begin", "Start training when the link is opened.", group="Look", once=True)
 
 
 @dataclass(frozen=True)
@@ -37,3 +37,12 @@ class TrainingContext:
 
     trainings: StartedTrainings | FinishedTrainings
     look: TrainingLook
+
+    def empty_views(self) -> set[str]:
+        """Return the views that have nothing to show."""
+        empty = set()
+        if isinstance(self.trainings, FinishedTrainings) and not self.trainings.states:
+            empty |= {"answers", "attention"}
+        if len(self.trainings.plan.parts) < 2:
+            empty.add("together")
+        return empty

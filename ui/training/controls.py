@@ -9,13 +9,13 @@ from core.experiments.training.plan import Plan, showcase
 from core.experiments.training.results import last
 from core.export.sheets import slug
 from core.settings.memory import MemoryLimit
-from core.settings.wording import count
+from core.settings.wording import capital, count
 from core.tasks import task
 from core.train.budget import duration, expected, max_seconds
 from ui.kit import jobs, takeaway
 from ui.kit.guard import fragment
 from ui.kit.jobs import StartedTrainings
-from ui.kit.page import capital, literal
+from ui.kit.page import literal
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel.control import Control, of, words
 from ui.kit.store import change, reset, settings_of, value
@@ -80,13 +80,13 @@ def _pick_experiment(kinds):
 
 
 def _start_experiment(name: str, kinds):
-    reset(*kinds, **showcase[name]())
+    reset(*kinds, **showcase[name])
     change(begin=True, trained="learning")
 
 
 def experiment_cards(kinds):
     """Draw what there is to start."""
-    st.markdown("**Press Start, or begin with an experiment**")
+    st.markdown("**Press Start, or click a preset to train it now**")
     with st.grid("auto", min_column_width=300):
         for name in showcase:
             with st.container(border=True, height="stretch", gap="xxsmall"):
@@ -114,7 +114,7 @@ def _view(planned, look):
     TRAINING.open_view(TrainingContext(trainings, look))
 
 
-ANEW = "Train it anew, here"
+ANEW = "Retrain here"
 
 
 def bar(planned: Plan, kinds):
@@ -123,8 +123,9 @@ def bar(planned: Plan, kinds):
     going = bool(trainings) and trainings.going
     if going:
         fragment(_bar, run_every=jobs.TICK)(planned, kinds, going)
-    else:
-        _bar(planned, kinds, going)  # no fragment: a click on Start draws the whole page at once
+    else:  # no fragment: a click on Start draws the whole page at once
+        with st.container():  # as a fragment has one: the old buttons give their places to the new ones
+            _bar(planned, kinds, going)
 
 
 def _bar(planned, kinds, was_going):
@@ -148,25 +149,23 @@ def _bar(planned, kinds, was_going):
                 ANEW if anew else "Start", icon=":material/play_arrow:", key="start", type="primary", on_click=jobs.begin,
                 args=(planned,), disabled=same and trainings.job.done and not trainings.job.error,
             )  # fmt: skip
-        said = _said(planned, trainings, same, known)
-        if trainings and trainings.going:
-            st.progress(min(1.0, trainings.job.progress), text=said)
-        else:
-            st.markdown(f":small[{said}]", width="stretch")
         shown = known or trainings
         if shown and not shown.going:
             offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(shown)}
             if offered:
                 st.menu_button(
-                    "Take one apart", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
-                    on_click=_chosen, args=(offered, shown.plan), help=f"Open a trained model on the page {TRAINED_MODEL.name}: its heads, its answers, knock-outs.",
+                    "Inspect a trained model", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
+                    on_click=_chosen, args=(offered, shown.plan), help=f"Open a trained model on the {TRAINED_MODEL.name} page: its heads, predictions and ablations.",
                 )  # fmt: skip
         st.menu_button(
-            "Experiments", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
+            "Presets", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
             format_func=showcase.label, on_click=_pick_experiment, args=(kinds,),
         )  # fmt: skip
-    if known:
-        st.caption(known.said)
+        said = _said(planned, trainings, same, known)
+        if trainings and trainings.going:
+            st.progress(min(1.0, trainings.job.progress), text=said)
+        else:
+            st.markdown(said, width="stretch")
     why = jobs.refused(planned)
     if why:
         st.error(literal(why), icon=":material/timer_off:")
@@ -174,15 +173,15 @@ def _bar(planned, kinds, was_going):
 
 def _said(planned, trainings, same, known) -> str:
     if trainings and trainings.going:
-        other = "" if same else f" The settings have changed since the start. The new ones mean {_takes(planned)}."
+        other = "" if same else f" The settings have changed since. The new ones: {_takes(planned)}."
         return f"{literal(jobs.status(trainings.job))}.{other}"
     if same:
         return literal(jobs.status(trainings.job))
     if known:
-        nothing, begins = "Start has no training left to do.", "" if known.anew else "Start begins "
-        return nothing if known.states else f"{begins}{_takes(planned)}."
-    changed = "The settings have changed since this was trained. " if trainings else ""
-    return f"{changed}Start begins {_takes(planned)}."
+        adds = " Retraining adds answers and attention." if known.anew and not known.states else ""
+        return "Already trained; results below." if known.states else f"{_takes(planned)}.{adds}"
+    changed = "The results below are for earlier settings. " if trainings else ""
+    return f"{changed}{_takes(planned)}."
 
 
 def _takes(planned) -> str:
@@ -191,11 +190,11 @@ def _takes(planned) -> str:
     states = planned.states().values()
     new = [state for state in states if not pool.is_known(state)]
     soon = (
-        f"{count(len(states), 'training')} of {count(planned.training.steps, 'step')}: about "
+        f"{count(len(states), 'run')} × {count(planned.training.steps, 'step')}, about "
         f"{duration(expected(new, pool.count, pool.pace))} on {count(pool.count, 'worker')}"
     )
     if len(new) < len(states):
-        soon += f", {len(states) - len(new)} of them known already"
+        soon += f" ({len(states) - len(new)} cached)"
     elif expected(new, pool.count, pool.pace) > max_seconds():
         soon += f"; at most {duration(max_seconds())} are allowed"
     return soon

@@ -17,23 +17,19 @@ from ui.shared.trainings import arms_shown, draw_learning, label, legend, lines
 from ui.training.context import view
 
 
-@view.register(
-    "play", label="Play", help="the training once more, step by step: what each model gets right with each seed."
-)
+@view.register("play", label="Play", help="animation of the training: accuracy of each model and seed.")
 def play(context):
     trainings = context.trainings
     plan, arms = trainings.plan, arms_shown(trainings)
     steps, accuracy = lines(trainings, "accuracy")
     figure(
-        "Who learns it first?",
-        f"One row a model, one column a seed; {count(len(steps), 'moment')} of the training are there to be played.",
+        "Accuracy over training",
+        f"One row per model, one column per seed, {count(len(steps), 'checkpoint')}.",
     )
     legend(trainings)
     if steps:
         _picture(trainings, arms, steps)
-    panel = Panel(
-        "How much does it get right?", "Accuracy on the test, mean over seeds", "", accuracy, bounds=(0.0, 1.0)
-    )
+    panel = Panel("Share of correct answers.", "Test accuracy, mean over seeds", "", accuracy, bounds=(0.0, 1.0))
     names = {arm.colour: label(arm) for arm in arms}
     curves("played_learning", [panel], names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=170)
 
@@ -52,8 +48,8 @@ def _picture(trainings, arms, steps: list[int]):
             [_words(arms, moment, _diverged_by(trainings, step)) for step, moment in zip(steps, cells)], [[f"step {step:,}"] for step in steps], "training_animated",
             trainings.origin, trainings.going,
         ),
-        what="accuracy on the test, 0 to 1", alt="Accuracy of each model with each seed, step after step.",
-        blank="diverged, or not come so far", height=60 + 44 * len(arms), arrow="with", square=False,
+        what="test accuracy, 0 to 1", alt="Accuracy of each model with each seed, step after step.",
+        blank="diverged or not reached", height=60 + 44 * len(arms), arrow="with", square=False,
     )  # fmt: skip
 
 
@@ -70,17 +66,17 @@ def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
     said = []
     for arm, row in zip(arms, moment):
         reached, gone = [value for value in row if not math.isnan(value)], lost[arm.name]
-        words = percent(fmean(reached)) if reached else "diverged" if gone else "nothing yet"
+        words = percent(fmean(reached)) if reached else "diverged" if gone else "no results yet"
         of_seeds = f" ({gone} of {count(len(row), 'seed')} diverged)" if gone and len(row) > 1 else ""
         said.append(f"{arm.name}: {words}{of_seeds}")
-    return f"Right on average: {'; '.join(said)}."
+    return f"Mean accuracy: {'; '.join(said)}."
 
 
-ALIKE = "The same for all models."
-EACH = "Of each model, mean over seeds."
+ALIKE = "Same for all models."
+EACH = "Mean over seeds, per model."
 
 
-@view.register("steps", label="Steps", help="how large the gradients are, and how far each step moves the weights.")
+@view.register("steps", label="Steps", help="gradient norm, update size and learning rate at each step.")
 def steps(context):
     trainings = context.trainings
     legend(trainings)
@@ -91,10 +87,10 @@ def steps(context):
     alike = trainings.plan.one_training
     clip = trainings.plan.training.clip
     panels = [
-        Panel("How strongly does the error pull?", "Norm of all gradients together, before clipping", pulled(trainings), gradients,
+        Panel("Global norm before clipping.", "Gradient norm", pulled(trainings), gradients,
               log=True, marks=((clip, "clipped to"),) if clip else ()),
-        Panel("How far does a step go?", "Norm of the change of all weights / their norm", moved(trainings), updates, log=True),
-        Panel("What is the learning rate?", "Warm-up, then decay", ALIKE if alike else EACH, rates[:1] if alike else rates),
+        Panel("Norm of the update ÷ norm of the weights.", "Relative update size", moved(trainings), updates, log=True),
+        Panel("As set by the schedule.", "Learning rate", ALIKE if alike else EACH, rates[:1] if alike else rates),
     ]  # fmt: skip
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     ends = (0, trainings.plan.training.steps)
@@ -123,9 +119,9 @@ def moved(trainings) -> str:
         sizes = [size for size in sizes if size == size]
         if sizes:
             phrases.append(f"{arm.name} {100 * sum(sizes) / len(sizes):.2g} %")
-    return f"The newest step moves the weights by: {'; '.join(phrases)}." if phrases else ""
+    return f"Last step: {'; '.join(phrases)}." if phrases else ""
 
 
-@view.register("learning", label="Curves", help="accuracy and loss as they grow, and what each model costs.")
+@view.register("learning", label="Curves", help="accuracy and loss during training, and the cost of each model.")
 def learning(context):
     draw_learning(context.trainings)

@@ -19,7 +19,7 @@ from ui.kit.page import literal
 from ui.shared.trainings import from_study
 
 FILES = [curves_of(name) for name in (*studies, *ALONE)]
-DAMAGED = "Curves that ship, in results/curves, are missing or damaged; make matrix and make claims make them again."
+DAMAGED = "Precomputed curves in results/curves are missing or damaged; make matrix and make claims recreate them."
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
             return None
         runs[name], state = known
         states |= {name: state} if state else {}
-    said = f"This server has done these before, for you or for another visitor: {_these(planned)}."
+    said = f"Cached on this server: {_these(planned)}."
     whole = states if len(states) == len(runs) else {}  # views compare models: all of them or none
-    return FinishedTrainings(planned, Judge(planned, runs), "Trained here before", said, every_state=whole)
+    return FinishedTrainings(planned, Judge(planned, runs), "Previously trained here", said, every_state=whole)
 
 
 @lru_cache(maxsize=16)
@@ -79,8 +79,8 @@ def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
         file, runs[name] = found
         if file not in used:
             used.append(file)
-    said = f"These results ship with the lab: {_these(planned)}. {_made_by(made_by(used))}"
-    return FinishedTrainings(planned, Judge(planned, runs), "Shipped results", said, anew=True)
+    said = f"Precomputed: {_these(planned)}. {_made_by(made_by(used))}"
+    return FinishedTrainings(planned, Judge(planned, runs), "Precomputed results", said, anew=True)
 
 
 def _from_study(planned: Plan) -> FinishedTrainings | None:
@@ -99,13 +99,13 @@ def _from_study(planned: Plan) -> FinishedTrainings | None:
 def _these(planned: Plan) -> str:
     first, last = planned.seeds[0], planned.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
-    return f"{count(len(list(planned.trainings())), 'training')}, {seeds}"
+    return f"{count(len(list(planned.trainings())), 'run')}, {seeds}"
 
 
 def _made_by(made: Made) -> str:
     """The versions and the machine."""
     device, torch, numpy, python, code = (literal(" or ".join(made[name])) or "unknown" for name in MADE)
-    return f"Made on {device} by PyTorch {torch}, NumPy {numpy} and Python {python}, with the lab's commit {code[:7]}."
+    return f"Trained on {device} with PyTorch {torch}, NumPy {numpy}, Python {python}, commit {code[:7]}."
 
 
 def shipped() -> list[Curves | None]:

@@ -52,7 +52,7 @@ def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
             pairs += [pair] if pair not in pairs else []
         else:
             notes.append(
-                f"pairs holds {part[:20]!r}; a pair is two token numbers from 1 to {n_tokens}, as in 12-2. It was left out."
+                f"pairs contains {part[:20]!r}, which is ignored; a pair is two token numbers from 1 to {n_tokens}, such as 12-2."
             )
     return tuple(pairs), notes[:3]
 
@@ -143,51 +143,51 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
     visible = scores.masked_fill(~p.allowed_in(layer), -math.inf)
 
     position, window, bias = c.position_in(layer), c.window_in(layer), c.attention_bias
-    turned = f"{', each head normed (QK-norm)' if c.qk_norm else ''}{position.on_queries}"
+    turned = f"{', each head normalised (QK-norm)' if c.qk_norm else ''}{position.on_queries}"
     shared = ""
     if c.n_kv_heads < c.n_heads:
         shared = f", key-value head {group + 1} of {c.n_kv_heads}"
     values = f"x·W_V{' + b_V' if bias else ''}"
     if c.value_residual and layer:
         values = f"½ · ({values}) + ½ · V of layer 1"
-    sized = "Left as they are: scaling is off."
+    sized = "Unchanged: scaling is off."
     if c.scale:
-        sized = f"Divided by √{c.d_head}, to a size that the softmax can handle."
+        sized = f"Divided by √{c.d_head}, so that the softmax does not saturate."
     cap = ""
     if c.score_cap:
         cap = f"{c.score_cap:g} · tanh(… / {c.score_cap:g}) of "
-        sized += f" Then squeezed between −{c.score_cap:g} and {c.score_cap:g}."
-    hidden = "What a token may not see gets minus infinity."
+        sized += f" Then soft-capped to between −{c.score_cap:g} and {c.score_cap:g}."
+    hidden = "Masked positions are set to −∞."
     if window:
-        hidden += f" In this layer it sees no farther than {count(window, 'token')}, itself counted."
+        hidden += f" Sliding window of {count(window, 'token')} in this layer, current one included."
     softmax = c.part("softmax")
-    adds_up = "what a row lacks to 1 goes to nobody"
+    adds_up = "a row may sum to less than 1: the remainder is discarded"
     if softmax.sums_to_one:
         adds_up = "each row sums to 1"
-    dropped = " Dropout has acted on the weights before." if p.dropout else ""
-    about = f"Each token's mixture of the values it read.{dropped}"
-    does = "is added to the stream" if c.residual_attention else "takes the place of the stream (residual off)"
+    dropped = " Dropout was applied to the weights." if p.dropout else ""
+    about = f"Each token's average of the values, weighted by attention.{dropped}"
+    does = "is added to the residual stream" if c.residual_attention else "replaces the residual stream"
     if "on the output of" in norm_places(c.part("placement")) and c.part("norm").normalises:
-        does = f"goes through its norm and {does}"
+        does = f"passes through its norm and {does}"
 
     mixture = [Step("Weighted sum", "z = weights · V", about, z[head], "dimension")]
     if c.gate:
-        opens = "How far each number may pass: 0 not at all, 1 wholly."
+        opens = "A factor for each dimension of the head's output: 0 blocks it, 1 passes it on."
         gate = sites["gate"][layer][head]
         mixture = [
             Step("Gate", f"sigmoid(x·W_G{' + b_G' if bias else ''})", opens, gate, "dimension"),
-            Step("Weighted sum", "z = (weights · V) × gate", f"{about} Times the gate.", z[head], "dimension"),
+            Step("Weighted sum", "z = (weights · V) × gate", f"{about} Multiplied by the gate.", z[head], "dimension"),
         ]
     return [
         Step("Queries", f"Q = x·W_Q{' + b_Q' if bias else ''}{turned}", "What each token is looking for.", q, "dimension"),
-        Step("Keys", f"K = x·W_K{' + b_K' if bias else ''}{turned}{shared}", "What each token offers to be found by.", k, "dimension"),
-        Step("Values", f"V = {values}{shared}", "What each token hands over when it is read.", v, "dimension"),
-        Step("Raw scores", "Q·Kᵀ", "How well each query fits each key.", q @ k.T, "token"),
+        Step("Keys", f"K = x·W_K{' + b_K' if bias else ''}{turned}{shared}", "What each token advertises.", k, "dimension"),
+        Step("Values", f"V = {values}{shared}", "What each token passes on when attended to.", v, "dimension"),
+        Step("Raw scores", "Q·Kᵀ", "How well each query matches each key.", q @ k.T, "token"),
         Step("Scaled scores", f"{cap}Q·Kᵀ{f' / √{c.d_head}' if c.scale else ''}{position.on_scores}", sized, scores, "token"),
-        Step("Mask", "−∞ where it may not look", hidden, visible, "token"),
-        Step("Softmax", softmax.formula, f"Weights: none is below 0, 0 where it may not look, and {adds_up}.", sites["pattern"][layer][head], "token"),
+        Step("Mask", "−∞ at masked positions", hidden, visible, "token"),
+        Step("Softmax", softmax.formula, f"Attention weights: 0 or more, 0 at masked positions; {adds_up}.", sites["pattern"][layer][head], "token"),
         *mixture,
-        Step("Concatenation", "all heads side by side", "The mixtures of all heads, one after another.", z.transpose(0, 1).flatten(1), "dimension"),
+        Step("Concatenation", "all heads side by side", "The weighted sums of all heads, concatenated.", z.transpose(0, 1).flatten(1), "dimension"),
         Step("Output projection", f"concat·W_O{' + b_O' if bias else ''}", f"Mixes the heads; this {does}.{dropped}", written, "dimension"),
     ]  # fmt: skip
 

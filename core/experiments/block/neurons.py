@@ -11,13 +11,13 @@ from core.model.parts import MENUS
 from core.settings.setting import ConfigError
 
 
-def strongest(p: Pass, layer: int, token: int, count: int = 8) -> pd.DataFrame:
+def strongest(p: Pass, layer: int, token: int) -> pd.DataFrame:
     """The units that fire most for one token: unit (from 1), before, after the activation; by size of `after`.
 
     For a gated activation, `before` is the value half.
     """
     after, before = p.sites["mlp_post"][layer][token], p.sites["mlp_pre"][layer][token]
-    top = after.abs().argsort(descending=True, stable=True)[:count]
+    top = after.abs().argsort(descending=True, stable=True)[:8]
     return pd.DataFrame({"unit": (top + 1).tolist(), "before": before[top].tolist(), "after": after[top].tolist()})
 
 

@@ -15,7 +15,7 @@ from core.settings.wording import shorten
 MOST, LARGEST = 64, 1e100  # numbers; and how large one may be, so that no square leaves its range
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 SIGNS = str.maketrans("−–", "--")  # as they are typeset
-HOW = "type numbers with commas between them, as 3.2, −1.5, 0.8."
+HOW = "enter comma-separated numbers, such as 3.2, −1.5, 0.8."
 
 
 def read_vector(text: str) -> list[float]:
@@ -24,20 +24,18 @@ def read_vector(text: str) -> list[float]:
         return []
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > MOST:
-        raise ConfigError("vector", f"vector has {len(parts)} numbers; it may have {MOST}.")
-    return [_read(part) for part in parts]
-
-
-def _read(part: str) -> float:
-    if not part:
-        raise ConfigError("vector", f"vector has a comma with no number beside it; {HOW}")
-    plain = part.translate(SIGNS)
-    if not NUMBER.fullmatch(plain):
-        raise ConfigError("vector", f"vector holds {shorten(part, 20)}, which is no number; {HOW}")
-    value = float(plain)
-    if abs(value) > LARGEST:
-        raise ConfigError("vector", f"vector holds {shorten(part, 20)}; a number may be as large as 1e100.")
-    return value
+        raise ConfigError("vector", f"vector has {len(parts)} numbers; at most {MOST} are allowed.")
+    values = []
+    for part in parts:
+        if not part:
+            raise ConfigError("vector", f"vector has a comma without a number; {HOW}")
+        plain = part.translate(SIGNS)
+        if not NUMBER.fullmatch(plain):
+            raise ConfigError("vector", f"vector contains {shorten(part, 20)}, which is not a number; {HOW}")
+        values.append(float(plain))
+        if abs(values[-1]) > LARGEST:
+            raise ConfigError("vector", f"vector contains {shorten(part, 20)}; the largest number allowed is 1e100.")
+    return values
 
 
 def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[str, float]:
@@ -62,7 +60,7 @@ def normed(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
 
 STAGES = {  # recorded sites in plain words
     "embed": "Token vectors + positions",
-    "resid_pre": "Input of the block",
+    "resid_pre": "Block input",
     "ln1": "Norm 1",
     "attn_raw": "Attention, before its norm",
     "ln1_post": "Second norm 1",

@@ -86,8 +86,8 @@ class Axes(Settings):
 
     grid: str = setting(
         "",
-        "Parts in the grid",
-        "Entries by axis, where they are not those at first: activation-relu+tanh__n_heads-1+2+4.",
+        "Grid axes",
+        "Entries of each axis that differs from the default, such as activation-relu+tanh__n_heads-1+2+4.",
         group="Grid",
     )
 
@@ -102,7 +102,9 @@ class Axes(Settings):
         chosen = {axis: kept.get(axis, each.first) for axis, each in AXES.items()}
         size = combinations(chosen)
         if size > MOST:
-            raise ConfigError("grid", f"grid has {size:,} variants; it may have {MOST:,}. Choose fewer parts.", "")
+            raise ConfigError(
+                "grid", f"grid has {size:,} variants; at most {MOST:,} are allowed. Select fewer entries.", ""
+            )
         if problems:
             raise ConfigError("grid", some_of(problems), write_axes(chosen))
         object.__setattr__(self, "grid", write_axes(chosen))

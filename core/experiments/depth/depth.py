@@ -33,13 +33,15 @@ blocks: Menu[Callable[[Config, int], Way]] = Menu("Blocks")
 
 
 @blocks.register(
-    "same", label="Same block", help="its output is fed back to it as input, as in a Universal Transformer."
+    "same", label="Same block", help="one block, applied repeatedly to its own output, as in a Universal Transformer."
 )
 def same(config: Config, passes: int) -> Way:
     return config.replace(n_layers=1), [0] * passes
 
 
-@blocks.register("separate", label="Separate blocks", help="stacked, each with weights of its own, as in most models.")
+@blocks.register(
+    "separate", label="Separate blocks", help="a stack of blocks with separate weights, as in most models."
+)
 def separate(config: Config, passes: int) -> Way:
     return config.replace(n_layers=passes), list(range(passes))
 
@@ -49,10 +51,21 @@ class Depth(Settings):
     """How deep, and by which way."""
 
     passes: int = setting(
-        10, "Passes", "How many times the stream goes through a block.", group="Depth", low=1, high=100, step=1, top=32
+        10,
+        "Passes",
+        "Number of blocks that the residual stream passes through.",
+        group="Depth",
+        low=1,
+        high=100,
+        step=1,
+        top=32,
     )
     blocks: str = setting(
-        "same", "Blocks", "One block again and again, or a block of its own for every pass.", group="Depth", menu=blocks
+        "same",
+        "Blocks",
+        "One block applied repeatedly, or a separate block for each pass.",
+        group="Depth",
+        menu=blocks,
     )
 
     def plan(self, config: Config) -> Way:

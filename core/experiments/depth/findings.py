@@ -25,7 +25,7 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
         return "Attention is off, so there is nothing to measure."
     first, *rest = there
     if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
-        return "There is only one word."
+        return "There is only one token."
     base: Journey | None = first[1]
     if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
         rest, base = there, None
@@ -49,8 +49,8 @@ def rounding(journeys: dict[str, Journey]) -> str:
         return ""
     names = ", ".join(name for name, journey in journeys.items() if journey.rounded is not None)
     return (
-        f"From pass {first} on rounding decides the numbers ({names}): float32 and float64 differ by more than "
-        f"{100 * ROUNDING:.0f} % of the stream. The sentences speak of the passes before."
+        f"From pass {first} on, rounding dominates ({names}): float32 and float64 differ by more than "
+        f"{100 * ROUNDING:.0f} % of the stream. The text describes the passes before."
     )
 
 
@@ -62,17 +62,17 @@ def _on_the_way(meter: str, rest: list[tuple[str, Journey]], base: Journey) -> s
     )
     if distance(meter, journey, base, at) < SAME:
         return f"No difference at any pass. {_told(meter, '', base, None)}"
-    values = " against ".join(_value(meter, float(each.of(meter)[at])) for each in (journey, base))
+    values = " vs ".join(_value(meter, float(each.of(meter)[at])) for each in (journey, base))
     end = last(base, meter)[1]
-    ends = f"ends as the baseline does, {'with zeros alone' if math.isnan(end) else f'at {_value(meter, end)}'}"
+    ends = f"ends as the baseline does, {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}"
     if base.diverged is not None:
         ends = f"diverges with the baseline, at pass {base.diverged}"
-    return f"{name}: {ends}; farthest from it after pass {at}, {values}."
+    return f"{name}: {ends}; largest difference after pass {at}: {values}."
 
 
 def _value(meter: str, value: float) -> str:
     if math.isnan(value):
-        return "no direction" if meter == "rank" else "no number"
+        return "all zeros" if meter == "rank" else "undefined"
     return f"{value:.1f}" if meter == "rank" else fixed(value) if meter in ("entropy", "cosine") else number(value)
 
 
@@ -135,11 +135,11 @@ def _beside(meter: str, journey: Journey, base: Journey) -> str:
     if meter == "cosine" and journey.diverged is None:
         at = _alike_from(journey.of(meter))
         if at is not None:
-            return f"the baseline is then at {fixed(base.of(meter)[at])}"
+            return f"the baseline is at {fixed(base.of(meter)[at])} by then"
         return f"the baseline ends at {fixed(last(base, meter)[1])}"
     end = last(base, meter)[1]
     if math.isnan(end):
-        return "the baseline ends with zeros alone"
+        return "the baseline ends with all zeros"
     return f"the baseline ends at {_value(meter, end)}"
 
 
@@ -155,8 +155,8 @@ def _grown(meter: str, journey: Journey) -> str:
         if number(low, 2) == number(high, 2) or number(low) == number(high):
             return f"stays at {number(end, 2)} over {passes(n)}"
         if high / low < 1.25:
-            return f"stays between {number(low)} and {number(high)} over {passes(n)}"
-        return f"ends at {number(end)} after {passes(n)}, having been between {number(low)} and {number(high)}"
+            return f"stays within {number(low)} to {number(high)} over {passes(n)}"
+        return f"ends at {number(end)} after {passes(n)} (range {number(low)} to {number(high)})"
     verb = "grows" if end > begin else "shrinks"
     return (
         f"{verb} from {number(begin)} to {number(end)} in {passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
@@ -175,9 +175,9 @@ def _alike(meter: str, journey: Journey) -> str:
     at = _alike_from(values)
     if at is None:
         at, end = last(journey, meter)
-        return f"the {n} words are alike by {fixed(end)} after {passes(at)} (1: all point the same way)"
+        return f"mean cosine similarity {fixed(end)} after {passes(at)} (1 = identical direction)"
     when = f"after {passes(at)}" if at else "from the start"
-    return f"the {n} words point the same way {when}: cosine similarity {fixed(values[at])}"
+    return f"all {n} tokens point the same way {when} (cosine similarity {fixed(values[at])})"
 
 
 def _directions(meter: str, journey: Journey) -> str:
@@ -186,28 +186,28 @@ def _directions(meter: str, journey: Journey) -> str:
     if math.isnan(end):
         known = np.flatnonzero(np.isfinite(values))
         return (
-            f"nothing but zeros {f'from pass {known[-1] + 1} on' if len(known) else 'from the start'}, so no direction"
+            f"all zeros {f'from pass {known[-1] + 1} on' if len(known) else 'from the start'}, so the rank is undefined"
         )
     begin, last_one = _value(meter, start(journey, meter)), _value(meter, end)
     if begin != last_one:
-        return f"from {begin} directions, of at most {whole}, to {last_one} in {passes(n)}"
-    return f"starts and ends at {begin} directions, of at most {whole}, over {passes(n)}{_in_between(meter, values)}"
+        return f"effective rank {begin} → {last_one} in {passes(n)} (max. {whole})"
+    return f"effective rank starts and ends at {begin} over {passes(n)} (max. {whole}){_in_between(meter, values)}"
 
 
 def _narrowed(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     begin, values = start(journey, meter), journey.of(meter)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    left = "" if journey.config.part("softmax").sums_to_one else ", with nothing left over"
-    even = f"(spread evenly{left}: {fixed(evenly(journey))})"
+    left = "" if journey.config.part("softmax").sums_to_one else ", nothing discarded"
+    even = f"(uniform{left}: {fixed(evenly(journey))})"
     if abs(end - begin) <= 0.05:
         if fixed(low) == fixed(high):
-            return f"attention stays at {fixed(end)} bits over {passes(n)} {even}"
+            return f"entropy stays at {fixed(end)} bits over {passes(n)} {even}"
         if high - low <= 0.1:
-            return f"attention stays between {fixed(low)} and {fixed(high)} bits over {passes(n)} {even}"
-        return f"attention ends at {fixed(end)} bits, having been between {fixed(low)} and {fixed(high)} {even}"
-    verb = "narrows" if end < begin else "spreads"
-    return f"attention {verb} from {fixed(begin)} bits in pass 1 to {fixed(end)} in pass {n} {even}"
+            return f"entropy stays within {fixed(low)} to {fixed(high)} bits over {passes(n)} {even}"
+        return f"entropy ends at {fixed(end)} bits, range {fixed(low)} to {fixed(high)} {even}"
+    verb = "falls" if end < begin else "rises"
+    return f"entropy {verb} from {fixed(begin)} bits in pass 1 to {fixed(end)} in pass {n} {even}"
 
 
 def evenly(journey: Journey) -> float:
@@ -222,7 +222,7 @@ def evenly(journey: Journey) -> float:
 def _in_between(meter: str, values: np.ndarray) -> str:
     """Say between which ends a statistic was that came back to where it began; "" where it never left."""
     low, high = (_value(meter, float(each)) for each in (np.nanmin(values), np.nanmax(values)))
-    return "" if low == high else f", having been between {low} and {high}"
+    return "" if low == high else f", range {low} to {high}"
 
 
 def _plain(meter: str, journey: Journey) -> str:

@@ -47,11 +47,7 @@ def gradients(
     return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
 
-def _bytes(gradients: Gradients) -> int:
-    return gradients.stream.nbytes + 100 * len(gradients.weights)
-
-
-@cached(megabytes=max_mb() / 128, size=_bytes)
+@cached(megabytes=max_mb() / 128, size=lambda found: found.stream.nbytes + 100 * len(found.weights))
 def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Gradients:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding

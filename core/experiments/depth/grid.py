@@ -61,47 +61,47 @@ def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[s
             reasons.append(sentence)
 
     if not (config.attention or config.ffn):
-        sentence = "Without sub-layers there is nothing to normalise or to scale."
+        sentence = "Without sub-layers, norm and residual scaling have no effect."
         ignore(sentence, norm="none", residual_scale="none")
     if not config.part("norm").normalises:
         first = next(iter(MENUS["placement"]))
-        ignore("Without a norm the placement does not matter.", placement=first)
+        ignore("Norm placement has no effect without a norm.", placement=first)
     if not config.attention:
         position = {"position": "none"} if acts_in_attention(config.part("position")) else {}
-        ignore("Without attention its settings do not matter.", **OF_ATTENTION, **position)
+        ignore("Without attention, its settings have no effect.", **OF_ATTENTION, **position)
     if not config.ffn:
-        ignore("Without an FFN its settings do not matter.", **OF_FFN)
+        ignore("Without an FFN, its settings have no effect.", **OF_FFN)
     if not (config.attention and config.ffn):
-        ignore("One sub-layer alone cannot be parallel.", parallel=False)
+        ignore("Parallel sub-layers need both attention and FFN.", parallel=False)
     replaces_attention = config.parallel and config.attention and config.ffn and not config.residual_ffn
     if replaces_attention:
         sentence = (
-            "A parallel FFN without its residual replaces what attention adds, so the residual of "
-            "attention does not matter."
+            "A parallel FFN without a residual replaces the output of attention, so the attention "
+            "residual has no effect."
         )
         ignore(sentence, residual_attention=True)
     adds = config.residual_scale != "none" or config.ffn and config.residual_ffn
     adds = adds or config.attention and config.residual_attention and not replaces_attention
     if config.placement == "post" and not adds:
         # A norm after the sum is a norm on the output where nothing is added to it.
-        ignore("Without residuals post-norm is the same as output norm.", placement="output")
+        ignore("Without residuals, post-norm equals output norm.", placement="output")
     if config.window >= length:
-        ignore("A window that holds the whole text does not matter.", window=0)
+        ignore("A window longer than the text has no effect.", window=0)
     if not config.window or config.global_every > config.n_blocks:
-        sentence = "Global layers do not matter where no layer has a window, or where no layer run here is global."
+        sentence = "Global layers have no effect without a window, or if no layer here is global."
         ignore(sentence, global_every=0)
     if not acts_in_attention(config.part("position")) or config.nope_every > config.n_blocks:
-        sentence = "Layers without positions do not matter where attention has none, or where none of them is run."
+        sentence = "Layers without positions have no effect if attention uses none, or if no layer here is one."
         ignore(sentence, nope_every=0)
     if not config.part("position").turns:
-        sentence = "Without RoPE its share does not matter."
+        sentence = "Without RoPE, its settings have no effect."
         ignore(sentence, rope_share=1.0, rope_base=10000.0)
     if config.d_head == 1:
-        ignore("The scale does not matter in heads of width 1.", scale=True)
+        ignore("Scaling has no effect with heads of width 1.", scale=True)
     if config.n_layers == 1:
-        ignore("Skips need more than one layer.", skips=False)
+        ignore("U-Net skips need more than one layer.", skips=False)
     if passes == 1:
-        ignore("Values of the first pass do not matter in one pass.", value_residual=False)
+        ignore("Value residual has no effect with a single pass.", value_residual=False)
     ignore("", tied=False, logit_cap=0.0)  # they only change how tokens are read from the stream
     return config, tuple(filter(None, reasons))
 
@@ -121,8 +121,11 @@ class Grid:
     reasons: tuple[str, ...] = ()  # why they are the same, in sentences
 
     def name(self, at: int) -> str:
-        """One variant in words."""
-        return in_words(self.entries[at], self.entries[at].values())
+        """Name a variant by its entries, without the placement of a norm that it lacks."""
+        entries = dict(self.entries[at])
+        if entries.get("norm") == "none":
+            entries.pop("placement", None)
+        return in_words(entries, entries.values())
 
     def ends(self, meter: str) -> np.ndarray:
         """A statistic after the last pass: (variants,); NaN where one diverged."""
@@ -176,11 +179,7 @@ def grid(
     return _run(baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth())
 
 
-def _kept_bytes(grid: Grid) -> int:
-    return grid.values.nbytes + 2000 * len(grid.configs)
-
-
-@cached(megabytes=max_mb() / 64, size=_kept_bytes)
+@cached(megabytes=max_mb() / 64, size=lambda grid: grid.values.nbytes + 2000 * len(grid.configs))
 def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Grid:
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
@@ -210,7 +209,7 @@ def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine
         all_changes.append(changes)
         configs.append(config)
     if not configs:
-        raise ConfigError("grid", f"No combination of the grid is possible here: {next(iter(left_out))}")
+        raise ConfigError("grid", f"No combination in this grid is valid: {next(iter(left_out))}")
     values, diverged = travel_together(configs, tokens, machine, order)
     return Grid(chosen, all_entries, all_changes, configs, values, diverged, list(left_out), repeats, tuple(reasons))
 

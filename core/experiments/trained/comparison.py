@@ -13,7 +13,7 @@ import pandas as pd
 
 from core.checkpoints.family import WHOLE, label, members
 from core.checkpoints.opened import CheckpointError
-from core.experiments.trained.tables import LEAST
+from core.experiments.trained.tables import LEAST, join_neighbours
 from core.measure.intervals import ANYTHING, LARGEST, Paired, apart, cut, interval, paired, together
 from core.settings.menu import Menu
 from core.settings.wording import count
@@ -21,36 +21,37 @@ from core.settings.wording import count
 TABLE = Path(__file__).parent.parent.parent.parent / "results" / "family.csv"
 TEXTS = ("member", "how", "meter", "at")
 NUMBERS = ("seed", "steps", "value", "n")
-TRAINED, CUT = "trained without it", "cut afterwards"
+TRAINED, CUT = "trained without it", "cut afterwards"  # values of the column `how`
+SHOWN = {TRAINED: "trained without", CUT: "removed after training"}  # on screen
 FEW = 3  # seeds up to which it is said what they cannot show
 COMPARED = ["value", "low", "high", "seeds", "difference", "p", "clear"]
-ONE_SEED = "One seed each: whether a difference is more than noise between seeds cannot be told."
+ONE_SEED = "One seed per model, so significance cannot be tested."
 
 
 # (rows of one model) -> number. within, differences: what it can be; worse: the sign of a change for the worse; does: in words, what such
 # a change does; logarithmic: whether logarithms are compared; split: whether it is compared at every distance, for one part alone.
-compared: Menu[Any] = Menu("What is compared", logarithmic=False, split=False)
-removed: Menu[str] = Menu("What the family was trained without")
-
-
-@compared.register(
-    "accuracy",
-    label="Accuracy",
-    help="how often the model prefers the right one of was and were, on held-out sentences.",
+compared: Menu[Any] = Menu(
+    "What is compared",
     axis="accuracy",
     within=(0.0, 1.0),
     differences=(-1.0, 1.0),
     worse=-1,
+    logarithmic=False,
+    split=False,
+)
+removed: Menu[str] = Menu("What the family was trained without")
+compared.add(
+    "accuracy",
+    lambda rows: float(rows[(rows.meter == "accuracy") & (rows["at"] == "")].value.iloc[0]),
+    label="Accuracy",
+    help="share of held-out sentences in which the model prefers the correct form (was or were).",
     does="lower accuracy",
 )
-def accuracy(rows: pd.DataFrame) -> float:
-    return float(rows[(rows.meter == "accuracy") & (rows["at"] == "")].value.iloc[0])
-
-
-@compared.register(
+compared.add(
     "perplexity",
+    lambda rows: float(rows[rows.meter == "perplexity"].value.iloc[0]),
     label="Perplexity",
-    help="among how many words, as it were, the model hesitates at each place of a held-out sentence.",
+    help="exponential of the mean cross-entropy per token, on held-out sentences.",
     axis="perplexity (log scale)",
     within=(1.0, math.inf),
     differences=ANYTHING,
@@ -58,41 +59,26 @@ def accuracy(rows: pd.DataFrame) -> float:
     does="raise perplexity",
     logarithmic=True,
 )
-def perplexity(rows: pd.DataFrame) -> float:
-    return float(rows[rows.meter == "perplexity"].value.iloc[0])
-
-
-@compared.register(
+compared.add(
     "subject",
+    lambda rows: float(rows[rows.meter == "subject"].value.max()),  # NaN where there is no head
     label="Attention on the subject",
-    help="of the head that reads the subject most where the verb is chosen, the share it gives to it.",
-    axis="share of attention on the subject",
-    within=(0.0, 1.0),
-    differences=(-1.0, 1.0),
-    worse=-1,
-    does="take attention from the subject",
+    help="attention on the subject from the token before the verb, for the head where it is largest.",
+    axis="attention weight on the subject",
+    does="reduce attention to the subject",
 )
-def subject(rows: pd.DataFrame) -> float:
-    return float(rows[rows.meter == "subject"].value.max())  # NaN where there is no head
-
-
-@compared.register(
+compared.add(
     "distance",
+    lambda rows: float((rows.value * rows.n).sum() / rows.n.sum()),
     label="By distance",
-    help="how often the model prefers the right one of was and were, by the words between subject and verb.",
-    axis="accuracy",
-    within=(0.0, 1.0),
-    differences=(-1.0, 1.0),
-    worse=-1,
+    help="accuracy on was and were, by the number of words between subject and verb.",
     does="lower accuracy",
     split=True,
 )
-def distance(rows: pd.DataFrame) -> float:
-    return float((rows.value * rows.n).sum() / rows.n.sum())
 
 
 for _member in members()[1:]:
-    removed.add(_member, label=label(_member), help="trained without it, and cut from the trained baseline.")
+    removed.add(_member, label=label(_member), help="trained without it, and removed from the trained baseline.")
 
 
 def read(path: Path = TABLE) -> pd.DataFrame:
@@ -104,7 +90,7 @@ def read(path: Path = TABLE) -> pd.DataFrame:
         table, numeric = pd.DataFrame(), False
     if table.empty or not numeric or not set(TEXTS) <= set(table):
         raise CheckpointError(
-            "The family's table, results/family.csv, is missing or damaged; make family makes it again."
+            "The results of these models, results/family.csv, are missing or damaged; make family recreates them."
         )
     return table
 
@@ -162,16 +148,8 @@ def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
     together with the next ones, the last with the one before."""
     least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
     fewest = {str(at): int(n) for at, n in least.items()}
-    groups: list[list[str]] = [[]]
-    for at in sorted(fewest, key=lambda at: _ends(at)[0]):
-        groups[-1].append(at)
-        if sum(fewest[each] for each in groups[-1]) >= LEAST:
-            groups.append([])
-    rest = groups.pop()
-    if rest and groups:
-        groups[-1] += rest
     named = []
-    for group in groups:
+    for group in join_neighbours(sorted(fewest.items(), key=lambda item: _ends(item[0])[0]), LEAST):
         low, high = _ends(group[0])[0], _ends(group[-1])[1]
         named.append((f"{low}" if low == high else f"{low}–{high}", group))
     return named
@@ -211,12 +189,12 @@ def told_by_distance(rows: pd.DataFrame) -> str:
     for line in (CUT, TRAINED):
         there = rows[rows.line == line]
         lower, higher = (int((there.clear & (there.difference * sign > 0)).sum()) for sign in (-1, 1))
-        verdicts = {"lower": lower, "higher": higher, "undecided": len(there) - lower - higher}
+        verdicts = {"lower": lower, "higher": higher, "not significant": len(there) - lower - higher}
         if len(there):
-            said.append(f"{line} {', '.join(f'{word} at {n}' for word, n in verdicts.items() if n)}")
-    text = f"Accuracy beside the baseline's, at {count(many, 'distance')}: {'; '.join(said)}."
+            said.append(f"{SHOWN[line]} {', '.join(f'{word} at {n}' for word, n in verdicts.items() if n)}")
+    text = f"Accuracy against the baseline at {count(many, 'distance')}: {'; '.join(said)}."
     if CUT not in set(rows.line):
-        text += " It cannot be cut afterwards: that would need weights that the baseline has not."
+        text += " It cannot be removed after training: the baseline has no weights for that."
     if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
         text += few(seeds)
     return text
@@ -229,15 +207,15 @@ def told(summary: pd.DataFrame, name: str) -> str:
     if seeds < 2:
         return ONE_SEED
     harm = rows[rows.clear & (rows.difference * measure.worse > 0)]
-    said = []
-    for how, words in (
-        (CUT, "Cut from the trained model, {} of {} changes {}"),
-        (TRAINED, "trained without from the start, {} of {} do"),
-    ):
-        said.append(words.format((harm.how == how).sum(), (rows.how == how).sum(), measure.does))
-    text = f"{'; '.join(said)}, beyond noise between {seeds} seeds."
+    after, before = (int((harm.how == how).sum()) for how in (CUT, TRAINED))
+    verb, _, what = measure.does.partition(" ")
+    verb = f"{verb}s" if after == 1 else verb
+    text = (
+        f"{after} of {(rows.how == CUT).sum()} changes {verb} {what} significantly when made after training; "
+        f"{before} of {(rows.how == TRAINED).sum()} {'does' if before == 1 else 'do'} when made before."
+    )
     return text + few(seeds) * (seeds <= FEW)
 
 
 def few(seeds: int) -> str:
-    return f" {count(seeds, 'seed').capitalize()} show only large differences: for the others it cannot be told whether there is one."
+    return f" With {count(seeds, 'seed')} only large effects are detectable."

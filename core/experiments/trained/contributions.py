@@ -39,7 +39,7 @@ class Part:
             "head": head_name(self.layer, self.head),
             "attention": f"attention {self.layer + 1}, bias",
             "ffn": f"FFN {self.layer + 1}",
-            "norms": "biases of norms",
+            "norms": "norm biases",
         }[self.kind]
 
 

@@ -46,7 +46,7 @@ class Answers:
 @effect.register(
     "accuracy",
     label="Accuracy",
-    help="share of a text's questions to which the right answer has the highest score, averaged over texts.",
+    help="share of correct answers in a text, averaged over texts.",
     bounds=(-1.0, 1.0),
     share=True,
     flips=True,
@@ -62,7 +62,7 @@ def accuracy(answers: Answers, whole: Answers) -> torch.Tensor:
 @effect.register(
     "probability",
     label="Probability",
-    help="what the model gives to the right word, among all words.",
+    help="probability of the correct token.",
     bounds=(-1.0, 1.0),
     share=True,
 )
@@ -70,7 +70,9 @@ def probability(answers: Answers, whole: Answers) -> torch.Tensor:
     return _by_rows(answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp())
 
 
-@effect.register("difference", label="Logit difference", help="score of the right word minus score of the wrong one.")
+@effect.register(
+    "difference", label="Logit difference", help="logit of the correct token minus logit of the wrong one."
+)
 def difference(answers: Answers, whole: Answers) -> torch.Tensor:
     return answers.of(answers.right) - answers.of(whole.wrong)
 
@@ -78,7 +80,7 @@ def difference(answers: Answers, whole: Answers) -> torch.Tensor:
 @effect.register(
     "divergence",
     label="KL divergence",
-    help="how far all next-word probabilities have moved from the whole model's, in nats; 0: not at all.",
+    help="change of all next-token probabilities from the full model's, in nats. 0 = identical.",
     bounds=(0.0, math.inf),
     distance=True,
     unit="nats",
@@ -147,7 +149,13 @@ class Bench:
         self.opened, self.model, self.questions = opened, opened.model, questions
         self.key, self.device = questions.key, opened.model.embed.device
         self.needed = check_room(opened, questions)
-        self.slices = self._slices()
+        self.slices: list[Slice] = []
+        each = sum(activations(self.model.config, questions.tokens.shape[1]).values())
+        many = max(1, min(SLICE, (max_mb() << 19) // each))  # half of what one run may use, for what is recorded
+        for first in range(0, len(questions.tokens), many):
+            end = min(first + many, len(questions.tokens))
+            asked = ((questions.row >= first) & (questions.row < end)).nonzero()[:, 0]
+            self.slices.append((first, end, asked, int(questions.lengths[first:end].max())))
         self._recording = threading.Lock()
         self._recorded: list[Recordings] | None = None
         self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
@@ -157,16 +165,6 @@ class Bench:
             self.whole, written = self._whole()
             self.seconds = time.perf_counter() - begun  # that the whole model took for all texts
             self.baseline = self._effect((), "zero", self.whole, written)
-
-    def _slices(self) -> list[Slice]:
-        q, slices = self.questions, []
-        each = sum(activations(self.model.config, q.tokens.shape[1]).values())
-        many = max(1, min(SLICE, (max_mb() << 19) // each))  # half of what one run may use, for what is recorded
-        for first in range(0, len(q.tokens), many):
-            end = min(first + many, len(q.tokens))
-            asked = ((q.row >= first) & (q.row < end)).nonzero()[:, 0]
-            slices.append((first, end, asked, int(q.lengths[first:end].max())))
-        return slices
 
     @torch.inference_mode()
     def _whole(self) -> tuple[Answers, Sites]:
@@ -199,7 +197,7 @@ class Bench:
     @property
     def recorded(self) -> list[Recordings]:
         """Slice -> (site, layer) -> the mean at each position over all texts, and what stands there on the other texts."""
-        with turn(self._recording, "another visitor has just asked for the same, which is being computed"):
+        with turn(self._recording, "waiting for an identical request"):
             if self._recorded is None:
                 with room_for(self.needed, "This model"), torch.inference_mode():
                     self._recorded = self._record()
@@ -296,7 +294,7 @@ class Bench:
 def check_room(opened: Opened, q: Questions) -> int:
     """-> bytes of the streams and answers of so many texts. Raises MemoryLimit, before anything is computed, where that is too much."""
     needed = sum(sizes(opened, q))
-    check_memory(needed, f"{len(q.tokens)} texts through this model", "Choose fewer texts.")
+    check_memory(needed, f"{len(q.tokens)} texts through this model", "Choose fewer sentences.")
     return needed
 
 

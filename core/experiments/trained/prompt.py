@@ -32,6 +32,7 @@ class Side:
     """The model with the head, or without it."""
 
     chances: dict[str, float]  # was and were -> probability as the next word
+    likeliest: dict[str, float]  # the three most likely next tokens, and was and were -> probability, the largest first
     right: int  # held-out sentences, of all
     of: int
 
@@ -53,9 +54,9 @@ class Flip:
     without: Side
 
 
-def flip(opened: Opened, layer: int, head: int, many: int = 256) -> Flip:
+def flip(opened: Opened, layer: int, head: int) -> Flip:
     """layer, head: from 0."""
-    asked, cut = bench(opened, many), Cut(layer, "head", head)
+    asked, cut = bench(opened), Cut(layer, "head", head)
     text = read(opened, TEXT)
     passes = [look(asked, text, cuts) for cuts in ((), (cut,))]
     last = len(text.ids) - 1
@@ -63,7 +64,9 @@ def flip(opened: Opened, layer: int, head: int, many: int = 256) -> Flip:
     for one, effect in zip(passes, (asked.baseline, measured(asked, (cut,), "zero"))):
         chances = logits(asked, one, last).double().softmax(-1)
         of_words = {word: chances[opened.model.vocabulary.index(word)].item() for word in BE}
-        sides.append(Side(of_words, int(effect.correct.sum()), len(effect.correct)))
+        best = {opened.model.vocabulary[at]: chances[at].item() for at in chances.topk(3).indices.tolist()} | of_words
+        likeliest = dict(sorted(best.items(), key=lambda item: -item[1]))
+        sides.append(Side(of_words, likeliest, int(effect.correct.sum()), len(effect.correct)))
     weights = passes[0].sites["pattern"][layer][head, last]
     return Flip(text.labels, tuple(weights.tolist()), *sides)
 
@@ -129,6 +132,7 @@ def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor
     return rollouts
 
 
+LIKELIEST = 8  # next words of each variant that are shown
 DRAWN = 80  # bytes for each word that the model knows, to sort their chances and draw one
 
 
@@ -146,20 +150,23 @@ def read(opened: Opened, text: str) -> Prompt:
     """Raises ConfigError for a text of which nothing can be read."""
     notes = []
     if len(text) > MAX_CHARACTERS:
-        notes.append(f"text has {len(text):,} characters; the first {MAX_CHARACTERS:,} are read.")
+        notes.append(f"The text has {len(text):,} characters; only the first {MAX_CHARACTERS:,} are used.")
     encoded = opened.tokens.encode(text[:MAX_CHARACTERS])
     if encoded.left_out:
         words = ", ".join(f"“{shown(word)}”" for word in dict.fromkeys(encoded.left_out[:8]))
-        notes.append(
-            f"This model has no word for {words}{' and others' if len(encoded.left_out) > 8 else ''}: left out."
-        )
+        notes.append(f"Not in the vocabulary (skipped): {words}{' and others' if len(encoded.left_out) > 8 else ''}.")
     most = min(MAX_TOKENS, opened.longest or MAX_TOKENS)
     if len(encoded.ids) > most:
-        notes.append(f"text has {len(encoded.ids)} tokens; at most {most} are read, so it was cut after “{shown(encoded.labels[most - 1])}”.")  # fmt: skip
+        notes.append(f"The text has {len(encoded.ids):,} tokens; only the first {most} are used.")
     if not encoded.ids:
         known = [word for word in opened.model.vocabulary if word.isalpha()] if isinstance(opened.tokens, Words) else []
-        some = f" It knows {len(known)} words, among them {', '.join(known[:8])}." if known else ""
-        raise ConfigError("prompt", f"The text holds no word that this model can read.{some}")
+        some = (
+            f" The vocabulary has {len(opened.model.vocabulary):,} words, such as {', '.join(known[:8])}."
+            if known
+            else ""
+        )
+        why = "This text has no word of the model's vocabulary." if text.strip() else "Type some text."
+        raise ConfigError("prompt", f"{why}{some}")
     unknown = tuple(at for at in encoded.unknown if at < most)
     return Prompt(tuple(encoded.ids[:most]), tuple(encoded.labels[:most]), unknown, tuple(notes))
 
@@ -197,9 +204,7 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
         edits = (lesion(bench, prompt.ids, cuts, mode),) if cuts else ()
         needed = 2 * sum(activations(opened.config, len(prompt.ids)).values())  # as recorded, and as many under way
         with room_for(needed, "This model and text"):
-            forward_pass = watched(
-                bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits, layered=True
-            )
+            forward_pass = watched(bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits)
         return forward_pass, 4 * sum(x.numel() for each in forward_pass.sites.values() for x in each)
 
     return opened.results.get((bench.key, "pass", prompt, cuts, mode), make)
@@ -212,19 +217,15 @@ def logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
 
 
 def next_words(
-    scores: dict[str, torch.Tensor],
-    sampling: Sampling,
-    label: Callable[[int], str],
-    many: int = 8,
-    also: Iterable[int] = (),
+    scores: dict[str, torch.Tensor], sampling: Sampling, label: Callable[[int], str], also: Iterable[int] = ()
 ) -> pd.DataFrame:
     """The likeliest next words of each variant: variant, word, token, probability (before temperature, top k and top p),
     chance (of being drawn). Those that are among the likeliest of any of them, and `also`; the likeliest of the first on top."""
     chances = {name: each.double().softmax(-1) for name, each in scores.items()}
     drawn = {name: probabilities(each, sampling) for name, each in scores.items()}
-    kept = {token for each in chances.values() for token in each.topk(min(many, len(each))).indices.tolist()} | set(
-        also
-    )
+    kept = set(also)
+    for each in chances.values():
+        kept.update(each.topk(min(LIKELIEST, len(each))).indices.tolist())
     first = next(iter(chances.values()))
     order = sorted(kept, key=lambda token: -first[token].item())
     rows = [(n, label(t), t, chances[n][t].item(), drawn[n][t].item()) for t in order for n in scores]
@@ -238,7 +239,7 @@ def continuation(
     it gave is kept with the model. To be closed where it is not read to its end: a large one keeps its turn until then.
     Raises ConfigError for resampling, which needs another text as long as what is not written yet."""
     if cuts and mode == "resample":
-        raise ConfigError("mode", "Resampling takes what stands at the same place of another text; a text that is being written has none. Choose zero or mean.", "mean")  # fmt: skip
+        raise ConfigError("mode", "Resample ablation needs the same position in another text, which generated text lacks. Choose zero or mean.", "mean")  # fmt: skip
     key = (bench.key, "text", prompt.ids[: after + 1], sampling, cuts, mode)
     before: list[Step] | None = bench.opened.results.peek(key)
     if before is not None:
@@ -251,9 +252,9 @@ def continuation(
     config, length = bench.opened.config, after + 1 + limit.words
     kept = 4 * limit.words * config.n_layers * config.n_heads * length
     drawn = DRAWN * len(bench.opened.model.vocabulary)
-    with room_for(kept + drawn + sum(activations(config, length).values()), "This model and so many words"):
+    with room_for(kept + drawn + sum(activations(config, length).values()), "Generating this many tokens"):
         steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
-        for step in track(steps, limit.words, f"{limit.words} words of this model"):
+        for step in track(steps, limit.words, f"generating {limit.words} tokens"):
             written.append(step._replace(logits=None))  # nobody asks for them, and the words may be a million
             yield written[-1]
     bench.opened.results.put(key, written, 4 * sum(p.numel() for s in written for p in s.patterns))

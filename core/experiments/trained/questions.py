@@ -75,22 +75,22 @@ class Questions:
         return sums.index_add_(-1, self.row, values.double()) / many
 
 
-def questions(opened: Opened, many: int = 256, seed: int = SEED) -> Questions:
+def questions(opened: Opened, many: int = 256) -> Questions:
     """What a model can be asked: its own task's held-out texts; legal sentences, for a model that was trained elsewhere.
 
     Raises ConfigError for a model that has no single token for "was" and "were".
     """
     if opened.learnt and not opened.learnt.agreement:
-        return _of_task(opened, many, seed)
-    return _sentences(opened, many, seed)
+        return _of_task(opened, many)
+    return _sentences(opened, many)
 
 
-def _sentences(opened: Opened, many: int, seed: int) -> Questions:
+def _sentences(opened: Opened, many: int) -> Questions:
     """Held-out legal sentences: was or were, after all that stands before the verb of the sentence itself."""
     tokens = opened.tokens
     encode: Encode = partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
     texts, questions = [], []
-    for words in sentences(many, seed):
+    for words in sentences(many, SEED):
         places = anatomy(list(words))
         ids, at = encode(words, places.subject, places.verb)
         if opened.longest and len(ids) > opened.longest:
@@ -98,7 +98,7 @@ def _sentences(opened: Opened, many: int, seed: int) -> Questions:
         texts.append(ids)
         questions.append((*at, places.verb - places.subject - 1, places.clause and places.distractors > 0))
     if not texts:
-        raise ConfigError("model", f"model reads at most {opened.longest} tokens; no legal sentence is so short.")
+        raise ConfigError("model", f"model reads at most {opened.longest} tokens; no legal sentence is that short.")
     both = (encode(f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
     was, were = (ids[verb] for ids, (_, verb) in both)
     order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
@@ -106,7 +106,7 @@ def _sentences(opened: Opened, many: int, seed: int) -> Questions:
     subject, verb, between, across = (torch.tensor(each) for each in zip(*questions))
     right = torch.tensor([ids[at] for ids, at in zip(texts, verb.tolist())])
     padded_texts, lengths = padded(texts, _pad(opened))
-    spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * many, seed + 1)]
+    spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * many, SEED + 1)]
     return Questions(
         what=f"{len(texts)} held-out legal sentences", asks=" or ".join(BE), tokens=padded_texts,
         elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), position=verb - 1,
@@ -119,9 +119,7 @@ def _by_word(tokens: Words, words: Sequence[str], subject: int, verb: int) -> tu
     number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
-        raise ConfigError(
-            "model", f"model does not know the word {missing[0]!r}, so it cannot be asked about legal sentences."
-        )
+        raise ConfigError("model", f"model lacks the word {missing[0]!r}, so it cannot be tested on legal sentences.")
     return [number[word] for word in words[: verb + 1]], (subject, verb)
 
 
@@ -135,16 +133,17 @@ def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> 
     before, whole = read(verb), read(verb + 1)
     if whole[:-1] != before:
         raise ConfigError(
-            "model", f"model has no single token for {words[verb]!r}, so it cannot be asked about legal sentences."
+            "model", f"model has no single token for {words[verb]!r}, so it cannot be tested on legal sentences."
         )
     return whole, (len(read(subject + 1)) - 1, len(whole) - 1)
 
 
-def _of_task(opened: Opened, many: int, seed: int) -> Questions:
+def _of_task(opened: Opened, many: int) -> Questions:
     """Held-out sequences of the task that the model learnt: every answer that counts."""
     learnt = task[opened.task]
     training = opened.about.get("training")
-    length = training.get("length") if isinstance(training, dict) else None
+    given = training if isinstance(training, dict) else {}  # what its file says of its training may be anything
+    length = given.get("length")
     length = length if type(length) is int and length in learnt.lengths else learnt.length
     if opened.longest and length > opened.longest:
         raise ConfigError(
@@ -156,18 +155,17 @@ def _of_task(opened: Opened, many: int, seed: int) -> Questions:
     def draw(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         return learnt(generator(seed, f"knockout.{opened.task}"), n, length, held_out=True)
 
-    tokens, targets = draw(many, seed)
+    tokens, targets = draw(many, SEED)
     row, position = learnt.asked(targets).nonzero(as_tuple=True)
     texts = number[tokens].tolist()
-    spare = number[draw(many, seed + 1)[0]].tolist()
-    # Whether the model may have met these texts; what its file says of its training may be anything.
-    given = training if isinstance(training, dict) else {}
+    spare = number[draw(many, SEED + 1)[0]].tolist()
+    # Whether the model may have met these texts.
     counts: list[Any] = [given.get("steps"), given.get("batch")]
     drawn = math.prod(counts) if all(type(each) is int and 0 < each < 10**9 for each in counts) else 0
     return Questions(
-        what=f"{many} texts of the task {opened.task} ({learnt.tested_on(length, drawn)})", asks="the right answer", tokens=number[tokens],
+        what=f"{many} texts of the task {opened.task} ({learnt.tested_on(length, drawn)})", asks="the correct answer", tokens=number[tokens],
         elsewhere=partners(texts, spare, 0), lengths=torch.full((many,), length), row=row, position=position,
-        right=number[targets[row, position]], wrong=torch.full_like(row, -1), value=position + 1, by="place in the sequence",
+        right=number[targets[row, position]], wrong=torch.full_like(row, -1), value=position + 1, by="position in the sequence",
     )  # fmt: skip
 
 

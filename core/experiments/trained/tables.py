@@ -2,7 +2,9 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pandas as pd
 import torch
@@ -11,6 +13,7 @@ from core.experiments.trained.knockout import Bench, Effect, effect
 from core.experiments.trained.questions import Questions
 from core.measure.intervals import LEVEL, Interval, Paired, changed, interval, paired, together, wilson
 
+Key = TypeVar("Key")
 LEAST = 20  # questions that a figure by distance stands on at least
 
 
@@ -58,27 +61,27 @@ def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.Da
     """Accuracy split by what the questions are split by: value (the median of those that stand together), accuracy, low, high
     (95 %, Wilson 1927), questions. least: neighbours with fewer questions stand together until they have so many."""
     rows = []
-    for values in _bins(questions.value, least):
+    for values in join_neighbours(sorted(Counter(questions.value.tolist()).items()), least):
         inside = torch.isin(questions.value, torch.tensor(values))
         right, value = measured.correct[inside], questions.value[inside].median().item()
         rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
     return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])
 
 
-def _bins(values: torch.Tensor, least: int) -> list[list[int]]:
-    """Neighbouring values, as many as it takes for so many questions; what is left at the end joins the last."""
-    bins: list[list[int]] = [[]]
-    room = 0
-    for value, many in sorted(Counter(values.tolist()).items()):
+def join_neighbours(counts: Iterable[tuple[Key, int]], least: int) -> list[list[Key]]:
+    """Join neighbouring keys until each group counts so many; what is left at the end joins the last group."""
+    groups: list[list[Key]] = []
+    room = least
+    for key, many in counts:
         if room >= least:
-            bins.append([])
+            groups.append([])
             room = 0
-        bins[-1].append(value)
+        groups[-1].append(key)
         room += many
-    if room < least and len(bins) > 1:
-        last = bins.pop()
-        bins[-1] += last
-    return bins
+    if room < least and len(groups) > 1:
+        last = groups.pop()
+        groups[-1] += last
+    return groups
 
 
 @dataclass(frozen=True)

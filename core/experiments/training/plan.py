@@ -1,6 +1,6 @@
 """Baseline and variants trained side by side, several seeds each: what is run."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -15,116 +15,82 @@ from core.settings.wording import in_sentence
 from core.train import State, Training, start
 from core.train.match import at_rate, held, match, search
 
-# -> the settings of the training that are changed
-otherwise: Menu[Callable[[], dict[str, Any]]] = Menu("Also trained")
-
-
-@otherwise.register("nothing", label="No", help="every model is trained in the way that is set.")
-def nothing() -> dict[str, Any]:
-    return {}
-
-
-@otherwise.register("muon", label="Muon", help="the baseline once more, with Muon as its optimiser.")
-def muon() -> dict[str, Any]:
-    return {"optimiser": "muon"}
-
-
-@otherwise.register(
+# The settings of the training that are changed.
+otherwise: Menu[dict[str, Any]] = Menu("Optimiser variant")
+otherwise.add("nothing", {}, label="None", help="all models are trained with the settings above.")
+otherwise.add("muon", {"optimiser": "muon"}, label="Muon", help="baseline with Muon as optimiser.")
+otherwise.add(
     "sgd",
+    {"optimiser": "sgd", "learning_rate": 0.1},
     label="SGD, rate 0.1",
-    help="the baseline once more, with gradient descent and the learning rate that this needs.",
+    help="baseline with SGD and the higher learning rate that it needs.",
 )
-def sgd() -> dict[str, Any]:
-    return {"optimiser": "sgd", "learning_rate": 0.1}
-
-
-@otherwise.register(
-    "no_warmup", label="no warm-up", help="the baseline once more, with its full learning rate from the first step."
+otherwise.add(
+    "no_warmup",
+    {"warmup": 0},
+    label="no warm-up",
+    help="baseline with the full learning rate from the first step.",
 )
-def no_warmup() -> dict[str, Any]:
-    return {"warmup": 0}
-
-
-@otherwise.register(
-    "no_decay", label="no decay", help="the baseline once more, with a learning rate that does not fall."
+otherwise.add(
+    "no_decay",
+    {"decay": "none"},
+    label="no decay",
+    help="baseline with a constant learning rate after warm-up.",
 )
-def no_decay() -> dict[str, Any]:
-    return {"decay": "none"}
-
-
-@otherwise.register(
+otherwise.add(
     "cosine",
+    {"decay": "cosine"},
     label="cosine decay",
-    help="the baseline once more, with a learning rate that falls to zero along a cosine.",
+    help="baseline with cosine decay to zero.",
 )
-def cosine() -> dict[str, Any]:
-    return {"decay": "cosine"}
-
-
-@otherwise.register(
+otherwise.add(
     "clipped",
+    {"clip": 1.0},
     label="gradients clipped at 1",
-    help="the baseline once more, with gradients that are shortened to a norm of 1.",
+    help="baseline with gradients clipped to a norm of 1.",
 )
-def clipped() -> dict[str, Any]:
-    return {"clip": 1.0}
 
-
-# -> the parameters of a link to the page "Training"
-showcase: Menu[Callable[[], dict[str, str]]] = Menu("Experiments")
-
-
-@showcase.register(
+# The parameters of a link to the page "Training".
+showcase: Menu[dict[str, str]] = Menu("Presets")
+showcase.add(
     "residual",
+    {"task": "reverse", "n_layers": "12", "steps": "120", "variants": "residual_attention-off__residual_ffn-off"},
     label="No residuals at 12 layers",
-    help="what becomes of a deep model when nothing is passed on beside its sub-layers?",
+    help="can a 12-layer model train without skip connections?",
 )
-def residual() -> dict[str, str]:
-    return {"task": "reverse", "n_layers": "12", "steps": "120", "variants": "residual_attention-off__residual_ffn-off"}
-
-
-@showcase.register(
+showcase.add(
     "warm_up",
-    label="Post-norm without warm-up",
-    help="twelve layers learn with the norm before each sub-layer; do they with the norm after it?",
-)
-def warm_up() -> dict[str, str]:
-    return {
+    {
         "task": "reverse", "n_layers": "12", "steps": "120", "warmup": "0", "learning_rate": "0.005",
         "variants": "placement-post",
-    }  # fmt: skip
-
-
-@showcase.register(
+    },
+    label="Post-norm without warm-up",
+    help="pre-norm trains at 12 layers. Does post-norm train without warm-up?",
+)  # fmt: skip
+showcase.add(
     "positions",
-    label="No positions on reverse",
-    help="who does not know where a word stands cannot turn a sequence round. Or a little?",
+    {"task": "reverse", "variants": "position-none"},
+    label="Reverse without positions",
+    help="a model without positions should not be able to reverse a sequence. Can it still do so in part?",
 )
-def positions() -> dict[str, str]:
-    return {"task": "reverse", "variants": "position-none"}
-
-
-@showcase.register(
+showcase.add(
     "heads",
-    label="One head on subtraction",
-    help="six hundred steps of a − b modulo 37, with a single wide head instead of four.",
+    {"task": "subtraction", "steps": "600", "seeds": "5", "variants": "n_heads-1"},
+    label="Subtraction with one head",
+    help="600 steps of a − b modulo 37, with one wide head instead of four.",
 )
-def heads() -> dict[str, str]:
-    return {"task": "subtraction", "steps": "600", "seeds": "5", "variants": "n_heads-1"}
-
-
-@showcase.register(
-    "facts", label="No FFN on the fact table", help="two thousand facts to be memorised. Where are they kept?"
+showcase.add(
+    "facts",
+    {"task": "facts", "variants": "ffn-off"},
+    label="Fact table without an FFN",
+    help="where does a model store 2,000 memorised facts?",
 )
-def facts() -> dict[str, str]:
-    return {"task": "facts", "variants": "ffn-off"}
-
-
-@showcase.register(
-    "norm", label="No norm at a high learning rate", help="six layers at 0.02. Which of them comes through?"
+showcase.add(
+    "norm",
+    {"task": "reverse", "n_layers": "6", "learning_rate": "0.02", "variants": "norm-none"},
+    label="No norm at a high learning rate",
+    help="six layers at learning rate 0.02: which variants train?",
 )
-def norm() -> dict[str, str]:
-    return {"task": "reverse", "n_layers": "6", "learning_rate": "0.02", "variants": "norm-none"}
 
 
 trial_setting = partial(setting, group="Comparison")
@@ -139,7 +105,7 @@ class Trial(Settings):
     seeds: int = trial_setting(
         3,
         "Seeds",
-        "Every model is trained so many times, each time with other weights and other data. The first seed is the random seed.",
+        "Runs of each model, with different initial weights and data. The first one uses the random seed.",
         short="seeds",
         low=1,
         high=30,
@@ -148,29 +114,29 @@ class Trial(Settings):
     )
     match: str = trial_setting(
         "nothing",
-        "Hold equal",
-        "Whether the widths of what is left after a part is taken out are changed, or its steps, so that all models cost the same.",
-        short="held equal",
+        "Match cost",
+        "Adjust each variant's width or number of steps so that all models cost the same.",
+        short="matched",
         menu=match,
     )
     search: str = trial_setting(
         "none",
-        "Search rate",
-        "Whether each model is trained at several learning rates. For each seed the one counts that ends with the lowest training loss.",
-        short="search",
+        "Tune learning rate",
+        "Train each model at several learning rates; for each seed, keep the run with the lowest training loss.",
+        short="learning rates",
         menu=search,
     )
     otherwise: str = trial_setting(
         "nothing",
-        "Also trained",
-        "Whether the baseline is trained once more in another way, with the same seeds and data.",
-        short="also trained",
+        "Optimiser variant",
+        "Train the baseline once more with another optimiser or schedule, on the same seeds and data.",
+        short="training variant",
         menu=otherwise,
     )
     together: bool = trial_setting(
         False,
         "All combinations",
-        "Train every combination of the variants too: leave one out, add one back, two at a time.",
+        "Also train all combinations of the variants, to measure how their effects interact.",
         short="combinations",
     )
 
@@ -258,8 +224,8 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
             kept.append(replace(variant, config=config))
         else:
             other = arms[twin].name if twin else "the baseline"
-            notes.append(f"{variant.name} is left out here: as it would be trained, it is the same as {other}.")
-    changed = replace(training, **otherwise[trial.otherwise]())
+            notes.append(f"{variant.name} skipped: it would be trained exactly like {other}.")
+    changed = replace(training, **otherwise[trial.otherwise])
     name = otherwise.label(trial.otherwise)
     if changed != training:
         colour = next((n for n in range(1, MOST + 1) if n not in [arm.colour for arm in arms]), None)
@@ -267,7 +233,7 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
             _arm(Arm(name, first.config, colour, frozenset({name}), training=changed), arms[0], training, trial)
         )
     elif trial.otherwise != "nothing":
-        notes.append(f"{name} is left out here: the baseline is trained so already.")
+        notes.append(f"{name} skipped: the baseline is already trained this way.")
     combined, refused = _combined(first.config, kept) if trial.together else ([], [])
     for name, config, members in combined:
         arm = _arm(Arm(name, config, None, frozenset(members)), arms[0], training, trial)

@@ -17,7 +17,7 @@ def finding(runs: Runs, plan: Plan) -> str:
     """What diverged, and what the numbers say about the arm that ends farthest from the baseline, at the newest step that
     all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
     step, gone = common(runs, plan), lost(runs, plan)
-    when = "" if step == plan.training.steps else f"At step {step}: "
+    when = "Accuracy" if step == plan.training.steps else f"At step {step}, accuracy"
     values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.colour is not None}
     means = {name: interval(each.values()).mean for name, each in values.items()}
     means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
@@ -29,13 +29,13 @@ def finding(runs: Runs, plan: Plan) -> str:
     together = sum(not math.isnan(gap.p) for gap in compared.values())  # those that are corrected for each other
     if not known:
         name = BASELINE if BASELINE in means else max(means, key=lambda each: means[each])
-        return f"{gone}{when}{name} gets {percent(means[name])} right."
+        return f"{gone}{when} is {percent(means[name])} ({name})."
     name = max(known, key=lambda each: abs(known[each].mean))
     both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
     fine = _decimals(known[name].mean)
     one, other = (percent(interval([each[seed] for seed in both]).mean, fine) for each in (values[name], base))
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
-    return f"{gone}{when}{name} gets {one} right against {other}{some}. {told(known[name], together)}"
+    return f"{gone}{when} is {one} for “{name}” and {other} for the baseline{some}. {told(known[name], together)}"
 
 
 def lost(runs: Runs, plan: Plan) -> str:
@@ -56,19 +56,20 @@ def told(gap: Paired, of: int = 1) -> str:
     of: how many differences were looked at together, for which it is corrected (gaps()).
     """
     if gap.n < 2:
-        return "One seed says nothing about noise: train with more seeds to know whether the difference is one."
+        return "One seed, so significance cannot be tested: train with more seeds."
     way = "lower" if gap.mean < 0 else "higher"
     if gap.low == gap.high:
-        there = f"That is {points(abs(gap.mean))} points {way} on each of {gap.n} seeds."
-        return there if gap.mean else f"No difference on any of {gap.n} seeds."
+        same = f"That is {points(abs(gap.mean))} percentage points {way} on each of the {gap.n} seeds."
+        return same if gap.mean else f"Accuracy is identical on all {gap.n} seeds."
     fine = max(map(_decimals, gap[:3]))
-    span = f"95 % interval {points(gap.low, fine)} to {points(gap.high, fine)} points"
+    low, high = (-gap.high, -gap.low) if gap.clear and gap.mean < 0 else (gap.low, gap.high)  # of "lower" by how much
+    span = f"95 % CI {points(low, fine)} to {points(high, fine)}"
     test = f"paired t-test on {gap.n} seeds, p {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
-    test += f", corrected for {of} variants (Holm)" * (of > 1)
+    if of > 1:
+        test += f", Holm-corrected for {of} variants"
     if gap.clear:
-        return f"That is {points(abs(gap.mean), fine)} points {way} ({span}; {test})."
-    size = points(gap.mean, fine)
-    return f"The difference of {size} points is not distinguishable from seed noise with {gap.n} seeds ({span}; {test}).{few(gap)}"
+        return f"That is {points(abs(gap.mean), fine)} percentage points {way} ({span}; {test})."
+    return f"The difference, {points(gap.mean, fine)} points, is not significant ({span}; {test}).{few(gap)}"
 
 
 def few(gap: Paired) -> str:
@@ -76,8 +77,8 @@ def few(gap: Paired) -> str:
     if gap.n > FEW:
         return ""
     if gap.reach >= CHANGE[1]:
-        return f" With so much noise {gap.n} seeds cannot show any difference: train with more seeds."
-    return f" With so much noise {gap.n} seeds can only show a difference of more than {points(gap.reach)} points: train with more seeds to see a smaller one."
+        return f" With {gap.n} seeds and this much noise no difference is detectable: train with more seeds."
+    return f" Smallest detectable difference with {gap.n} seeds: {points(gap.reach)} points."
 
 
 def beats_chance(runs: Runs, plan: Plan) -> bool:
@@ -91,7 +92,7 @@ def beats_chance(runs: Runs, plan: Plan) -> bool:
 
 def percent(share: float, decimals: int = 1) -> str:
     """Of an accuracy: "97.2 %"."""
-    return "no number" if math.isnan(share) else f"{fixed(100 * share, decimals)} %"
+    return "undefined" if math.isnan(share) else f"{fixed(100 * share, decimals)} %"
 
 
 def points(share: float, decimals: int | None = None) -> str:

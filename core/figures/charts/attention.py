@@ -1,29 +1,9 @@
-"""Attention: who reads whom, head by head."""
+"""Attention patterns, head by head."""
 
 import altair as alt
 
-from core.figures.palette import BASELINE, NEUTRAL, SEQUENTIAL, VARIANTS
-from core.figures.spec import Drawn, numbers, spec, words
-
-
-@spec
-def attention_map(base: alt.Chart, every: bool) -> Drawn:
-    """One head, with every word on its axes or only those there is room for: query, key (words), weight, reader, source (plain words for hovering)."""
-    return base.mark_rect().encode(
-        x=words(alt.X, "key", "is read (key)", every),
-        y=words(alt.Y, "query", "reads (query)", every),
-        color=alt.Color(
-            "weight:Q",
-            title="weight",
-            scale=alt.Scale(range=list(SEQUENTIAL), domainMin=0),
-            legend=alt.Legend(gradientLength=120),
-        ),
-        tooltip=[
-            alt.Tooltip("reader:N", title="reads"),
-            alt.Tooltip("source:N", title="is read"),
-            alt.Tooltip("weight:Q", format=".4f"),
-        ],
-    )
+from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
+from core.figures.spec import Drawn, numbers, spec
 
 
 @spec
@@ -31,7 +11,7 @@ def arcs(base: alt.Chart) -> Drawn:
     """Draw marked pairs as arcs over the sentence: arc (its number), pair, x, y, step along the arc; and the words: x, word."""
     arc = base.transform_filter("datum.word == null").mark_line(color=VARIANTS[0], strokeWidth=2).encode(
         x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)), y=alt.Y("y:Q", axis=None), detail="arc:N", order="step:Q",
-        tooltip=[alt.Tooltip("pair:N", title="depends")],
+        tooltip=[alt.Tooltip("pair:N", title="depends on")],
     )  # fmt: skip
     text = base.transform_filter("datum.word != null").mark_text(
         angle=310, align="right", baseline="middle", dy=6, color=NEUTRAL, fontSize=12

@@ -3,7 +3,7 @@
 import altair as alt
 
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
-from core.figures.spec import LOG, Drawn, numbers, spec, words
+from core.figures.spec import LOG, ZERO, Drawn, numbers, spec, words
 
 
 @spec
@@ -11,7 +11,7 @@ def amounts(base: alt.Chart, title: str) -> Drawn:
     """Amounts by part: part (with the amount in words), value."""
     return base.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
-        x=alt.X("value:Q", title=title, axis=alt.Axis(format="~s", tickCount=5, labelBound=True)),
+        x=alt.X("value:Q", title=title, axis=alt.Axis(format="~s", labelExpr=ZERO, tickCount=5, labelBound=True)),
         tooltip=["part:N"],
     )
 
@@ -22,9 +22,9 @@ def growth(base: alt.Chart) -> Drawn:
     log = alt.Scale(type="log", nice=False)
     return base.mark_line(point=True).encode(
         x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=numbers()),
-        y=alt.Y("value:Q", title="floating point operations" + LOG, scale=log, axis=alt.Axis(format="~s")),
+        y=alt.Y("value:Q", title="FLOPs" + LOG, scale=log, axis=alt.Axis(format="~s")),
         color=alt.Color("part:N", title=None, sort=None, legend=alt.Legend(orient="top", direction="vertical"), scale=alt.Scale(range=[BASELINE, *VARIANTS])),
-        tooltip=["part:N", "tokens:Q", alt.Tooltip("value:Q", title="operations", format=",")],
+        tooltip=["part:N", "tokens:Q", alt.Tooltip("value:Q", title="FLOPs", format=",")],
     )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def stages(base: alt.Chart) -> Drawn:
     y = words(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
     spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
-        y=y, x=alt.X("min:Q", title="value of one number", axis=numbers()), x2="max:Q", tooltip=tips
+        y=y, x=alt.X("min:Q", title="activation value", axis=numbers()), x2="max:Q", tooltip=tips
     )
     middle = base.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(y=y, x="from:Q", x2="to:Q", tooltip=tips)
     mean = base.mark_tick(thickness=3, size=18, color=VARIANTS[0]).encode(y=y, x="mean:Q", tooltip=tips)
@@ -48,7 +48,7 @@ def before_after(base: alt.Chart) -> Drawn:
     colour = alt.Color("when:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
     x = alt.X(
         "dimension:Q",
-        title="dimension of the vector",
+        title="dimension",
         scale=alt.Scale(nice=False, padding=8),
         axis=alt.Axis(tickMinStep=1),
     )
@@ -89,7 +89,7 @@ def order(base: alt.Chart) -> Drawn:
     """How far the two word orders differ: label (encoding), seen (mask in words), value."""
     return base.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),
-        x=alt.X("value:Q", title="largest difference in any number of any word's output", axis=numbers()),
+        x=alt.X("value:Q", title="maximum absolute difference", axis=numbers()),
         yOffset=alt.YOffset("seen:N", sort=None),
         color=alt.Color("seen:N", title=None, sort=None, legend=alt.Legend(orient="top"), scale=alt.Scale(range=[BASELINE, VARIANTS[3]])),
         tooltip=["label:N", "seen:N", alt.Tooltip("value:Q", title="difference", format=".2e")],

@@ -28,7 +28,7 @@ def next_words(base: alt.Chart, title: str) -> Drawn:
         alt.Tooltip("word:N"),
         alt.Tooltip("variant:N"),
         alt.Tooltip("probability:Q", format=".4f"),
-        alt.Tooltip("chance:Q", title="chance of being drawn", format=".4f"),
+        alt.Tooltip("chance:Q", title="sampling probability", format=".4f"),
     ]
     bars = base.mark_bar().encode(x=x, y=y, yOffset=offset, color=colour, tooltip=tips)
     drawn = base.mark_tick(thickness=3, color=NEUTRAL).encode(x="chance:Q", y=y, yOffset=offset, tooltip=tips)

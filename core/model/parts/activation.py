@@ -16,7 +16,7 @@ def inputs(part: object) -> int:
     return int(getattr(part, "inputs", 1))
 
 
-@activation.register("relu", label="ReLU", help="max(0, x). Cheap, and exactly zero for about half of its inputs.")
+@activation.register("relu", label="ReLU", help="max(0, x). Exactly zero for about half of its inputs.")
 def relu(x: torch.Tensor) -> torch.Tensor:
     return F.relu(x)
 
@@ -24,7 +24,7 @@ def relu(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "relu2",
     label="ReLU²",
-    help="max(0, x)². As sparse as ReLU, and large inputs count for more (So et al., 2021, Primer, section 3).",
+    help="max(0, x)². As sparse as ReLU, with more weight on large inputs (So et al., 2021, Primer, section 3).",
 )
 def relu2(x: torch.Tensor) -> torch.Tensor:
     return F.relu(x).square()
@@ -33,16 +33,14 @@ def relu2(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "leaky_relu2",
     label="Leaky ReLU²",
-    help="the square of x, or of x/2 where x is negative. Nothing is exactly zero, so "
-    "every unit goes on learning (parameter-golf and modded-nanogpt, 2026).",
+    help="x², or (x/2)² for negative x. Never exactly flat, so every unit "
+    "receives a gradient (parameter-golf and modded-nanogpt, 2026).",
 )
 def leaky_relu2(x: torch.Tensor) -> torch.Tensor:
     return F.leaky_relu(x, 0.5).square()
 
 
-@activation.register(
-    "gelu", label="GELU", help="x·Φ(x), with Φ the normal distribution function (Hendrycks and Gimpel, 2016)."
-)
+@activation.register("gelu", label="GELU", help="x·Φ(x), with Φ the standard normal CDF (Hendrycks and Gimpel, 2016).")
 def gelu(x: torch.Tensor) -> torch.Tensor:
     return F.gelu(x)
 
@@ -50,15 +48,13 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "gelu_tanh",
     label="GELU tanh",
-    help="the approximation of GELU by tanh that GPT-2 uses; within 0.0005 of the exact one.",
+    help="the tanh approximation of GELU, as in GPT-2; within 0.0005 of the exact one.",
 )
 def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
     return F.gelu(x, approximate="tanh")
 
 
-@activation.register(
-    "silu", label="SiLU", help="x·sigmoid(x), also called Swish. Smooth, and slightly negative left of zero."
-)
+@activation.register("silu", label="SiLU", help="x·sigmoid(x), also called Swish. Smooth, slightly negative for x < 0.")
 def silu(x: torch.Tensor) -> torch.Tensor:
     return F.silu(x)
 
@@ -66,7 +62,7 @@ def silu(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "swiglu",
     label="SwiGLU",
-    help="a value times SiLU of a gate (Shazeer, 2020). Needs a third matrix, so d_ff costs half as much again.",
+    help="a value times SiLU of a gate (Shazeer, 2020). The third matrix adds 50 % to the FFN's parameters.",
     inputs=2,
 )
 def swiglu(x: torch.Tensor) -> torch.Tensor:
@@ -77,7 +73,7 @@ def swiglu(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "geglu",
     label="GeGLU",
-    help="a value times GELU of a gate (Shazeer, 2020). Needs a third matrix, as SwiGLU does.",
+    help="a value times GELU of a gate (Shazeer, 2020), with a third matrix like SwiGLU.",
     inputs=2,
 )
 def geglu(x: torch.Tensor) -> torch.Tensor:
@@ -88,7 +84,7 @@ def geglu(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "geglu_tanh",
     label="GeGLU tanh",
-    help="GeGLU with the approximation of GELU by tanh, as in Gemma. Needs a third matrix, as SwiGLU does.",
+    help="GeGLU with the tanh approximation of GELU, as in Gemma.",
     inputs=2,
 )
 def geglu_tanh(x: torch.Tensor) -> torch.Tensor:
@@ -96,13 +92,13 @@ def geglu_tanh(x: torch.Tensor) -> torch.Tensor:
     return value * F.gelu(gate, approximate="tanh")
 
 
-@activation.register("tanh", label="tanh", help="squeezes everything into −1 to 1, so large inputs all look alike.")
+@activation.register("tanh", label="tanh", help="saturates at ±1.")
 def tanh(x: torch.Tensor) -> torch.Tensor:
     return x.tanh()
 
 
 @activation.register(
-    "identity", label="Identity", help="no nonlinearity at all. Two matrices in a row are then only one matrix."
+    "identity", label="Identity", help="no nonlinearity: the two matrices collapse into one linear map."
 )
 def identity(x: torch.Tensor) -> torch.Tensor:
     return x

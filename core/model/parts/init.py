@@ -86,14 +86,16 @@ class normal_002(Init):
         return normal(shape, 0.02, stream)
 
 
-@init.register("normal_1", label="N(0, 1)", help="far too large on purpose; attention saturates and numbers explode.")
+@init.register(
+    "normal_1", label="N(0, 1)", help="far too large on purpose: attention saturates and activations explode."
+)
 class normal_1(Init):
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         return normal(shape, 1.0, stream)
 
 
 @init.register(
-    "normal_1_biases", label="N(0, 1) weights and biases", help="biases are drawn as well, far too large on purpose."
+    "normal_1_biases", label="N(0, 1) weights and biases", help="biases are random as well; far too large on purpose."
 )
 class normal_1_biases(normal_1):
     def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:

@@ -12,7 +12,7 @@ from core.settings.menu import Menu
 mask: Menu[Any] = Menu("Mask", looks_ahead=True, sees_all_before=False)
 
 
-@mask.register("none", label="None", help="every token sees every token, as in BERT.")
+@mask.register("none", label="None", help="each token attends to all tokens, as in BERT.")
 def none(length: int, device: torch.device | None = None) -> None:
     return None
 
@@ -20,7 +20,7 @@ def none(length: int, device: torch.device | None = None) -> None:
 @mask.register(
     "causal",
     label="Causal",
-    help="a token sees itself and what came before it, never the future, as in GPT.",
+    help="a token attends to itself and to earlier tokens only, as in GPT.",
     looks_ahead=False,
     sees_all_before=True,
 )

@@ -25,7 +25,7 @@ EPSILON = 1e-5  # added to the variance or the mean square by default, as in tor
     label="LayerNorm",
     help="subtracts a token's mean and divides by its standard deviation, then gain and bias (Ba et al., 2016).",
     divides_by="variance",
-    formula="Mean {mean} is subtracted; the rest is divided by √(variance {scale} + {epsilon}) = {size}.",
+    formula="(x − {mean}) / {size}: minus the mean, divided by √(variance {scale} + {epsilon}).",
     worked="({x} − {mean}) / {size} = ",
 )
 class LayerNorm(nn.Module):
@@ -49,9 +49,9 @@ class LayerNorm(nn.Module):
 @norm.register(
     "RMSNorm",
     label="RMSNorm",
-    help="divides by the root mean square and leaves the mean alone; a gain, no bias (Zhang and Sennrich, 2019).",
+    help="divides by the root mean square, without subtracting the mean; gain, no bias (Zhang and Sennrich, 2019).",
     divides_by="mean square",
-    formula="Each number is divided by √(mean square {scale} + {epsilon}) = {size}; the mean, {mean}, stays in.",
+    formula="x / {size}: divided by √(mean square {scale} + {epsilon}); the mean, {mean}, is kept.",
     worked="{x} / {size} = ",
 )
 class RMSNorm(nn.Module):
@@ -72,7 +72,7 @@ class RMSNorm(nn.Module):
 @norm.register(
     "DyT",
     label="DyT",
-    help="no norm but a squeeze: tanh(α·x) with a learned α, 0.5 at first, then gain and "
+    help="tanh(α·x) instead of a norm, with learned α (0.5 at first), then gain and "
     "bias (Zhu et al., 2025, section 4).",
 )
 class DyT(nn.Module):
@@ -95,7 +95,7 @@ class DyT(nn.Module):
 @norm.register(
     "none",
     label="None",
-    help="no normalisation; numbers are free to grow or fade from layer to layer.",
+    help="no normalisation; activations may grow or vanish from layer to layer.",
     normalises=False,
 )
 class none(nn.Module):

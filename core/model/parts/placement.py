@@ -48,8 +48,7 @@ placement: Menu[Placement] = Menu("Norm placement", check=norm_places)
 @placement.register(
     "pre",
     label="Pre-norm",
-    help="before the sub-layer. Normalises what the sub-layer reads; the stream itself is "
-    "never squeezed (GPT-2 and later).",
+    help="norm on the sub-layer's input; the residual stream is not normalised (GPT-2 and later).",
 )
 def pre(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
     return add(x, sublayer(norm(x)))
@@ -58,7 +57,7 @@ def pre(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
 @placement.register(
     "post",
     label="Post-norm",
-    help="after the sum. Normalises the stream itself after every sub-layer (Vaswani et al., 2017).",
+    help="norm after the residual sum, on the residual stream itself (Vaswani et al., 2017).",
 )
 def post(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
     return norm(add(x, sublayer(x)))
@@ -67,7 +66,7 @@ def post(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
 @placement.register(
     "output",
     label="Output norm",
-    help="on what the sub-layer writes, inside the residual. The stream is read as it is (OLMo 2, 2024, section 3.2).",
+    help="norm on the sub-layer's output, before it is added (OLMo 2, 2024, section 3.2).",
 )
 def output(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
     return add(x, norm(sublayer(x)))
@@ -76,7 +75,7 @@ def output(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
 @placement.register(
     "sandwich",
     label="Sandwich norm",
-    help="one before the sub-layer, and one on what it writes (Ding et al., 2021; so in Gemma 2 and 3).",
+    help="norm on both the input and the output of the sub-layer (Ding et al., 2021; Gemma 2 and 3).",
 )
 def sandwich(x: torch.Tensor, sublayer: Map, norm: Map, add: Add, second: Map) -> torch.Tensor:
     return add(x, second(sublayer(norm(x))))

@@ -93,7 +93,7 @@ def slopes(n_heads: int) -> list[float]:
 @position.register(
     "none",
     label="None",
-    help="the model is not told. Without a mask it then cannot know the order of the words at all.",
+    help="no position encoding. Without a mask the model is then blind to word order.",
 )
 class none(Position):
     """None: as its base class."""
@@ -112,7 +112,7 @@ class sinusoidal(Position):
 @position.register(
     "learned",
     label="Learned",
-    help="adds a vector per position, which training would shape; random before that (GPT-2, BERT).",
+    help="adds a learned vector per position, random before training (GPT-2, BERT).",
 )
 class learned(Position):
     table_rows = CONTEXT
@@ -132,8 +132,8 @@ class learned(Position):
 @position.register(
     "rope",
     label="RoPE",
-    help="turns queries and keys by an angle that grows with position, so scores depend on distance (Su et al., 2021).",
-    on_queries=", then turned by its position (RoPE)",
+    help="rotates queries and keys by an angle proportional to position, so scores depend on distance (Su et al., 2021).",
+    on_queries=", rotated by position (RoPE)",
 )
 class rope(Position):
     turns = True
@@ -156,8 +156,7 @@ class rope(Position):
 @position.register(
     "alibi",
     label="ALiBi",
-    help="takes from every score a penalty that grows with distance, at a different rate "
-    "per head (Press et al., 2021).",
+    help="subtracts a penalty from each score, linear in distance, with a slope per head (Press et al., 2021).",
     on_scores=" − slope · distance (ALiBi)",
 )
 class alibi(Position):

@@ -5,7 +5,7 @@ from torch import nn
 
 from core.settings.menu import Menu
 
-residual_scale: Menu[type["Scale"]] = Menu("Scale of what is added")
+residual_scale: Menu[type["Scale"]] = Menu("Residual scaling")
 
 
 class Scale(nn.Module):
@@ -16,7 +16,7 @@ class Scale(nn.Module):
         return y
 
 
-@residual_scale.register("none", label="None", help="added as it is.")
+@residual_scale.register("none", label="None", help="added unscaled.")
 class none(Scale):
     """None: as its base class."""
 
@@ -24,7 +24,7 @@ class none(Scale):
 @residual_scale.register(
     "rezero",
     label="ReZero",
-    help="times one learned number, 0 at first: before training a block changes nothing (Bachlechner et al., 2021).",
+    help="multiplied by a learned scalar, initialised to 0, so an untrained block is the identity (Bachlechner et al., 2021).",
 )
 class rezero(Scale):
     def __init__(self, width: int):
@@ -38,7 +38,7 @@ class rezero(Scale):
 @residual_scale.register(
     "layerscale",
     label="LayerScale",
-    help="times a learned number for each dimension, 0.1 at first (Touvron et al., 2021, for up to 18 layers).",
+    help="times a learned vector, 0.1 at first (Touvron et al., 2021, for up to 18 layers).",
 )
 class layerscale(Scale):
     def __init__(self, width: int):

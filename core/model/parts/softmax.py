@@ -44,7 +44,7 @@ def beside(scores: torch.Tensor, allowed: torch.Tensor | None, more: torch.Tenso
 @softmax.register(
     "usual",
     label="Softmax",
-    help="the weights of a row add up to 1, so a head has to read something (Vaswani et al., 2017).",
+    help="weights sum to 1, so a head always attends somewhere (Vaswani et al., 2017).",
 )
 class usual(Softmax):
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
@@ -54,7 +54,7 @@ class usual(Softmax):
 @softmax.register(
     "off_by_one",
     label="Softmax + 1",
-    help="a 1 more in the denominator, so a head that finds nothing may read nothing (Miller, 2023).",
+    help="+1 in the denominator, so a head can attend to nothing (Miller, 2023).",
     sums_to_one=False,
     formula="exp(s) / (1 + Σ exp(s))",
 )
@@ -66,7 +66,7 @@ class off_by_one(Softmax):
 @softmax.register(
     "sink",
     label="Softmax with a sink",
-    help="each head learns a score of nobody, which takes what the head does not want to read (gpt-oss, 2025).",
+    help="each head has a learned attention-sink logit that absorbs unused attention (gpt-oss, 2025).",
     sums_to_one=False,
     formula="exp(s) / (exp(sink) + Σ exp(s))",
 )

@@ -30,7 +30,7 @@ ALLOWED = (
 REFUSED = re.compile(
     r"authentication failed|no password supplied|does not exist|pg_hba\.conf|not permitted|permission denied"
 )
-GONE = "is gone: its file was deleted, moved or renamed while it was in use. Put it back, or start again for a new one"
+GONE = "is gone: its file was deleted, moved or renamed while it was in use. Restore it, or restart to create a new one"
 
 
 class StoreError(ServerError):
@@ -62,7 +62,7 @@ def address(given: str | None = None) -> URL:
     except (exc.ArgumentError, ValueError):
         kind = ""
     if kind not in ("sqlite", "postgresql"):  # the address is not shown: it may hold a password
-        raise StoreError(f"{source} is no address of a database that can be used here; write {ALLOWED}.")
+        raise StoreError(f"{source} is not the address of a supported database; use {ALLOWED}.")
     return url
 
 

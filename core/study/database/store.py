@@ -101,7 +101,12 @@ class Store(Connected):
                     connection.execute(insert(schema.schema_version).values(only=1, version=schema.VERSION))
         if self.url.get_backend_name() == "postgresql":
             with self.reading() as connection:
-                self.writable = _may_write(connection)
+                rights = [
+                    (table, right) for table in ("studies", "runs", "rows") for right in ("INSERT", "UPDATE", "DELETE")
+                ]
+                asked = " AND ".join(f"has_table_privilege('{table}', '{right}')" for table, right in rights)
+                may_write = connection.exec_driver_sql(f"SELECT {asked} AND NOT pg_is_in_recovery()")
+                self.writable = bool(may_write.scalar())
 
     def _open_to_read(self, path: str) -> None:
         for how in ("mode=ro", "immutable=1"):
@@ -331,28 +336,21 @@ def has_tables(connection: sql.Connection) -> bool:
         if missing:
             what = f"column {missing[0]} of its table {table.name}" if table.name in columns else f"table {table.name}"
             raise StoreError(
-                f"This store is damaged, of another version, or another program's: the {what} is missing. "
+                f"This store is damaged, has another version or belongs to another program: the {what} is missing. "
                 "Restore it, or choose another."
             )
     found = connection.scalars(select(schema.schema_version.c.version)).all()
     if found != [schema.VERSION]:
         said = ", ".join(map(str, found)) or "none"
         raise StoreError(
-            f"This store has schema version {said}, and this version of the project reads {schema.VERSION}: "
+            f"This store has schema version {said}, but this version of the project supports {schema.VERSION}: "
             "update the project, or choose another store."
         )
     return True
 
 
-def _may_write(connection: sql.Connection) -> bool:
-    """Return whether the tables on a PostgreSQL server can be changed."""
-    rights = [(table, right) for table in ("studies", "runs", "rows") for right in ("INSERT", "UPDATE", "DELETE")]
-    asked = " AND ".join(f"has_table_privilege('{table}', '{right}')" for table, right in rights)
-    return bool(connection.exec_driver_sql(f"SELECT {asked} AND NOT pg_is_in_recovery()").scalar())
-
-
 def _no_store(name: str) -> NoStore:
-    then = "yet; the first study that is run makes them."
+    then = "yet; running a study creates the store."
     return NoStore(f"There are no studies at {name} {then}", f"There are no studies {then}")
 
 

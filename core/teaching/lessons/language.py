@@ -38,6 +38,12 @@ def translated(name: str, lesson: str, given: dict[str, Any]) -> dict[str, Any]:
     return {**given, **_replace(given, _read(name).get("lessons", {}).get(lesson, {}))}
 
 
+def translate_check(name: str, given: list[Any]) -> list[Any]:
+    """Return the eight questions of a class with their texts in this language."""
+    questions: list[Any] = _replace(given, _read(name).get("check", []))
+    return questions
+
+
 def is_complete(name: str, lesson: str) -> bool:
     """Return whether this language has texts of the lesson."""
     return name == ENGLISH or lesson in _read(name).get("lessons", {})
@@ -57,10 +63,6 @@ def clean(text: str) -> str:
     return " ".join(UNFIT.sub("", " ".join(text.split())).split())
 
 
-def _enter_languages() -> None:
-    """Enter every file in the menu, English first: the label is the language's own name."""
-    for path in sorted(FOLDER.glob("*.toml"), key=lambda path: (path.stem != ENGLISH, path.stem)):
-        language.add(path.stem, label=_read(path.stem)["name"], help="lessons in this language.")
-
-
-_enter_languages()
+# Every file is an entry of the menu, English first; its label is the name that the language has for itself.
+for path in sorted(FOLDER.glob("*.toml"), key=lambda path: (path.stem != ENGLISH, path.stem)):
+    language.add(path.stem, label=_read(path.stem)["name"], help="lessons in this language.")

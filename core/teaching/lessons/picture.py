@@ -1,28 +1,70 @@
 """Picture of a lesson: what was measured beside what was predicted; before that, what there is to predict."""
 
 import math
+from collections.abc import Sequence
+from html import escape
+from urllib.parse import quote
 
 from core.figures.predicted import Bar, Line, Mark, bars_svg, curves_svg, sketch_svg
+from core.figures.small_pictures import BLOCK_PICTURE
 from core.measure.intervals import interval
-from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.lesson import Lesson, Option
 from core.teaching.lessons.prediction import Answer, Outcome, interval_of
 from core.teaching.lessons.readings import Measured, reading
+from core.teaching.lessons.setups import setup_svg
 from core.teaching.lessons.wording import Words, written
-
-
-def sketches(lesson: Lesson) -> str:
-    """Draw the curves to choose from, each with its letter."""
-    assert lesson.prediction is not None
-    drawn = [
-        f"<figure>{sketch_svg(option.sketch, option.text)}<figcaption>{letter(at)}</figcaption></figure>"
-        for at, option in enumerate(lesson.prediction.options)
-    ]
-    return f'<div class="sketches">{"".join(drawn)}</div>'
 
 
 def letter(at: int) -> str:
     """Return the letter of an option."""
     return chr(ord("A") + at)
+
+
+def encode_sketch(option: Option) -> str:
+    """Return the sketch of a curve as the address of a picture."""
+    return f"data:image/svg+xml,{quote(sketch_svg(option.sketch, option.text))}"
+
+
+def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
+    """Return the values that a lesson compares as HTML: label, bar, number. out: None before they may be seen."""
+    unit = reading[lesson.values[lesson.shown[0]].reading].unit
+    means = {name: out.values[name].found.mean if out else math.nan for name in lesson.shown}
+    largest = max((abs(mean) for mean in means.values() if math.isfinite(mean)), default=0.0)
+    drawn = []
+    for name, mean in means.items():
+        share = abs(mean) / largest if out and largest and math.isfinite(mean) else 0.0
+        kind = ("first " if name == lesson.shown[0] else "") + ("seen" if out else "")
+        label, number = escape(lesson.values[name].label), escape(written(mean, unit, words)) if out else "?"
+        bar = f'<i class="{kind}" style="--share:{100 * share:.1f}%"></i>'
+        drawn.append(f'<div><span title="{label}">{label}</span>{bar}<b>{number}</b></div>')
+    return f'<div class="{"rows many" if len(drawn) > 3 else "rows"}">{"".join(drawn)}</div>'
+
+
+def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
+    """Draw a lesson on its card: what it compares, and the result once it may be seen."""
+    asked = lesson.prediction
+    if asked is None:
+        return BLOCK_PICTURE
+    if asked.kind != "curve":
+        return ("" if out else setup_svg(lesson)) or render_rows(lesson, words, out)
+    if out is None:
+        curves = [("maybe", [(at, height) for at, height in enumerate(option.sketch)]) for option in asked.options]
+    else:
+        curves = [
+            ("first" if name == lesson.shown[0] else "", [(at, mean) for at, mean, _, _ in _along(out.values[name])])
+            for name in reversed(lesson.shown)
+        ]
+    return draw_curves(curves)
+
+
+def draw_curves(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
+    """Draw curves without words. curves: class of its line, points."""
+    ends = [max(point[axis] for _, points in curves for point in points) or 1.0 for axis in (0, 1)]
+    drawn = '<path class="axis" d="M2 2V78H168"/>'
+    for kind, points in curves:
+        places = " ".join(f"{4 + 162 * x / ends[0]:.1f},{76 - 70 * y / ends[1]:.1f}" for x, y in points)
+        drawn += f'<path class="{kind}" d="M{places}"/>'
+    return f'<svg class="curves" viewBox="0 0 170 80" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
 
 
 def svg(lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome | None = None) -> str:
@@ -38,19 +80,15 @@ def svg(lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome
     if out and first.curve and asked.kind == "curve":
         lines = [Line(lesson.values[name].label, *zip(*_along(out.values[name]))) for name in lesson.shown]
         return curves_svg(lines, format_value, mark, words, words[first.curve])
-    bars = [_bar(lesson, words, answer, out, name) for name in lesson.shown]
+    bars = []
+    for name in lesson.shown:
+        found = out.values[name].found[:3] if out else (math.nan, math.nan, math.nan)
+        note = ""
+        if out and answer and asked.kind == "rank":
+            note = words["your_order"].format(n=answer.index(name) + 1)
+        bars.append(Bar(lesson.values[name].label, *found, note))
     scale = (asked.scale.low, asked.scale.high) if asked.scale else None
     return bars_svg(bars, format_value, mark, words, hidden=out is None, scale=scale)
-
-
-def _bar(lesson: Lesson, words: Words, answer: Answer | None, out: Outcome | None, name: str) -> Bar:
-    label = lesson.values[name].label
-    if out is None:
-        return Bar(label, math.nan, math.nan, math.nan)
-    note = ""
-    if lesson.prediction and lesson.prediction.kind == "rank" and answer:
-        note = words["your_order"].format(n=answer.index(name) + 1)
-    return Bar(label, *out.values[name].found[:3], note)
 
 
 def _along(found: Measured) -> list[tuple[int, float, float, float]]:

@@ -47,26 +47,28 @@ class Outcome:
 combine: Menu[Callable[..., float]] = Menu("Numbers", unit="")
 
 
-@combine.register("value", label="Value", help="the number itself.")
-def value(one: float) -> float:
-    return one
-
-
-@combine.register("ratio", label="Ratio", help="the first divided by the second, seed by seed.", unit="times")
-def ratio(one: float, other: float) -> float:
-    return one / other
-
-
-@combine.register("difference", label="Difference", help="the first minus the second, seed by seed.", unit="points")
-def difference(one: float, other: float) -> float:
-    return one - other
-
-
-@combine.register(
-    "growth", label="Growth", help="the end of the curve divided by its start, seed by seed.", unit="times"
+combine.add("value", lambda one: one, label="Value", help="the number itself.")
+combine.add(
+    "ratio",
+    lambda one, other: one / other,
+    label="Ratio",
+    help="the first divided by the second, seed by seed.",
+    unit="times",
 )
-def growth(start: float, end: float) -> float:
-    return end / start
+combine.add(
+    "difference",
+    lambda one, other: one - other,
+    label="Difference",
+    help="the first minus the second, seed by seed.",
+    unit="points",
+)
+combine.add(
+    "growth",
+    lambda start, end: end / start,
+    label="Growth",
+    help="the end of the curve divided by its start, seed by seed.",
+    unit="times",
+)
 
 
 def outcome(lesson: Lesson) -> Outcome:
@@ -92,7 +94,8 @@ def _combine_values(values: Mapping[str, Measured], number: Number, within: With
         return first
     if number.kind == "growth":
         assert first.curve is not None
-        grown = {seed: growth(curve[min(curve)], curve[max(curve)]) for seed, curve in first.curve.items()}
+        curves = first.curve.items()
+        grown = {seed: combine["growth"](curve[min(curve)], curve[max(curve)]) for seed, curve in curves}
         return Measured(grown, interval(grown.values(), (0.0, math.inf)), first.per)
     second = values[number.of[1]]
     seeds = [seed for seed in first.values if seed in second.values]
@@ -183,7 +186,4 @@ def write(answer: Answer) -> str:
 
 def read(asked: Prediction, text: str) -> Answer:
     """Read what write() has written. Raises ValueError."""
-    try:
-        return check(asked, json.loads(text))
-    except RecursionError:
-        raise ValueError("the answer cannot be read") from None
+    return check(asked, json.loads(text))

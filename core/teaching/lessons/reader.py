@@ -29,7 +29,6 @@ from core.teaching.lessons.readings import reading
 T = TypeVar("T")
 FOLDER = Path(__file__).parent.parent.parent.parent / "lessons"
 PAGES = ("block", "depth", "training", "studies", "trained", "claims")  # to which an experiment may lead
-LONGEST = 100_000  # bytes of a file
 
 
 class Table:
@@ -70,7 +69,7 @@ class Table:
     def params(self, name: str) -> dict[str, str]:
         params = self.take(name, dict, {})
         is_text = all(isinstance(text, str) for text in params.values())
-        self.require(is_text, f"{self.at(name)}: every parameter is text, as in a link.")
+        self.require(is_text, f"{self.at(name)}: every parameter must be text, as in a link.")
         return params
 
     def table(self, name: str) -> "Table":
@@ -111,7 +110,7 @@ def lesson_of(name: str, given: Mapping[str, Any], language: str = ENGLISH) -> L
     table.done()
     asked = {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
     is_fair = not result.given & asked and result.given <= set(values)
-    table.require(is_fair, "question and prediction may name {values} only that are not what is predicted.")
+    table.require(is_fair, "question and prediction must not use {values} that are predicted.")
     return result
 
 
@@ -142,12 +141,12 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
     table.require(is_few, "prediction.options: there must be two to five of them.")
     ordered = sorted(options, key=lambda option: option.low)
     are_apart = all(one.high <= other.low for one, other in pairwise(ordered))
-    table.require(are_apart, "prediction.options: two of them overlap, so that both could be right.")
+    table.require(are_apart, "prediction.options: two of them overlap, so both could be correct.")
     if kind_of == "curve":
         is_drawn = all(option.sketch for option in options) and reading[values[number.of[0]].reading].curve
-        table.require(is_drawn, "prediction: a curve needs a sketch for each option, and a reading that has a curve.")
+        table.require(is_drawn, "prediction: a curve needs a sketch for every option, and a reading with a curve.")
     texts, labels = {option.text for option in options}, {values[name].label for name in ranked}
-    table.require(len(texts) == len(options), "prediction.options: two of them read alike.")
+    table.require(len(texts) == len(options), "prediction.options: two of them have the same text.")
     table.require(len(labels) == len(ranked), "prediction.ranked: two of the values have one label.")
     table.done()
     return prediction
@@ -159,7 +158,7 @@ def _number(table: Table, values: Mapping[str, Value]) -> Number:
     said = f"{table.place}.of must name {needed} of the values for a {number.kind}."
     table.require(len(number.of) == needed, said)
     is_share = number.kind != "difference" or reading[values[number.of[0]].reading].unit == "percent"
-    table.require(is_share, f"{table.place}: a difference is one of shares; compare other numbers by their ratio.")
+    table.require(is_share, f"{table.place}: a difference is for shares only; compare other values by their ratio.")
     table.done()
     return number
 
@@ -167,7 +166,7 @@ def _number(table: Table, values: Mapping[str, Value]) -> Number:
 def _option(table: Table) -> Option:
     sketch = tuple(table.take("sketch", list, []))
     is_drawn = all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch) and len(sketch) != 1
-    table.require(is_drawn, f"{table.place}.sketch must hold heights from 0 to 1, two at least.")
+    table.require(is_drawn, f"{table.place}.sketch must have at least two heights from 0 to 1.")
     low, high = table.take("from", float, -math.inf), table.take("to", float, math.inf)
     table.require(low < high, f"{table.place}: “from” must be less than “to”.")
     option = Option(table.take("text", str), low, high, table.take("instead", str, ""), tuple(map(float, sketch)))
@@ -209,7 +208,7 @@ def _way(table: Table) -> Way:
 def _transfer(table: Table) -> Transfer:
     options = tuple(map(str, table.take("options", list)))
     transfer = Transfer(table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str))
-    table.require(len(set(options)) == len(options), "transfer.options: two of them read alike.")
+    table.require(len(set(options)) == len(options), "transfer.options: two of them have the same text.")
     is_good = 2 <= len(options) <= 5 and 0 <= transfer.right < len(options)
     table.require(is_good, "transfer: two to five options, and “right” the number of one of them, from 1.")
     table.done()
@@ -219,10 +218,8 @@ def _transfer(table: Table) -> Transfer:
 def load(path: Path) -> dict[str, Any]:
     """Read the file of a lesson. Raises LessonError."""
     try:
-        if path.stat().st_size > LONGEST:
-            raise LessonError(path.stem, f"its file is larger than {LONGEST:,} bytes.")
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise LessonError(path.stem, f"its file cannot be read: {error}.") from None
 
 
@@ -238,17 +235,13 @@ def read_lesson(name: str, language: str = ENGLISH) -> Lesson:
     return lesson_of(name, translated(own, name, _given[name]), own)
 
 
-def _enter_lessons() -> None:
-    """Enter every file of lessons/ in the menu, in the order of their numbers."""
-    found = []
-    for path in sorted(FOLDER.glob("*.toml")):
-        try:
-            _given[path.stem] = load(path)
-            found.append(read_lesson(path.stem))
-        except LessonError as error:
-            problems.append(str(error))
-    for of in sorted(found, key=lambda of: (of.number, of.name)):
-        lesson.add(of.name, label=of.title, help=of.question)
-
-
-_enter_lessons()
+# Every file of lessons/ is an entry of the menu, in the order of their numbers.
+found = []
+for path in sorted(FOLDER.glob("*.toml")):
+    try:
+        _given[path.stem] = load(path)
+        found.append(read_lesson(path.stem))
+    except LessonError as error:
+        problems.append(str(error))
+for of in sorted(found, key=lambda of: (of.number, of.name)):
+    lesson.add(of.name, label=of.title, help=of.question)

@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 import torch
@@ -97,12 +98,7 @@ def measured(name: str, params: Params) -> Measured:
 
 @functools.lru_cache(maxsize=256)
 def _measured(name: str, given: tuple[tuple[str, str], ...]) -> Measured:
-    params = dict(given)
-    for parameter in params:
-        if parameter not in reading[name].takes:
-            known = ", ".join(sorted(reading[name].takes))
-            raise ConfigError(parameter, f"{parameter[:40]} is nothing that “{name}” takes; it takes {known}.")
-    return reading[name](params)
+    return reading[name](dict(given))
 
 
 def exact(value: float) -> Measured:
@@ -140,7 +136,7 @@ def tokens_of(params: Params) -> int:
 
 
 @reading.register(
-    "parameters", label="Parameters", help="how many numbers the block learns.", unit="count", takes=names_of(Config)
+    "parameters", label="Parameters", help="number of parameters of the block.", unit="count", takes=names_of(Config)
 )
 def parameters(params: Params) -> Measured:
     return exact(sum(cost.parameters(settings_of(params, Config)).values()))
@@ -148,8 +144,8 @@ def parameters(params: Params) -> Measured:
 
 @reading.register(
     "attention_work",
-    label="Work of attention",
-    help="floating point operations of scores and weighted sum, for so many words.",
+    label="Compute of attention",
+    help="floating-point operations of scores and weighted sum, by number of tokens.",
     unit="count",
     takes=(*names_of(Config), "tokens"),
 )
@@ -159,8 +155,8 @@ def attention_work(params: Params) -> Measured:
 
 @reading.register(
     "block_work",
-    label="Work of the block",
-    help="floating point operations of all its matrix products, for so many words.",
+    label="Compute of the block",
+    help="floating-point operations of all its matrix products, by number of tokens.",
     unit="count",
     takes=(*names_of(Config), "tokens"),
 )
@@ -179,8 +175,8 @@ def measure_passes(params: Params, measure: Callable[[Pass], float], text: Seque
 
 @reading.register(
     "largest_weight",
-    label="Largest weight",
-    help="the share of its attention that a word gives to a single one, on average over words and heads.",
+    label="Largest attention weight",
+    help="largest attention weight of a token, averaged over tokens and heads.",
     unit="percent",
     within=SHARE,
     takes=names_of(Config),
@@ -194,8 +190,8 @@ def largest_weight(params: Params) -> Measured:
 
 @reading.register(
     "silent",
-    label="Silent units",
-    help="the share of the hidden units of the FFN that are exactly 0.",
+    label="Inactive units",
+    help="share of the FFN's hidden units that are exactly 0.",
     unit="percent",
     within=SHARE,
     takes=names_of(Config),
@@ -209,8 +205,8 @@ def silent(params: Params) -> Measured:
 
 @reading.register(
     "turned",
-    label="Word order",
-    help='the largest difference that the output of a word shows between "dog bites man" and "man bites dog".',
+    label="Order sensitivity",
+    help='largest change of a token\'s output between "dog bites man" and "man bites dog".',
     takes=names_of(Config),
 )
 def turned(params: Params) -> Measured:
@@ -232,34 +228,30 @@ def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
     return per_seed({seed: values[max(values)] for seed, values in curve.items()}, within, curve)
 
 
-@reading.register(
+reading.add(
     "spread",
-    label="Size of the numbers",
-    help="their standard deviation after the last pass, over words and dimensions.",
+    partial(measure_stream, statistic="std", within=POSITIVE),
+    label="Standard deviation",
+    help="of the residual stream after the last pass, over tokens and dimensions.",
     curve="pass",
     within=POSITIVE,
     takes=names_of(Config, Depth),
 )
-def spread(params: Params) -> Measured:
-    return measure_stream(params, "std", POSITIVE)
-
-
-@reading.register(
+reading.add(
     "likeness",
-    label="Likeness of words",
-    help="the mean cosine similarity of all pairs of words after the last pass. 1: all are the same.",
+    partial(measure_stream, statistic="cosine", within=COSINE),
+    label="Token similarity",
+    help="mean cosine similarity of all pairs of tokens after the last pass (1 = same direction).",
     curve="pass",
     within=COSINE,
     takes=names_of(Config, Depth),
 )
-def likeness(params: Params) -> Measured:
-    return measure_stream(params, "cosine", COSINE)
 
 
 @reading.register(
     "gradient",
-    label="Gradient that arrives",
-    help="its size before the first pass, divided by that behind the last.",
+    label="Relative gradient norm",
+    help="gradient norm before the first pass, divided by the norm after the last.",
     curve="pass",
     within=POSITIVE,
     takes=names_of(Config, Depth),
@@ -291,13 +283,13 @@ def training_rows(params: Params) -> dict[int, list[Row]]:
     try:
         return {seed: list(rows) for seed, rows in Evidence().curves(*name_training(params)).items()}
     except (StudyError, OSError) as error:
-        raise ConfigError("study", f"The trainings of this lesson are missing: {error}") from None
+        raise ConfigError("study", f"The results for this lesson are missing: {error}") from None
 
 
 @reading.register(
     "accuracy",
     label="Accuracy after training",
-    help="the share of right answers on a test set.",
+    help="share of correct answers on a test set.",
     unit="percent",
     within=SHARE,
     curve="step",
@@ -324,8 +316,8 @@ def loss(params: Params) -> Measured:
 
 @reading.register(
     "accuracy_at_own_rate",
-    label="Accuracy at its own rate",
-    help="each seed at the learning rate that suits it best, out of three.",
+    label="Accuracy, tuned learning rate",
+    help="each seed at the best of three learning rates.",
     unit="percent",
     within=SHARE,
     takes=("task", "variant"),
@@ -359,7 +351,7 @@ def find_head(params: Params) -> Cut:
 @reading.register(
     "reads_subject",
     label="Attention to the subject",
-    help="the share of the head's attention that the verb gives to its subject, across a clause.",
+    help="attention from the verb to its subject across a clause, in one head.",
     unit="percent",
     within=SHARE,
     takes=["head"],
@@ -372,8 +364,8 @@ def reads_subject(params: Params) -> Measured:
 
 @reading.register(
     "without_head",
-    label="Without the head",
-    help="the change of accuracy when it is taken out, over the same sentences.",
+    label="Ablated head",
+    help="change in accuracy when the head is removed after training, on the same sentences.",
     unit="points",
     within=COSINE,
     takes=["head"],
@@ -388,8 +380,8 @@ def without_head(params: Params) -> Measured:
 
 @reading.register(
     "next_word",
-    label="Next word",
-    help="the chance of a word to be the one that is drawn, at a temperature.",
+    label="Next-token probability",
+    help="probability of a token at a temperature.",
     unit="percent",
     within=SHARE,
     takes=["text", "word", "temperature"],
@@ -398,7 +390,7 @@ def next_word(params: Params) -> Measured:
     asked = shipped_bench()
     vocabulary, word = asked.model.vocabulary, params.get("word", "")
     if word not in vocabulary:
-        raise ConfigError("word", f"word is {word[:20]!r}; it must be one that the model knows.")
+        raise ConfigError("word", f"word is {word[:20]!r}; it must be in the model's vocabulary.")
     try:
         sampling = Sampling(temperature=float(params.get("temperature", "1")))
     except ValueError as error:

@@ -118,6 +118,13 @@ def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
     return f"{mean} ({words['interval'].format(reach=reach(out.number.found, out.unit, words))}, {sample})"
 
 
+def name_result(lesson: Lesson, words: Words) -> str:
+    """Name what was measured: "Result (parameters with eight heads ÷ one head)"."""
+    asked = lesson.prediction
+    assert asked is not None
+    return f"{words['measured']} ({asked.number.label})" if asked.number.label else words["measured"]
+
+
 def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
     """Say which neighbours of a rank cannot be told apart, and which pairs can; "" if all can."""
     asked = lesson.prediction

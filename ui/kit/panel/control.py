@@ -7,6 +7,7 @@ setting itself, or, as "@name", of a function that the page registers when it is
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from core.settings.wording import capital, number
 from ui.kit.store import HANDLER, default_of, key_of, session, value
 
 Control = dict[str, Any]  # as fields.js reads it
@@ -78,14 +79,14 @@ def of(settings, name: str) -> Control:
     control = _control(kind, name, known.write(now), known.label) | {"help": known.help}
     if kind == "choice":
         control["options"] = [(key, known.menu.label(key)) for key in offered]
-        control["about"] = [known.menu.help(key) for key in offered]
+        control["about"] = [capital(known.menu.help(key)) for key in offered]
     if kind == "stops":
-        control["options"] = [(known.write(stop), f"{stop:,g}") for stop in offered]
+        control["options"] = [(known.write(stop), number(stop, 6)) for stop in offered]
     if kind == "range":
         control |= {"low": offered[0], "high": offered[1], "most": known.high, "step": step_of(settings, name)}
     usual = default_of(settings, name)
     control["fresh"] = known.write(usual)
-    control["usual"] = known.menu.label(usual) if known.menu else known.write(usual)
+    control["usual"] = known.show(usual)
     control["follows"] = bool(known.follows)
     chosen = session().choices
     is_chosen = key_of(type(settings), name, chosen) in chosen
@@ -112,10 +113,13 @@ def tabs(
     offered = [entry for entry in menu if entry in left] or list(menu)
     control = _control("tabs", name, value(name), label)
     control["options"] = [(entry, titles.get(entry) or menu.label(entry)) for entry in offered]
-    control["about"] = list(map(menu.help, offered))
+    control["about"] = [capital(menu.help(entry)) for entry in offered]
     if on:
         control["set"] = handle(name, on)
     return control
+
+
+FOLDS = {"folds": True}  # for a row of buttons: a menu where there is little room
 
 
 def among(label: str, name: str, now, offered: Sequence, words: Sequence[str]) -> Control:
@@ -143,15 +147,22 @@ def field(label: str, name: str, hint: str) -> Control:
 
 
 def pills(
-    label: str, name: str, now: list[str], offered: Sequence[str], words: Sequence[str], first: int, on: Callable
+    label: str,
+    name: str,
+    now: list[str],
+    offered: Sequence[str],
+    words: Sequence[str],
+    on: Callable,
+    search: str,
 ) -> Control:
-    """Return any of a list.
+    """Return any of a list: a menu with a search, and chips of what is chosen.
 
     Args:
-        first: How many of the list are in sight. The others are found by their words, and in sight where they are chosen.
         on: Called with an entry, and whether it is chosen now.
+        search: The hint in the field that searches.
     """
-    control = _control("pills", name, list(now), label) | {"options": _options(offered, words), "first": first}
+    control = _control("pills", name, list(now), label) | {"options": _options(offered, words), "hint": search}
+    control |= {"colours": {}, "titles": ()}
     control["set"] = handle(name, on)
     return control
 

@@ -8,7 +8,7 @@ const FIELDS = {
     const steps = (Number(text) - control.low) / control.step
     const between = Math.abs(steps - Math.round(steps)) > 1e-9 // as a link may have it: the browser would show another value
     const max = Number(text) >= control.high ? control.most : control.high // pushed to its end, it opens up, as on the server
-    row.text = (value) => String(Number(Number(value).toPrecision(6)))
+    row.text = (value) => Number(value).toLocaleString("en", { maximumSignificantDigits: 6 })
     row.snap = () => { // the first move goes to the next step in its direction
       const value = Number(row.field.value)
       if (row.field.step !== "any" || value === Number(text)) return
@@ -16,7 +16,7 @@ const FIELDS = {
       row.field.step = control.step
       row.field.value = control.low + to * control.step
     }
-    row.write = row.text
+    row.write = (value) => String(Number(Number(value).toPrecision(6)))
     return { min: control.low, max, step: between ? "any" : control.step, value: Number(text) }
   }),
   stops: (row) => slider(row, (control, text) => {
@@ -91,13 +91,14 @@ function slider(row, boundsOf) {
   const field = element("input", { type: "range", id: row.id })
   const tell = (held) => row.change(row.write(field.value), held)
   const write = () => {
-    row.value.textContent = row.text(field.value)
+    update(row.value, { textContent: row.text(field.value) })
     field.setAttribute("aria-valuetext", row.value.textContent)
     field.style.setProperty("--share", `${(100 * (field.value - field.min)) / (field.max - field.min || 1)}%`)
   }
   row.value = element("output", {})
   row.show = (control, text) => {
     const bounds = boundsOf(control, text)
+    update(field, { disabled: Boolean(control.off) })
     if (down) return // what is under the finger stays
     for (const name of ["min", "max", "step"]) if (field[name] !== String(bounds[name])) field[name] = bounds[name]
     if (Number(field.value) !== bounds.value) field.value = bounds.value
@@ -140,138 +141,116 @@ function slider(row, boundsOf) {
   return field
 }
 
-// Any of a list: the first ones in sight, the others in a sheet, where they are found by their words.
+// Any of a list: a menu with a search, and what is chosen as chips before it, where a click removes it.
 function pills(row) {
   const field = element("div", { className: "pills" })
-  const name = element("span", { className: "name" })
-  const search = element("input", { type: "search", placeholder: "Find a change …" })
+  const chips = element("div", { className: "chips" })
+  const summary = element("summary", {})
+  const search = element("input", { type: "search" })
   const list = element("div", { className: "list" })
-  const sheet = element("details", { className: "more" }, element("summary", { textContent: "More …" }), element("div", { className: "sheet" }, search, list))
+  const sheet = element("details", { className: "more" }, summary, element("div", { className: "sheet" }, search, list))
   let chosen = new Set()
-  let later = () => {} // once what is offered is drawn anew
-  search.setAttribute("aria-label", "Find a change")
+  field.append(chips, sheet)
   const find = search.oninput = () => {
-    const wanted = search.value.toLowerCase().split(/\s+/)
-    for (const each of list.children) each.hidden = !wanted.every((word) => each.textContent.toLowerCase().includes(word))
+    const words = search.value.toLowerCase().split(/\s+/)
+    for (const tick of list.children) {
+      const text = `${tick.textContent} ${tick.title}`.toLowerCase()
+      tick.hidden = !words.every((word) => text.includes(word))
+    }
+  }
+  const close = () => {
+    sheet.open = false
+    summary.focus()
   }
   sheet.onkeydown = (event) => {
     if (event.key !== "Escape") return
-    sheet.open = false
-    sheet.firstChild.focus()
+    event.preventDefault() // so that presentation mode stays (menu.js)
+    close()
   }
-  search.onkeydown = (event) => { // one that is left need not be pointed at
-    const left = [...list.children].filter((each) => !each.hidden)
-    if (event.key !== "Enter" || left.length !== 1) return
-    left[0].firstChild.click()
+  search.onkeydown = (event) => { // the only one that is found need not be clicked
+    const found = [...list.children].filter((tick) => !tick.hidden)
+    if (event.key !== "Enter" || found.length !== 1) return
+    found[0].firstChild.click()
     search.select() // the next word takes the place of this one
+  }
+  const closeElsewhere = (event) => { if (!event.composedPath().includes(sheet)) sheet.open = false }
+  sheet.ontoggle = () => {
+    (sheet.open ? document.addEventListener : document.removeEventListener).call(document, "pointerdown", closeElsewhere)
+    if (sheet.open) search.focus({ preventScroll: true })
   }
   const turn = (value, isOn) => {
     if (isOn) chosen.add(value)
     else chosen.delete(value)
     mark()
-    fit(field)
-    stay()
     store.change({ [`${row.control.set}/${value}`]: isOn ? "on" : "off" })
   }
-  const one = ([value, label]) => ticked("checkbox", label, undefined, { value, onchange: (event) => turn(value, event.target.checked) })
+  const chip = ([value, label]) => {
+    const button = element("button", { type: "button", className: "chip", value, textContent: label, onclick: () => turn(value, false) })
+    button.setAttribute("aria-label", `Remove ${label}`)
+    return button
+  }
   const mark = () => {
-    for (const input of field.querySelectorAll("input[type=checkbox]")) {
-      input.checked = chosen.has(input.value)
-      if (!input.dataset.found) continue
-      if (!input.checked && input.matches(":focus")) sheet.firstChild.focus() // it goes, and the keys stay beside it
-      input.parentElement.hidden = !input.checked
+    for (const tick of list.children) tick.firstChild.checked = chosen.has(tick.firstChild.value)
+    for (const button of chips.children) {
+      const isGone = !chosen.has(button.value)
+      if (isGone && button.matches(":focus")) summary.focus()
+      update(button, { hidden: isGone })
+      button.style.setProperty("--colour", row.control.colours[button.value] ?? "currentcolor")
     }
   }
-  let width = 0
-  new ResizeObserver(() => { if (width !== (width = field.offsetWidth)) fit(field) }).observe(field)
-  const elsewhere = (event) => { if (!event.composedPath().includes(sheet)) sheet.open = false }
-  sheet.ontoggle = () => {
-    (sheet.open ? document.addEventListener : document.removeEventListener).call(document, "pointerdown", elsewhere)
-    if (!sheet.open) return
-    sheet.lastChild.style.translate = ""
-    const over = sheet.lastChild.getBoundingClientRect().right + 12 - document.documentElement.clientWidth
-    if (over > 0) sheet.lastChild.style.translate = `${-over}px`
-    at = corner()
-    search.focus({ preventScroll: true })
-  }
-  // While it is open it stays where it is, though what is chosen in it pushes the word that opens it aside.
-  let at
-  const corner = () => {
-    const [box, its] = [field, sheet.lastChild].map((each) => each.getBoundingClientRect())
-    return [its.left - box.left, its.top - box.top]
-  }
-  const stay = () => {
-    if (!sheet.open || !at || getComputedStyle(sheet.lastChild).position === "fixed") return
-    sheet.lastChild.style.translate = ""
-    const now = corner()
-    sheet.lastChild.style.translate = `${at[0] - now[0]}px ${at[1] - now[1]}px`
+  // In the order of the legend.
+  const sortChips = (values) => {
+    const rank = (button) => (values.includes(button.value) ? values.indexOf(button.value) : values.length)
+    const sorted = [...chips.children].sort((one, other) => rank(one) - rank(other))
+    if (sorted.every((button, at) => button === chips.children[at])) return
+    const focused = chips.querySelector(":focus")
+    chips.append(...sorted)
+    focused?.focus()
   }
   row.show = (now) => {
     const isChosen = ([value]) => {
       const pending = store.chosen(`${now.set}/${value}`)
       return pending ? pending === "on" : now.value.includes(value)
     }
-    const wanted = now.options.filter(isChosen).map(([value]) => value)
     field.setAttribute("role", "group")
     field.setAttribute("aria-label", now.label)
-    name.textContent = now.label
-    const anew = isNew(row, now)
-    const others = anew || String(wanted) !== String([...chosen])
-    if (anew) {
-      const held = field.contains(document.activeElement) ? document.activeElement.parentElement.textContent : undefined
-      const shown = now.options.map(one)
-      for (const each of shown.slice(now.first)) each.firstChild.dataset.found = true
-      list.replaceChildren(...now.options.map(one))
+    update(summary, { textContent: now.label })
+    update(search, { placeholder: now.hint })
+    search.setAttribute("aria-label", now.hint)
+    if (isNew(row, now)) {
+      const focused = field.contains(document.activeElement) ? document.activeElement.value : undefined
+      list.replaceChildren(...now.options.map(([value, label], at) => ticked("checkbox", label, now.titles[at], { value, onchange: (event) => turn(value, event.target.checked) })))
+      chips.replaceChildren(...now.options.map(chip))
       find()
-      later = () => {
-        const again = [...field.querySelectorAll(".tick:not([hidden])")].find((each) => each.textContent === held)
-        if (held !== undefined) (again?.firstChild ?? sheet.firstChild).focus()
-      }
-      field.replaceChildren(name, ...shown, ...(shown.length > now.first ? [sheet] : []))
+      if (focused !== undefined && document.activeElement === document.body) ([...list.querySelectorAll("input")].find((input) => input.value === focused) ?? summary).focus()
     }
-    chosen = new Set(wanted)
+    chosen = new Set(now.options.filter(isChosen).map(([value]) => value))
     mark()
-    if (others) fit(field) // it has the browser lay the page out: not with every move of something else
-    inSight(field)
-    later()
-    later = () => {}
-    stay()
+    sortChips(now.value)
   }
   return field
-}
-
-// What was found and is chosen has its place among the others, and not in a line of its own: what stands below would move away
-// from whoever is about to press it. Of those that are not chosen the last ones make room; the list has them, too.
-function fit(field) {
-  const ticks = [...field.querySelectorAll(":scope > .tick:not([hidden])")]
-  const found = ticks.filter((each) => each.firstChild.dataset.found)
-  const away = (those, is) => those.forEach((each) => each.classList.toggle("away", is))
-  away(ticks, false)
-  if (!found.length) return
-  away(found, true)
-  const height = field.offsetHeight
-  away(found, false)
-  const free = ticks.filter((each) => !each.firstChild.checked && !each.matches(":focus-within"))
-  while (field.offsetHeight > height && free.length) away([free.pop()], true)
 }
 
 // In a row that is wider than the screen, what is chosen is in sight.
 function inSight(field) {
   const on = field.querySelector(":checked")?.parentElement
   const now = on?.textContent
-  if (!on || field.sighted === now || field.scrollWidth <= field.clientWidth) return
+  if (!on || field.sighted === now || !field.clientWidth) return
   field.sighted = now
+  if (field.scrollWidth <= field.clientWidth) return
   const [box, its] = [field, on].map((each) => each.getBoundingClientRect())
   if (its.left < box.left || its.right > box.right) field.scrollLeft += its.left - box.left - 40
 }
 
 function ticked(type, text, title, fields) {
-  return element("label", { className: "tick", title: title ?? "" }, element("input", { type, ...fields }), element("span", { textContent: text }))
+  const words = element("span", { textContent: text })
+  words.dataset.text = text // for the room of its bold letters (panel.css)
+  return element("label", { className: "tick", title: title ?? "" }, element("input", { type, ...fields }), words)
 }
 
 // Whether other things are offered than were drawn.
 function isNew(row, one) {
-  const words = JSON.stringify([one.options, one.first])
+  const words = JSON.stringify(one.options)
   const is = row.words !== words
   row.words = words
   return is

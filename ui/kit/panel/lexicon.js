@@ -31,13 +31,14 @@ function lexicon(panel) {
   }
   row.box.onkeydown = (event) => {
     if (event.key !== "Escape" || !row.box.open) return
+    event.preventDefault()
     row.box.open = false
     summary.focus()
   }
   row.show = (one) => {
     row.into = one.into
     row.box.dataset.name = one.name
-    summary.textContent = one.label
+    update(summary, { textContent: one.label })
     clearTimeout(row.later)
     const words = JSON.stringify(one.groups)
     if (row.words === words) return

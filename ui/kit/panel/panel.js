@@ -15,11 +15,45 @@ export default function ({ data, parentElement }) {
 function drawPanel(panel) {
   const { groups, back } = panel.data
   const elements = groups.map((group, at) => drawGroup(panel, group, at))
-  panel.all ??= element("button", { className: "all", type: "button", onclick: () => store.change({ "@back": "all" }) })
-  panel.all.textContent = `↺ ${back}`
-  place(panel.root, back && groups.length ? [...elements, panel.all] : elements)
   const names = new Set(groups.flatMap((group) => group.controls.map((control) => control.name)))
   for (const name of panel.rows.keys()) if (!names.has(name)) panel.rows.delete(name)
+  place(panel.root, back && groups.length ? [drawHeader(panel), ...elements] : elements)
+  if (back) measureStrip(panel)
+}
+
+// The head of the sidebar's settings: how many differ from the defaults, and a button that resets them.
+function drawHeader(panel) {
+  if (!panel.header) {
+    panel.count = element("span", { className: "count" })
+    panel.all = element("button", { className: "all", type: "button", textContent: "Reset", onclick: () => store.change({ "@back": "all" }) })
+    panel.note = element("div", { className: "note" })
+    panel.pick = element("select", { className: "group", onchange: () => { pickGroup(panel, panel.pick.value); measureStrip(panel) } })
+    panel.pick.setAttribute("aria-label", "Group of settings")
+    panel.header = element("div", { className: "settings" }, element("b", { textContent: "Settings" }), panel.count, panel.all, panel.pick, panel.note)
+  }
+  const changed = [...panel.rows.values()].filter((row) => row.box.classList.contains("changed")).length
+  update(panel.count, { textContent: changed ? `${changed} changed` : "all at defaults" })
+  update(panel.note, { textContent: panel.data.note })
+  update(panel.all, { hidden: !changed, title: panel.data.back })
+  panel.all.setAttribute("aria-label", panel.data.back)
+  const names = panel.data.groups.map((group) => group.name)
+  if (panel.names !== names.join()) panel.pick.replaceChildren(...names.map((name) => new Option(name)))
+  panel.names = names.join()
+  pickGroup(panel, names.includes(panel.picked) ? panel.picked : names[0])
+  return panel.header
+}
+
+// In presentation mode the strip at the foot shows one group (server/frame.css).
+function pickGroup(panel, name) {
+  panel.picked = name
+  update(panel.pick, { value: name })
+  for (const [group, box] of panel.groups) box.classList.toggle("picked", group === name)
+  if (store.presents) panel.groups.get(name).open = true
+}
+
+// Pictures end above the strip.
+function measureStrip(panel) {
+  if (store.presents) document.documentElement.style.setProperty("--ablation-strip", `${panel.root.offsetHeight}px`)
 }
 
 // A group has a name, and is opened and closed by it; or it is a row.
@@ -36,7 +70,8 @@ function drawGroup(panel, group, at) {
 
 function drawControl(panel, control, isBare) {
   let row = panel.rows.get(control.name)
-  if (!row || row.kind !== control.kind) panel.rows.set(control.name, (row = control.kind in FIELDS ? makeRow(control, isBare) : makeText(panel, control)))
+  const kind = kindOf(control)
+  if (!row || row.kind !== kind) panel.rows.set(control.name, (row = kind in FIELDS ? makeRow(control, kind, isBare) : makeText(panel, control)))
   row.control = control
   if (!(control.kind in FIELDS)) {
     row.show(control)
@@ -46,10 +81,9 @@ function drawControl(panel, control, isBare) {
   row.show(control, text === undefined ? control.value : text ?? control.fresh ?? control.value)
   if (isBare) return row.box
   const isDefault = text === undefined ? control.back === undefined : text === null || (text === control.fresh && !control.follows)
-  row.back.hidden = isDefault
-  row.back.title = isDefault ? "" : `Back to ${control.usual}`
+  update(row.back, { hidden: isDefault, title: isDefault ? "" : `Back to ${control.usual}` })
   row.back.setAttribute("aria-label", isDefault ? "" : `${control.label}: back to ${control.usual}`)
-  row.box.classList.toggle("changed", !isDefault)
+  row.box.classList.toggle("changed", !isDefault && !(control.carried && text === undefined))
   row.explain(control)
   return row.box
 }
@@ -68,25 +102,30 @@ function makeText(panel, control) {
   }
   row.show = (now) => {
     if (control.kind === "words" && row.html !== now.html) row.box.innerHTML = row.html = now.html
-    if (control.kind === "title") row.box.textContent = now.label
+    if (control.kind === "title") update(row.box, { textContent: now.label })
     if (control.kind !== "press") return
-    row.box.firstChild.textContent = now.icon
-    row.box.lastChild.textContent = now.label
-    Object.assign(row.box, { title: now.help, disabled: now.off })
+    update(row.box.firstChild, { textContent: now.icon })
+    update(row.box.lastChild, { textContent: now.label })
+    update(row.box, { title: now.help, disabled: now.off })
   }
   return row
 }
 
+// A row of buttons is a menu where there is little room: on a phone, and in presentation mode.
+function kindOf(control) {
+  return control.folds && (store.presents || matchMedia("(max-width: 640px)").matches) ? "choice" : control.kind
+}
+
 let ids = 0
 
-function makeRow(control, isBare) {
-  const row = { kind: control.kind, control, id: `control-${++ids}` }
+function makeRow(control, kind, isBare) {
+  const row = { kind, control, id: `control-${++ids}` }
   row.change = (text, held = false) => store.change({ [row.control.set]: text, ...row.control.also }, held)
-  row.field = FIELDS[control.kind](row)
+  row.field = FIELDS[kind](row)
   if (isBare) {
-    row.box = element("div", { className: `control ${control.kind} bare` }, row.field)
+    row.box = element("div", { className: `control ${kind} bare ${control.look ?? ""}` }, row.field)
     row.box.dataset.name = control.name
-    if (control.kind === "switch") row.box.append(element("label", { htmlFor: row.id, textContent: control.label, title: control.help }))
+    if (kind === "switch") row.box.append(element("label", { htmlFor: row.id, textContent: control.label, title: control.help }))
     else if (row.field.matches("input, select")) row.field.setAttribute("aria-label", control.label)
     return row
   }
@@ -109,9 +148,9 @@ function makeRow(control, isBare) {
     if (help.textContent !== lines.join("")) help.replaceChildren(...lines.map((textContent) => element("p", { textContent })))
   }
   const head = element("div", { className: "head" }, label, row.back, ask)
-  row.box = element("div", { className: `control ${control.kind}` })
+  row.box = element("div", { className: `control ${kind}` })
   row.box.dataset.name = control.name
-  if (control.kind === "switch") {
+  if (kind === "switch") {
     head.prepend(row.field)
     row.box.append(head, help)
   } else {
@@ -127,8 +166,16 @@ function element(name, fields, ...children) {
   return made
 }
 
+// Set the fields that differ: the browser styles anew what is set, though it stays the same.
+function update(element, fields) {
+  for (const [name, value] of Object.entries(fields)) if (element[name] !== value) element[name] = value
+}
+
 // What stands where it belongs is not touched, and what is gone does not push it aside: it would lose the focus.
 function place(parent, children) {
-  for (const child of [...parent.children]) if (!children.includes(child)) child.remove()
+  const gone = [...parent.children].filter((child) => !children.includes(child))
+  const hadFocus = gone.some((child) => child.contains(document.activeElement))
+  for (const child of gone) child.remove()
   children.forEach((child, at) => { if (parent.children[at] !== child) parent.insertBefore(child, parent.children[at] ?? null) })
+  if (hadFocus) (parent.querySelector(".more summary") ?? parent.querySelector("input, select, button"))?.focus({ preventScroll: true })
 }

@@ -22,9 +22,9 @@ HERE = Path(__file__).parent
 SETS = {
     "text": "text", "example_of_text": "text", "prompt": "prompt", "example_of_prompt": "prompt", "lexicon": "prompt",
     "complete": "prompt", "compared_with": "variants", "pin": "variants", "keep": "variants",
-    "weights": "weights", "remove_here": "out", "task": "task",
+    "weights": "weights", "remove_head": "out", "cut_list": "out", "restore": "out", "task": "task",
 }  # fmt: skip
-_first: ContextVar[list[list[Control]]] = ContextVar("first")
+_around: ContextVar[list[tuple[list[Control], list[Control]]]] = ContextVar("around")
 SCRIPT = "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js"))
 _panel = st.components.v2.component(
     "ablation_panel",
@@ -51,7 +51,7 @@ def acknowledge(path: str):
     _channel(key="channel", data=data, height=1, on_said_change=lambda: None)
 
 
-def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, label: str):
+def panel(groups, *settings, back: Callable, folded=(), without=(), fixed=(), carried=(), notes=None, label: str):
     """Draw the controls of these groups; see ui.kit.page.sidebar."""
     limits = session().limits
     seen = {*limits.moved, *limits.locked} if limits else ()
@@ -61,14 +61,23 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), notes=None, 
         members = []
         for one in settings:
             mine = [name for name in _members(one, group) if name not in names]
-            members += [_member(one, name) for name in mine if limits is None or name in seen]
+            for name in mine:
+                if limits is None or name in seen:
+                    members.append(_member(one, name) | {"off": name in fixed, "carried": name in carried})
             names.update(mine)  # two kinds may share a setting
         if group in (notes or {}) and (members or limits is None):  # a note is about its controls
             members.append(words(notes[group]))
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
     handle("back", lambda _: back())
-    _draw("panel", {"groups": tuple(drawn), "back": label})
+    names = {control["name"] for group in drawn for control in group["controls"]}
+    brought = [_label(name, settings) for name in session().set_elsewhere if name in names]
+    note = f"From another page: {', '.join(brought)}." if brought else ""
+    _draw("panel", {"groups": tuple(drawn), "back": label, "note": note})
+
+
+def _label(name: str, settings) -> str:
+    return next(one.settings()[name].label for one in settings if name in one.settings())
 
 
 def _member(settings, name: str) -> Control:
@@ -82,25 +91,27 @@ def _member(settings, name: str) -> Control:
 
 
 @contextmanager
-def first_row(row: list[Control]):
-    """Put this row above the first row of controls that is drawn: one component is laid out sooner than two."""
-    waits = [row]
-    token = _first.set(waits)
+def first_row(before: list[Control], after: list[Control] = ()):
+    """Put controls before and after the first row of controls that is drawn: one component is laid out sooner than two."""
+    waits = [(before, after)]
+    token = _around.set(waits)
     try:
         yield
     finally:
-        if waits:
+        if waits and (before or after):
             bar("lens")  # as the views call theirs: the component stays when another view is opened
-        _first.reset(token)
+        _around.reset(token)
 
 
 def bar(name: str, *rows: list[Control]):
     """Draw rows of controls in one component. name: of the component on this page."""
     if beside.stands(name):
         return
-    waits = _first.get([])
-    rows = (*waits, *rows)
-    waits.clear()
+    waits = _around.get([])
+    if waits:
+        before, after = waits.pop()
+        first, *others = rows or ([],)
+        rows = ([*before, *first, *after], *others)
     groups = [[one for one in row if one["name"] not in SETS or is_moved(SETS[one["name"]])] for row in rows if row]
     with beside.above():
         _draw(name, {"groups": tuple({"controls": row} for row in groups), "back": ""})

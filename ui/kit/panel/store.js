@@ -22,6 +22,7 @@ const store = (window.ablationStore ??= {
   redraws: new Map(), // element -> function that draws it with what was chosen
   leaving: null, // { page, path, until }: another page was asked for, and is not drawn yet
   backUntil: 0,
+  presents: new URLSearchParams(location.search).get("present") === "on", // presentation mode, on all pages; in the link
 
   change(delta, held = false) {
     const last = store.pending.at(-1)
@@ -31,9 +32,9 @@ const store = (window.ablationStore ??= {
     else store.pending.push([store.page, delta])
     store.held = held
     store.moved = store.page
-    store.redraw()
     if (store.waiting.length) store.sendLater(held ? PATIENCE.held : PATIENCE.free)
     else store.send()
+    store.redraw() // after the message: it takes up to 15 ms
   },
 
   release() {
@@ -129,7 +130,7 @@ const store = (window.ablationStore ??= {
   writeLink() {
     if (store.held || store.passed || !isHere()) return
     const address = addressOf(store.link)
-    if (address !== location.pathname + location.search && !isSame(readLink(true), { ...store.link, ...only() })) {
+    if (address !== location.pathname + location.search && !isSame(readLink(true), { ...store.link, ...apart() })) {
       store.writes = true
       history[store.moved === store.page ? "pushState" : "replaceState"](history.state, "", address)
       store.writes = false
@@ -149,18 +150,20 @@ const withoutSecrets = () => {
   return address
 }
 const embedded = () => [...new URLSearchParams(location.search)].filter(([name]) => name.startsWith("embed"))
-const only = () => (store.only ? { only: store.only } : {})
+// What a link has beside the settings: a teacher's limits, and presentation mode.
+const apart = () => ({ ...(store.only ? { only: store.only } : {}), ...(store.presents ? { present: "on" } : {}) })
 const isLeaving = () => store.leaving && performance.now() < store.leaving.until
 const isHere = () => isPage(location.pathname, store.path)
 const isSame = (one, other) => JSON.stringify(Object.entries(one).sort()) === JSON.stringify(Object.entries(other).sort())
 
-function readLink(withLimits = false) {
-  const params = [...new URLSearchParams(location.search)].filter(([name]) => !name.startsWith("embed") && (withLimits || name !== "only"))
+function readLink(withApart = false) {
+  const isSetting = (name) => !name.startsWith("embed") && (withApart || !["only", "present"].includes(name))
+  const params = [...new URLSearchParams(location.search)].filter(([name]) => isSetting(name))
   return Object.fromEntries(params)
 }
 
 function addressOf(link, path = location.pathname) {
-  const query = String(new URLSearchParams([...embedded(), ...Object.entries({ ...only(), ...link })])).replaceAll("%7E", "~")
+  const query = String(new URLSearchParams([...embedded(), ...Object.entries({ ...apart(), ...link })])).replaceAll("%7E", "~")
   return path + (query ? `?${query}` : "")
 }
 
@@ -218,5 +221,6 @@ if (!store.listens) {
     wasLost = !isConnected
   }
   if (app) new MutationObserver(watch).observe(app, { attributeFilter: ["data-test-connection-state"] })
+  matchMedia("(max-width: 640px)").addEventListener("change", store.redraw) // rows of buttons become menus
   for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => store.release(), true)
 }

@@ -49,19 +49,33 @@ addEventListener("keydown", (event) => {
 }
 
 // Escape closes a dialog, and Streamlit loses what was typed last into one of its fields. So that is sent first.
-addEventListener("keydown", (event) => {
-  const field = event.composedPath()[0]
-  const dialog = field.closest?.("[role=dialog]")
-  if (!event.isTrusted || event.key !== "Escape" || event.isComposing) return
-  if (!dialog || !field.matches("textarea, input[type=text]:not([role=combobox])")) return
-  cancel(event)
-  field.blur()
-  // Streamlit drops the value of a field that is gone before the run that takes it over has begun.
-  const app = document.querySelector("[data-testid=stApp]")
-  const close = () => dialog.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true }))
-  const wait = (left) => (app?.dataset.testScriptState === "running" && left > 0 ? setTimeout(wait, 50, left - 50) : close())
-  setTimeout(wait, 100, 2000)
-}, true)
+{
+  const TEXT = "textarea, input[type=text]:not([role=combobox])"
+  let atFirst = "" // the value of the field that has the focus, as it was when it got it
+  addEventListener("focusin", (event) => { atFirst = event.composedPath()[0].value }, true)
+  addEventListener("keydown", (event) => {
+    const field = event.composedPath()[0]
+    const dialog = field.closest?.("[role=dialog]")
+    if (!event.isTrusted || event.key !== "Escape" || event.isComposing) return
+    if (!dialog || !field.matches(TEXT)) return
+    cancel(event)
+    const isTyped = field.value !== atFirst
+    let isSent = !isTyped
+    field.blur()
+    // Streamlit drops the value of a field that is gone before the run that takes it over has begun.
+    const app = document.querySelector("[data-testid=stApp]")
+    const close = () => dialog.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true }))
+    let quiet = 0 // ms since the last run: the one that has the text may come after another
+    const wait = (left) => {
+      const isRunning = app?.dataset.testScriptState === "running"
+      isSent ||= isRunning
+      quiet = isRunning ? 0 : quiet + 20
+      if (left > 0 && (!isSent || (isTyped && quiet < 200))) setTimeout(wait, 20, left - 20)
+      else close()
+    }
+    wait(3000)
+  }, true)
+}
 
 // Whoever works by keys stays where they are when what they pressed is drawn anew, or gives way to something else.
 {

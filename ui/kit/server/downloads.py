@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 OFFERS = "_offers"  # key in the session
 AT_ONCE = 4  # files that are written at a time
-GONE = "This file is no longer offered. Go back to its page and download it there."
+GONE = "This download has expired. Go back to its page and download it again."
 FAILED = "This file could not be written. The server's log has the reason."
 
 

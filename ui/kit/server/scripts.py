@@ -21,6 +21,8 @@ PAGES = HERE.parent.parent.parent / "pages"
 PATHS = ["/" + re.sub(r"^\d+_", "", path.stem) for path in sorted(PAGES.glob("*.py"))]  # as addresses end
 STORE = f"const PATHS = {json.dumps(PATHS)}\n{(HERE.parent / 'panel' / 'store.js').read_text()}"
 
+FOCUS = ":focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }\n"
+
 _scripts: dict[str, str] = {}  # name -> script
 
 
@@ -64,7 +66,7 @@ def with_store(script: str, css: str = "") -> str:
 
 def component(name: str, script: Path, css: str, html: str = '<div class="root"></div>'):
     """Register a component that can change settings. Return what draws it."""
-    return st.components.v2.component(f"ablation_{name}", html=html, css=css, js=with_store(script.read_text()))
+    return st.components.v2.component(f"ablation_{name}", html=html, css=FOCUS + css, js=with_store(script.read_text()))
 
 
 def scripts_route(base: str) -> Route:

@@ -16,9 +16,9 @@ view = Menu("Views of a class")
 class ClassLook(Settings):
     """Settings of the page "Class"."""
 
-    shown: str = setting("student", "View", "Who looks.", group="Look", menu=view)
-    code: str = setting("", "Code", "The five letters of a class.", group="Look", high=12)
-    language: str = setting(ENGLISH, "Language", "In which language it is read.", group="Look", menu=language)
+    shown: str = setting("student", "View", "Student, projector or teacher.", group="Look", menu=view)
+    code: str = setting("", "Code", "Class code.", group="Look", high=12)
+    language: str = setting(ENGLISH, "Language", "Language of this page.", group="Look", menu=language)
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,39 @@
-"""Projector: the question, how many have answered, and later what they answered. No names."""
+"""Projector: a slide with the question, the number of answers, and later their distribution. No names."""
 
 from html import escape
 
 import streamlit as st
 
+from core.figures.small_pictures import Count
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, Watched
-from core.teaching.lessons.picture import letter, sketches, svg
+from core.teaching.lessons.picture import render_rows
 from core.teaching.lessons.prediction import outcome
-from core.teaching.lessons.wording import fill_in
+from core.teaching.lessons.wording import describe_outcome, fill_in, name_result
 from core.teaching.questions import CARRY, CHECK, PREDICTION, Question
 from ui.kit.guard import fragment
-from ui.kit.page import literal
-from ui.lessons.addresses import address_of, link, qr_svg, shared_address
+from ui.lessons.addresses import address_of, link, listens_here_alone, qr_svg, shared_address
 from ui.lessons.classroom import view
-from ui.lessons.classroom.server import PAGE, answered, distribution, find_class, left, reasons, students
-from ui.lessons.result import draw, render_meaning
+from ui.lessons.classroom.server import PAGE, count_votes, find_class, has_letters, students
+from ui.lessons.html import draw_html, render_bars, render_legend
 
 EVERY = 1.0  # seconds
 # Nothing but the class: what leads to other pages would only take room.
-ALONE = "<style>[data-testid=stSidebar], [data-testid=stExpandSidebarButton] { display: none }</style>"
+ALONE = """<style>
+:root :is([data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stHeader]) { display: none; }
+:root [data-testid=stMainBlockContainer][class] { padding: 0; max-width: none; }
+:root [data-testid=stMain] [data-testid=stVerticalBlock][class] { gap: 0; }
+@media (min-width: 900px) { :root [data-testid=stMain][class] { overflow: hidden; } }
+</style>"""
+LARGE = 72  # pixels of an answer where there are few
+FEW = 6  # answers that are drawn with a wide gap
+ROOM = 348  # for all answers
+HEAD, HEAD_WITH_PREMISE = 132, 188
+MEANING = 290  # characters that fit below the answers
+SHORT = 90  # characters of a question that fit two lines of 36 px
 
 
 @view.register(
-    "projector", label="Projector", help="the question, how many have answered, and later what they answered. No names."
+    "projector", label="Projector", help="the question, the number of answers, then their distribution. No names."
 )
 def projector(context):
     st.html(ALONE)
@@ -30,77 +41,107 @@ def projector(context):
 
 
 def _draw(context, address: str):
-    words = context.words
     now = find_class(context)
     if now is None:
         return
     of = context.find_question(now.question)
-    if of is None:
-        _draw_door(context, now, address)
-        return
-    title, corner = st.columns([4, 1], gap="large")
-    with title:
-        st.markdown(f"## {literal(of.title)}")
-    with corner:
-        style = "font-size:30px;letter-spacing:.15em;font-weight:700;text-align:right"
-        st.html(f'<div style="{style}">{escape(context.code)}</div>')
-    if now.phase == OPEN:
-        answered(now, words, left(now, words))
-    else:
-        answered(now, words, f" · {words['class_discuss' if now.phase == DISCUSSION else 'class_closed']}")
-    if now.phase == REVEALED and of.lesson:
-        _draw_answer(of, now, words)
-        return
-    if now.phase == OPEN or not now.distribution:
-        _draw_question(of, words)
-    else:
-        st.markdown(f"### {literal(of.asks)}")
-        distribution(of, now, words, is_revealed=False)
-    reasons(now.picked, words)
+    code = qr_svg(link(address, **context.link_params(code=context.code)))
+    address = address.split("//", 1)[-1]
+    if listens_here_alone():
+        code = ""  # which leads nobody here
+    slide = render_door(context, now, address, code) if of is None else render_slide(of, context, now, address, code)
+    draw_html("slide", slide)
 
 
-def _draw_door(context, now: Watched, address: str):
-    """Say how to come in."""
+def render_door(context, now: Watched, address: str, code: str) -> str:
+    """Return the slide that says how to join."""
     words = context.words
-    code_side, words_side = st.columns([2, 3], gap="large")
-    with code_side:
-        draw("qr", qr_svg(link(address, **context.link_params(code=context.code))))
     lines = [
-        ("font-size:24px", words["class_go_to"]),
-        ("font-size:34px;font-weight:600;overflow-wrap:anywhere", address.split("//", 1)[-1]),
-        ("font-size:24px;margin-top:24px", words["class_code"]),
-        ("font-size:96px;letter-spacing:.12em;font-weight:700;line-height:1.1", context.code),
-        ("font-size:28px;margin-top:16px", students(now.seats, words)),
+        f"<h1>{escape(words['class_go_to'])}</h1>",
+        f'<div class="where">{escape(address)}</div>',
+        f'<div class="soft">{escape(words["class_code"])}</div>',
+        f'<div class="code">{escape(context.code)}</div>',
+        f'<div class="count">{escape(students(now.seats, words))}</div>',
     ]
-    with words_side:
-        st.html("".join(f'<div style="{style}">{escape(text)}</div>' for style, text in lines))
+    if not code and not now.seats:
+        lines.append(f'<div class="soft">{escape(words["class_here_alone"]).replace("`", "")}</div>')
+    return f'<div class="slide door"><div class="qr">{code}</div><div>{"".join(lines)}</div></div>'
 
 
-def _draw_question(of: Question, words):
-    """Show the question and its answers, large."""
-    if of.kind == CHECK:
-        st.markdown(f"### {literal(words['check_about'])}")
-        return
-    if of.kind == PREDICTION:
-        st.markdown(literal(fill_in(of.lesson.question, of.lesson)))
-    st.markdown(f"### {literal(of.asks)}")
-    for at, option in enumerate(of.offered):
-        st.markdown(f"#### {letter(at)} · {literal(option)}")
-    if of.kind == PREDICTION and of.prediction.kind == "curve":
-        draw("sketches", sketches(of.lesson))
+def render_slide(of: Question, context, now: Watched, address: str, code: str) -> str:
+    """Return the slide of a question. Its answers keep their places until the end."""
+    words = context.words
+    is_revealed = now.phase == REVEALED
+    counts = [] if now.phase == OPEN else count_votes(of, now, is_revealed)
+    bars = counts or [Count(option, []) for option in of.offered]
+    gap = 12 if len(bars) <= FEW else 4
+    head = HEAD_WITH_PREMISE if of.kind == PREDICTION else HEAD
+    height = min(LARGE, (ROOM + HEAD - head - gap * (len(bars) - 1)) // max(1, len(bars)))
+    size = 28 if height >= 40 else 20
+    asks = words["check_about"] if of.kind == CHECK else of.asks
+    corner = f'<div><div class="code">{escape(context.code)}</div><div class="soft">{escape(address)}</div></div>'
+    key = render_legend(counts, words) if is_revealed else ""
+    top = f'<div><div class="line"><span class="soft">{escape(of.title)}</span>{key}</div>{_render_premise(of)}<h1>{escape(asks)}</h1></div>'
+    top += f'<div class="corner">{corner}<div class="qr">{code}</div></div>'
+    answers = render_bars(bars, words, has_letters(of)) if bars else "<div></div>"
+    left = render_reasons(now.picked, words) or _render_setting(of, words, is_revealed)
+    right = _render_result(of, words) if is_revealed else _render_state(now, words)
+    ask = 36 if len(asks) <= SHORT and of.kind != PREDICTION else 28
+    style = f"--head: {head}px; --height: {height}px; --gap: {gap}px; --size: {size}px; --ask: {ask}px"
+    return (
+        f'<div class="slide" style="{style}"><header>{top}</header>{answers}'
+        f'<footer><div class="{"reasons" if now.picked else ""}">{left}</div><div>{right}</div></footer></div>'
+    )
 
 
-def _draw_answer(of: Question, now: Watched, words):
-    """Show what was answered, and what was measured."""
-    said, found = st.columns(2, gap="large")
-    with said:
-        distribution(of, now, words, is_revealed=True)
-        reasons(now.picked, words)
-    with found:
-        if of.kind == CARRY:
-            st.markdown(f"### {literal(of.transfer.because)}")
-            return
-        out = outcome(of.lesson)
-        st.markdown(f"**{literal(of.lesson.picture)}**")
-        draw("result", svg(of.lesson, words, None, out))
-        render_meaning(of.lesson, out, words)
+def _render_premise(of: Question) -> str:
+    """Return what stands before the question of a prediction."""
+    if of.kind != PREDICTION:
+        return ""
+    return f'<p class="premise">{escape(fill_in(of.lesson.question, of.lesson))}</p>'
+
+
+def render_reasons(picked, words) -> str:
+    """Return the reasons that the teacher has picked; empty where there is none."""
+    title = f'<div class="soft">{escape(words["class_reasons"])}</div>' if picked else ""
+    return title + "".join(f'<div class="reason">{escape(reason)}</div>' for reason in picked)
+
+
+def _render_setting(of: Question, words, is_revealed: bool) -> str:
+    """Return what is compared, with its numbers once they may be seen."""
+    if of.kind != PREDICTION:
+        return ""
+    return f'<div class="soft">{escape(of.lesson.picture)}</div>{render_rows(of.lesson, words, outcome(of.lesson) if is_revealed else None)}'
+
+
+def _render_state(now: Watched, words) -> str:
+    """Return how many have answered, and how much time is left."""
+    votes = words["class_answered"].format(votes=now.votes, seats=now.seats)
+    phase = words["class_round"].format(n=now.round)
+    if now.phase != OPEN:
+        phase = words["class_discuss" if now.phase == DISCUSSION else "class_closed"]
+    ring = ""
+    if now.left is not None and now.time:
+        share = f"{100 * min(1.0, now.left / now.time):.1f}%"
+        said = words["class_left"].format(n=int(now.left))
+        ring = (
+            f'<div class="ring" role="timer" aria-label="{escape(said)}" style="--share:{share}">{int(now.left)}</div>'
+        )
+    return f'<div class="state"><div><b>{escape(votes)}</b><span class="soft">{escape(phase)}</span></div>{ring}</div>'
+
+
+def _render_result(of: Question, words) -> str:
+    """Return what was measured, and what it means, as far as it fits."""
+    if of.kind == CHECK or of.lesson is None:
+        return ""
+    if of.kind == CARRY:
+        return escape(of.transfer.because)
+    out = outcome(of.lesson)
+    result = f"{name_result(of.lesson, words)}: {describe_outcome(of.lesson, out, words)}"
+    meaning = ""
+    for sentence in fill_in(of.lesson.means, of.lesson, out).split(". "):
+        if len(result) + len(meaning) + len(sentence) < MEANING:
+            meaning += f"{sentence.removesuffix('.')}. "
+        else:
+            break
+    return f"<div><b>{escape(result)}</b></div><div>{escape(meaning)}</div>"

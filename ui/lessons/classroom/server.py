@@ -10,22 +10,20 @@ from threading import Lock
 
 import streamlit as st
 
-from core.figures.small_pictures import tally_svg
+from core.figures.small_pictures import Count
 from core.settings.cache import once
-from core.study.database.connection import StoreError
+from core.study.database.connection import Busy, StoreError
 from core.teaching.classroom import ClassError, Classroom, Vote, Watched
+from core.teaching.lessons.language import phrases
 from core.teaching.lessons.prediction import outcome
-from core.teaching.questions import Question, describe_counts
+from core.teaching.questions import PREDICTION, Question
 from ui.kit.page import literal
 from ui.kit.rights import may_write
 from ui.kit.server.scripts import served
-from ui.kit.store import session
-from ui.lessons.result import draw
+from ui.kit.store import session, value
+from ui.lessons.html import draw_html, render_bars, render_legend
 
 VARIABLE = "ABLATION_CLASSES"
-REASON = (
-    "Only whoever runs this server, or has its key, can start a class here. On your own computer anybody can: make run."
-)
 KEY = re.compile(r"[\w-]{10,60}")
 KEPT, TEACHER_KEYS = "seats", "teacher_keys"  # entries of Session.kept: code of a class -> Seat, Key
 SEEN = "classes_seen"  # entry of Session.kept: codes of classes that existed
@@ -49,7 +47,11 @@ def may_start() -> bool:
 
 def watch(code: str) -> Watched:
     """Return what everybody may see of a class, at most a second old. Raises ClassError, StoreError."""
-    return _watch(code.upper(), int(time.monotonic()))
+    try:
+        return _watch(code.upper(), int(time.monotonic()))
+    except StoreError as error:
+        error.told = describe(error)
+        raise
 
 
 @functools.lru_cache(maxsize=512)
@@ -63,8 +65,13 @@ def look_again() -> None:
 
 
 def describe(error: ClassError | StoreError) -> str:
-    """Return what users may read of an error."""
-    return error.told if isinstance(error, StoreError) else str(error)
+    """Return what users may read of an error, in the language of the page where students see it."""
+    words = phrases(value("language"))
+    if isinstance(error, Busy):
+        return words["error_busy"]
+    if isinstance(error, StoreError):
+        return f"{words['error_store']} ({error.told})"
+    return words.get(f"error_{error.field}", str(error))
 
 
 @dataclass
@@ -157,7 +164,7 @@ def find_class(context) -> Watched | None:
         if error.field == "code" and context.code in seen:
             st.info(literal(context.words["class_over"]), icon=":material/done_all:")
         else:
-            st.warning(literal(error))
+            st.warning(literal(describe(error)))
         return None
     seen.add(context.code)
     return now
@@ -173,22 +180,27 @@ def left(now: Watched, words) -> str:
     return f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
 
 
-def answered(now: Watched, words, more: str = "") -> None:
-    """Show how many have answered, as a bar."""
-    said = words["class_answered"].format(votes=now.votes, seats=now.seats) + more
-    st.progress(min(1.0, now.votes / max(1, now.seats)), text=f"**{literal(said)}**")
+def count_votes(of: Question, now: Watched, is_revealed: bool) -> list[Count]:
+    """Return how many answered what; empty without votes. is_revealed: whether the right answer is marked, without votes too."""
+    votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
+    if is_revealed and not votes:
+        votes = {now.round: {}}
+    return of.counts(votes, outcome(of.lesson) if is_revealed and of.lesson else None) if votes else []
 
 
 def distribution(of: Question, now: Watched, words, is_revealed: bool, key: str = "distribution") -> None:
     """Show how many answered what. is_revealed: whether the right answer is marked."""
-    votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
-    if not votes:
+    counts = count_votes(of, now, is_revealed)
+    if not counts:
         return
-    counts = of.counts(votes, outcome(of.lesson) if is_revealed and of.lesson else None)
-    draw(key, f'<div class="wide">{tally_svg(counts, words["class_votes"])}</div>')
-    notes = describe_counts(of, counts, words)
-    if notes:
-        st.caption(literal(notes))
+    draw_html(key, render_bars(counts, words, has_letters(of)) + render_legend(counts, words))
+    if of.is_number:
+        st.caption(literal(words["class_guesses"]))
+
+
+def has_letters(of: Question) -> bool:
+    """Return whether the answers have letters: where they are those on offer, in their order."""
+    return bool(of.offered) and not (of.kind == PREDICTION and of.prediction.ranked)
 
 
 def reasons(picked, words) -> None:

@@ -8,22 +8,32 @@ from core.settings.wording import distinct
 from core.study.database.connection import StoreError
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, ClassError, Watched
 from core.teaching.lessons import prediction
-from core.teaching.lessons.picture import sketches, svg
+from core.teaching.lessons.picture import letter, svg
 from core.teaching.lessons.prediction import Entry, outcome
 from core.teaching.lessons.wording import fill_in
-from core.teaching.questions import CARRY, CHECK, Question, check_items, find_question, question_names, write_check
+from core.teaching.questions import (
+    CARRY,
+    CHECK,
+    PREDICTION,
+    Question,
+    check_items,
+    find_question,
+    question_names,
+    write_check,
+)
 from ui.kit.guard import fragment
 from ui.kit.page import literal
-from ui.kit.store import change
+from ui.kit.store import change, value
+from ui.lessons.addresses import listens_here_alone
 from ui.lessons.classroom import view
 from ui.lessons.classroom.server import (
     KEY,
-    REASON,
     Seat,
     classroom,
     describe,
     distribution,
     find_class,
+    has_letters,
     join,
     left,
     may_start,
@@ -35,6 +45,7 @@ from ui.lessons.classroom.server import (
     vote,
     watch,
 )
+from ui.lessons.html import style_answers
 from ui.lessons.predict import ask, ask_sure
 from ui.lessons.result import draw, render_meaning, render_result
 
@@ -44,19 +55,27 @@ TROUBLE = "class_trouble"  # entry of the session: why a class could not be star
 USUAL = ("heads", "residuals", "order")  # lessons that a first class begins with
 
 
-@view.register("student", label="Student", help="joins by a code, predicts, votes.")
+@view.register("student", label="Student", help="join with a code, predict, vote.")
 def student(context):
-    code, words = context.code, context.words
+    code = context.code
     now = find_class(context) if code else None
     if now is None:
         draw_door(context)
         return
+    of = context.find_question(now.question)
+    style_answers(f"{code}_{now.question}_{now.round}", of.lesson if of and of.kind == PREDICTION else None)
+    with st.container(key="seat"):
+        _draw_seat(context, code, now, of)
+
+
+def _draw_seat(context, code: str, now: Watched, of: Question | None):
+    """Draw what a seat shows: the form to join, the question, or the result."""
+    words = context.words
     own_seat = sync_seat(code)
     if not own_seat.value:
         _ask_to_join(code, own_seat, words)
         return
     fragment(_wait, run_every=EVERY)(code, _sign(now), words)
-    of = context.find_question(now.question)
     if of is None:
         st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
         return
@@ -77,6 +96,7 @@ def student(context):
 
 def draw_door(context):
     """Let a class be joined, or started."""
+    style_answers()
     words = context.words
     trouble = st.session_state.pop(TROUBLE, "")
     if trouble:
@@ -86,17 +106,19 @@ def draw_door(context):
         st.markdown(f"## {literal(words['class_join_title'])}")
         with st.form("enter_form", border=False):  # Enter goes in, and the press carries what was typed just before
             tip = words["class_key_entry"]
-            st.text_input(words["class_code"], max_chars=LONGEST, key="class_code", placeholder="BCDFG", help=tip)
+            st.text_input(words["class_code"], max_chars=LONGEST, key="class_code", placeholder="e.g. BCDFG", help=tip)
             st.form_submit_button(words["class_enter"], type="primary", key="enter", on_click=_enter)
     with right_side, st.container(border=True):
         st.markdown(f"## {literal(words['class_start_title'])}")
         st.markdown(literal(words["class_start_about"]))
         if not may_start():
-            st.info(literal(REASON), icon=":material/lock:")
+            st.info(literal(words["class_locked"]), icon=":material/lock:")
             return
         label, shown = words["class_questions"], label_questions(context, question_names())
         st.multiselect(label, question_names(), default=list(USUAL), format_func=shown.get, key="class_questions")
-        st.button(words["class_start"], type="primary", key="start_class", on_click=_start)
+        if listens_here_alone():
+            st.info(words["class_here_alone"], icon=":material/wifi_off:")
+        st.button(words["class_start"], key="start_class", on_click=_start)
 
 
 def label_questions(context, offered: list[str]) -> dict[str, str]:
@@ -176,8 +198,8 @@ def _draw_vote(of: Question, code: str, now: Watched, words):
         said = words["check_in"] if of.kind == CHECK else words["class_in"].format(answer=of.in_words(mine.answer))
         st.success(literal(said), icon=":material/how_to_vote:")
     if now.phase == DISCUSSION:
-        for option in of.offered:
-            st.markdown(f"- {literal(option)}")
+        marks = [f"- **{letter(at)}**" if has_letters(of) else "-" for at in range(len(of.offered))]
+        st.markdown("\n".join(f"{mark} {literal(option)}" for mark, option in zip(marks, of.offered)))
     if now.phase != OPEN:
         return
     if mine is not None:
@@ -193,22 +215,21 @@ def _ask_prediction(of: Question, send, refuse, words, place: str):
         send(prediction.write(entry.answer), entry.sure, entry.because)
 
     kind = of.prediction.kind
-    if kind == "curve":
-        draw("sketches", sketches(of.lesson))
     is_form = kind in ("choice", "curve")
     answer = ask(of.lesson, words, then, place, words["class_send"], refuse, is_form)
     if kind == "number":
         draw("sketches", svg(of.lesson, words, answer))
 
 
-def _ask_options(asks: str, options, key: str):
+def _ask_options(asks: str, options, key: str, letters: bool = False):
     st.radio(
         asks,
         range(len(options)),
-        format_func=lambda at: literal(options[at]),
+        format_func=lambda at: f"**{letter(at)}** " * letters + literal(options[at]),
         index=None,
         key=key,
         label_visibility="collapsed",
+        width="stretch",
     )
 
 
@@ -223,20 +244,21 @@ def _ask_transfer(of: Question, send, refuse, words, place: str):
             refuse(words["store_first"])
 
     with st.form(f"form_{place}", border=False):
-        _ask_options(of.asks, of.offered, f"carry_{place}")
+        _ask_options(of.asks, of.offered, f"carry_{place}", letters=True)
         ask_sure(words, place)
         st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
 
 
 def _ask_check(of: Question, send, refuse, words, place: str):
     st.markdown(literal(words["check_about"]))
+    items = check_items(value("language"))
 
     def sent():
-        answers = [st.session_state.get(f"check_{place}_{n}") for n in range(len(check_items()))]
+        answers = [st.session_state.get(f"check_{place}_{n}") for n in range(len(items))]
         send(write_check([answer if isinstance(answer, int) else None for answer in answers]))
 
     with st.form(f"form_{place}", border=False):
-        for n, item in enumerate(check_items()):
+        for n, item in enumerate(items):
             st.markdown(f"**{n + 1}. {literal(item.asks)}**")
             _ask_options(item.asks, item.options, f"check_{place}_{n}")
         st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)

@@ -1,6 +1,7 @@
 """Teacher: asks, closes, shows, reveals, and takes the answers home."""
 
 from functools import partial
+from pathlib import Path
 
 import streamlit as st
 
@@ -9,20 +10,20 @@ from core.settings.environment import read_only
 from core.study.database.connection import StoreError
 from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, PICKED, REVEALED, ClassError, TeacherView
 from core.teaching.lessons.prediction import outcome
-from core.teaching.lessons.wording import describe_outcome
-from core.teaching.questions import AFTER, BEFORE, CHECK, PREDICTION, question_names
+from core.teaching.lessons.wording import describe_outcome, name_result
+from core.teaching.questions import AFTER, BEFORE, CARRY, CHECK, PREDICTION, question_names
 from core.teaching.report import add_words, describe_gain, tabulate_changes, write_class
 from ui.kit import address
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.server.downloads import download_link
+from ui.kit.server.scripts import served
 from ui.kit.store import amend, change
 from ui.lessons.addresses import address_of, link, listens_here_alone, qr_svg, shared_address
 from ui.lessons.classroom import view
 from ui.lessons.classroom.server import (
     PAGE,
     Key,
-    answered,
     classroom,
     describe,
     distribution,
@@ -33,15 +34,19 @@ from ui.lessons.classroom.server import (
     sync_teacher_key,
 )
 from ui.lessons.classroom.student import draw_door, label_questions
-from ui.lessons.result import draw
+from ui.lessons.html import style_answers
+from ui.lessons.result import draw, render_meaning
 
 EVERY = 1.0  # seconds
+SECONDS = 60  # of a question, unless the teacher chooses another time
 TIMES = {None: "class_no_limit", 30: "30 s", 60: "60 s", 120: "2 min", 300: "5 min"}
 TROUBLE = "class_teacher_trouble"
 NAMED = 40  # students who have not answered yet
 
+_space = st.components.v2.component("ablation_space", js=served(Path(__file__).with_name("space.js").read_text()))
 
-@view.register("teacher", label="Teacher", help="asks, closes, shows, reveals.")
+
+@view.register("teacher", label="Teacher", help="start and close voting, reveal the result.")
 def teacher(context):
     words = context.words
     given = address.pop_secret("teacher")  # of a link that an earlier version made
@@ -62,20 +67,20 @@ def teacher(context):
         store_teacher_key(now.code, token)
         amend(code=now.code)
         st.rerun()
+    style_answers()
     _draw_links(context, now, token)
     fragment(_draw, run_every=EVERY)(context, token)
     _draw_take_home(context, token, now)
+    _space(key="space")
 
 
 def _draw_links(context, now: TeacherView, token: str):
     """Show the links of students and projector, the key, and what may lie between a phone and this computer."""
     words, page = context.words, address_of(PAGE, shared_address())
     door = link(page, **context.link_params(code=now.code))
-    if listens_here_alone():
-        st.info(words["class_here_alone"], icon=":material/wifi_off:")
     if read_only():
         st.caption(literal(words["class_disk"]))
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="links"):
         st.markdown(f"## {now.code}", width="content")
         with st.popover(words["class_qr"], icon=":material/qr_code:"):
             draw("qr", qr_svg(door))
@@ -97,25 +102,61 @@ def _draw(context, token: str):
     trouble = st.session_state.pop(TROUBLE, "")
     if trouble:
         st.warning(literal(trouble))
-    _draw_next(context, token, now)
+    if not now.seats and listens_here_alone():
+        st.info(words["class_here_alone"], icon=":material/wifi_off:")
     of = context.find_question(now.question)
+    _draw_steps(context, token, now, of)
     if of is None:
         st.caption(literal(students(now.seats, words)))
         return
     poll, said = st.columns([3, 2], gap="large")
     with poll:
-        about = words["class_round"].format(n=now.round) + left(now, words)
-        st.markdown(f"### {literal(of.title)} :gray[:small[{literal(about)}]]")
-        answered(now, words)
-        _draw_steps(token, now, of, words)
-        # A teacher's screen is often the one on the wall.
-        distribution(of, now, words, is_revealed=now.phase == REVEALED, key="teacher_distribution")
-        if of.kind == PREDICTION and now.phase == REVEALED:
-            found = describe_outcome(of.lesson, outcome(of.lesson), words)
-            st.markdown(f"{literal(words['measured'])}: **{literal(found)}**")
+        about = f"{words['class_round'].format(n=now.round)}{left(now, words)}"
+        votes = words["class_answered"].format(votes=now.votes, seats=now.seats)
+        st.markdown(f"## {literal(of.title)}\n{literal(of.asks)}  \n**{literal(votes)}** · {literal(about)}")
+        # A teacher's screen is often the one on the wall: the answer shows when all see it, or when it is asked for.
+        is_shown = now.phase == REVEALED
+        if not is_shown and of.kind != CHECK:
+            is_shown = st.toggle(words["class_answer"], key=f"answer_{len(now.asked)}")
+        distribution(of, now, words, is_revealed=is_shown, key="teacher_distribution")
+        if is_shown:
+            _draw_answer(of, words, is_revealed=now.phase == REVEALED)
     with said:
         _draw_waiting(now, words)
         _draw_reasons(token, now, words)
+
+
+def _draw_answer(of, words, is_revealed: bool):
+    """Say what is right; what it means, once all have seen it."""
+    if of.kind == CARRY:
+        st.markdown(f"**{literal(of.transfer.options[of.transfer.right])}**: {literal(of.transfer.because)}")
+    if of.kind == PREDICTION:
+        out = outcome(of.lesson)
+        st.markdown(f"{literal(name_result(of.lesson, words))}: **{literal(describe_outcome(of.lesson, out, words))}**")
+        if is_revealed:
+            render_meaning(of.lesson, out, words)
+
+
+def _draw_steps(context, token: str, now: TeacherView, of):
+    """Show what can be done now. The filled button is the next step, which the space bar takes, too."""
+    words, room = context.words, classroom()
+    is_closed = now.phase in (CLOSED, DISCUSSION)
+    has_second_round = is_closed and now.round == 1 and of.kind != CHECK  # the eight questions are not discussed
+    seconds = st.session_state.get("seconds", SECONDS)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if now.phase == OPEN:
+            _step("class_close", "stop_circle", lambda: room.close(token), words)
+        elif is_closed:
+            _step("class_reveal", "visibility", lambda: room.reveal(token), words)
+        else:
+            _draw_next(context, token, now)
+        if has_second_round and now.phase == CLOSED:
+            _button("class_discuss_now", "forum", lambda: room.discuss(token), words)
+        if has_second_round:
+            _button("class_again", "how_to_vote", lambda: room.again(token, seconds), words)
+        if is_closed:
+            name = "class_hide" if now.shown else "class_show"
+            _button(name, "bar_chart", lambda: room.show(token, not now.shown), words)
 
 
 def _draw_next(context, token: str, now: TeacherView):
@@ -125,46 +166,27 @@ def _draw_next(context, token: str, now: TeacherView):
     if not offered:
         return
     labels, number = label_questions(context, offered), len(now.asked)
-    first, second, third = st.columns([5, 2, 2], vertical_alignment="bottom")
-    with first:
-        name = st.selectbox(words["class_next"], offered, format_func=labels.get, key=f"next_{number}")
-    with second:
-        seconds = st.selectbox(
-            words["class_time"],
-            list(TIMES),
-            index=2,
-            format_func=lambda n: words.get(TIMES[n], TIMES[n]),
-            key="seconds",
-        )
-    is_open = now.phase == OPEN
-    with third:
-        # A button of its own for every question, and none while one is open: a second press would open the next one.
-        st.button(
-            words["class_open"], type="primary", key=f"open_{number}", disabled=is_open, width="stretch",
-            help=words["class_close_first"] if is_open else None,
-            on_click=_do, args=(lambda: classroom().open(token, name, seconds),),
-        )  # fmt: skip
+    name = st.selectbox(words["class_next"], offered, format_func=labels.get, key=f"next_{number}", width=420)
+    seconds = st.selectbox(
+        words["class_time"],
+        list(TIMES),
+        index=list(TIMES).index(st.session_state.get("seconds", SECONDS)),
+        format_func=lambda n: words.get(TIMES[n], TIMES[n]),
+        key=f"time_{number}",
+        width=140,
+    )
+    st.session_state["seconds"] = seconds
+    # A button of its own for every question: a second press would open the next one.
+    _step("class_open", "play_arrow", lambda: classroom().open(token, name, seconds), words, key=f"open_{number}")
 
 
-def _draw_steps(token: str, now: TeacherView, of, words):
-    """Show the buttons of what can be done now."""
-    room, steps = classroom(), []
-    is_closed = now.phase in (CLOSED, DISCUSSION)
-    has_second_round = now.round == 1 and of.kind != CHECK  # the eight questions are not discussed
-    if now.phase == OPEN:
-        steps.append(("class_close", "stop_circle", lambda: room.close(token)))
-    if now.phase == CLOSED and has_second_round:
-        steps.append(("class_discuss_now", "forum", lambda: room.discuss(token)))
-    if is_closed and has_second_round:
-        seconds = st.session_state.get("seconds")
-        steps.append(("class_again", "how_to_vote", lambda: room.again(token, seconds)))
-    if is_closed:
-        name = "class_hide" if now.shown else "class_show"
-        steps.append((name, "bar_chart", lambda: room.show(token, not now.shown)))
-        steps.append(("class_reveal", "visibility", lambda: room.reveal(token)))
-    with st.container(horizontal=True):
-        for name, icon, step in steps:
-            st.button(words[name], key=name, icon=f":material/{icon}:", on_click=_do, args=(step,))
+def _step(name: str, icon: str, step, words, key: str = ""):
+    """Draw the button of the next step."""
+    _button(name, icon, step, words, key=key, type="primary", shortcut="Space")
+
+
+def _button(name: str, icon: str, step, words, key: str = "", **look):
+    st.button(words[name], key=key or name, icon=f":material/{icon}:", on_click=_do, args=(step,), **look)
 
 
 def _draw_waiting(now: TeacherView, words):

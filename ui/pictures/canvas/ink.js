@@ -17,6 +17,9 @@ class SvgInk {
     const paint = kind === "fill" ? ` fill="${this.fillStyle}"` : ` fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}"`
     return paint + alpha + (turn ? ` transform="${turn}"` : "")
   }
+  fillRect(x, y, w, h) {
+    this.out.push(`<rect x="${x}" y="${y}" width="${w}" height="${h}"${this.#attributes("fill")}/>`)
+  }
   strokeRect(x, y, w, h) {
     this.out.push(`<rect x="${x}" y="${y}" width="${w}" height="${h}"${this.#attributes("stroke")}/>`)
   }

@@ -8,7 +8,7 @@ export default function ({ data, parentElement }) {
   const tip = root.querySelector(".tip")
   const theme = themeOf(root)
   canvas.setAttribute("aria-label", [m.alt, m.said].filter(Boolean).join(" "))
-  const step = Math.max(13, Math.min(26, (m.height - 30) / m.rows))
+  const step = Math.max(14, Math.min(26, (m.height - 30) / m.rows))
   const height = Math.ceil(step * m.rows + 30)
   const top = 24
   const most = m.high || 1
@@ -16,11 +16,11 @@ export default function ({ data, parentElement }) {
 
   const draw = () => {
     canvas.style.height = height + "px"
-    drawLines(sharp(canvas, root.clientWidth, height, window.devicePixelRatio || 1), root.clientWidth)
+    drawLines(sharp(canvas, canvas.parentElement.clientWidth, height, screenScale(canvas)), canvas.parentElement.clientWidth)
   }
   canvas.toSvg = () => {
-    const ink = new SvgInk(root.clientWidth, height, theme.background)
-    drawLines(ink, root.clientWidth)
+    const ink = new SvgInk(canvas.parentElement.clientWidth, height, theme.background)
+    drawLines(ink, canvas.parentElement.clientWidth)
     return ink.done()
   }
   const drawLines = (ink, width) => {
@@ -31,9 +31,9 @@ export default function ({ data, parentElement }) {
     ink.fillStyle = theme.text
     ink.textBaseline = "middle"
     ink.textAlign = "right"
-    ink.fillText("reads", left - 8, 10)
+    ink.fillText("query", left - 8, 10)
     ink.textAlign = "left"
-    ink.fillText("is read", right + 8, 10)
+    ink.fillText("key", right + 8, 10)
     for (let r = 0; r < m.rows; r++) {
       if (reader >= 0 && r !== reader) continue
       for (let c = 0; c < m.cols; c++) {
@@ -50,7 +50,7 @@ export default function ({ data, parentElement }) {
       }
     }
     ink.globalAlpha = 1
-    ink.font = `${Math.min(13, step - 1)}px ${theme.font}`
+    ink.font = `12px ${theme.font}`
     for (let i = 0; i < m.rows; i++) {
       ink.globalAlpha = reader >= 0 && i !== reader ? 0.35 : 1
       ink.textAlign = "right"
@@ -64,13 +64,13 @@ export default function ({ data, parentElement }) {
   }
   const at = (event) => {
     const box = canvas.getBoundingClientRect()
-    const row = Math.floor(((event.clientY - box.top) * (canvas.clientWidth / box.width) - top) / step) // of presenter size, too
+    const row = Math.floor(((event.clientY - box.top) * (canvas.clientWidth / box.width) - top) / step) // in presentation mode, too
     return row >= 0 && row < m.rows ? row : -1
   }
   const show = (row) => {
     if (row === reader) return
     reader = row
-    tip.textContent = row < 0 ? "" : `${m.rowWords[row]} reads …`
+    tip.textContent = row < 0 ? "" : `${m.rowWords[row]} → …`
     draw()
   }
   canvas.onmousemove = (event) => show(at(event))

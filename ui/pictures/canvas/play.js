@@ -2,7 +2,7 @@
 // same moments hears of each as the event "ablation-frame", with its number, and may ask for it by "ablation-frame-asked".
 
 const SPEEDS = [1, 2, 4, 8] // frames a second
-const TAKE = "Animated picture"
+const TAKE = "Export animation"
 const playing = new WeakMap() // what stays when the picture is drawn with other numbers
 
 // show(at): draws one frame; picture(): what draws one on a canvas of its own; m.moments: how each is called; m.words: what is said
@@ -39,12 +39,12 @@ function player(box, m, picture, show) {
     if (!state.runs && state.at === last) go(0)
     run(!state.runs)
   }
-  if (!speed.firstChild) speed.append(...SPEEDS.map((value) => new Option(`${value} a second`, value)))
+  if (!speed.firstChild) speed.append(...SPEEDS.map((value) => new Option(`${value} fps`, value)))
   speed.setAttribute("aria-label", "Speed")
   speed.value = state.speed
   speed.onchange = () => { state.speed = Number(speed.value); run(Boolean(state.runs)) }
   if (!state.takes) take.textContent = TAKE
-  take.title = "All of it as an animated PNG, which every browser and slides show"
+  take.title = "Animated PNG, for browsers and slides"
   take.disabled = state.takes
   take.onclick = async () => {
     state.takes = take.disabled = true

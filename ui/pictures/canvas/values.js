@@ -59,8 +59,16 @@ function number(value, m) {
     return value.toFixed(Math.max(0, Math.min(4, digits))).replace("-", "−")
   }
   const size = Math.abs(value)
-  const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(2).replace("e+", "e") : value.toFixed(size >= 100 ? 1 : 3)
-  return text.replaceAll("-", "−")
+  if (size !== 0 && (size < 0.0001 || size >= 1e7)) return scientific(value, 2)
+  const digits = size >= 100 ? 1 : 3
+  const rounding = size !== 0 && size < 0.001 ? { maximumSignificantDigits: 3 } : { minimumFractionDigits: digits, maximumFractionDigits: digits }
+  return (value || 0).toLocaleString("en", rounding).replace("-", "−")
+}
+
+// As in sentences: "7.5 × 10³⁶".
+function scientific(value, digits) {
+  const [times, power] = value.toExponential(digits).split("e").map(Number)
+  return `${times} × 10${String(power).replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])}`.replace("-", "−")
 }
 
 // A number in a cell of a few characters.
@@ -73,7 +81,8 @@ function brief(value) {
 
 // An end of the scale, in words: what lies beyond it has its colour too.
 function end(m, which) {
-  const text = number(which ? m.high : m.low, m.log ? m : undefined)
+  const value = which ? m.high : m.low
+  const text = !m.log && Number.isInteger(value) && Math.abs(value) < 1e7 ? (value || 0).toLocaleString("en").replace("-", "−") : number(value, m.log ? m : undefined)
   return m.clipped?.[which] ? (which ? "≥ " : "≤ ") + text : text
 }
 
@@ -81,13 +90,20 @@ function end(m, which) {
 function themeOf(root) {
   const style = getComputedStyle(root)
   const pick = (name, other) => style.getPropertyValue(name).trim() || other
+  const background = pick("--st-background-color", "#fff")
   return {
     text: pick("--st-text-color", "#333"),
+    masked: inkOn(parseInt(background.slice(1), 16)) === "#fff" ? "#36414c" : "#f3f5f8", // no colour of a scale
     line: pick("--st-border-color", "#ccc"),
     font: pick("--st-font", "sans-serif"),
-    background: pick("--st-background-color", "#fff"),
+    background,
     primary: pick("--st-primary-color", "#0072B2"),
   }
+}
+
+// Pixels of the screen in one of the page, which is enlarged in presentation mode.
+function screenScale(canvas) {
+  return (window.devicePixelRatio || 1) * (canvas.currentCSSZoom ?? 1)
 }
 
 // Make a canvas as sharp as the screen. -> its context, in pixels of the page

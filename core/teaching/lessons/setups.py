@@ -1,0 +1,98 @@
+"""Small pictures of what a lesson sets up, drawn from the settings of its values. They show no result."""
+
+from collections.abc import Callable, Sequence
+from math import erf, sqrt
+
+from core.figures.svg import text
+from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.readings import TURNED
+
+WIDTH = 170
+HEIGHT = 80
+TOKENS = 18  # boxes that stand for the longest text
+
+
+def setup_svg(lesson: Lesson) -> str:
+    """Draw the set-up of a lesson; empty where its readings have no picture."""
+    draw = SETUPS.get(lesson.values[lesson.shown[0]].reading)
+    if draw is None:
+        return ""
+    return f'<svg class="setup" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{draw(lesson)}</svg>'
+
+
+def _box(x: float, y: float, width: float, height: float, kind: str = "") -> str:
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2"/>'
+
+
+def _row(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
+    """Draw a row of boxes that share a width."""
+    step = width / boxes
+    return "".join(_box(step * at, y, step - 2, height, kind) for at in range(boxes))
+
+
+def _params(lesson: Lesson, name: str) -> list[str]:
+    """Return a parameter of each value that a lesson shows."""
+    return [lesson.values[value].params.get(name, "") for value in lesson.shown]
+
+
+def _heads(lesson: Lesson) -> str:
+    """Draw a width that is split into heads, for each value."""
+    kinds = ("first", "base")
+    rows = enumerate(zip(_params(lesson, "n_heads"), kinds))
+    return "".join(_row(16 + 28 * at, int(heads), 20, kind) for at, (heads, kind) in rows)
+
+
+def _tokens(lesson: Lesson) -> str:
+    """Draw texts as rows of tokens, the longest one cut."""
+    lengths = [int(tokens) for tokens in _params(lesson, "tokens")]
+    counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
+    rows = zip(counts, ("first", "base"))
+    return "".join(_row(20 + 24 * at, n, 12, kind, WIDTH * n / TOKENS) for at, (n, kind) in enumerate(rows))
+
+
+def _activations(_: Lesson) -> str:
+    """Draw ReLU and GELU."""
+
+    def curve(values: Callable[[float], float], kind: str) -> str:
+        xs = [-3 + 6 * at / 40 for at in range(41)]
+        points = " ".join(f"{85 + 25 * x:.1f},{60 - 17 * values(x):.1f}" for x in xs)
+        return f'<polyline class="{kind}" points="{points}"/>'
+
+    axes = '<path class="axis" d="M10 60H160M85 6V72"/>'
+    gelu = curve(lambda x: x * (1 + erf(x / sqrt(2))) / 2, "base")
+    return axes + gelu + curve(lambda x: max(0.0, x), "first")
+
+
+def _orders(_: Lesson) -> str:
+    """Draw a sentence and the same words in the other order."""
+
+    def sentence(y: int, words: Sequence[str]) -> str:
+        return text(WIDTH / 2, y, " ".join(words), "middle")
+
+    return sentence(34, TURNED) + sentence(60, TURNED[::-1])
+
+
+def _removed(lesson: Lesson) -> str:
+    """Draw the heads of two layers; those that are removed are dashed."""
+    removed = set(_params(lesson, "head"))
+    drawn = []
+    for layer in (1, 2):
+        for head in range(1, 5):
+            kind = "cut" if f"{layer}.{head}" in removed else "base"
+            drawn.append(_box(12 + 38 * (head - 1), 46 - 34 * (layer - 1), 30, 24, kind))
+    return "".join(drawn)
+
+
+def _formula(words: str) -> Callable[[Lesson], str]:
+    return lambda _: text(WIDTH / 2, 46, words, "middle formula")
+
+
+SETUPS: dict[str, Callable[[Lesson], str]] = {
+    "parameters": _heads,
+    "attention_work": _tokens,
+    "silent": _activations,
+    "turned": _orders,
+    "without_head": _removed,
+    "largest_weight": _formula("softmax(q·k ∕ √d)"),
+    "next_word": _formula("softmax(logits ∕ T)"),
+}

@@ -1,0 +1,194 @@
+"""HTML of lessons and classes: the path, the head of a lesson, bars of votes; one component draws it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from core.figures.small_pictures import Count
+from core.teaching.lessons.language import ENGLISH, is_complete
+from core.teaching.lessons.lesson import Lesson
+from core.teaching.lessons.picture import draw_thumbnail, encode_sketch, letter, render_rows
+from core.teaching.lessons.prediction import AS_PREDICTED, Entry, outcome, verdict
+from core.teaching.lessons.reader import lesson, read_lesson
+from ui.kit.limits import PARAMETER
+from ui.kit.pages import LESSONS
+from ui.kit.server.scripts import component
+from ui.kit.store import session
+
+HERE = Path(__file__).parent
+_html = component("lesson_html", HERE / "html.js", (HERE / "html.css").read_text())
+# Streamlit's radio buttons as cards. Curves to choose from are masks: they take the colour of the text in both themes.
+CARDS = """<style>
+.stApp { --lab-accent: light-dark(#0060a0, #4aa8e0); --lab-soft: light-dark(#dcecf8, #17364d); --lab-edge: light-dark(#7d8793, #77838f); }
+:is([class*=st-key-answer_], [class*=st-key-carry_], [class*=st-key-carried_], [class*=st-key-check_]) {
+  [role=radiogroup] { gap: 8px; width: 100%; }
+  [role=radiogroup] > div { width: 100%; }
+  [role=radiogroup] label { display: flex; width: 100%; min-height: 40px; margin: 0; padding: 8px 16px; box-sizing: border-box; align-items: center;
+    border: 1px solid var(--lab-edge); border-radius: 8px; background: light-dark(#ffffff, #11151a); }
+  [role=radiogroup] label:hover { border-color: var(--lab-accent); }
+  [role=radiogroup] label:has(input:checked) { border-color: var(--lab-accent); box-shadow: inset 0 0 0 1px var(--lab-accent); background: var(--lab-soft); }
+  [role=radiogroup] label:has(input:focus-visible) { outline: 2px solid var(--lab-accent); outline-offset: 2px; }
+}
+[data-testid=stMain] :is([data-testid=stWidgetLabel], [role=radiogroup], [data-testid=stButtonGroup], button) p { font-size: 14px; line-height: 20px; }
+[data-testid=stMain] [data-testid=stButtonGroup] button { min-height: 32px; }
+.st-key-links h2 { padding: 0 !important; line-height: 32px; }
+:is(.st-key-column, .st-key-report, .st-key-seat) { max-width: 720px; }
+.st-key-column { margin: 0 auto; }
+.st-key-card { padding: 16px; border-radius: 8px; background: light-dark(#f3f5f8, #1a2027); }
+.st-key-next a, .st-key-next a:hover { background: var(--lab-accent); }
+.st-key-next a :is(span, p) { color: light-dark(#ffffff, #11151a) !important; font-weight: 600; }
+STYLES</style>"""
+
+
+def draw_html(key: str, html: str, height: int = 0) -> None:
+    """Draw HTML. height: pixels that are kept for it while it loads, so that nothing below moves."""
+    if height:
+        st.html(f"<style>.st-key-{key} {{ min-height: {height}px; }}</style>")
+    _html(key=key, data=html)
+
+
+def style_answers(place: str = "", of: Lesson | None = None) -> None:
+    """Draw answers as cards. of: the lesson whose answers are curves."""
+    styles = []
+    if of is not None and of.prediction is not None and of.prediction.kind == "curve":
+        group = f".st-key-answer_{place} [role=radiogroup]"
+        styles.append(
+            f"{group} {{ flex-direction: row; align-items: stretch; }} {group} > div {{ flex: 1 1 0; min-width: 0; display: flex; align-items: stretch; }} {group} label {{ flex-direction: column; align-items: start; height: 100%; }}"
+        )
+        styles.append(
+            f'{group} label::before {{ content: ""; width: 100%; aspect-ratio: 2; background: currentColor; mask: var(--sketch) center / contain no-repeat; }}'
+        )
+        for at, option in enumerate(of.prediction.options, 1):
+            styles.append(f'{group} > div:nth-of-type({at}) {{ --sketch: url("{encode_sketch(option)}"); }}')
+    st.html(CARDS.replace("STYLES", "\n".join(styles)))
+
+
+def build_link(name: str, language: str) -> dict[str, str]:
+    """Return the settings that open a lesson."""
+    return {"shown": "one", "lesson": name} | ({} if language == ENGLISH else {"language": language})
+
+
+def render_anchor(params: Mapping[str, str], inside: str, kind: str = "") -> str:
+    """Return a link to a view of this page as HTML. inside: HTML."""
+    limits = session().limits
+    only = {PARAMETER: limits.write()} if limits else {}
+    address = f"{LESSONS.name_in_address}?{urlencode({**params, **only})}"
+    return f'<a class="{kind}" href="{escape(address)}" data-set="{escape(json.dumps(params))}">{inside}</a>'
+
+
+def order_lessons() -> list[str]:
+    """Return the names of the lessons as the path has them: by number, what has no prediction last."""
+    return sorted(lesson, key=lambda name: read_lesson(name).prediction is None)
+
+
+def is_done(entry: Entry | None) -> bool:
+    """Return whether a lesson is done to its last question."""
+    return entry is not None and entry.carried is not None
+
+
+def render_progress(entries: Mapping[str, Entry], here: str = "") -> str:
+    """Return the progress as a row of steps. here: the lesson that is open."""
+    drawn = ""
+    for name in order_lessons():
+        kind = "done" if is_done(entries.get(name)) else ""
+        if read_lesson(name).prediction:
+            drawn += f'<i class="{"here" if name == here else kind}"></i>'
+    return f'<span class="steps" aria-hidden="true">{drawn}</span>'
+
+
+def describe_level(of: Lesson, words: Mapping[str, str]) -> str:
+    """Return level and length: "Beginner · 4 min"."""
+    level = words[of.difficulty.replace(" ", "_")] if of.prediction else words["open_end"]
+    return f"{level} · {words['minutes'].format(n=of.minutes)}"
+
+
+def render_path(entries: Mapping[str, Entry], language: str, words: Mapping[str, str]) -> str:
+    """Return all lessons as cards in their order."""
+    lessons = {name: read_lesson(name, language) for name in order_lessons()}
+    asked = [name for name, of in lessons.items() if of.prediction]
+    done = [name for name in asked if is_done(entries.get(name))]
+    following = next((name for name in asked if name not in done), "")
+    head = f'<span style="font-size:16px">{escape(words["why_predict"])}</span>'
+    head += f'<span class="soft push">{escape(words["done_of"].format(n=len(done), all=len(asked)))}</span>{render_progress(entries)}'
+    if following:
+        label = words["continue" if entries else "begin"].format(n=lessons[following].number)
+        head += render_anchor(build_link(following, language), escape(label), "fill")
+    cards = [_render_card(of, entries.get(name), name == following, language, words) for name, of in lessons.items()]
+    return f'<div class="line">{head}</div><div class="path">{"".join(cards)}</div>'
+
+
+def _render_card(of: Lesson, entry: Entry | None, is_next: bool, language: str, words: Mapping[str, str]) -> str:
+    out = outcome(of) if entry else None
+    title = f"{of.number} · {of.title}" if of.prediction else of.title
+    level = describe_level(of, words) + ("" if is_complete(language, of.name) else " · EN")
+    said = ""
+    if entry and out and of.prediction:
+        found = verdict(of.prediction, entry.answer, out)
+        said = f"✓ {words.get(f'{found}_short', words[found])}" if is_done(entry) else words["one_left"]
+        said = f'<span class="{"good" if is_done(entry) and found == AS_PREDICTED else ""}">{escape(said)}</span>'
+    elif is_next:
+        said = f"<em>{escape(words['next'])}</em>"
+    inside = f'<span class="picture">{draw_thumbnail(of, words, out)}</span><b>{escape(title)}</b>'
+    inside += f'<span class="line"><span>{escape(level)}</span>{said}</span>'
+    kind = " ".join(filter(None, ("card", "done" if is_done(entry) else "", "next" if is_next else "")))
+    return render_anchor(build_link(of.name, language), inside, kind)
+
+
+def render_top(of: Lesson, question: str, entries: Mapping[str, Entry], language: str, words: Mapping[str, str]) -> str:
+    """Return the head of a lesson: the way back, where it is on the path, its title and question."""
+    back = render_anchor({"shown": "every"}, f"‹ {escape(words['view_every'])}")
+    total = sum(read_lesson(name).prediction is not None for name in lesson)
+    where = words["lesson_of"].format(n=of.number, all=total) + " · " if of.prediction else ""
+    where += describe_level(of, words)
+    if not is_complete(language, of.name):
+        where += f" · {words['in_english']}"
+    head = f'{back}<span class="soft push">{escape(where)}</span>{render_progress(entries, of.name)}'
+    return f'<div class="top"><div class="line">{head}</div><h1>{escape(of.title)}</h1><p>{escape(question)}</p></div>'
+
+
+def render_setting(of: Lesson, words: Mapping[str, str]) -> str:
+    """Return what a lesson compares, before it may be seen."""
+    return f'<div class="setting"><h2>{escape(of.picture)}</h2>{render_rows(of, words)}</div>'
+
+
+def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool = True) -> str:
+    """Return answers as bars with their votes, of the last round as a bar, of the one before as a line.
+
+    Args:
+        counts: without rounds while nothing may be seen.
+    """
+    totals = [max(1, sum(votes)) for votes in zip(*(count.rounds for count in counts))]
+    bars = []
+    for at, count in enumerate(counts):
+        shares = [f"--share:{100 * votes / total:.1f}%" for votes, total in zip(count.rounds, totals)]
+        # The fill is there from the beginning, so that it grows where it is.
+        inside = f'<i style="{shares[-1] if shares else "--share:0%"}"></i>'
+        inside += f'<i class="before" style="{shares[0] if len(shares) > 1 else "--share:0%"}"></i>'
+        inside += f"<b>{letter(at)}</b>" if letters else ""
+        inside += f'<span class="text">{escape(count.label)}</span>'
+        inside += f'<span class="tick">{"✓" if count.right else ""}</span>'
+        votes = [str(number) for number in count.rounds]
+        votes = [*votes[:-1], f"<b>{votes[-1]}</b>"] if votes else []
+        inside += f"<output>{' → '.join(votes)}</output>"
+        said = f"{count.label}: {' → '.join(map(str, count.rounds))}" if votes else count.label
+        kind = "bar right" if count.right else "bar"
+        bars.append(f'<li class="{kind}" aria-label="{escape(said)}">{inside}</li>')
+    return f'<ol class="bars" aria-label="{escape(words["class_votes"])}">{"".join(bars)}</ol>'
+
+
+def render_legend(counts: Sequence[Count], words: Mapping[str, str]) -> str:
+    """Return the legend of the bars; empty where it needs none."""
+    rounds = len(counts[0].rounds) if counts else 0
+    keys = (
+        [("", words["class_round"].format(n=rounds)), ("before", words["class_round"].format(n=1))]
+        if rounds > 1
+        else []
+    )
+    if any(count.right for count in counts):
+        keys.append(("right", words["class_correct"]))
+    drawn = "".join(f'<span><i class="{kind}"></i>{escape(label)}</span>' for kind, label in keys)
+    return f'<div class="key">{drawn}</div>' if keys else ""
