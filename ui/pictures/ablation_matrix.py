@@ -14,6 +14,13 @@ from ui.kit.store import session
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
+@media (max-width: 640px) {{ /* it fades out where more of it can be pushed into sight (panel.css) */
+  .root {{
+    mask-image: linear-gradient(to right, #000 calc(100% - var(--ablation-fade)), transparent);
+    animation: ablation-fade linear both; animation-timeline: scroll(self inline);
+  }}
+}}
+@keyframes ablation-fade {{ 0%, 90% {{ --ablation-fade: 48px; }} 100% {{ --ablation-fade: 0px; }} }}
 svg {{ width: 100%; height: auto; display: block; }}
 .names {{ position: sticky; left: 0; z-index: 1; height: 0; }} .names svg {{ background: var(--st-background-color); }}
 text {{ fill: var(--st-text-color); }} .paper {{ fill: var(--st-background-color); }}

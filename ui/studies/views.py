@@ -209,7 +209,7 @@ def source(context):
 
 
 READING = (
-    "Percentage points from the baseline, with 95 % CI over seeds (paired t, Holm-corrected per task). "
+    "Percentage points from the baseline, with 95 % CI over seeds (paired t-test, Holm-corrected per task). "
     "Faded: not significant."
 )
 

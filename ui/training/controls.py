@@ -68,7 +68,7 @@ def task_row(training) -> list[Control]:
     about = (
         f"{html.escape(capital(task.help(training.task)))} "
         f"<span style='opacity:.75'>Chance {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span>"
-        f"<div style='overflow-x:auto;white-space:nowrap' tabindex='0' role='region' aria-label='Example'><span style='opacity:.75'>For example</span> "
+        f"<div><span style='opacity:.75'>For example</span> "
         f"<code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
     )
     return [of(training, "task"), words(about)]

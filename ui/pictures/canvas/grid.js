@@ -2,14 +2,18 @@
 
 const TYPE = 12 // pixels: of all words and numbers
 
+const LINE = TYPE + 2 // pixels of a line
+
 const longest = (words, perLetter) => perLetter * Math.max(...words.map((word) => word.length))
 
+const SLANTED = 1.5 * TYPE // pixels of a column from which on slanted words do not touch
 const WORD = TYPE - 2 // pixels of a row or a column that has room for its word
 
 // How large cells are with so many panels to a row, where words have a place to the left, and above.
 function fitCells(m, width, height, across, hasRowWords, hasColWords) {
   const down = Math.ceil(m.panels / across)
-  const left = hasRowWords ? Math.min(m.square ? 112 : 260, 14 + longest(m.rowWords, 6.8)) : 4
+  const most = m.square ? 112 : Math.min(260, Math.max(120, 0.4 * width))
+  const left = hasRowWords ? Math.min(most, 14 + longest(m.rowWords, 6.8)) : 4
   const head = hasColWords ? Math.min(m.square ? 92 : 120, 14 + longest(m.colWords, 6)) : 0
   const top = m.titles && !m.corner ? 20 : 4
   const gap = across > 1 ? 10 : 0
@@ -17,7 +21,8 @@ function fitCells(m, width, height, across, hasRowWords, hasColWords) {
   let cellW = cellWidth(width)
   // Slanted words of the last columns reach beyond the matrix.
   const reach = (word, col) => 0.5 * Math.min(head, 10 + longest([word], 6)) - (m.cols - 1 - col) * cellW
-  const beyond = hasColWords && cellW >= 1.5 * TYPE ? Math.max(0, ...m.colWords.map(reach)) : 0
+  const needed = hasColWords ? Math.max(0, ...m.colWords.map(reach)) : 0
+  const beyond = cellWidth(width - needed) >= SLANTED ? needed : 0
   cellW = cellWidth(width - beyond)
   let cellH = (height - head) / down / m.rows - (top + 4) / m.rows
   if (m.square) cellW = cellH = Math.min(cellW, cellH)
@@ -41,7 +46,7 @@ function arrange(m, width, height) {
   }
   best.stepX = best.cellW * m.cols + best.gap
   best.stepY = best.cellH * m.rows + best.top + 4
-  best.isUpright = best.cellW < 1.5 * TYPE // words along the column, where slanted ones would touch
+  best.isUpright = best.cellW < SLANTED // words along the column
   if (best.isUpright) best.beyond = 0
   best.width = Math.min(width, Math.ceil(best.left + best.across * best.stepX + best.beyond + 4))
   best.height = Math.ceil(best.head + best.stepY * best.down + 4)
@@ -117,6 +122,14 @@ function drawRing(ink, m, a, theme, { row, col }, x, y) {
   }
 }
 
+// Break a text that is too wide into two lines, after a dot between two names.
+function halve(ink, text, width) {
+  const names = text.split(" · ")
+  if (ink.measureText(text).width <= width || names.length < 2) return [text]
+  const half = Math.ceil(names.length / 2)
+  return [names.slice(0, half).join(" · "), names.slice(half).join(" · ")]
+}
+
 // pointed: { row, col }, marked in all panels, or in one where it has a panel; its words are bold.
 function drawPanels(ink, m, a, theme, pointed = null) {
   const colours = ramp(m.stops)
@@ -168,7 +181,9 @@ function drawPanels(ink, m, a, theme, pointed = null) {
     if (across === 0 && a.hasRowWords)
       m.rowWords.forEach((word, r) => {
         setWeight(pointed?.row === r)
-        ink.fillText(word, x - 6, y + (r + 0.5) * a.cellH, a.left - 6)
+        const lines = a.cellH >= 2 * LINE ? halve(ink, word, a.left - 8) : [word]
+        const first = y + (r + 0.5) * a.cellH - 0.5 * LINE * (lines.length - 1)
+        lines.forEach((line, n) => ink.fillText(line, x - 6, first + n * LINE, a.left - 6))
       })
     if (a.hasColWords && p < a.across) {
       ink.textAlign = "left"

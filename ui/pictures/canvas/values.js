@@ -82,7 +82,11 @@ function brief(value) {
 // An end of the scale, in words: what lies beyond it has its colour too.
 function end(m, which) {
   const value = which ? m.high : m.low
-  const text = !m.log && Number.isInteger(value) && Math.abs(value) < 1e7 ? (value || 0).toLocaleString("en").replace("-", "−") : number(value, m.log ? m : undefined)
+  const shown = m.log ? 10 ** value : value
+  const size = Math.abs(shown)
+  const isPlain = size < 1e7 && (size >= 0.0001 || size === 0)
+  const digits = Number.isInteger(shown) ? 7 : 3
+  const text = isPlain ? (shown || 0).toLocaleString("en", { maximumSignificantDigits: digits }).replace("-", "−") : number(shown)
   return m.clipped?.[which] ? (which ? "≥ " : "≤ ") + text : text
 }
 
