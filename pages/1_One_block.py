@@ -43,16 +43,16 @@ def draw():
             st.info(NO_WORD, icon=":material/edit:")
             return
         try:
-            seen = forward(config, tokens, machine, look.apply_dropout, kind)
+            forward_pass = forward(config, tokens, machine, look.apply_dropout, kind)
         except Exception:
             notice(*notes, *cuts)
             raise
-        context = BlockContext(text.text, seen, pinned, look, sampling)
+        context = BlockContext(text.text, forward_pass, pinned, look, sampling)
 
         def say():
             warn(*notes, *cuts)
             unknown(kind, tokens)
-            if not seen.finite:
+            if not forward_pass.finite:
                 warn(f"Some values became infinite or NaN: they exceeded the range of {machine.dtype}.")
 
         with_and_without(context, say)

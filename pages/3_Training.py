@@ -71,4 +71,4 @@ with page(TRAINING):
             st.caption(DAMAGED)
         experiment_cards(KINDS)
     shown = trainings.plan if trainings else planned  # the settings may have been changed since
-    takeaway.offer(TRAINING.name, partial(training_script, shown), models(trainings), shown=take_away)
+    takeaway.offer(TRAINING.name, partial(training_script, shown), models(trainings), formatted=take_away)

@@ -27,4 +27,4 @@ with page(CLAIMS):
         raise ConfigError("results", "The table of claims, results/claims.csv, is missing or damaged; make claims recreates it.") from None  # fmt: skip
     found = {name: judged(values[name], claim[name]) for name in claim}
     CLAIMS.open_view(ClaimsContext(values, found, look))
-    takeaway.offer(CLAIMS.name, None, of="claims")
+    takeaway.offer(CLAIMS.name, None, kind="claims")

@@ -44,11 +44,11 @@ BINS = ((0, 0), (1, 5), (6, 8), (9, 11), (12, 14), (15, 28))  # words between su
 SLICE = 256  # sentences at once
 
 
-def examined(opened: Opened, many: int = SENTENCES) -> pd.DataFrame:
+def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
     """meter, at, value, n. Accuracy (was or were, after all that stands before the verb), over all sentences and by the words
     between subject and verb; perplexity of whole sentences; of each head, the share of its attention that falls on the subject
     where the verb is chosen, across a clause with a noun of the other number."""
-    bench = Bench(opened, questions(opened, many))
+    bench = Bench(opened, questions(opened, n_texts))
     right, between = bench.baseline.correct, bench.questions.value
     rows = [("accuracy", "", right.double().mean().item(), len(right))]
     for low, high in BINS:
@@ -57,20 +57,21 @@ def examined(opened: Opened, many: int = SENTENCES) -> pd.DataFrame:
             rows.append(
                 ("accuracy", f"{low}" if low == high else f"{low}–{high}", inside.double().mean().item(), len(inside))
             )
-    rows.append(("perplexity", "", perplexity(opened, many), many))
+    rows.append(("perplexity", "", perplexity(opened, n_texts), n_texts))
     rows += [
-        ("subject", f"{each.layer + 1}.{each.head + 1}", each.before.mean, each.before.n) for each in readings(bench)
+        ("subject", f"{reading.layer + 1}.{reading.head + 1}", reading.before.mean, reading.before.n)
+        for reading in readings(bench)
     ]
     return pd.DataFrame(rows, columns=["meter", "at", "value", "n"])
 
 
 @torch.inference_mode()
-def perplexity(opened: Opened, many: int) -> float:
+def perplexity(opened: Opened, n_texts: int) -> float:
     """exp of the mean of −ln(probability of the next word), over every word but the first of so many held-out sentences."""
-    number = {word: at for at, word in enumerate(opened.model.vocabulary)}
-    rows, lengths = padded([[number[word] for word in words] for words in sentences(many, SEED)], number[PAD])
+    number = {word: index for index, word in enumerate(opened.model.vocabulary)}
+    rows, lengths = padded([[number[word] for word in words] for words in sentences(n_texts, SEED)], number[PAD])
     total = 0.0
-    for first in range(0, many, SLICE):
+    for first in range(0, n_texts, SLICE):
         tokens = rows[first : first + SLICE]
         real = torch.arange(tokens.shape[1]) < lengths[first : first + SLICE, None]
         targets = tokens[:, 1:].masked_fill(~real[:, 1:], IGNORE)
@@ -112,16 +113,16 @@ def table(folder: Path) -> pd.DataFrame:
         if cut:
             parts.append((member, CUT, seed, 0, examined(cut)))
         print(f"{member}, seed {seed}: examined", flush=True)
-    rows = [each.assign(member=member, how=how, seed=seed, steps=steps) for member, how, seed, steps, each in parts]
+    rows = [frame.assign(member=member, how=how, seed=seed, steps=steps) for member, how, seed, steps, frame in parts]
     return pd.concat(rows)[["member", "how", "seed", "steps", "meter", "at", "value", "n"]]
 
 
 def main():
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("--seeds", type=int, nargs="*", default=list(SEEDS))
-    given.add_argument("--folder", type=Path, default=FOLDER)
-    given.add_argument("--table", type=Path, default=TABLE)
-    args = given.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="*", default=list(SEEDS))
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--table", type=Path, default=TABLE)
+    args = parser.parse_args()
     torch.set_num_threads(1)
     train_what_is_missing(args.folder, args.seeds)
     table(args.folder).to_csv(args.table, index=False, float_format="%.6g")

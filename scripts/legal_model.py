@@ -48,21 +48,23 @@ GOES_WITH = dict(
 NAME = "Legal sentences"
 
 
-def batch(stream: torch.Generator, many: int) -> tuple[torch.Tensor, torch.Tensor]:
+def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Sentences whose beginnings are not kept back, some with a gap -> (tokens, targets), int64 (many, 28). Unknown words are read, but
     never asked for."""
-    learnt, known = task["sentences"], vocabulary()
-    number, pad = {word: at for at, word in enumerate(known)}, known.index(PAD)
+    learnt, words_known = task["sentences"], vocabulary()
+    number, pad = {word: index for index, word in enumerate(words_known)}, words_known.index(PAD)
     sentences: list[list[str]] = []
-    while len(sentences) < many:  # those that are kept back for the examination, as they would be read, are drawn again
-        lines = learnt.draw(stream, many, LONGEST, learnt.vocabulary)[0].tolist()
-        for line, goes in zip(lines, torch.rand(many, CLAUSES + 1, generator=stream).tolist()):
-            words = going_together([known[token] for token in line if token != pad], goes)
+    while (
+        len(sentences) < n_texts
+    ):  # those that are kept back for the examination, as they would be read, are drawn again
+        lines = learnt.draw(stream, n_texts, LONGEST, learnt.vocabulary)[0].tolist()
+        for line, goes in zip(lines, torch.rand(n_texts, CLAUSES + 1, generator=stream).tolist()):
+            words = going_together([words_known[token] for token in line if token != pad], goes)
             if not kept_back(words):
                 sentences.append(words)
-    rows = torch.full((many, LONGEST + 1), pad)
+    rows = torch.full((n_texts, LONGEST + 1), pad)
     for row, (words, (gap, first, last, size)) in enumerate(
-        zip(sentences, torch.rand(many, 4, generator=stream).tolist())
+        zip(sentences, torch.rand(n_texts, 4, generator=stream).tolist())
     ):
         if gap < GAPS:
             words = with_gap(words, first, last, size)
@@ -74,10 +76,10 @@ def batch(stream: torch.Generator, many: int) -> tuple[torch.Tensor, torch.Tenso
 def going_together(words: list[str], chances: list[float]) -> list[str]:
     """The sentence with predicates that mostly go with their nouns: that of the sentence, and those of ", who was late ,"."""
     changed, (subject, verb) = list(words), anatomy(words)[:2]
-    for at, chance in zip([n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances):
-        noun = words[subject] if at == verb else words[at - 3]  # "the judge , who was late"
+    for index, chance in zip([n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances):
+        noun = words[subject] if index == verb else words[index - 3]  # "the judge , who was late"
         if chance < GOES and SINGULAR.get(noun) in GOES_WITH:
-            changed[at + 1] = GOES_WITH[SINGULAR[noun]]
+            changed[index + 1] = GOES_WITH[SINGULAR[noun]]
     return changed
 
 
@@ -85,7 +87,7 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
     """The sentence with some words in a row, neither its subject nor its verb nor any mark among them, replaced by 1 to
     GAP unknown ones. The three numbers, 0 to 1, choose which and by how many."""
     subject, verb = anatomy(words)[:2]
-    free = [at for at, word in enumerate(words) if at not in (subject, verb) and word not in (",", ".", *BE)]
+    free = [index for index, word in enumerate(words) if index not in (subject, verb) and word not in (",", ".", *BE)]
     start = free[int(first * len(free))]
     end = start + 1
     while end in free and end - start <= GAP * last:
@@ -117,10 +119,10 @@ def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
     return model, STEPS, time.monotonic() - begun
 
 
-def examined(model: Transformer, many: int) -> tuple[Bench, pd.DataFrame]:
+def examined(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame]:
     """The model before so many held-out sentences -> (its bench, accuracy by distance)"""
     opened = Opened(NAME, model, Words(vocabulary()), "sentences")
-    bench = Bench(opened, questions(opened, many))
+    bench = Bench(opened, questions(opened, n_texts))
     return bench, by_distance(bench.baseline, bench.questions)
 
 
@@ -129,13 +131,14 @@ def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) 
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
     of_heads = readings(bench)
     heads = "\n".join(
-        f"| {each.layer + 1}.{each.head + 1} | {span(each.verb)} | {span(each.before)} |" for each in of_heads
+        f"| {reading.layer + 1}.{reading.head + 1} | {span(reading.verb)} | {span(reading.before)} |"
+        for reading in of_heads
     )
     rows = "\n".join(
         f"| {row.value} | {row.questions} | {row.accuracy:.4f} |" for row in distances.sort_values("value").itertuples()
     )
     right, every = int(bench.baseline.correct.sum()), len(bench.baseline.correct)
-    about, size = versions(), sum(each.stat().st_size for each in folder.iterdir() if each.name != "README.md")
+    about, size = versions(), sum(file.stat().st_size for file in folder.iterdir() if file.name != "README.md")
     return f"""# {NAME}
 
 A causal language model of {CONFIG.n_layers} blocks (d_model {CONFIG.d_model}, {CONFIG.n_heads} heads, {CONFIG.position}), trained on the legal-sentence grammar of
@@ -166,10 +169,10 @@ spread would give the verb {of_heads[0].even:.3f}): of the verb itself, which ha
 
 
 def main():
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("--folder", type=Path, default=FOLDER)
-    given.add_argument("--sentences", type=int, default=4096, help="held-out sentences on which it is examined")
-    args = given.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--sentences", type=int, default=4096, help="held-out sentences on which it is examined")
+    args = parser.parse_args()
     torch.set_num_threads(1)
     model, _, seconds = train()
     bench, distances = examined(model, args.sentences)

@@ -83,8 +83,14 @@ def entries(menu: Menu) -> list[str]:
 def tasks() -> list[str]:
     """The tasks as a table, with what each of them asks for."""
     rows = [
-        (f"`{name}`", task.help(name), each.needs, f"{each.length}", f"{100 * each.marginal(each.vocabulary):.0f} %")
-        for name, each in task.items()
+        (
+            f"`{name}`",
+            task.help(name),
+            entry.needs,
+            f"{entry.length}",
+            f"{100 * entry.marginal(entry.vocabulary):.0f} %",
+        )
+        for name, entry in task.items()
     ]
     return ["", *table(("name", "what is learnt", "the part it needs", "tokens", "guessing gets right"), rows)]
 
@@ -93,8 +99,8 @@ def settings(title: str, kind: type[Settings]) -> list[str]:
     """The settings of a class as a table: name, label, values, default, what it sets."""
     usual = kind()
     rows = [
-        (f"`{name}`", each.label, each.allowed(), "follows others" if each.follows else f"`{each.write(getattr(usual, name))}`", each.help)
-        for name, each in kind.settings().items()
+        (f"`{name}`", definition.label, definition.allowed(), "follows others" if definition.follows else f"`{definition.write(getattr(usual, name))}`", definition.help)
+        for name, definition in kind.settings().items()
     ]  # fmt: skip
     return ["", f"### {title}", "", *table(("name", "on screen", "may be", "at first", "what it sets"), rows)]
 

@@ -196,12 +196,12 @@ def test_what_many_trainings_keep_together_is_limited(monkeypatch):
     assert budget.kept(config, training) == bytes_of_one
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "1000000")
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20 + 1}")
-    check(many, 1, held=many)
+    check(many, 1, active=many)
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20}")
     with pytest.raises(MemoryLimit, match="weights and optimiser states of 30 runs would need about"):
         check(many, 1)
     with pytest.raises(MemoryLimit, match="of 1 run, with those of other users, would need about"):
-        check(many[:1], 1, held=many[1:])
+        check(many[:1], 1, active=many[1:])
 
 
 @pytest.mark.parametrize("name", task)

@@ -219,7 +219,7 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
             name: prompt.logits(bench, prompt.look(bench, read, *of), 4)
             for name, of in (("whole", ()), ("without", (cuts, mode)))
         }
-        return {"words": prompt.next_words(scores, sampling, opened.tokens.label, also=read.ids[5:6])}
+        return {"words": prompt.next_words(scores, sampling, opened.tokens.label, extra=read.ids[5:6])}
     rows = [
         (f"{each.layer + 1}.{each.head + 1}", *each.verb[:3], *each.before[:3], each.even)
         for each in tables.readings(bench)

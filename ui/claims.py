@@ -56,8 +56,8 @@ def table(context: ClaimsContext) -> pd.DataFrame:
     """Return claim, paper, number, smallest, alike, mean, low, high, seeds, verdict."""
     rows = []
     for name, result in context.found.items():
-        of = claim[name]
-        about = (claim.label(name), of.paper, of.number, of.smallest, of.alike)
+        claim_shown = claim[name]
+        about = (claim.label(name), claim_shown.paper, claim_shown.number, claim_shown.smallest, claim_shown.alike)
         rows.append((*about, *result.interval, result.verdict))
     columns = "claim paper number smallest alike mean low high seeds verdict".split()
     return pd.DataFrame(rows, columns=columns)
@@ -68,29 +68,29 @@ def evidence(context):
     name = context.look.claim
     names = list(claim)
     st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", name))
-    of, result, values = claim[name], context.found[name], context.values[name]
-    figure(capital(claim.help(name)), describe(result, of))
+    claim_shown, result, values = claim[name], context.found[name], context.values[name]
+    figure(capital(claim.help(name)), describe(result, claim_shown))
     claims("claim", {name: result}, values=list(values.values()))
-    rule = f"within ±{format_smallest(of)}" if of.alike else f"above {format_smallest(of)}"
+    rule = f"within ±{format_smallest(claim_shown)}" if claim_shown.alike else f"above {format_smallest(claim_shown)}"
     st.markdown(
-        f"**Source:** {literal(of.paper)}.  \n**Setup:** {literal(of.here)}.  \n**Measured:** {literal(of.number)}.  \n"
+        f"**Source:** {literal(claim_shown.paper)}.  \n**Setup:** {literal(claim_shown.here)}.  \n**Measured:** {literal(claim_shown.number)}.  \n"
         f"**Pre-registered rule:** the claim replicates if the whole interval is {rule}."
     )
-    page, params = experiment_link(of, values)
+    page, params = experiment_link(claim_shown, values)
     st.page_link(page.path, label=f"**Open the experiment** in {page.name}", icon=page.icon, query_params=params)
     rows = pd.DataFrame({"seed": list(values), "value": list(values.values())})
-    shown = rows.assign(value=rows.value.map("{:.4f}".format), seed=rows.seed.map(str))
+    formatted = rows.assign(value=rows.value.map("{:.4f}".format), seed=rows.seed.map(str))
     with st.expander("Every seed"):
-        small_table(shown, "Every seed of this claim.", rows)
+        small_table(formatted, "Every seed of this claim.", rows)
     st.caption(literal(RERUN.format(name=name)))
 
 
-def experiment_link(of: Claim, values: Values) -> tuple[Page, dict[str, str]]:
+def experiment_link(claim_shown: Claim, values: Values) -> tuple[Page, dict[str, str]]:
     """Return the page and the link of a claim's experiment.
 
     A training has the seeds of the claim, so that its shipped results are shown at once.
     """
-    key, params = of.live
+    key, params = claim_shown.live
     page = next(page for page in PAGES if page.key == key)
     as_measured = {"seeds": str(len(values)), "device": "cpu"} if page is TRAINING else {}
     return page, {**params, **as_measured}

@@ -80,10 +80,10 @@ def hero(removed: bool):
             st.page_link(TRAINED_MODEL.path, label="Explore this model ›", width="content")
 
 
-def describe_accuracy(whole: Side, without: Side, removed: bool) -> str:
+def describe_accuracy(baseline: Side, without: Side, removed: bool) -> str:
     """Return how often the model chooses the right form on held-out sentences, as Markdown."""
-    side = without if removed else whole
-    with_head = f" ({100 * whole.right / whole.of:.0f} % with the head)" if removed else ""
+    side = without if removed else baseline
+    with_head = f" ({100 * baseline.right / baseline.of:.0f} % with the head)" if removed else ""
     return f"Accuracy on {side.of} held-out sentences: **{100 * side.right / side.of:.0f} %**{with_head}."
 
 
@@ -117,13 +117,13 @@ WAYS = (  # title, what can be done there, page, picture
 def ways():
     """Draw the three cards that lead on."""
     with st.container(key="ways"):
-        for column, (title, text, there, picture) in zip(st.columns(len(WAYS), gap="medium"), WAYS):
+        for column, (title, text, target_page, picture) in zip(st.columns(len(WAYS), gap="medium"), WAYS):
             with column, st.container(border=True, height="stretch"):
                 left, right = st.columns([1, 2], vertical_alignment="top")
                 with left:
-                    _picture(key=f"picture_{there.key}", data={"picture": picture, "clicked": False})
+                    _picture(key=f"picture_{target_page.key}", data={"picture": picture, "clicked": False})
                 with right, st.container(gap=None):
-                    st.page_link(there.path, label=f"**{title}**")
+                    st.page_link(target_page.path, label=f"**{title}**")
                     st.markdown(text)
 
 
@@ -168,9 +168,9 @@ WRAPPED = """<style>
 </style>"""
 
 
-def experiments_on(there: Page) -> list:
+def experiments_on(page_shown: Page) -> list:
     """Return the experiments of a page: title, what to look for, the link's parameters."""
-    if there is TRAINED_MODEL:
+    if page_shown is TRAINED_MODEL:
         head = ".".join(map(str, reader(SHIPPED)))
         return [
             ("Who is liable?", "Long-distance agreement: which head links verb and subject?", {}),
@@ -180,12 +180,12 @@ def experiments_on(there: Page) -> list:
             ("What comes next?", "Probabilities, temperature, generated text; click a word to see its attention.", {"taken": "words"}),
             ("When does it know?", "Logit lens: the prediction after each layer.", {"taken": "layers"}),
         ]  # fmt: skip
-    if there is TRAINING:  # begun at once
+    if page_shown is TRAINING:  # begun at once
         return [
             (showcase.label(name), capital(showcase.help(name)), link | {"begin": "on"})
             for name, link in showcase.items()
         ]
-    return EXPERIMENTS[there]
+    return EXPERIMENTS[page_shown]
 
 
 AT_ITS_OWN_RATE = (
@@ -195,25 +195,25 @@ AT_ITS_OWN_RATE = (
 CARDS = (ONE_BLOCK, DEPTH, TRAINING, TRAINED_MODEL)
 
 
-def card(there: Page):
+def card(target_page: Page):
     """Draw a page and its experiments."""
     with st.container(border=True, height="stretch", gap="small"):
         with st.container(gap=None):
-            st.page_link(there.path, label=f"**{there.name}**", icon=there.icon)
-            st.caption(there.about)
+            st.page_link(target_page.path, label=f"**{target_page.name}**", icon=target_page.icon)
+            st.caption(target_page.about)
         with in_words():
-            for title, text, params in experiments_on(there):
+            for title, text, params in experiments_on(target_page):
                 with st.container(gap=None):
-                    st.page_link(there.path, label=f":primary[**{title}**]", query_params=params)
+                    st.page_link(target_page.path, label=f":primary[**{title}**]", query_params=params)
                     st.caption(text)
 
 
 def presets():
     """Draw the experiments of each page, behind one link."""
     with st.expander("One-click experiments", icon=":material/experiment:"):
-        for column, there in zip(st.columns(len(CARDS), gap="small"), CARDS):
+        for column, target_page in zip(st.columns(len(CARDS), gap="small"), CARDS):
             with column:
-                card(there)
+                card(target_page)
 
 
 def measured(look: StartLook):
@@ -226,7 +226,7 @@ def measured(look: StartLook):
         searched = is_sparse(cells)
         if searched:  # beside the same cells where all have one rate
             paths = [table_of(name) for name in shipped]
-            cells = beside_one_rate(cells, [_table(each, each.stat().st_mtime_ns) for each in paths])
+            cells = beside_one_rate(cells, [_table(path, path.stat().st_mtime_ns) for path in paths])
     except (OSError, StudyError):
         raise ConfigError("results", f"The table of this study, results/{path.name}, is missing or damaged; make matrix recreates it.") from None  # fmt: skip
     st.markdown(f"**{shipped.help(look.parts)}**")

@@ -63,9 +63,9 @@ def there(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
-    known = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     all_of_them = ((member, seed) for seed in SEEDS for member in members())
-    return {each: known[file_of(*each)] for each in all_of_them if file_of(*each) in known}
+    return {member: digests[file_of(*member)] for member in all_of_them if file_of(*member) in digests}
 
 
 def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
@@ -132,27 +132,27 @@ def _shapes(config: Config) -> dict[str, tuple[int, ...]]:
     return {name: tuple(x.shape) for name, x in blank(config, vocabulary()).state_dict().items()}
 
 
-def fits(config: Config, of: Config = BASELINE) -> bool:
+def fits(config: Config, baseline: Config = BASELINE) -> bool:
     """Whether a model can be run under these settings with the weights of another. (How weights were drawn does not matter then.)"""
-    if config.init != of.init:
+    if config.init != baseline.init:
         return False
-    has = _shapes(plain(of))
+    has = _shapes(plain(baseline))
     return all(has.get(name) == shape for name, shape in _shapes(plain(config)).items())
 
 
-def changed(config: Config, whole: Opened) -> Transformer | None:
+def changed(config: Config, baseline: Opened) -> Transformer | None:
     """A trained model, run under other settings: its own weights, not trained again. None where these ask for weights that it
     has not."""
-    if not fits(config, whole.config):
+    if not fits(config, baseline.config):
         return None
-    has, model = whole.model.state_dict(), blank(config, vocabulary())
+    has, model = baseline.model.state_dict(), blank(config, vocabulary())
     model.load_state_dict({name: has[name] for name in _shapes(plain(config))}, assign=True)
     return model
 
 
-def cut_afterwards(member: str, whole: Opened) -> Opened | None:
+def cut_afterwards(member: str, baseline: Opened) -> Opened | None:
     """The trained baseline, run without the part; see changed()."""
-    model = changed(config_of(member, whole.config.seed), whole)
+    model = changed(config_of(member, baseline.config.seed), baseline)
     if model is None:
         return None
-    return replace(whole, name=f"{label(member)}, removed after training", model=model, key="", about={})
+    return replace(baseline, name=f"{label(member)}, removed after training", model=model, key="", about={})

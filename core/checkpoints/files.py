@@ -36,11 +36,14 @@ def folders() -> dict[str, Path]:
 
     What cannot be read there is left out: it costs that model, and no other.
     """
-    places = [ROOT, *([Path(given)] if (given := os.environ.get("ABLATION_MODELS", "").strip()) else [])]
-    found = {
-        printable(each.name): each for place in places for each in _inside(place) if os.path.isfile(each / own.SETTINGS)
+    places = [ROOT, *([Path(extra)] if (extra := os.environ.get("ABLATION_MODELS", "").strip()) else [])]
+    models = {
+        printable(folder.name): folder
+        for place in places
+        for folder in _inside(place)
+        if os.path.isfile(folder / own.SETTINGS)
     }
-    return {name: found[name] for name in sorted(found, key=lambda name: (name != SHIPPED, name))}
+    return {name: models[name] for name in sorted(models, key=lambda name: (name != SHIPPED, name))}
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -103,8 +106,8 @@ def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
     if settings.get("model_type") == "gpt2":
         return gpt2.read(settings, weights, files, name, check)
     kind = settings.get("model_type", settings.get("format"))
-    what = f"describes a model of type {shorten(kind)}" if kind else "has neither a format nor a model type"  # fmt: skip
-    raise CheckpointError(f"{own.SETTINGS} {what}; supported are models saved here (format {own.FORMAT}) and GPT-2 (model_type gpt2).")  # fmt: skip
+    description = f"describes a model of type {shorten(kind)}" if kind else "has neither a format nor a model type"  # fmt: skip
+    raise CheckpointError(f"{own.SETTINGS} {description}; supported are models saved here (format {own.FORMAT}) and GPT-2 (model_type gpt2).")  # fmt: skip
 
 
 def _weights(files: dict[str, Path]) -> list[Path]:
@@ -127,7 +130,7 @@ def _weights(files: dict[str, Path]) -> list[Path]:
             )
         return [files[name] for name in names]
     if len(weights) > 1:
-        raise CheckpointError(f"There are {len(weights)} safetensors files ({', '.join(each.name for each in weights[:3])}); choose one.")  # fmt: skip
+        raise CheckpointError(f"There are {len(weights)} safetensors files ({', '.join(path.name for path in weights[:3])}); choose one.")  # fmt: skip
     return weights
 
 
@@ -195,13 +198,13 @@ def _make_room(name: str, size: int) -> None:
     """Forget the downloads that were used longest ago, until there is room for so many bytes."""
     from huggingface_hub import scan_cache_dir
 
-    most = whole_number("ABLATION_HUB_MB", HUB_MB)
-    if size > most << 20:
-        raise MemoryLimit(f"{name} on the Hub has {size / 2**20:,.0f} MB; the limit for all downloads is {most:,} MB (set by ABLATION_HUB_MB).")  # fmt: skip
+    limit = whole_number("ABLATION_HUB_MB", HUB_MB)
+    if size > limit << 20:
+        raise MemoryLimit(f"{name} on the Hub has {size / 2**20:,.0f} MB; the limit for all downloads is {limit:,} MB (set by ABLATION_HUB_MB).")  # fmt: skip
     cache().mkdir(parents=True, exist_ok=True)
-    kept = scan_cache_dir(cache())
-    taken = kept.size_on_disk
-    for model in sorted(kept.repos, key=lambda model: model.last_accessed):
-        if model.repo_id != name and taken + size > most << 20:
-            kept.delete_revisions(*(revision.commit_hash for revision in model.revisions)).execute()
-            taken -= model.size_on_disk
+    repositories = scan_cache_dir(cache())
+    used = repositories.size_on_disk
+    for model in sorted(repositories.repos, key=lambda model: model.last_accessed):
+        if model.repo_id != name and used + size > limit << 20:
+            repositories.delete_revisions(*(revision.commit_hash for revision in model.revisions)).execute()
+            used -= model.size_on_disk

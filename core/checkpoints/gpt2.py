@@ -57,49 +57,49 @@ def read(
         MemoryLimit: it is too large.
     """
     config, positions, words = _config(settings)
-    of = name_of(weights)
-    given = stored(weights, IGNORED)
-    found = {name.removeprefix(PREFIX): tensor for name, tensor in given.items()}
-    if len(found) < len(given):
-        raise CheckpointError(f"{of} contains tensors twice, with and without the prefix {PREFIX}: keep one set.")  # fmt: skip
-    if not config.tied and HEAD not in found:
+    prefix = name_of(weights)
+    stored_tensors = stored(weights, IGNORED)
+    tensors = {name.removeprefix(PREFIX): tensor for name, tensor in stored_tensors.items()}
+    if len(tensors) < len(stored_tensors):
+        raise CheckpointError(f"{prefix} contains tensors twice, with and without the prefix {PREFIX}: keep one set.")  # fmt: skip
+    if not config.tied and HEAD not in tensors:
         raise CheckpointError(
-            f"{of} has no {HEAD}, but config.json has tie_word_embeddings false. "
+            f"{prefix} has no {HEAD}, but config.json has tie_word_embeddings false. "
             "Save the model with that tensor, or set it to true."
         )
-    largest = config.replace(tied=HEAD not in found)
+    largest = config.replace(tied=HEAD not in tensors)
     numbers = sum(parameters(largest, words).values()) + (positions - CONTEXT) * config.d_model
-    check_room(numbers, words, of, check)
+    check_room(numbers, words, prefix, check)
     pieces, notes = read_pieces(files, words)
-    if config.tied and HEAD in found:
+    if config.tied and HEAD in tensors:
         # Hugging Face goes by the tensors that are stored, whatever config.json says.
-        head = load({HEAD: found[HEAD]})[HEAD]
-        embedding = load({EMBEDDING: found.get(EMBEDDING, found[HEAD])})[EMBEDDING]
+        head = load({HEAD: tensors[HEAD]})[HEAD]
+        embedding = load({EMBEDDING: tensors.get(EMBEDDING, tensors[HEAD])})[EMBEDDING]
         config = config.replace(tied=torch.equal(head, embedding))
         if config.tied:
-            found[EMBEDDING] = found.pop(HEAD)
+            tensors[EMBEDDING] = tensors.pop(HEAD)
     model = blank(config, pieces.vocabulary, positions)
     published = {ours: _published(ours, x) for ours, x in model.state_dict().items()}
-    check_fit(found, dict(published.values()), of)
-    loaded = load(found)
+    check_fit(tensors, dict(published.values()), prefix)
+    loaded = load(tensors)
     turned = {ours: loaded[theirs].T if _is_map(ours) else loaded[theirs] for ours, (theirs, _) in published.items()}
     model.load_state_dict({ours: x.contiguous() for ours, x in turned.items()}, assign=True)
     ends = settings.get("eos_token_id")
     several = ends if isinstance(ends, list) else [ends]
-    known = tuple(token for token in several if type(token) is int and 0 <= token < words)
-    return Opened(name, model, pieces, about={"positions": positions}, ends=known, notes=notes)
+    end_tokens = tuple(token for token in several if type(token) is int and 0 <= token < words)
+    return Opened(name, model, pieces, about={"positions": positions}, ends=end_tokens, notes=notes)
 
 
-def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
+def _config(document: dict[str, Any]) -> tuple[Config, int, int]:
     """Return the settings, the rows of the table of positions, and the number of words."""
-    sizes = {name: given.get(name, usual) for name, usual in SIZES.items()}
+    sizes = {name: document.get(name, usual) for name, usual in SIZES.items()}
     for name, value in sizes.items():
         if type(value) is not int or not 0 < value <= MOST:
             raise CheckpointError(f"config.json: {name} is {shorten(value)}; it must be a whole number from 1 to {MOST:,}.")  # fmt: skip
     for name, only in FIXED.items():
-        if given.get(name, only) != only:
-            raise CheckpointError(f"config.json: {name} is {shorten(given[name])}; supported is {only}.")  # fmt: skip
-    activation = given.get("activation_function", "gelu_new")
+        if document.get(name, only) != only:
+            raise CheckpointError(f"config.json: {name} is {shorten(document[name])}; supported is {only}.")  # fmt: skip
+    activation = document.get("activation_function", "gelu_new")
     if activation not in list(ACTIVATIONS):
         raise CheckpointError(f"config.json: activation_function is {shorten(activation)}; it must be one of {', '.join(ACTIVATIONS)}.")  # fmt: skip
     try:
@@ -107,14 +107,14 @@ def _config(given: dict[str, Any]) -> tuple[Config, int, int]:
             d_model=sizes["n_embd"],
             n_heads=sizes["n_head"],
             n_layers=sizes["n_layer"],
-            d_ff=given.get("n_inner") or 4 * sizes["n_embd"],
+            d_ff=document.get("n_inner") or 4 * sizes["n_embd"],
             activation=ACTIVATIONS[activation],
             position="learned",
             mask="causal",
-            tied=given.get("tie_word_embeddings", True),
-            scale=given.get("scale_attn_weights", True),
+            tied=document.get("tie_word_embeddings", True),
+            scale=document.get("scale_attn_weights", True),
             init="normal_002",
-            norm_eps=given.get("layer_norm_epsilon", 1e-5),
+            norm_eps=document.get("layer_norm_epsilon", 1e-5),
         )
     except ConfigError as error:
         raise CheckpointError(f"config.json describes an unsupported model: {error}") from None

@@ -61,7 +61,7 @@ class Opened:
 
     @property
     def parameters(self) -> int:
-        return sum(each.numel() for each in self.model.parameters())
+        return sum(parameter.numel() for parameter in self.model.parameters())
 
     @property
     def size(self) -> int:

@@ -32,16 +32,16 @@ MOST_WORDS, MOST_LETTERS = 100_000, 200  # of a vocabulary, of a word
 LONGEST_NAME = 80  # letters
 
 
-def write(model: Transformer, name: str, of: str = "", /, **about: object) -> dict[str, bytes]:
+def write(model: Transformer, name: str, trained_on: str = "", /, **about: object) -> dict[str, bytes]:
     """Return a model as files: name of the file -> content.
 
     Args:
-        of: the task it was trained on.
+        trained_on: the task it was trained on.
         about: what else is kept, as JSON.
     """
     settings = {
         "format": FORMAT, "version": VERSION, "name": name, "config": dataclasses.asdict(model.config),
-        "vocabulary": model.vocabulary, "task": of, "about": {**about, "versions": versions()},
+        "vocabulary": model.vocabulary, "task": trained_on, "about": {**about, "versions": versions()},
     }  # fmt: skip
     weights = {name: x.detach().cpu().contiguous() for name, x in model.state_dict().items()}
     return {
@@ -100,9 +100,12 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
     about = settings.get("about", {})
     if not isinstance(about, dict):
         raise CheckpointError(f"{SETTINGS}: about must be an object.")
-    reader, most = about.get("reader", [1, 1]), (config.n_layers, config.n_heads)  # the head with which the page opens
+    reader, counts = (
+        about.get("reader", [1, 1]),
+        (config.n_layers, config.n_heads),
+    )  # the head with which the page opens
     is_pair = isinstance(reader, list) and len(reader) == 2
-    if not is_pair or not all(type(n) is int and 1 <= n <= limit for n, limit in zip(reader, most)):
+    if not is_pair or not all(type(n) is int and 1 <= n <= limit for n, limit in zip(reader, counts)):
         raise CheckpointError(
             f"{SETTINGS}: about.reader is {shorten(reader)}; it must be a layer and a head of the model, "
             f"from 1 to {config.n_layers} and from 1 to {config.n_heads}."
@@ -113,11 +116,11 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
 
 def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path]) -> Transformer:
     """Build a model with weights by core's names. Raise CheckpointError for one missing, too many or misshaped."""
-    found = stored(weights)
-    positions = found["position.weight"].shape if "position.weight" in found else ()
+    tensors = stored(weights)
+    positions = tensors["position.weight"].shape if "position.weight" in tensors else ()
     model = blank(config, vocabulary, positions[0] if len(positions) == 2 else 0)
-    check_fit(found, {name: x.shape for name, x in model.state_dict().items()}, name_of(weights))
-    model.load_state_dict(load(found), assign=True)
+    check_fit(tensors, {name: x.shape for name, x in model.state_dict().items()}, name_of(weights))
+    model.load_state_dict(load(tensors), assign=True)
     return model
 
 
@@ -141,14 +144,14 @@ def _opened(name: str, model: Transformer, learnt: str, about: dict[str, Any]) -
     return Opened(name, model, Words(model.vocabulary), learnt, about, ends)
 
 
-def _config(given: object) -> Config:
-    if not isinstance(given, dict):
+def _config(document: object) -> Config:
+    if not isinstance(document, dict):
         raise CheckpointError(f"{SETTINGS} has no object named config with the settings of the model.")
-    known = [field.name for field in dataclasses.fields(Config)]
-    unknown = [name for name in given if name not in known]
+    names = [field.name for field in dataclasses.fields(Config)]
+    unknown = [name for name in document if name not in names]
     if unknown:
-        raise CheckpointError(f"{SETTINGS}: config contains {shorten(unknown[0])}, which is not a setting; settings are {', '.join(known)}.")  # fmt: skip
+        raise CheckpointError(f"{SETTINGS}: config contains {shorten(unknown[0])}, which is not a setting; settings are {', '.join(names)}.")  # fmt: skip
     try:
-        return Config(**given)
+        return Config(**document)
     except ConfigError as error:
         raise CheckpointError(f"{SETTINGS}: config is inconsistent: {error}") from None

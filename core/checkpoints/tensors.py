@@ -36,11 +36,11 @@ class Stored:
     shape: tuple[int, ...]
 
 
-def check_bytes(needed: int, what: str) -> None:
+def check_bytes(needed: int, subject: str) -> None:
     """Raise MemoryLimit where a model, or a file, has more bytes than a model may have."""
     if needed > max_mb() << 20:
         limit = f"the limit for a model is {max_mb():,} MB (set by ABLATION_MAX_MB)"
-        raise MemoryLimit(f"{what} {needed / 2**20:,.0f} MB; {limit}.")
+        raise MemoryLimit(f"{subject} {needed / 2**20:,.0f} MB; {limit}.")
 
 
 def size_of(parameters: int, words: int) -> int:
@@ -48,9 +48,9 @@ def size_of(parameters: int, words: int) -> int:
     return 4 * parameters + WORD * words
 
 
-def check_room(parameters: int, words: int, what: str, check: Check | None) -> None:
+def check_room(parameters: int, words: int, subject: str, check: Check | None) -> None:
     """Raise MemoryLimit where a model of so many parameters and words may not be opened."""
-    check_bytes(size_of(parameters, words), f"{what} describes a model of")
+    check_bytes(size_of(parameters, words), f"{subject} describes a model of")
     if check is not None:
         check(size_of(parameters, words))
 
@@ -69,7 +69,7 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
         CheckpointError: a file is no safetensors file, or a tensor holds no floating point numbers.
         MemoryLimit: the tensors take more than a model may have.
     """
-    found: dict[str, Stored] = {}
+    tensors: dict[str, Stored] = {}
     for path in paths:
         with path.open("rb") as file:
             header = int.from_bytes(file.read(8), "little")
@@ -88,37 +88,37 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
                 continue
             if kind not in FLOATS:
                 raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} has dtype {kind}; supported are {', '.join(FLOATS)}.")  # fmt: skip
-            if name in found:
+            if name in tensors:
                 raise CheckpointError(f"{path.name} contains the tensor {name[:LONGEST_NAME]} twice.")
-            found[name] = Stored(path, key, shape)
-    numbers = sum(math.prod(tensor.shape) for tensor in found.values())
+            tensors[name] = Stored(path, key, shape)
+    numbers = sum(math.prod(tensor.shape) for tensor in tensors.values())
     check_bytes(4 * numbers, f"The tensors of {paths[0].name} take")
-    return found
+    return tensors
 
 
-def check_fit(found: Mapping[str, Stored], wanted: Mapping[str, Sequence[int]], file: str) -> None:
+def check_fit(tensors: Mapping[str, Stored], shapes: Mapping[str, Sequence[int]], file: str) -> None:
     """Raise CheckpointError unless the tensors are those wanted, with their shapes."""
-    missing = [name for name in wanted if name not in found]
+    missing = [name for name in shapes if name not in tensors]
     if missing:
         raise CheckpointError(
-            f"{file} lacks {_list(missing)} of the {len(wanted)} tensors that its configuration requires."
+            f"{file} lacks {_list(missing)} of the {len(shapes)} tensors that its configuration requires."
         )
-    for name, shape in wanted.items():
-        if found[name].shape != tuple(shape):
+    for name, shape in shapes.items():
+        if tensors[name].shape != tuple(shape):
             raise CheckpointError(
-                f"{file}: the tensor {name} is {_shape(found[name].shape)}; its configuration requires {_shape(shape)}."
+                f"{file}: the tensor {name} is {_shape(tensors[name].shape)}; its configuration requires {_shape(shape)}."
             )
-    more = [name for name in found if name not in wanted]
-    if more:
-        raise CheckpointError(f"{file} contains {_list(more)}, which its configuration does not use.")
+    unexpected = [name for name in tensors if name not in shapes]
+    if unexpected:
+        raise CheckpointError(f"{file} contains {_list(unexpected)}, which its configuration does not use.")
 
 
-def load(found: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
+def load(stored_tensors: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
     """Read tensors as float32. Raise CheckpointError for numbers that are infinite or NaN."""
     tensors: dict[str, torch.Tensor] = {}
-    for path in dict.fromkeys(tensor.path for tensor in found.values()):
+    for path in dict.fromkeys(tensor.path for tensor in stored_tensors.values()):
         with safe_open(path, "pt") as file:
-            for name, tensor in found.items():
+            for name, tensor in stored_tensors.items():
                 if tensor.path != path:
                     continue
                 # A copy: what safe_open gives is mapped from the file, which may be deleted.
@@ -129,8 +129,8 @@ def load(found: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
 
 
 def _list(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(name[:LONGEST_NAME] for name in names[:3]) + more
+    suffix = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(name[:LONGEST_NAME] for name in names[:3]) + suffix
 
 
 def _shape(shape: Iterable[int]) -> str:

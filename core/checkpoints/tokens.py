@@ -61,21 +61,21 @@ class Words:
     _number: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        exact = {word: at for at, word in enumerate(self.vocabulary)}
-        composed = {unicodedata.normalize("NFC", word): at for word, at in exact.items()}  # as words() gives them
+        exact = {word: index for index, word in enumerate(self.vocabulary)}
+        composed = {unicodedata.normalize("NFC", word): index for word, index in exact.items()}  # as words() gives them
         object.__setattr__(self, "_number", composed | exact)
 
     def encode(self, text: str) -> Encoded:
         encoded = Encoded([], [], [], [])
         for word in words(text):
-            at = self.number(word)
-            if at is None and UNKNOWN not in self._number:
+            index = self.number(word)
+            if index is None and UNKNOWN not in self._number:
                 encoded.left_out.append(word)
                 continue
-            if at is None:
+            if index is None:
                 encoded.unknown.append(len(encoded.ids))
-                at = self._number[UNKNOWN]
-            encoded.ids.append(at)
+                index = self._number[UNKNOWN]
+            encoded.ids.append(index)
             encoded.labels.append(word)
         return encoded
 
@@ -127,8 +127,8 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
     added = document.get("added_tokens") or []
     try:
         left_out = [token["content"] for token in added if token["id"] >= words]
-        kept = [token for token in added if token["id"] < words]
-        tokenizer = Tokenizer.from_str(json.dumps(document | {"added_tokens": kept}))
+        added_words = [token for token in added if token["id"] < words]
+        tokenizer = Tokenizer.from_str(json.dumps(document | {"added_tokens": added_words}))
         tokenizer.no_padding()
         tokenizer.no_truncation()
         tokenizer.encode("A text, é \N{SMILING FACE WITH OPEN MOUTH}")  # some mistakes show only here
@@ -141,13 +141,13 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
             f"{name} has token IDs up to {max(number.values()):,}; the model has {words:,} tokens. "
             "Use the tokenizer that was saved with this model."
         )
-    at = {token: word for word, token in number.items()}
-    pieces = Pieces(tokenizer, tuple(at.get(token, f"<unused {token}>") for token in range(words)))
+    words_by_number = {token: word for word, token in number.items()}
+    pieces = Pieces(tokenizer, tuple(words_by_number.get(token, f"<unused {token}>") for token in range(words)))
     if not left_out:
         return pieces, ()
     named = ", ".join(shorten(token) for token in left_out[:3])
-    more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-    return pieces, (f"{name} adds {named}{more}, for which the model has no weights; treated as ordinary text.",)
+    suffix = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+    return pieces, (f"{name} adds {named}{suffix}, for which the model has no weights; treated as ordinary text.",)
 
 
 def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
@@ -156,15 +156,15 @@ def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
         return _in_one_file(files, words)
     document = read_json(files[TOKENIZER], LARGEST)
     for component, allowed in COMPONENTS.items():
-        given = document.get(component)
-        kind = given.get("type", "BPE") if isinstance(given, dict) else given  # the oldest files have no type of model
-        if kind not in allowed or isinstance(given, str):
-            either = ", ".join(each or "null" for each in allowed)
+        value = document.get(component)
+        kind = value.get("type", "BPE") if isinstance(value, dict) else value  # the oldest files have no type of model
+        if kind not in allowed or isinstance(value, str):
+            either = ", ".join(name or "null" for name in allowed)
             raise CheckpointError(f"{TOKENIZER}: {component} is {shorten(kind)}; GPT-2's is {either}.")
     different = [key for key in UNUSED if document["model"].get(key)]
     if different or document["pre_tokenizer"].get("use_regex", True) is not True:
-        what = f"model has {different[0]}" if different else "pre_tokenizer has no use_regex"
-        raise CheckpointError(f"{TOKENIZER}: {what}, unlike GPT-2's.")
+        problem = f"model has {different[0]}" if different else "pre_tokenizer has no use_regex"
+        raise CheckpointError(f"{TOKENIZER}: {problem}, unlike GPT-2's.")
     return document
 
 
@@ -190,16 +190,16 @@ def _in_one_file(files: Mapping[str, Path], words: int) -> dict[str, Any]:
     return {"version": "1.0", "added_tokens": added, "pre_tokenizer": bytes_, "decoder": bytes_, "model": model}
 
 
-def check_size(path: Path, most: int) -> None:
+def check_size(path: Path, limit: int) -> None:
     """Raise CheckpointError for a file of more bytes."""
     size = path.stat().st_size
-    if size > most:
-        raise CheckpointError(f"{path.name} has {size:,} bytes; the limit is {most:,}.")
+    if size > limit:
+        raise CheckpointError(f"{path.name} has {size:,} bytes; the limit is {limit:,}.")
 
 
-def read_json(path: Path, most: int) -> dict[str, Any]:
+def read_json(path: Path, limit: int) -> dict[str, Any]:
     """Read a JSON object of at most so many bytes. Raise CheckpointError for anything else."""
-    check_size(path, most)
+    check_size(path, limit)
     try:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:

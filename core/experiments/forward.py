@@ -93,8 +93,8 @@ class Pass:
 
         Raises ConfigError where there are no such weights.
         """
-        of = self.config if same_weights else None
-        return forward(config, self.tokens[: self.n_real], self.machine, self.dropout, self.kind, of)
+        weights_config = self.config if same_weights else None
+        return forward(config, self.tokens[: self.n_real], self.machine, self.dropout, self.kind, weights_config)
 
     def allowed_in(self, layer: int) -> torch.Tensor:  # -> bool (T, T)
         """Which key each query may see in a layer, counted from 0: inside its window, too."""
@@ -130,15 +130,15 @@ def forward(
     machine: Machine | None = None,
     dropout: bool = False,
     kind: str = "random",
-    of: Config | None = None,
+    weights_config: Config | None = None,
 ) -> Pass:
     """Run the stack on the tokens (strings, without padding) and record every site.
 
-    kind: of weights, among core.experiments.weights; of: whose weights they are, where not the config's own.
+    kind: of weights, among core.experiments.weights; weights_config: whose weights they are, where not the config's own.
     Raises MemoryLimit before anything is allocated, if the run would need more than ABLATION_MAX_MB; ConfigError where there
     are no such weights, CheckpointError where their file cannot be opened.
     """
-    return _run(config, tuple(tokens), machine or Machine(), dropout, kind, of or config)
+    return _run(config, tuple(tokens), machine or Machine(), dropout, kind, weights_config or config)
 
 
 def timed_stream(
@@ -155,12 +155,12 @@ def timed_stream(
 
 
 def prepared(
-    config: Config, tokens: Sequence[str], machine: Machine, kind: str = "random", of: Config | None = None
+    config: Config, tokens: Sequence[str], machine: Machine, kind: str = "random", weights_config: Config | None = None
 ) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
     """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
-    known, ids, real = numbered(tokens, config.padding, machine.torch_device)
-    own, numbers = known_to(kind, known)
-    model = weights[kind].model(config, own, of or config).requires_grad_(False)
+    words, ids, real = numbered(tokens, config.padding, machine.torch_device)
+    model_words, numbers = known_to(kind, words)
+    model = weights[kind].model(config, model_words, weights_config or config).requires_grad_(False)
     if (machine.torch_device, machine.precision) != ("cpu", torch.float32):  # as it was made
         model = model.to(machine.torch_device, machine.precision)
     return model, torch.tensor(numbers, device=ids.device)[ids], real
@@ -168,8 +168,8 @@ def prepared(
 
 def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
     """-> (vocabulary, number in it of each of these words: of the unknown word, where it is not there)"""
-    own, numbers = weights[kind].numbers(words)
-    return own, [own.index(UNKNOWN) if number is None else number for number in numbers]
+    model_words, numbers = weights[kind].numbers(words)
+    return model_words, [model_words.index(UNKNOWN) if number is None else number for number in numbers]
 
 
 def numbered(
@@ -182,20 +182,25 @@ def numbered(
     if not tokens:
         raise ValueError("text is empty; type at least one word.")
     padded = (*tokens, *[PAD] * padding)
-    known = vocabulary(list(tokens))
-    number = {word: at for at, word in enumerate(known)}
+    words = vocabulary(list(tokens))
+    number = {word: index for index, word in enumerate(words)}
     ids = torch.tensor([[number[word] for word in padded]], device=device)
     real = torch.arange(len(padded), device=device)[None] < len(tokens) if padding else None
-    return known, ids, real
+    return words, ids, real
 
 
-@cached(megabytes=max_mb() / 8, size=lambda seen: 4 * sum(x.numel() for xs in seen.sites.values() for x in xs))
-def _run(config: Config, tokens: tuple[str, ...], machine: Machine, dropout: bool, kind: str, of: Config) -> Pass:
+@cached(
+    megabytes=max_mb() / 8,
+    size=lambda forward_pass: 4 * sum(x.numel() for xs in forward_pass.sites.values() for x in xs),
+)
+def _run(
+    config: Config, tokens: tuple[str, ...], machine: Machine, dropout: bool, kind: str, weights_config: Config
+) -> Pass:
     padded = (*tokens, *[PAD] * config.padding)
     needed = run_bytes(config, len(padded), len(known_to(kind, vocabulary(list(tokens)))[0]), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
-        model, ids, real = prepared(config, tokens, machine, kind, of)
-        whose = weights[kind].whose(of)
+        model, ids, real = prepared(config, tokens, machine, kind, weights_config)
+        whose = weights[kind].whose(weights_config)
         return watched(model, ids, padded, len(tokens), machine, whose, real, dropout=dropout, kind=kind)
 
 

@@ -30,15 +30,17 @@ class Weights:
 
         The models that ship have their own.
         """
-        known = Words(family.vocabulary())
-        return known.vocabulary, [known.vocabulary.index(PAD) if word == PAD else known.number(word) for word in words]
+        family_words = Words(family.vocabulary())
+        return family_words.vocabulary, [
+            family_words.vocabulary.index(PAD) if word == PAD else family_words.number(word) for word in words
+        ]
 
     @staticmethod
-    def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
+    def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         """Return a model on the CPU, in float32.
 
         Args:
-            of: whose weights they are, where not those of the config itself.
+            weights_config: whose weights they are, where not those of the config itself.
 
         Raises:
             ConfigError: refused() has a reason.
@@ -67,24 +69,24 @@ class Weights:
 class trained(Weights):
     @staticmethod
     def refused(config: Config) -> str:
-        there = family.listed()
-        if not there:
+        members = family.listed()
+        if not members:
             return "The trained models (models/family) are not included in this copy."
-        if all(seed != config.seed for _, seed in there):
-            seeds = sorted({seed for _, seed in there})
+        if all(seed != config.seed for _, seed in members):
+            seeds = sorted({seed for _, seed in members})
             return f"seed is {config.seed}; there are trained models for seeds {', '.join(map(str, seeds))}."
         member = family.member_of(config)
         if member is None:
             return f"There is no model trained {_changed(config)}."
-        return "" if (member, config.seed) in there else f"The model trained {_changed(config)} is missing."
+        return "" if (member, config.seed) in members else f"The model trained {_changed(config)} is missing."
 
     @staticmethod
-    def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
-        _check("trained", of)
-        made = family.changed(config, family.kept(str(family.member_of(of)), of.seed))
-        if made is None:
-            raise ConfigError("weights", f"The model trained {_changed(of)} has no weights for that.")
-        return made
+    def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
+        _check("trained", weights_config)
+        variant_model = family.changed(config, family.kept(str(family.member_of(weights_config)), weights_config.seed))
+        if variant_model is None:
+            raise ConfigError("weights", f"The model trained {_changed(weights_config)} has no weights for that.")
+        return variant_model
 
     @staticmethod
     def whose(config: Config) -> str:
@@ -109,11 +111,11 @@ class cut(Weights):
         return why or ("" if family.fits(config) else f"The trained model has no weights to run it {_changed(config)}.")
 
     @staticmethod
-    def model(config: Config, vocabulary: tuple[str, ...], of: Config) -> Transformer:
+    def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         _check("cut", config)
-        made = family.changed(config, family.kept(family.WHOLE, config.seed))
-        assert made is not None, "it fits"
-        return made
+        ablated_model = family.changed(config, family.kept(family.WHOLE, config.seed))
+        assert ablated_model is not None, "it fits"
+        return ablated_model
 
     @staticmethod
     def whose(config: Config) -> str:
@@ -148,5 +150,5 @@ def _changed(config: Config) -> str:
     """What a config changes in the trained baseline, as it stands behind "trained": "with all components", "without norm"."""
     names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
     out, put = [name[2:] for name in names if name.startswith("− ")], [name for name in names if name[:2] != "− "]
-    said = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(put)
-    return " and ".join(said) or "with all components"
+    phrases = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(put)
+    return " and ".join(phrases) or "with all components"

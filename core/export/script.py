@@ -92,8 +92,8 @@ class Script:
         cells = [_without_imports(self.code)]
         for table in self.tables:
             heading = fill(f"{table.name}: {table.about}", WIDTH - 4).replace("\n", "\n# ")
-            shown = f'show("{table.name}", {table.name}_table)\n'
-            cells.append(f"# %% {heading}\n{_without_imports(table.code)}{shown}")
+            call = f'show("{table.name}", {table.name}_table)\n'
+            cells.append(f"# %% {heading}\n{_without_imports(table.code)}{call}")
         parts = [
             f'"""{self.title}\n\n{about}\n"""\n',
             "import sys\n",
@@ -127,12 +127,12 @@ class Script:
         )
         return fill(" ".join(filter(None, (printed, self.note, computed))), WIDTH)
 
-    def _imports(self, more: str = "") -> str:
+    def _imports(self, extra: str = "") -> str:
         """Write the imports of the code, and of more code."""
-        code = "\n".join([more, self.code, *(table.code for table in self.tables)])
+        code = "\n".join([extra, self.code, *(table.code for table in self.tables)])
         modules: dict[str, set[str]] = {}
-        for module, found in IMPORT.findall(code):
-            modules.setdefault(module, set()).update(found.split(", "))
+        for module, import_names in IMPORT.findall(code):
+            modules.setdefault(module, set()).update(import_names.split(", "))
         ours = ""
         for module, names in sorted(modules.items()):
             ours += f"    from {module} import {', '.join(sorted(names))}\n"
@@ -216,8 +216,8 @@ def call(name: str, arguments: Mapping[str, str], before: int) -> str:
 
 def settings_call(settings: Settings, before: int = 0) -> str:
     """Write Config(…), or another kind of settings, with everything that is not its default."""
-    given = {name: literal(getattr(settings, name)) for name in settings.write()}
-    return call(type(settings).__name__, given, before)
+    arguments = {name: literal(getattr(settings, name)) for name in settings.write()}
+    return call(type(settings).__name__, arguments, before)
 
 
 def changed_config(config: Config, baseline: Config, before: int) -> str:

@@ -50,12 +50,12 @@ def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
     """Write a table without its index to a path, or return it as text where there is none."""
     renamed = table.rename(columns=harmless)
     quoting: Literal[0, 2] = csv.QUOTE_MINIMAL
-    for at, kind in enumerate(table.dtypes):
+    for index, kind in enumerate(table.dtypes):
         if not (is_numeric_dtype(kind) or is_bool_dtype(kind) or is_datetime64_any_dtype(kind)):
-            column = table.iloc[:, at]
+            column = table.iloc[:, index]
             few = isinstance(kind, pd.CategoricalDtype)  # every text is held once
             cells = column.cat.rename_categories(harmless) if few else column.map(harmless)
-            renamed.isetitem(at, cells)  # type: ignore[arg-type]  # a column may be given, too
+            renamed.isetitem(index, cells)  # type: ignore[arg-type]  # a column may be given, too
             if any("\r" in cell for cell in (cells.cat.categories if few else cells) if isinstance(cell, str)):
                 quoting = csv.QUOTE_NONNUMERIC  # else it would stand there bare, and begin a new line
     if to is None:

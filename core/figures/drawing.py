@@ -40,14 +40,14 @@ def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
     rows = patterns(config)
     first = max(0, min(layer - MOST // 2, config.n_layers - MOST))
     shapes = ""
-    for at, (words, row) in enumerate(rows.items()):
-        top = y + ROW * at
-        has = ", ".join(str(number) for number, there in enumerate(row, 1) if there)
+    for index, (words, row) in enumerate(rows.items()):
+        top = y + ROW * index
+        has = ", ".join(str(number) for number, is_present in enumerate(row, 1) if is_present)
         shapes += f"<g><title>{words} in layers {has or 'none'}</title>" + text(
             LEFT - 8, top + 9, f"{words} in layer", "small end"
         )
-        for number, there in enumerate(row[first : first + MOST], first):
-            kind = ("layer there" if there else "layer") + " here" * (number == layer)
+        for number, is_head_present in enumerate(row[first : first + MOST], first):
+            kind = ("layer there" if is_head_present else "layer") + " here" * (number == layer)
             shapes += f'<rect class="{kind}" x="{LEFT + STEP * (number - first)}" y="{top}" width="8" height="10"/>'
         shapes += "</g>"
     return shapes, ROW * len(rows) + 4 * bool(rows)
@@ -123,20 +123,20 @@ class Sublayer:
         """Out of the stream and through the sub-layer -> (SVG, y of where it comes back)"""
         begin = [(STREAM, top)] if self.reads is None else [(STREAM, self.reads), (SIDE, self.reads), (SIDE, top)]
         parts = line("wire", *begin, (CENTRE, top), (CENTRE, top + self.wire)) + arrow(CENTRE, top + self.wire)
-        at = top + self.wire
+        y = top + self.wire
         if "before" in self.norms:
-            parts += self._norm("before", CENTRE, at, NORM)
-            at += self.target
-            parts += line("wire", (CENTRE, at), (CENTRE, at + self.wire)) + arrow(CENTRE, at + self.wire)
-            at += self.wire
-        parts += self._work(at)
-        at += self.work
+            parts += self._norm("before", CENTRE, y, NORM)
+            y += self.target
+            parts += line("wire", (CENTRE, y), (CENTRE, y + self.wire)) + arrow(CENTRE, y + self.wire)
+            y += self.wire
+        parts += self._work(y)
+        y += self.work
         if "on the output of" in self.norms:
-            parts += line("wire", (CENTRE, at), (CENTRE, at + self.wire)) + arrow(CENTRE, at + self.wire)
-            parts += self._norm("on the output of", CENTRE, at + self.wire, NORM)
-            at += self.wire + self.target
-        joint = at + self.wire + 4
-        parts += line("wire", (CENTRE, at), (CENTRE, joint), (STREAM + 9, joint)) + arrow(STREAM + 9, joint, "left")
+            parts += line("wire", (CENTRE, y), (CENTRE, y + self.wire)) + arrow(CENTRE, y + self.wire)
+            parts += self._norm("on the output of", CENTRE, y + self.wire, NORM)
+            y += self.wire + self.target
+        joint = y + self.wire + 4
+        parts += line("wire", (CENTRE, y), (CENTRE, joint), (STREAM + 9, joint)) + arrow(STREAM + 9, joint, "left")
         added = " × ".join(map(str, self.seen.sites[self.site][self.layer].shape))
         scale = self.seen.config.residual_scale
         if not self.compact:
@@ -155,18 +155,18 @@ class Sublayer:
             first, *others = self.inside
             shapes = box(CENTRE, y, BOX, self.work, [], kind) + text(CENTRE, y + 19, self.name, "middle name")
             below = y + 26 + self.target
-            shapes += "".join(text(CENTRE, below + 15 * n, each, "middle small") for n, each in enumerate(others, 1))
+            shapes += "".join(text(CENTRE, below + 15 * n, line, "middle small") for n, line in enumerate(others, 1))
             button = box(CENTRE, y + 26, BOX - 24, self.target, [], "head-box")
             button += text(CENTRE, y + 30 + self.target // 2, first, "middle small")
             return self._part("work", shapes) + self._part("heads", button)
         shapes = self._part("work", box(CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=self._room))
-        many = min(IN_A_ROW, len(self.heads))
-        for at, there in enumerate(self.heads):
-            row, column = divmod(at, IN_A_ROW)
-            x = CENTRE + (column - (many - 1) / 2) * (TARGET + GAP)
+        per_row = min(IN_A_ROW, len(self.heads))
+        for index, is_present in enumerate(self.heads):
+            row, column = divmod(index, IN_A_ROW)
+            x = CENTRE + (column - (per_row - 1) / 2) * (TARGET + GAP)
             top = y + self.work - self._room + row * (TARGET + GAP)
-            mark, of = (f"{at + 1}", "head-box") if there else ("✕", "off changed")
-            shapes += self._part(f"head {at + 1}", box(x, top, TARGET, TARGET, [mark], of))
+            mark, style = (f"{index + 1}", "head-box") if is_present else ("✕", "off changed")
+            shapes += self._part(f"head {index + 1}", box(x, top, TARGET, TARGET, [mark], style))
         return shapes
 
     def _part(self, name: str, shapes: str, number: str = "") -> str:
@@ -248,11 +248,11 @@ def block_svg(
 def describe(config: Config) -> str:
     """The block in one sentence, for those who cannot see the picture."""
     parts = []
-    for name, there, residual in (
+    for name, is_present, residual in (
         ("attention", config.attention, config.residual_attention),
         ("feed-forward network", config.ffn, config.residual_ffn),
     ):
-        parts.append(f"{name}{'' if residual else ' without residual'}" if there else f"no {name}")
+        parts.append(f"{name}{'' if residual else ' without residual'}" if is_present else f"no {name}")
     normed = config.part("norm").normalises and (config.attention or config.ffn)
     norm = f"{config.norm} {' and '.join(norm_places(config.part('placement')))} both" if normed else "no norm"
     order = "in parallel with" if config.parallel and config.attention and config.ffn else "then"
@@ -285,25 +285,25 @@ class Picture:
                 inside[-1] = joined
             else:
                 inside.append(words)
-        there = "attn_out" in self.seen.sites
-        shape = self.seen.sites["pattern"][self.layer].shape if there else ()
+        is_present = "attn_out" in self.seen.sites
+        shape = self.seen.sites["pattern"][self.layer].shape if is_present else ()
         inside.append("weights: " + " × ".join(map(str, shape)))
         read = set(Config.read_by("attention")) - {"position"} - ({"norm_eps"} if not c.qk_norm else set())
         changed = self._differs("padding", *read) or ("position" in self.changed and inside_attention)
         heads: tuple[bool, ...] = ()
-        if self.knocked is not None and there:
-            gone = [cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"]
-            heads = tuple(Cut(self.layer, "head", number) not in gone for number in range(c.n_heads))
-            changed = bool(gone)
-            named = ", ".join(cut.name for cut in gone)
+        if self.knocked is not None and is_present:
+            ablated_heads = [cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"]
+            heads = tuple(Cut(self.layer, "head", number) not in ablated_heads for number in range(c.n_heads))
+            changed = bool(ablated_heads)
+            named = ", ".join(cut.name for cut in ablated_heads)
             # Its line is there also while it is empty: or the heads below would move away under a quick hand.
-            inside.append(f"{named} removed{' (z before W_O)' * (len(gone) < 2)}" if gone else "")
+            inside.append(f"{named} removed{' (z before W_O)' * (len(ablated_heads) < 2)}" if ablated_heads else "")
         return self._sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
         """beginning: y of where the block's first sub-layer reads the stream."""
-        c, there = self.seen.config, "mlp_out" in self.seen.sites
-        hidden = self.seen.sites["mlp_post"][self.layer].shape[-1] if there else c.d_ff
+        c, is_present = self.seen.config, "mlp_out" in self.seen.sites
+        hidden = self.seen.sites["mlp_post"][self.layer].shape[-1] if is_present else c.d_ff
         inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
         reads = beginning if c.parallel and c.attention else None
         changed = self._differs("parallel", *Config.read_by("ffn"))
@@ -324,13 +324,13 @@ class Picture:
                 inside.append("also on hidden units")
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
         norms = dict(zip(norm_places(self.seen.config.part("placement")), (norm_site, f"{norm_site}_post")))
-        gone = any(site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer)
+        is_ablated = any(site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer)
         residual = getattr(self.seen.config, f"residual_{part}")
         if self.compact and not changed:
             inside = inside[:1]
         clicks = self._knife(part, heads) if self.knocked is not None else self._switches(part)
         return Sublayer(
-            self.seen, self.layer, name, site, norms, inside, changed, self._differs("norm", "placement", "norm_eps"), residual, gone, clicks, heads, reads, self.compact
+            self.seen, self.layer, name, site, norms, inside, changed, self._differs("norm", "placement", "norm_eps"), residual, is_ablated, clicks, heads, reads, self.compact
         )  # fmt: skip
 
     def _differs(self, *fields: str) -> bool:
@@ -353,7 +353,7 @@ class Picture:
         clicks = {}
         for place, (name, value) in changes.items():
             text = encode({name: value})
-            click = _clicked(name, value, here=self.beside is None)
+            click = _clicked(name, value, is_clickable=self.beside is None)
             if self.beside is not None and text in self.beside:
                 click = "Already changed in the variant: click to undo."
             clicks[place] = text, f"{labels[place]}. {Config.settings()[name].help} {click}"
@@ -389,14 +389,14 @@ def in_attention(c: Config, layer: int) -> list[str]:
     return parts + [f"{c.padding} padding"] * (c.padding > 0)
 
 
-def _clicked(name: str, value: Any, here: bool) -> str:
+def _clicked(name: str, value: Any, is_clickable: bool) -> str:
     """Say what a click that changes a setting does: here, or in a variant to compare with."""
     change = Config.settings()[name].change(value)
     if value in (False, "none"):
-        return "Click to remove it here as well." if here else "Click to compare with the block without it."
+        return "Click to remove it here as well." if is_clickable else "Click to compare with the block without it."
     if value is True or name == "norm":
-        return "Click to restore it here as well." if here else "Click to compare with it."
-    return f"Click to use {change} here as well." if here else f"Click to compare with {change}."
+        return "Click to restore it here as well." if is_clickable else "Click to compare with it."
+    return f"Click to use {change} here as well." if is_clickable else f"Click to compare with {change}."
 
 
 def _shape(x: torch.Tensor) -> str:

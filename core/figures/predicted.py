@@ -57,8 +57,8 @@ def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None)
 
     Without values: all of the mark that is finite. scale: from where to where it reaches at the least.
     """
-    shown = [each for each in (*values, *(scale or ()), 0.0) if math.isfinite(each)]
-    low, high = min(shown), max(shown)
+    finite = [value for value in (*values, *(scale or ()), 0.0) if math.isfinite(value)]
+    low, high = min(finite), max(finite)
     ends = [end for end in mark or () if math.isfinite(end)]
     if not values:
         low, high = min(low, *ends, low), max(high, *ends, high)
@@ -87,7 +87,7 @@ def bars_svg(
 ) -> str:
     """The mark stands on the first bar. written: a number as it is shown; hidden: nothing is measured yet, and only names and the
     mark show; scale: from where to where the axis reaches at the least."""
-    values = [] if hidden else [each for bar in bars for each in (bar.mean, bar.low, bar.high)]
+    values = [] if hidden else [value for bar in bars for value in (bar.mean, bar.low, bar.high)]
     low, high = _ends(values, mark, scale)
     left, right = MARGIN, WIDTH - MARGIN - FIGURE
 
@@ -95,20 +95,20 @@ def bars_svg(
         return round(left + (right - left) * (min(max(value, low), high) - low) / (high - low), 1)
 
     shapes = []
-    for at, bar in enumerate(bars):
-        top = ROW * at + NAME + 4
+    for index, bar in enumerate(bars):
+        top = ROW * index + NAME + 4
         shapes.append(text(left, top - 10, bar.label, "name"))
         shapes.append(line("axis", (x(0.0), top - 3), (x(0.0), top + BAR + 3)))
         if hidden:
             shapes.append(line("axis", (left, top + BAR / 2), (right, top + BAR / 2)))
-        if at == 0 and mark:
+        if index == 0 and mark:
             from_, to = x(mark[0]), x(mark[1])
             shapes.append(f'<rect class="mark" x="{from_}" y="{top - 5:g}" width="{max(3.0, to - from_):.1f}" height="{BAR + 10}" rx="4"/>')  # fmt: skip
         if hidden:
             shapes.append(text(right + 10, top + BAR - 4, "?", "open"))
         else:
             start, end = sorted((x(0.0), x(bar.mean)))
-            kind = "bar first" if at == 0 else "bar"
+            kind = "bar first" if index == 0 else "bar"
             shapes.append(f'<rect class="{kind}" x="{start}" y="{top:g}" width="{max(1.5, end - start):.1f}" height="{BAR}" rx="2"/>')  # fmt: skip
             if bar.low < bar.high:
                 shapes.append(line("reach", (x(bar.low), top + BAR / 2), (x(bar.high), top + BAR / 2)))
@@ -120,12 +120,12 @@ def bars_svg(
     if mark:
         middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 60), right - 40)
         shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
-    said = [
+    phrases = [
         bar.label if hidden else f"{bar.label}: {written(bar.mean)}{f' ({bar.note})' * bool(bar.note)}" for bar in bars
     ]
     if mark:
-        said.append(f"{words['your_prediction']}: {marked(mark, written)}")
-    return picture(WIDTH, foot + (24 if mark else 6), STYLE + "".join(shapes), ". ".join(said) + ".")
+        phrases.append(f"{words['your_prediction']}: {marked(mark, written)}")
+    return picture(WIDTH, foot + (24 if mark else 6), STYLE + "".join(shapes), ". ".join(phrases) + ".")
 
 
 def marked(mark: Mark | None, written: Callable[[float], str]) -> str:
@@ -140,20 +140,20 @@ def curves_svg(
     lines: Sequence[Line], written: Callable[[float], str], mark: Mark | None, words: Mapping[str, str], over: str
 ) -> str:
     """The mark stands at the end of the first curve. over: what they run over, in words."""
-    values = [each for one in lines for each in (*one.mean, *one.low, *one.high)]
+    values = [value for line in lines for value in (*line.mean, *line.low, *line.high)]
     low, high = _ends(values, mark)
     top = LEGEND * len(lines) + 14.0
     left, right, bottom = 50, WIDTH - MARGIN - END, top + CURVE_HEIGHT
-    start, end = min(one.at[0] for one in lines), max(one.at[-1] for one in lines)
+    start, end = min(line.at[0] for line in lines), max(line.at[-1] for line in lines)
 
-    def x(at: float) -> float:
-        return round(left + (right - left) * (at - start) / max(1, end - start), 1)
+    def x(value: float) -> float:
+        return round(left + (right - left) * (value - start) / max(1, end - start), 1)
 
     def y(value: float) -> float:
         return round(bottom - CURVE_HEIGHT * (min(max(value, low), high) - low) / (high - low), 1)
 
-    shapes = [f'<line class="axis" x1="{left}" x2="{right}" y1="{y(each)}" y2="{y(each)}"/>' for each in (low, high)]
-    shapes += [text(left - 8, y(each) + 4, written(each), "small end") for each in (low, high)]
+    shapes = [f'<line class="axis" x1="{left}" x2="{right}" y1="{y(value)}" y2="{y(value)}"/>' for value in (low, high)]
+    shapes += [text(left - 8, y(value) + 4, written(value), "small end") for value in (low, high)]
     shapes += [
         text(x(start), bottom + 18, f"{over} {start}", "small"),
         text(x(end), bottom + 18, str(end), "small end"),
@@ -162,23 +162,26 @@ def curves_svg(
         head, foot = y(mark[1]), y(mark[0])
         shapes.append(f'<rect class="mark" x="{right - 8}" y="{head}" width="22" height="{max(3.0, foot - head):.1f}" rx="4"/>')  # fmt: skip
         shapes.append(text(WIDTH - MARGIN, bottom + 36, words["your_prediction"], "small end"))
-    for at, one in reversed(list(enumerate(lines))):
-        first = " first" * (at == 0)
-        there = list(zip(one.at, one.low)) + list(zip(reversed(one.at), reversed(one.high)))
-        shapes.append(f'<polygon class="spread{first}" points="{" ".join(f"{x(a)},{y(b)}" for a, b in there if b == b)}"/>')  # fmt: skip
-        shapes.append(line(f"curve{first}", *((x(a), y(b)) for a, b in zip(one.at, one.mean) if b == b)))
-        place = LEGEND * at + 12.0
+    for index, curve in reversed(list(enumerate(lines))):
+        first = " first" * (index == 0)
+        outline = list(zip(curve.at, curve.low)) + list(zip(reversed(curve.at), reversed(curve.high)))
+        shapes.append(f'<polygon class="spread{first}" points="{" ".join(f"{x(a)},{y(b)}" for a, b in outline if b == b)}"/>')  # fmt: skip
+        shapes.append(line(f"curve{first}", *((x(a), y(b)) for a, b in zip(curve.at, curve.mean) if b == b)))
+        place = LEGEND * index + 12.0
         shapes += [line(f"curve{first}", (left, place - 4), (left + 28, place - 4))]
-        shapes.append(text(left + 36, place, f"{one.label}: {written(one.mean[-1])}", "name"))
-    said = ". ".join(f"{one.label}: {written(one.mean[0])} → {written(one.mean[-1])}" for one in lines)
-    said += f". {words['your_prediction']}: {marked(mark, written)}." if mark else "."
-    return picture(WIDTH, bottom + (42 if mark else 24), STYLE + "".join(shapes), said)
+        shapes.append(text(left + 36, place, f"{curve.label}: {written(curve.mean[-1])}", "name"))
+    description = ". ".join(f"{line.label}: {written(line.mean[0])} → {written(line.mean[-1])}" for line in lines)
+    description += f". {words['your_prediction']}: {marked(mark, written)}." if mark else "."
+    return picture(WIDTH, bottom + (42 if mark else 24), STYLE + "".join(shapes), description)
 
 
-def sketch_svg(heights: Sequence[float], said: str) -> str:
+def sketch_svg(heights: Sequence[float], description: str) -> str:
     """The shape of a curve to choose. heights: from 0 to 1."""
     width, height = 130, 64
     step = (width - 16) / (len(heights) - 1)
-    points = [(round(8 + step * at, 1), round(height - 8 - (height - 16) * each, 1)) for at, each in enumerate(heights)]
+    points = [
+        (round(8 + step * index, 1), round(height - 8 - (height - 16) * height_share, 1))
+        for index, height_share in enumerate(heights)
+    ]
     frame = f'<line class="axis" x1="8" x2="{width - 8}" y1="{height - 6}" y2="{height - 6}"/>'
-    return picture(width, height, STYLE + frame + line("sketch", *points), said)
+    return picture(width, height, STYLE + frame + line("sketch", *points), description)

@@ -16,11 +16,11 @@ MEASURED = ("value", "reference")  # columns of what is measured, which can be s
 def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
     """The specification with axes and colours that hold the numbers of all tables. What is stacked or counted by the browser
     has no such numbers in its table, and keeps a scale of its own."""
-    made: Spec = copy.deepcopy(spec)
+    scaled: Spec = copy.deepcopy(spec)
     encodings = [
-        (unit, channel, each)
-        for unit in _units(made)
-        for channel, each in unit["encoding"].items()
+        (unit, channel, encoding)
+        for unit in _units(scaled)
+        for channel, encoding in unit["encoding"].items()
         if channel in CHANNELS
     ]
     ends: dict[str, tuple[float, float]] = {}
@@ -29,7 +29,7 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
         if values:
             low, high = ends.get(CHANNELS[channel], (math.inf, -math.inf))
             ends[CHANNELS[channel]] = min(low, *values), max(high, *values)
-    fixed = {CHANNELS[channel] for _, channel, each in encodings if "domain" in (each.get("scale") or {})}
+    fixed = {CHANNELS[channel] for _, channel, encoding in encodings if "domain" in (encoding.get("scale") or {})}
     for unit, channel, encoding in encodings:
         if CHANNELS[channel] not in ends.keys() - fixed or encoding.get("type") != "quantitative":
             continue
@@ -43,12 +43,12 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
             low, high = min(low, 0.0), max(high, 0.0)
         if low < high:
             encoding["scale"] = {"nice": True, **scale, "domain": [low, high]}
-    return made
+    return scaled
 
 
 def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
     """Whether both tables measure one thing of the same things, row by row, and the chart can show less than nothing."""
-    log = any((each.get("scale") or {}).get("type") == "log" for each in _measured(spec))
+    log = any((encoding.get("scale") or {}).get("type") == "log" for encoding in _measured(spec))
     if log or other is None or "value" not in table or table.shape != other.shape or list(table) != list(other):
         return False
     named = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
@@ -58,15 +58,15 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
 def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
     """The specification without the ends that its numbers have, as shares do. table: of the differences; where all of them are
     zero, the browser could find no ends."""
-    made: Spec = copy.deepcopy(spec)
-    known = [] if table is None else [table[name] for name in MEASURED if name in table]
-    nothing = bool(known) and all((column == 0).all() for column in known)
-    for encoding in _measured(made):
+    scaled: Spec = copy.deepcopy(spec)
+    columns = [] if table is None else [table[name] for name in MEASURED if name in table]
+    nothing = bool(columns) and all((column == 0).all() for column in columns)
+    for encoding in _measured(scaled):
         if "scale" in encoding:
             encoding["scale"] = {k: v for k, v in (encoding["scale"] or {}).items() if not k.startswith("domain")}
         if nothing:
             encoding["scale"] = {**(encoding.get("scale") or {}), "domain": [-1, 1]}
-    return made
+    return scaled
 
 
 def _measured(spec: Spec) -> Iterator[Spec]:
@@ -87,8 +87,8 @@ def _units(spec: Spec) -> Iterator[Spec]:
     if "encoding" in spec:
         yield spec
     for key in ("layer", "hconcat", "vconcat"):
-        for each in spec.get(key, []):
-            yield from _units(each)
+        for part in spec.get(key, []):
+            yield from _units(part)
     if "spec" in spec:
         yield from _units(spec["spec"])
 
@@ -98,5 +98,5 @@ def _values(encoding: Any, tables: tuple[pd.DataFrame, ...]) -> list[float]:
     if not isinstance(encoding, dict) or {"aggregate", "bin"} & encoding.keys() or encoding.get("stack"):
         return []
     name = encoding.get("field")
-    known = [table[name] for table in tables if name in table and pd.api.types.is_numeric_dtype(table[name])]
-    return [float(value) for column in known for value in column if math.isfinite(value)]
+    columns = [table[name] for table in tables if name in table and pd.api.types.is_numeric_dtype(table[name])]
+    return [float(value) for column in columns for value in column if math.isfinite(value)]

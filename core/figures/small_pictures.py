@@ -59,29 +59,29 @@ def agreement_svg(words: Sequence[str], weights: Sequence[float], chosen: str, w
     slot, line = middles[-1], FOOT + 20
     off, bad = " off" * removed, " wrong" * wrong
     shapes = []
-    for at, weight in sorted(zip(middles, weights), key=lambda pair: pair[1]):
+    for index, weight in sorted(zip(middles, weights), key=lambda pair: pair[1]):
         if weight < LEAST_DRAWN:
             continue
-        top = FOOT - (FOOT - TOP) * ((slot - at) / (slot - middles[0])) ** 0.9
-        middle = (slot + at) / 2
+        top = FOOT - (FOOT - TOP) * ((slot - index) / (slot - middles[0])) ** 0.9
+        middle = (slot + index) / 2
         shapes.append(
             f'<path class="arc{off}" d="M {slot:.1f} {FOOT} '
-            f'Q {middle:.1f} {2 * top - FOOT:.1f} {at:.1f} {FOOT}" '
+            f'Q {middle:.1f} {2 * top - FOOT:.1f} {index:.1f} {FOOT}" '
             f'stroke-width="{1 + 7 * weight:.2f}" stroke-opacity="{0.2 + 0.8 * weight:.2f}"/>'
         )
         if weight >= LEAST_WRITTEN:
             y = top - 5 - 3.5 * weight
             shapes.append(text(middle, y, f"{weight:.2f}", f"figure middle{off}"))
-    for at, word in zip(middles, words):
-        shapes.append(text(at, line, word, "word middle"))
+    for index, word in zip(middles, words):
+        shapes.append(text(index, line, word, "word middle"))
     shapes.append(
         f'<rect class="slot{bad}" x="{slot - width / 2:.1f}" y="{FOOT}" width="{width:.1f}" height="28" rx="5"/>'
     )
     shapes.append(text(slot, line, chosen, f"word middle chosen{bad}"))
     verdict = "incorrect" if wrong else "correct"
     shapes.append(text(slot + width / 2, line + 26, verdict, f"verdict end{bad}"))
-    said = describe(words, weights, chosen, wrong, removed)
-    return picture(round(x + 6), line + 36, "".join(shapes), said)
+    description = describe(words, weights, chosen, wrong, removed)
+    return picture(round(x + 6), line + 36, "".join(shapes), description)
 
 
 def describe(words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool) -> str:
@@ -112,10 +112,10 @@ def spread_svg(
     width, height, margin, line = SPREAD_WIDTH, 46, 14, 16
     mean, low, high = interval
     least = min(0.0, low, mean, *values, -smallest if alike else 0.0)
-    most = max(0.0, high, mean, smallest, *values)
+    highest = max(0.0, high, mean, smallest, *values)
 
     def at(value: float) -> float:
-        return margin + (width - 2 * margin) * (value - least) / (most - least)
+        return margin + (width - 2 * margin) * (value - least) / (highest - least)
 
     edges = [-smallest, smallest] if alike else [smallest]
     left = at(edges[0])
@@ -160,27 +160,27 @@ def tally_svg(counts: Sequence[Count], votes: str) -> str:
         votes: the word for them.
     """
     width, margin, row, bar = 640, 8, 50, 16
-    most = max([1, *(votes for count in counts for votes in count.rounds)])
+    highest = max([1, *(votes for count in counts for votes in count.rounds)])
     label = width * 0.46
     room = width - label - 2 * margin - 60
     shapes = []
-    for at, count in enumerate(counts):
+    for index, count in enumerate(counts):
         right = " right" * count.right
-        top = at * row + row / 2
+        top = index * row + row / 2
         lines = wrap(count.label, int((label - margin) / 7.6), max_lines=2, placeholder="…")
         for n, line in enumerate(lines):
             y = top + 5 + 17 * (n - (len(lines) - 1) / 2)
             shapes.append(text(label, round(y, 1), line, f"end{right}"))
         last = len(count.rounds) - 1
-        for n, many in enumerate(count.rounds):
+        for n, n_votes in enumerate(count.rounds):
             y = top + (n - last / 2) * (bar + 3) - bar / 2
-            length = max(1.5, room * many / most)
+            length = max(1.5, room * n_votes / highest)
             shapes.append(
                 f'<rect class="bar{" before" * (n < last)}{right}" x="{label + 10:.1f}" '
                 f'y="{y:.1f}" width="{length:.1f}" height="{bar}" rx="3"/>'
             )
             end = round(label + length + 16, 1)
-            shapes.append(text(end, round(y + bar - 3, 1), str(many), right.strip()))
-    said = [f"{count.label}: {' → '.join(map(str, count.rounds))}" for count in counts]
-    words = ". ".join([votes.capitalize(), *said])
+            shapes.append(text(end, round(y + bar - 3, 1), str(n_votes), right.strip()))
+    phrases = [f"{count.label}: {' → '.join(map(str, count.rounds))}" for count in counts]
+    words = ". ".join([votes.capitalize(), *phrases])
     return picture(width, row * len(counts), f"<style>{VOTES_STYLE}</style>{''.join(shapes)}", words)

@@ -37,9 +37,9 @@ NUMBER = (
 ZERO = "datum.value === 0 ? '0' : datum.label"  # with the format "~s" Vega writes "0k"
 
 
-def numbers(**more: Any) -> alt.Axis:
+def numbers(**options: Any) -> alt.Axis:
     """An axis of numbers in plain notation."""
-    return alt.Axis(labelExpr=NUMBER, **more)
+    return alt.Axis(labelExpr=NUMBER, **options)
 
 
 def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Spec]:

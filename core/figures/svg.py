@@ -6,27 +6,27 @@ from html import escape
 Point = tuple[float, float]
 
 
-def picture(width: float, height: float, shapes: str, said: str, role: str = "img") -> str:
-    """Return shapes as an SVG of this size. said: the picture in words."""
+def picture(width: float, height: float, shapes: str, description: str, role: str = "img") -> str:
+    """Return shapes as an SVG of this size. description: the picture in words."""
     return (
-        f'<svg viewBox="0 0 {width:g} {height:g}" role="{role}" aria-label="{escape(said)}" '
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="{role}" aria-label="{escape(description)}" '
         f'xmlns="http://www.w3.org/2000/svg">{shapes}</svg>'
     )
 
 
 def in_own_size(svg: str) -> str:
     """Return a picture in a box of its width, in which its words have the size that they were given."""
-    found = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
-    return f'<div style="flex: none; width: {found[1] if found else 0}px">{svg}</div>'
+    match = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
+    return f'<div style="flex: none; width: {match[1] if match else 0}px">{svg}</div>'
 
 
 def box(x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0) -> str:
     """Lines of words in a box. x: of its middle; below: how much of its height stays free of words, at its foot."""
     drawn = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
     step, first = 15, y + (height - below) / 2 - 7.5 * (len(lines) - 1) + 4
-    for at, line in enumerate(lines):
-        kind = " name" if at == 0 else " small changed" if line.startswith("✕") else " small"
-        drawn += text(x, first + at * step, line, f"middle{kind}")
+    for index, line in enumerate(lines):
+        kind = " name" if index == 0 else " small changed" if line.startswith("✕") else " small"
+        drawn += text(x, first + index * step, line, f"middle{kind}")
     return drawn
 
 
@@ -47,8 +47,8 @@ def arrow(x: float, y: float, way: str = "down") -> str:
 def part(place: str, name: str, words: str, shapes: str) -> str:
     """Shapes that are one part of a block, to be pointed at, and clicked where a page takes clicks. place: which part, whether
     it is there or not; name: what a click does, as it stands in a link; words: the same in words."""
-    told = "".join(
+    description = "".join(
         f' data-{key}="{escape(value, quote=True)}"'
         for key, value in (("place", place), ("part", name), ("words", words))
     )
-    return f'<g class="part"{told}>{shapes}</g>'
+    return f'<g class="part"{description}>{shapes}</g>'

@@ -83,14 +83,14 @@ def cut(low: float, high: float, within: Within) -> tuple[float, float]:
     return (max(low, within[0]) if low == low else low), (min(high, within[1]) if high == high else high)
 
 
-def wilson(right: int, of: int) -> tuple[float, float, float]:
+def wilson(right: int, total: int) -> tuple[float, float, float]:
     """A share and its 95 % interval -> (share, low, high), by the score test (Wilson, 1927): good where it is near 0 or 1."""
-    if not of:
+    if not total:
         return math.nan, math.nan, math.nan
-    z, share = NormalDist().inv_cdf((1 + LEVEL) / 2), right / of
-    middle, wide = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    low, high = ((middle + side * wide) / (1 + z * z / of) for side in (-1, 1))
-    return share, max(0.0, low) if right else 0.0, min(1.0, high) if right < of else 1.0
+    z, share = NormalDist().inv_cdf((1 + LEVEL) / 2), right / total
+    middle, wide = share + z * z / (2 * total), z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    low, high = ((middle + side * wide) / (1 + z * z / total) for side in (-1, 1))
+    return share, max(0.0, low) if right else 0.0, min(1.0, high) if right < total else 1.0
 
 
 def geometric(values: Iterable[float]) -> Interval:
@@ -99,7 +99,7 @@ def geometric(values: Iterable[float]) -> Interval:
     of_logs = interval([math.log(value) if value > 0 else math.nan for value in values])
     if of_logs.n < len(values):
         return Interval(math.nan, math.nan, math.nan, len(values))
-    mean, low, high = (math.nan if math.isnan(each) or each > LARGEST else math.exp(each) for each in of_logs[:3])
+    mean, low, high = (math.nan if math.isnan(value) or value > LARGEST else math.exp(value) for value in of_logs[:3])
     return Interval(mean, low, high, of_logs.n)
 
 
@@ -177,8 +177,8 @@ def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
     if all(abs(value) in (0, 1) for value in values):
         low, high = tango(values.count(Fraction(1)), values.count(Fraction(-1)), n, level)
     else:
-        whole = interval(map(float, values), (-1.0, 1.0), level)
-        low, high = whole.low, whole.high
+        share = interval(map(float, values), (-1.0, 1.0), level)
+        low, high = share.low, share.high
     if p >= 1 - level:
         low, high = min(low, 0.0), max(high, 0.0)
     return Paired(mean, *cut(low, high, (-1.0, 1.0)), n, p, (high - low) / 2)
@@ -191,10 +191,10 @@ def sign_flips(values: list[Fraction]) -> float:
     sizes = [round(abs(value) * scale) for value in values]
     chances = np.ones(1)  # of the sum of those that are positive
     for size in sizes:
-        more = np.zeros(len(chances) + size)
-        more[: len(chances)] += 0.5 * chances
-        more[size:] += 0.5 * chances
-        chances = more
+        padded = np.zeros(len(chances) + size)
+        padded[: len(chances)] += 0.5 * chances
+        padded[size:] += 0.5 * chances
+        chances = padded
     total = sum(sizes)
     observed = abs(sum(round(value * scale) for value in values))
     sums = np.abs(2 * np.arange(total + 1) - total)

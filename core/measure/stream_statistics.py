@@ -79,8 +79,8 @@ def rms(s: Streams) -> torch.Tensor:
 def std(s: Streams) -> torch.Tensor:
     spread = s.square - s.mean.square()
     # Where nearly nothing is left of the difference, the long way: rounding would show.
-    for at in (spread <= 1e-6 * s.square).nonzero()[:, 0].tolist():
-        spread[at] = (s.x[at] - s.mean[at]).square().mean()
+    for row in (spread <= 1e-6 * s.square).nonzero()[:, 0].tolist():
+        spread[row] = (s.x[row] - s.mean[row]).square().mean()
     return spread.sqrt()
 
 

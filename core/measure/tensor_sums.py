@@ -61,9 +61,9 @@ class Watcher:
         for place, x in self._waiting:
             groups.setdefault(x.shape, []).append((place, x))
         for members in groups.values():
-            at, tensors = zip(*members)
-            rows = torch.stack(tensors).detach().reshape(len(at), -1)
-            fields[:, at] = _rows(rows) if rows.is_cpu else _rows_on_device(rows)
+            indices, tensors = zip(*members)
+            rows = torch.stack(tensors).detach().reshape(len(indices), -1)
+            fields[:, indices] = _rows(rows) if rows.is_cpu else _rows_on_device(rows)
         return Totals(*fields)
 
 
@@ -101,9 +101,9 @@ def _rows(x: torch.Tensor) -> np.ndarray:
     fields[0] = x.shape[1]
     fields[1] = x.sum(1).numpy()  # in a cascade, so that float32's rounding does not pile up
     # BLAS is fastest, but sums straight on: so it gets pieces, and float64 adds them up.
-    pieces, rest = divmod(rows.shape[1], PIECE)
-    head = rows[:, : rows.shape[1] - rest].reshape(len(rows), pieces, PIECE)
-    tail = rows[:, rows.shape[1] - rest :]
+    pieces, remainder = divmod(rows.shape[1], PIECE)
+    head = rows[:, : rows.shape[1] - remainder].reshape(len(rows), pieces, PIECE)
+    tail = rows[:, rows.shape[1] - remainder :]
     fields[2] = np.vecdot(head, head).sum(1, dtype=np.float64) + np.vecdot(tail, tail)
     fields[4] = np.minimum.reduce(rows, axis=1)
     fields[5] = np.maximum.reduce(rows, axis=1)
@@ -120,11 +120,11 @@ def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.nda
     # Where less than a sixteenth is left, rounding shows; infinity, NaN and all but nothing fail this too.
     exact = 16 * spread > squares + 2e-29
     if not exact.all():
-        for at in (~exact).nonzero()[0]:
-            wide = flat[start[at] :][: int(n[at])].astype(np.float64)
-            total[at], squares[at] = wide.sum(), np.dot(wide, wide)
-            wide -= total[at] / n[at]
-            spread[at] = np.dot(wide, wide)
+        for row in (~exact).nonzero()[0]:
+            wide = flat[start[row] :][: int(n[row])].astype(np.float64)
+            total[row], squares[row] = wide.sum(), np.dot(wide, wide)
+            wide -= total[row] / n[row]
+            spread[row] = np.dot(wide, wide)
 
 
 def _rows_on_device(x: torch.Tensor) -> np.ndarray:

@@ -50,9 +50,9 @@ class MultiHeadAttention(Part):
         self.window = self.config.window_in(layer)
 
     def forward(
-        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None, memory: Memory | None = None
+        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kv_cache: Any = None, memory: Memory | None = None
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
-        """kept: keys and values of the tokens before these (core/model/kv_cache.py), which the new ones are added to.
+        """kv_cache: keys and values of the tokens before these (core/model/kv_cache.py), which the new ones are added to.
         memory: what layers of one pass leave for later ones: the first leaves its values.
         """
         B, T, _ = x.shape
@@ -69,10 +69,10 @@ class MultiHeadAttention(Part):
                 v = (v + memory["values"]) / 2
             else:
                 memory["values"] = v
-        q, k = self.position.rotate(q, k, 0 if kept is None else kept.length)
+        q, k = self.position.rotate(q, k, 0 if kv_cache is None else kv_cache.length)
         q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head), of k and v (B, n_kv_heads, T, d_head)
-        if kept is not None:
-            k, v = kept.add(k, v)  # from here on there are more keys than queries: K of them
+        if kv_cache is not None:
+            k, v = kv_cache.add(k, v)  # from here on there are more keys than queries: K of them
         scores = self.per_group_matmul(q, k.mT).mul_(self.factor)
         if self.config.score_cap:
             scores = capped(scores, self.config.score_cap)

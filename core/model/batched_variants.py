@@ -37,10 +37,12 @@ def families(configs: Sequence[Config]) -> list[list[int]]:
 
 def numbers(configs: Sequence[Config]) -> int:
     """How many numbers the sub-layers of Many hold: each that differs in its settings has weights of its own."""
-    one = [config.replace(n_layers=1) for config in configs]
+    single = [config.replace(n_layers=1) for config in configs]
     parts = (("attention", ATTENTION), ("ffn", FFN))
     return sum(
-        parameters(one[group[0]])[part] for part, fields in parts for group in _groups(one, (part, *fields)).values()
+        parameters(single[group[0]])[part]
+        for part, fields in parts
+        for group in _groups(single, (part, *fields)).values()
     )
 
 
@@ -62,7 +64,7 @@ class Many:
         self.n_real = ids.shape[1] if real is None else int(real.sum())
         first = configs[0]
         self._drawn: dict[tuple[str, tuple[int, ...]], torch.Tensor] = {}
-        self._draw = Draw(first.part("init"), first.seed, kept=self._drawn)
+        self._draw = Draw(first.part("init"), first.seed, drawn_tensors=self._drawn)
         different = {c.position: c.replace(n_layers=1) for c in configs}
         inputs = {name: self._placed(Transformer(c, vocabulary)).start(ids) for name, c in different.items()}
         self._start = torch.cat([inputs[c.position] for c in configs])
@@ -78,20 +80,20 @@ class Many:
         """What enters the first pass and what leaves each one: (V, T, D), and the attention entropy in bits: (V,)."""
         x, first = self._start, self.configs[0]
         yield x, torch.full((len(x),), torch.nan, device=x.device)
-        skip = [at for at, config in enumerate(self.configs) if config.skips]
+        skip = [index for index, config in enumerate(self.configs) if config.skips]
         skipping = self._at(skip)
         early: dict[int, torch.Tensor] = {}
-        for at in order:
-            self._redraw(first.block_of(at))
+        for layer in order:
+            self._redraw(first.block_of(layer))
             self._entropy = torch.full((len(x),), torch.nan, device=x.device)
-            entered = x
+            block_input = x
             with trace(self._watch, sites=[]):
                 for sublayer in self._sublayers:
-                    x = sublayer(x, entered)
+                    x = sublayer(x, block_input)
             if skip:
-                partner = self.configs[skip[0]].early_of(at + 1)  # of the next layer
-                if self.configs[skip[0]].is_early(at):
-                    early[at] = x[skipping]
+                partner = self.configs[skip[0]].early_of(layer + 1)  # of the next layer
+                if self.configs[skip[0]].is_early(layer):
+                    early[layer] = x[skipping]
                 if partner in early:
                     x = x.index_add(0, skipping, early[partner])  # times 1, as the number is before training
             yield x, self._entropy
@@ -111,7 +113,7 @@ class Many:
                 part.in_layer(layer)
                 self._placed(part)
             draw = self._draw.at(f"blocks.{layer}.{site}")
-            for linear in [each for each in part.children() if isinstance(each, Linear)]:
+            for linear in [module for module in part.children() if isinstance(module, Linear)]:
                 for name, drawn in zip(("weight", "bias"), linear.drawn(draw)):
                     if drawn is not None:
                         linear._parameters[name] = drawn.to(self.machine.torch_device, self.machine.precision)
@@ -124,9 +126,9 @@ class Many:
 
     def _sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
         """One sub-layer of all variants that have it: (x, what entered the block) -> x."""
-        members = [at for at, config in enumerate(self.configs) if getattr(config, name)]
+        members = [index for index, config in enumerate(self.configs) if getattr(config, name)]
         if not members:
-            return lambda x, entered: x
+            return lambda x, block_input: x
         residual = f"residual_{name}"
 
         def cut(c: Config) -> tuple[Map, Map]:
@@ -136,20 +138,20 @@ class Many:
             first, *second = map(self._placed, norms)
             return halves(c.part("placement"), first, self._placed(join), *second)
 
-        def before(c: Config, at: list[int]) -> Map:
+        def before(c: Config, members: list[int]) -> Map:
             read, beside = cut(c)[0], c.parallel and name == "ffn"
-            return lambda x, entered: read(entered if beside else x)
+            return lambda x, block_input: read(block_input if beside else x)
 
         read = self._split(members, NORM, before)
         compute = self._split(members, fields, make)
-        join = self._split(members, (*NORM, residual), lambda c, at: cut(c)[1])
+        join = self._split(members, (*NORM, residual), lambda c, members: cut(c)[1])
         if len(members) == len(self.configs):
-            return lambda x, entered: join(x, compute(read(x, entered)))
-        at = self._at(members)
+            return lambda x, block_input: join(x, compute(read(x, block_input)))
+        indices = self._at(members)
 
-        def some(x: torch.Tensor, entered: torch.Tensor) -> torch.Tensor:
-            part = x[at]
-            return x.index_copy(0, at, join(part, compute(read(part, entered[at]))))
+        def some(x: torch.Tensor, block_input: torch.Tensor) -> torch.Tensor:
+            part = x[indices]
+            return x.index_copy(0, indices, join(part, compute(read(part, block_input[indices]))))
 
         return some
 
@@ -174,26 +176,28 @@ class Many:
 
         Those that agree are brought side by side, so that a group is a slice: one gather before, and one after.
         """
-        groups = list(_groups([self.configs[at] for at in members], fields).values())
-        parts = [make(self.configs[members[group[0]]], [members[at] for at in group]) for group in groups]
+        groups = list(_groups([self.configs[index] for index in members], fields).values())
+        parts = [make(self.configs[members[group[0]]], [members[index] for index in group]) for group in groups]
         if len(parts) == 1:
             return parts[0]
-        order = [at for group in groups for at in group]
+        order = [index for group in groups for index in group]
         sizes = [len(group) for group in groups]
-        there, back = self._at(order), self._at(order).argsort()
+        to_groups, back = self._at(order), self._at(order).argsort()
         sorted_already = order == list(range(len(order)))
 
         def run(*streams: Any) -> torch.Tensor:
             if sorted_already:
-                return torch.cat([part(*each) for part, each in zip(parts, zip(*[x.split(sizes) for x in streams]))])
-            sorted_now = zip(*[x[there].split(sizes) for x in streams])
-            return torch.cat([part(*each) for part, each in zip(parts, sorted_now)])[back]
+                return torch.cat(
+                    [part(*inputs) for part, inputs in zip(parts, zip(*[x.split(sizes) for x in streams]))]
+                )
+            sorted_now = zip(*[x[to_groups].split(sizes) for x in streams])
+            return torch.cat([part(*inputs) for part, inputs in zip(parts, sorted_now)])[back]
 
         return run
 
 
 def _groups(configs: Iterable[Config], fields: tuple[str, ...]) -> dict[tuple[Any, ...], list[int]]:
     groups: dict[tuple[Any, ...], list[int]] = {}
-    for at, config in enumerate(configs):
-        groups.setdefault(tuple([getattr(config, field) for field in fields]), []).append(at)
+    for index, config in enumerate(configs):
+        groups.setdefault(tuple([getattr(config, field) for field in fields]), []).append(index)
     return groups

@@ -59,21 +59,21 @@ class Block(Part):
             self.ln2, *self.more2 = self._norms(config, "ln2", len(where))
             self.add_ffn = Join("mlp_out", "resid_post", config.residual_ffn, scale(config.d_model))
 
-    def _norms(self, config: Config, site: str, many: int) -> list[nn.Module]:
+    def _norms(self, config: Config, site: str, n: int) -> list[nn.Module]:
         """The norms of a sub-layer, by the name of their site: ln1, and of two ln1_post."""
-        for name in (site, f"{site}_post")[:many]:
+        for name in (site, f"{site}_post")[:n]:
             self.add_module(name, config.part("norm")(name, config.d_model, config.bias, config.norm_eps))
-        return [self.get_submodule(name) for name in (site, f"{site}_post")[:many]]
+        return [self.get_submodule(name) for name in (site, f"{site}_post")[:n]]
 
     def forward(
-        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kept: Any = None, memory: Memory | None = None
+        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kv_cache: Any = None, memory: Memory | None = None
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) -> (B, T, D)
-        entered = x = tap("resid_pre", x)
+        block_input = x = tap("resid_pre", x)
         attn, mlp = self.attn, self.mlp
         if attn is not None:
             x = self.place(
                 x,
-                self.raw("attn_raw", lambda y: attn(y, allowed, kept, memory)),
+                self.raw("attn_raw", lambda y: attn(y, allowed, kv_cache, memory)),
                 self.ln1,
                 self.add_attention,
                 *self.more1,
@@ -82,7 +82,7 @@ class Block(Part):
             return tap("resid_post", x)
         if self.parallel and attn is not None:
             read, join = halves(self.place, self.ln2, self.add_ffn, *self.more2)
-            return join(x, self.raw("mlp_raw", mlp)(read(entered)))
+            return join(x, self.raw("mlp_raw", mlp)(read(block_input)))
         return self.place(x, self.raw("mlp_raw", mlp), self.ln2, self.add_ffn, *self.more2)
 
     @property

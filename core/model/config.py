@@ -477,7 +477,7 @@ class Config(Settings):
     @classmethod
     def read_by(cls, part: str) -> tuple[str, ...]:
         """The settings that a part reads: "attention", "ffn" or "norm", beside those of the whole stack."""
-        return tuple(name for name, known in cls.settings().items() if part in known.read_by)
+        return tuple(name for name, definition in cls.settings().items() if part in definition.read_by)
 
     def part(self, field: str) -> Any:
         """The chosen entry of a menu, e.g. `part("norm")` -> the class LayerNorm."""
@@ -502,17 +502,17 @@ class Config(Settings):
         """What one click can change: a setting, and a value that it does not have. Every entry of every menu, every switch,
         fewer and more heads, of other numbers a telling one; nothing that would not act. Whether the rest of the settings can be
         so with it is said where it is chosen."""
-        found = []
-        for name, known in self.settings().items():
+        unused = []
+        for name, definition in self.settings().items():
             now = getattr(self, name)
-            offered: list[Any] = self.choices(name) or list(known.offers)
-            if known.kind is bool:
+            offered: list[Any] = self.choices(name) or list(definition.offers)
+            if definition.kind is bool:
                 offered = [not now]
-            elif known.among:
-                offered = known.among(self)
-            if known.acts is None or known.acts(self):
-                found += [(name, value) for value in offered if value != now]
-        return found
+            elif definition.among:
+                offered = definition.among(self)
+            if definition.acts is None or definition.acts(self):
+                unused += [(name, value) for value in offered if value != now]
+        return unused
 
 
 def count_turned(d_head: int, share: float) -> int:

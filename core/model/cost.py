@@ -29,7 +29,7 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
         "norm": sublayers * norm * len(places) * layers,
         "residual scale": sublayers * scale * layers,
     }
-    counts = {part: many for part, many in counts.items() if many or part != "residual scale"}
+    counts = {part: n for part, n in counts.items() if n or part != "residual scale"}
     if vocabulary:
         counts["embedding"] = vocabulary * D
         counts["positions"] = config.part("position").table_rows * D
@@ -40,9 +40,9 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1000)
-def _learned(make: Callable[..., nn.Module], *given: int | bool | str) -> int:
+def _learned(make: Callable[..., nn.Module], *arguments: int | bool | str) -> int:
     """The same of a part that has yet to be made; it is made once, as making it costs more than all formulas here."""
-    return sum(parameter.numel() for parameter in make(*given).parameters())
+    return sum(parameter.numel() for parameter in make(*arguments).parameters())
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
@@ -105,8 +105,8 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
     copied = dtype != "float32"
     weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
     recorded = 2 * (sum(activations(config, tokens, dtype).values()) + between(config, tokens, dtype))
-    shown = copied * sum(activations(config, tokens).values())
-    return int(1.2 * (weights + recorded + shown))
+    recorded_bytes = copied * sum(activations(config, tokens).values())
+    return int(1.2 * (weights + recorded + recorded_bytes))
 
 
 def by_length(config: Config) -> pd.DataFrame:

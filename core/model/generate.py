@@ -84,8 +84,8 @@ def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:  # 
     chances, order = logits.softmax(-1).sort(descending=True, stable=True)
     before = chances.cumsum(0) - chances  # a word stays while those before it have not reached p; the first always
     chances = chances.where((before < sampling.top_p) | (torch.arange(len(chances)) == 0), 0.0)
-    kept = torch.zeros_like(chances).scatter(0, order, chances)
-    return kept / kept.sum()
+    kept_chances = torch.zeros_like(chances).scatter(0, order, chances)
+    return kept_chances / kept_chances.sum()
 
 
 class Step(NamedTuple):
@@ -121,16 +121,16 @@ def generate(
         read = ids[-context:]  # all of them where context is 0
         if len(read) < len(ids):
             past = None  # every token has moved to another position: nothing that was kept is right any more
-        known = 0 if past is None else past.length
-        placed = [replace(edit, start=known) if isinstance(edit, Lesion) else edit for edit in edits]
+        n_cached = 0 if past is None else past.length
+        placed = [replace(edit, start=n_cached) if isinstance(edit, Lesion) else edit for edit in edits]
         with torch.inference_mode(), trace(*placed, sites=("pattern",)) as recorded:
-            stream = model.stream(read[None, known:], past=past)
+            stream = model.stream(read[None, n_cached:], past=past)
             last = stream[:, -1:]  # alone: the words to be scored may be a million
             logits = model.read(last)[0, 0].float().cpu()
         chances = probabilities(logits, sampling)
         token = int(torch.multinomial(chances, 1, generator=draws))
         # A copy, or what all words read would be kept with it.
-        patterns = [each[0, :, -1].float().cpu().clone() for each in recorded.get("pattern", [])]
+        patterns = [pattern[0, :, -1].float().cpu().clone() for pattern in recorded.get("pattern", [])]
         yield Step(token, logits.double().softmax(-1)[token].item(), chances[token].item(), logits, patterns)
         if token in ends:
             return

@@ -89,22 +89,22 @@ class Cut:
 def cuts(config: Config) -> list[Cut]:
     """Every place of a model at which can be cut, layer by layer: its heads, its sub-layers, both."""
     possible = []
-    for at in range(config.n_layers):
-        possible += [Cut(at, "head", number) for number in range(config.n_heads) if config.attention]
-        possible += [Cut(at, "attention")] * config.attention + [Cut(at, "ffn")] * config.ffn
-        possible += [Cut(at, "layer")] * (config.attention and config.ffn)
+    for layer in range(config.n_layers):
+        possible += [Cut(layer, "head", number) for number in range(config.n_heads) if config.attention]
+        possible += [Cut(layer, "attention")] * config.attention + [Cut(layer, "ffn")] * config.ffn
+        possible += [Cut(layer, "layer")] * (config.attention and config.ffn)
     return possible
 
 
 def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
     """Cuts from a link, "2.3~1.ffn" -> (cuts that the model has, sentences about what was wrong)."""
-    known = {cut.write(): cut for cut in cuts(config)}
-    asked = dict.fromkeys(filter(None, text.split("~")))  # each once
-    wrong = [each for each in asked if each not in known][:3]
-    some = ", ".join(list(known)[:NAMED]) + (f" and {len(known) - NAMED:,} more" if len(known) > NAMED else "")
-    has = f"Choose from {some}." if known else "It has no components that can be removed."
-    notes = [f"out: this model has no component {printable(each[:20])}, so it is ignored. {has}" for each in wrong]
-    return tuple(sorted(known[each] for each in asked if each in known)), notes
+    cut_of = {cut.write(): cut for cut in cuts(config)}
+    names = dict.fromkeys(filter(None, text.split("~")))  # each once
+    wrong = [name for name in names if name not in cut_of][:3]
+    some = ", ".join(list(cut_of)[:NAMED]) + (f" and {len(cut_of) - NAMED:,} more" if len(cut_of) > NAMED else "")
+    has = f"Choose from {some}." if cut_of else "It has no components that can be removed."
+    notes = [f"out: this model has no component {printable(name[:20])}, so it is ignored. {has}" for name in wrong]
+    return tuple(sorted(cut_of[name] for name in names if name in cut_of)), notes
 
 
 def write_cuts(chosen: Iterable[Cut]) -> str:
@@ -144,8 +144,8 @@ class Lesion:
                 )
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> torch.Tensor | None:
-        here = [cut for cut in self.cuts if cut.layer == layer + self.first and site in cut.sites()]
-        if not here:
+        cuts = [cut for cut in self.cuts if cut.layer == layer + self.first and site in cut.sites()]
+        if not cuts:
             return None
         replace = mode[self.mode]
         recorded = self.recorded.get((site, layer + self.first), Recorded())
@@ -154,12 +154,12 @@ class Lesion:
         if site != "z":
             return replace(x, recorded)
         x = x.clone()
-        for cut in here:
-            own = Recorded(
+        for cut in cuts:
+            own_means = Recorded(
                 None if recorded.mean is None else recorded.mean[cut.head],
                 None if recorded.elsewhere is None else recorded.elsewhere[:, cut.head],
             )
-            x[:, cut.head] = replace(x[:, cut.head], own)
+            x[:, cut.head] = replace(x[:, cut.head], own_means)
         return x
 
     def _mean_by_token(self, mean: torch.Tensor, x: torch.Tensor) -> torch.Tensor:

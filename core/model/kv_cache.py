@@ -44,6 +44,6 @@ class Past:
         alone = model.mask.sees_all_before and self.length - before == 1
         allowed = None if alone else model.mask(self.length, tokens.device)[before:]
         memory = Memory()
-        for layer, kept in enumerate(self.layers):
-            x = model.layer(layer, x, allowed, memory, kept)
+        for layer, layer_cache in enumerate(self.layers):
+            x = model.layer(layer, x, allowed, memory, layer_cache)
         return x

@@ -28,10 +28,16 @@ def words(text: str) -> list[str]:
     tokens: list[str] = []
     glue = False  # whether the next character may still belong to the last token
     text = unicodedata.normalize("NFC", text.replace(SOFT_HYPHEN, ""))
-    for at, c in enumerate(text):
+    for index, c in enumerate(text):
         if glue and _modifies(c):
             tokens[-1] += c
-        elif c in INSIDE_WORD and glue and _in_word(tokens[-1][-1]) and at + 1 < len(text) and _in_word(text[at + 1]):
+        elif (
+            c in INSIDE_WORD
+            and glue
+            and _in_word(tokens[-1][-1])
+            and index + 1 < len(text)
+            and _in_word(text[index + 1])
+        ):
             tokens[-1] += c
         elif c.isspace() or unicodedata.category(c) in HIDDEN:
             glue = False
@@ -100,7 +106,7 @@ class Example:
 
     def _find(self, word: str) -> int:
         word, _, nth = word.partition("#")
-        return [at for at, token in enumerate(words(self.text)) if token == word][int(nth or 1) - 1]
+        return [index for index, token in enumerate(words(self.text)) if token == word][int(nth or 1) - 1]
 
 
 EXAMPLES = (

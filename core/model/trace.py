@@ -69,8 +69,8 @@ class trace(dict[str, list[torch.Tensor]]):
         self._seen: dict[str, int] = {}
 
     def see(self, site: str, x: torch.Tensor) -> torch.Tensor:
-        seen = self._seen
-        layer = seen[site] = seen.get(site, -1) + 1
+        values = self._seen
+        layer = values[site] = values.get(site, -1) + 1
         for edit in self.edits:
             changed = edit(site, layer, x)
             if changed is not None:

@@ -57,20 +57,20 @@ class Transformer(nn.Module):
             return x
         allowed, memory = self.allowed(tokens, real), Memory()
         x = self.start(tokens)
-        for at in range(self.config.n_layers) if order is None else order:
-            x = self.layer(at, x, allowed, memory)
+        for layer in range(self.config.n_layers) if order is None else order:
+            x = self.layer(layer, x, allowed, memory)
         return x
 
     def layer(
-        self, at: int, x: torch.Tensor, allowed: torch.Tensor | None, memory: Memory, kept: Any = None
+        self, index: int, x: torch.Tensor, allowed: torch.Tensor | None, memory: Memory, kv_cache: Any = None
     ) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
-        """One layer, counted from 0. memory: what the layers of this pass leave for later ones; kept: its keys and values, where a text goes on."""
+        """One layer, counted from 0. memory: what the layers of this pass leave for later ones; kv_cache: its keys and values, where a text goes on."""
         config = self.config
-        x = self.blocks[config.block_of(at)](x, allowed, kept, memory)
+        x = self.blocks[config.block_of(index)](x, allowed, kv_cache, memory)
         if self.skip is not None:
-            early = config.early_of(at + 1)
-            if config.is_early(at):
-                memory[at] = x
+            early = config.early_of(index + 1)
+            if config.is_early(index):
+                memory[index] = x
             if early in memory:  # what the next layer reads, too
                 x = x + self.skip[early] * memory[early]
         return x

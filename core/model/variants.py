@@ -53,8 +53,8 @@ def decode(text: str, field: str) -> Changes:
     for part in text.split(AND):
         name, _, value = part.partition("-")
         if name not in settings:
-            known = ", ".join(settings)
-            raise ConfigError(field, f"{field} names {shorten(name)}, which is not a setting; settings are {known}.")
+            names = ", ".join(settings)
+            raise ConfigError(field, f"{field} names {shorten(name)}, which is not a setting; settings are {names}.")
         try:
             changes[name] = settings[name].read(name, value)
         except ConfigError as error:
@@ -75,9 +75,9 @@ def difference(config: Config, baseline: Config) -> Changes:
     following = [name for name in settings if settings[name].follows]
     changes |= {name: getattr(config, name) for name in following}
     for name in following:
-        rest = {other: value for other, value in changes.items() if other != name}
+        remaining = {other: value for other, value in changes.items() if other != name}
         with suppress(ConfigError):  # it could not be what it would follow: RoPE refuses an odd d_head
-            changes = rest if apply(rest, baseline) == config else changes
+            changes = remaining if apply(remaining, baseline) == config else changes
     return changes
 
 
@@ -86,7 +86,7 @@ def name_of(changes: Changes, between: str = ", ") -> str:
     settings = Config.settings()
     names = [settings[name].change(changes[name]) for name in settings if name in changes]
     both = [settings[name].change(False) for name in ("residual_attention", "residual_ffn")]
-    if all(each in names for each in both):
+    if all(name in names for name in both):
         names[names.index(both[0])] = "− residuals"
         names.remove(both[1])
     return between.join(names)
@@ -116,21 +116,21 @@ class Pins(Settings):
             except ConfigError as error:
                 where = "" if error.field == "baseline" else "baseline: "
                 raise ConfigError("baseline", f"{where}{error}", "") from None
-        kept, problems = [], []
+        valid, problems = [], []
         for text in self.variants.split(NEXT) if self.variants not in ("", NOTHING) else []:
             try:
                 text = encode(decode(text, "variants")) if text else ""
-                kept += [text] if not text or text not in kept else []
+                valid += [text] if not text or text not in valid else []
             except ConfigError as error:
                 problems.append(str(error))
-        full = [text for text in kept if text]
+        full = [text for text in valid if text]
         if len(full) > MOST:
             problems.append(
                 f"variants lists {len(full)}; at most {MOST} can be compared, so only the first {MOST} are used."
             )
         if problems:
             raise ConfigError("variants", some_of(problems), places(full[:MOST]))
-        object.__setattr__(self, "variants", places(kept))
+        object.__setattr__(self, "variants", places(valid))
 
     @property
     def slots(self) -> list[str]:
@@ -151,8 +151,8 @@ class Pins(Settings):
         slots = [text if text in texts else "" for text in self.slots]
         for text in texts:
             if text not in slots:
-                at = slots.index("") if "" in slots else len(slots)
-                slots[at : at + 1] = [text]
+                index = slots.index("") if "" in slots else len(slots)
+                slots[index : index + 1] = [text]
         return places(slots)
 
     def pinned(self) -> Config | None:
@@ -164,9 +164,9 @@ class Pins(Settings):
 
 def places(slots: list[str]) -> str:
     """The text of slots, as many as there may be, without empty ones at the end: of too many, the first empty ones give way."""
-    end = max((at for at, text in enumerate(slots, 1) if text), default=0)
-    gone = set([at for at, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)])
-    return NEXT.join(text for at, text in enumerate(slots[:end]) if at not in gone) or NOTHING
+    end = max((index for index, text in enumerate(slots, 1) if text), default=0)
+    dropped = set([index for index, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)])
+    return NEXT.join(text for index, text in enumerate(slots[:end]) if index not in dropped) or NOTHING
 
 
 def pin(config: Config) -> str:
@@ -200,21 +200,21 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
         changes = decode(text, "variants")
         name = name_of(changes)
         try:
-            one = replace(apply(changes, baseline), **fixed)
+            variant_config = replace(apply(changes, baseline), **fixed)
         except ConfigError as error:
             notes.append(f"{name} skipped: {error}")
             continue
-        if one == baseline:
+        if variant_config == baseline:
             notes.append(f"{name} skipped: same as the baseline.")
             continue
-        twin = next((other for other in variants if other.config == one), None)
+        twin = next((other for other in variants if other.config == variant_config), None)
         if twin:
             notes.append(f"{name} skipped: same as {twin.name}.")
         else:
-            variants.append(Variant(name, one, slot))
+            variants.append(Variant(name, variant_config, slot))
     now = replace(config, **fixed)
     if pinned and all(now != other.config for other in variants):
         variants.append(Variant("now: " + name_of(difference(now, baseline)), now, NOW))
     # A name shows six digits of a number: two variants may read alike, and pages know them by their names.
-    names = distinct(each.name for each in variants)
-    return [replace(each, name=name) for each, name in zip(variants, names)], notes
+    names = distinct(variant.name for variant in variants)
+    return [replace(variant, name=name) for variant, name in zip(variants, names)], notes

@@ -31,9 +31,9 @@ class ServerError(RuntimeError):
         told: The same for users, without paths, addresses or names.
     """
 
-    def __init__(self, message: str, told: str = ""):
+    def __init__(self, message: str, public_message: str = ""):
         super().__init__(message)
-        self.told = told or message
+        self.told = public_message or message
 
 
 def without_paths(text: str) -> str:

@@ -59,36 +59,36 @@ def _limit_files() -> list[Path]:
 SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."
 
 
-def check_memory(needed: int, what: str, advice: str = SMALLER) -> None:
+def check_memory(needed: int, subject: str, advice: str = SMALLER) -> None:
     """Raise MemoryLimit for more bytes than a run may use.
 
     Args:
-        what: What would need them.
+        subject: What would need them.
         advice: What a user can do about it.
     """
     if needed > max_mb() << 20:
         raise MemoryLimit(
-            f"{what} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB are allowed "
+            f"{subject} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB are allowed "
             f"(set by ABLATION_MAX_MB). {advice}"
         )
 
 
-def room_for(needed: int, what: str) -> AbstractContextManager[None]:
+def room_for(needed: int, subject: str) -> AbstractContextManager[None]:
     """Return a context for a run of so many bytes: heavy runs go one at a time.
 
     Raises:
         MemoryLimit: It would need more than a run may use; nothing is allocated yet.
     """
-    check_memory(needed, what)
+    check_memory(needed, subject)
     if needed <= HEAVY:
         return nullcontext()
     return turn(_heavy_run, "waiting for another large run on this server")
 
 
-def some_rows(many: int, width: int) -> Iterator[slice]:
+def some_rows(n_rows: int, width: int) -> Iterator[slice]:
     """Yield slices of so many rows, each of about PIECE numbers."""
     step = max(1, PIECE // max(1, width))
-    yield from (slice(first, min(first + step, many)) for first in range(0, many, step))
+    yield from (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
 
 
 class Grown:
@@ -97,14 +97,14 @@ class Grown:
     def __init__(self) -> None:
         self.least = _resident()
 
-    def give_back(self, more: int = 128 << 20) -> bool:
+    def give_back(self, extra: int = 128 << 20) -> bool:
         """Have glibc give back freed memory after growth by so many bytes. Return whether it did.
 
         Otherwise every thread that made a large pass keeps what it freed: a few users with deep
         models left 4 GB. Without glibc this does nothing.
         """
         now = _resident()
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if now > self.least + more else None
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if now > self.least + extra else None
         if trim:
             trim(0)
             now = _resident()

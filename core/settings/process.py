@@ -40,8 +40,8 @@ def alive(owner: str, heartbeat: float, now: float) -> bool:
     Args:
         heartbeat, now: By one clock, that of the store: machines do not agree on the time.
     """
-    here, number, _ = owner.split("|")
-    if here == _here() and not is_running(int(number)):
+    host, number, _ = owner.split("|")
+    if host == _here() and not is_running(int(number)):
         return False
     return now - heartbeat < STALE
 
@@ -68,8 +68,8 @@ def versions() -> dict[str, str]:
 
 
 def _commit() -> str:
-    asked = "describe --always --dirty --abbrev=40 --exclude=*".split()
-    call = ["git", "--no-optional-locks", "-C", str(ROOT), *asked]
+    arguments = "describe --always --dirty --abbrev=40 --exclude=*".split()
+    call = ["git", "--no-optional-locks", "-C", str(ROOT), *arguments]
     with suppress(OSError, subprocess.SubprocessError):
         return subprocess.run(call, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     return "unknown"

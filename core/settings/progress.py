@@ -27,31 +27,31 @@ def watched(by: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def tell(share: float | None, what: str) -> None:
+def tell(share: float | None, description: str) -> None:
     """Report which share is done (None: unknown) of what, in words."""
     watcher = _watcher.get()
     if watcher is not None:
-        watcher(share, what)
+        watcher(share, description)
 
 
 @contextmanager
-def told_as(share: float, what: str) -> Iterator[None]:
+def told_as(share: float, description: str) -> Iterator[None]:
     """Report this share, whatever the computation inside reports of its own progress."""
     watcher = _watcher.get()
-    with watched(lambda *_: watcher and watcher(share, what)):
+    with watched(lambda *_: watcher and watcher(share, description)):
         yield
 
 
-def track(items: Iterable[T], many: int, what: str) -> Iterator[T]:
+def track(items: Iterable[T], n: int, description: str) -> Iterator[T]:
     """Yield so many items, and report after each how many are done."""
     for done, item in enumerate(items, 1):
         yield item
-        tell(done / many, what)
+        tell(done / n, description)
 
 
-def step_counter(many: int, what: str) -> Callable[[], None]:
+def step_counter(n: int, description: str) -> Callable[[], None]:
     """Return a function to call after each of so many steps, which reports the progress."""
-    left = track(range(many), many, what)
+    left = track(range(n), n, description)
     next(left)
 
     def step() -> None:
@@ -61,10 +61,10 @@ def step_counter(many: int, what: str) -> Callable[[], None]:
 
 
 @contextmanager
-def turn(lock: threading.Lock, what: str) -> Iterator[None]:
+def turn(lock: threading.Lock, description: str) -> Iterator[None]:
     """Hold a lock. While another thread has it, report `what` this one waits for."""
     while not lock.acquire(timeout=WAIT):
-        tell(None, what)
+        tell(None, description)
     try:
         yield
     finally:

@@ -66,12 +66,12 @@ class Setting:
             return f"text of at most {self.high or LONGEST:,} characters"
         return f"a {'whole ' if self.kind is int else ''}number from {self.show(self.low)} to {self.show(self.high)}"
 
-    def _allowed_near(self, given: Any) -> str:
+    def _allowed_near(self, value: Any) -> str:
         """Return what a value may be; of a long menu the entries that are nearest to what was given."""
         entries = list(self.menu or ())
         if len(entries) <= LISTED:
             return self.allowed()
-        nearest = difflib.get_close_matches(str(given), entries, 3, 0.3) or entries[:3]
+        nearest = difflib.get_close_matches(str(value), entries, 3, 0.3) or entries[:3]
         return f"one of {len(entries)} entries, such as {', '.join(nearest)}"
 
     def check(self, name: str, value: Any) -> Any:
@@ -91,16 +91,16 @@ class Setting:
 
     def read(self, name: str, text: str) -> Any:
         """The value that a link's text stands for, or ConfigError."""
-        given: Any = text
+        value: Any = text
         try:
             if self.kind is bool:
                 return {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}[text.strip().lower()]
             if self.menu:
                 return {key.lower(): key for key in self.menu}[text.strip().lower()]
-            given = self.kind(text)
-            return self.check(name, given)
+            value = self.kind(text)
+            return self.check(name, value)
         except (KeyError, ValueError):
-            words = f"The link sets {name} to {shorten(given)}, but it must be {self._allowed_near(text)}."
+            words = f"The link sets {name} to {shorten(value)}, but it must be {self._allowed_near(text)}."
             raise ConfigError(name, words) from None
 
     def change(self, value: Any) -> str:
@@ -166,17 +166,17 @@ class Settings:
     def _check_each(self) -> None:
         """Check each value by itself, those that others follow first; compute what follows."""
         values = self.__dict__
-        for name, known in self._in_order():
-            if values[name] is None and known.follows:
-                values[name] = known.follows(self)
-            values[name] = known.check(name, values[name])
+        for name, definition in self._in_order():
+            if values[name] is None and definition.follows:
+                values[name] = definition.follows(self)
+            values[name] = definition.check(name, values[name])
 
     @classmethod
     @functools.cache
     def _in_order(cls) -> list[tuple[str, Setting]]:
         """Return name and setting of every field, those that others follow first."""
-        known = cls.settings()
-        return [(name, known[name]) for name in dict.fromkeys([*cls.FIRST, *known])]
+        definitions = cls.settings()
+        return [(name, definitions[name]) for name in dict.fromkeys([*cls.FIRST, *definitions])]
 
     def _check_together(self) -> None:
         """Raises ConfigError where values cannot be together, each of which could be by itself."""
@@ -212,32 +212,32 @@ class Settings:
     def read(cls, params: dict[str, str]) -> tuple[Self, list[ConfigError]]:
         """Settings from a link's parameters -> (settings, list of ConfigError). Names it does not know are left alone."""
         values, problems = cls.values(params)
-        settings, more = cls.mended(values)
-        return settings, problems + more
+        settings, notes = cls.mended(values)
+        return settings, problems + notes
 
     @classmethod
     def values(cls, params: dict[str, str]) -> tuple[dict[str, Any], list[ConfigError]]:
         """What a link asks for, each value by itself -> (name -> value, list of ConfigError for those that cannot be read)."""
         values: dict[str, Any] = {}
         problems: list[ConfigError] = []
-        for name, known in cls.settings().items():
+        for name, definition in cls.settings().items():
             if name in params:
                 try:
-                    values[name] = known.read(name, params[name])
+                    values[name] = definition.read(name, params[name])
                 except ConfigError as error:
                     problems.append(error)
         return values, problems
 
-    def write(self, also: Collection[str] = ()) -> dict[str, str]:
+    def write(self, names: Collection[str] = ()) -> dict[str, str]:
         """The link's parameters: only what differs from the defaults (a followed setting: from what it would follow).
 
-        also: names that are written even so.
+        names: names that are written even so.
         """
         params = {}
         for field in dataclasses.fields(self):
-            known, value = self.settings()[field.name], getattr(self, field.name)
-            if field.name in also or (not self.follows(field.name) if known.follows else value != field.default):
-                params[field.name] = known.write(value)
+            definition, value = self.settings()[field.name], getattr(self, field.name)
+            if field.name in names or (not self.follows(field.name) if definition.follows else value != field.default):
+                params[field.name] = definition.write(value)
         return params
 
 

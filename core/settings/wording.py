@@ -59,24 +59,24 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+([\s,.:;’'-]|$)", text) else text
 
 
-def count(n: int, one: str) -> str:
+def count(n: int, singular: str) -> str:
     """A number of things: 1 token, 2 tokens."""
-    return f"{n:,} {one}{'' if n == 1 else 's'}"
+    return f"{n:,} {singular}{'' if n == 1 else 's'}"
 
 
 def distinct(labels: Iterable[str]) -> list[str]:
     """Number the labels that are there more than once: a widget or a dictionary would take them for one."""
     labels = list(labels)
     used: set[str] = set()
-    made = []
+    result = []
     for label in labels:
         name, n = label, 1
         while name in used or (n > 1 and name in labels):
             n += 1
             name = f"{label} ({n})"
         used.add(name)
-        made.append(name)
-    return made
+        result.append(name)
+    return result
 
 
 def shorten(value: object, width: int = 40) -> str:
@@ -96,7 +96,7 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
 
 
-def some_of(sentences: list[str], most: int = 3) -> str:
+def some_of(sentences: list[str], limit: int = 3) -> str:
     """The first of many sentences, and how many there are besides."""
-    rest = len(sentences) - most
-    return " ".join(sentences[:most]) + (f" And {rest:,} more like this." if rest > 0 else "")
+    remaining = len(sentences) - limit
+    return " ".join(sentences[:limit]) + (f" And {remaining:,} more like this." if remaining > 0 else "")

@@ -48,16 +48,16 @@ EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 
 def main(arguments: list[str] | None = None) -> int:
     """Carry out a command line. Return the exit code."""
-    given = parser().parse_args(arguments)
+    arguments_given = parser().parse_args(arguments)
     try:
-        code: int = given.call(given)
+        code: int = arguments_given.call(arguments_given)
         return code
     except StudyError as error:
         print(*error.problems, sep="\n", file=sys.stderr)
         return MISTAKE
     except StoreError as error:
-        more = " Stored results are safe: free some space and run the same command again."
-        print(f"{error}{more if isinstance(error, Full) else ''}", file=sys.stderr)
+        advice = " Stored results are safe: free some space and run the same command again."
+        print(f"{error}{advice if isinstance(error, Full) else ''}", file=sys.stderr)
         return NO_STORE
     except ClusterError as error:
         print(error, file=sys.stderr)
@@ -76,8 +76,8 @@ def parser() -> argparse.ArgumentParser:
     def add(call: Callable[[Namespace], int], help: str, studies: str | int, trains: bool = False) -> Any:
         command = commands.add_parser(call.__name__.rstrip("_"), help=help, description=help)
         command.set_defaults(call=call)
-        what = "the file of a study" + ("" if call in (run, plan) else ", or its name in the store")
-        command.add_argument("studies", nargs=studies, metavar="STUDY", help=what)
+        description = "the file of a study" + ("" if call in (run, plan) else ", or its name in the store")
+        command.add_argument("studies", nargs=studies, metavar="STUDY", help=description)
         where = f"address of the store, or the path of a SQLite file (else {VARIABLE}, else {DEFAULT})"
         command.add_argument("--database", metavar="URL", help=where)
         if trains:
@@ -121,11 +121,11 @@ def _count(text: str) -> int:
 # Commands: from what was given on the command line to the exit code
 
 
-def plan(given: Namespace) -> int:
-    workers = given.workers or worker_count()
-    studies = [read(path) for path in given.studies]
+def plan(arguments: Namespace) -> int:
+    workers = arguments.workers or worker_count()
+    studies = [read(path) for path in arguments.studies]
     try:
-        store = Store(given.database, create=False)
+        store = Store(arguments.database, create=False)
     except NoStore:
         store = None
     for study in studies:
@@ -133,49 +133,49 @@ def plan(given: Namespace) -> int:
     return COMPLETE
 
 
-def run(given: Namespace) -> int:
-    return train(given, [read(path) for path in given.studies])
+def run(arguments: Namespace) -> int:
+    return train(arguments, [read(path) for path in arguments.studies])
 
 
-def resume(given: Namespace) -> int:
-    store = Store(given.database, create=False)
-    studies = [read(name) if Path(name).is_file() else find(store, name) for name in given.studies]
+def resume(arguments: Namespace) -> int:
+    store = Store(arguments.database, create=False)
+    studies = [read(name) if Path(name).is_file() else find(store, name) for name in arguments.studies]
     store.close()
-    return train(given, studies)
+    return train(arguments, studies)
 
 
-def status(given: Namespace) -> int:
-    store = Store(given.database, create=False)
-    numbers = [find(store, name) for name in given.studies] or [study.id for study in store.studies()]
+def status(arguments: Namespace) -> int:
+    store = Store(arguments.database, create=False)
+    numbers = [find(store, name) for name in arguments.studies] or [study.id for study in store.studies()]
     complete = [print_state(store, number) for number in numbers]
     if not numbers:
         print(f"There are no studies in {store.name}.")
     return COMPLETE if all(complete) else INCOMPLETE
 
 
-def export_(given: Namespace) -> int:
-    folders = {kind: folder for kind, folder in (("csv", given.csv), ("parquet", given.parquet)) if folder}
-    of_one = given.summary or given.picture or given.curves
+def export_(arguments: Namespace) -> int:
+    folders = {kind: folder for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)) if folder}
+    of_one = arguments.summary or arguments.picture or arguments.curves
     if not folders and not of_one:
         where = "--csv FOLDER, --parquet FOLDER, --summary FILE, --picture FILE or --curves FILE"
         raise StudyError([f"Say where to: {where}."])
-    if of_one and len(given.studies) > 1:
+    if of_one and len(arguments.studies) > 1:
         raise StudyError(["--summary, --picture and --curves are of one study: name one."])
-    store = Store(given.database, create=False)
-    numbers = list(dict.fromkeys(find(store, name) for name in given.studies))
-    if given.summary or given.picture:
+    store = Store(arguments.database, create=False)
+    numbers = list(dict.fromkeys(find(store, name) for name in arguments.studies))
+    if arguments.summary or arguments.picture:
         summary = judged_table(store, numbers[0])
-        if given.summary:
-            _write_text(given.summary, write_csv(summary) or "")
-        if given.picture:
-            _write_text(given.picture, matrix_svg(summary, style=STYLE) + "\n")
-    if given.curves:
-        elsewhere = {key for other in given.besides for key in read_curves(other).hashes()}
+        if arguments.summary:
+            _write_text(arguments.summary, write_csv(summary) or "")
+        if arguments.picture:
+            _write_text(arguments.picture, matrix_svg(summary, style=STYLE) + "\n")
+    if arguments.curves:
+        elsewhere = {key for other in arguments.besides for key in read_curves(other).hashes()}
         runs = [run for run in store.runs(numbers[0], *ENDED, spec=False) if run.hash not in elsewhere]
         rows = rows_of(store, numbers[0], runs)
-        Path(given.curves).parent.mkdir(parents=True, exist_ok=True)
-        write_curves(given.curves, {run.hash: rows[run.id] for run in runs if run.id in rows}, made_of(runs))
-        print(given.curves)
+        Path(arguments.curves).parent.mkdir(parents=True, exist_ok=True)
+        write_curves(arguments.curves, {run.hash: rows[run.id] for run in runs if run.id in rows}, made_of(runs))
+        print(arguments.curves)
     names = {study.id: study.name for study in store.studies()}
     for number in numbers:
         for kind, folder in folders.items():
@@ -190,15 +190,15 @@ def _write_text(path: str, text: str) -> None:
     print(path)
 
 
-def check(given: Namespace) -> int:
-    store = Store(given.database, create=False)
-    now = judged_table(store, find(store, given.studies[0]))
-    agreed = agreement(now, read_summary(given.before))
-    said = f"{agreed.same} identical, {len(agreed.off)} outside their earlier interval"
-    said += f", {agreed.empty} without a value in both" if agreed.empty else ""
-    print(f"{count(agreed.cells, 'cell')}: {said}.", *agreed.off, sep="\n")
-    here, there = "this study", given.before
-    for names, present, lacking in ((agreed.new, here, there), (agreed.gone, there, here)):
+def check(arguments: Namespace) -> int:
+    store = Store(arguments.database, create=False)
+    now = judged_table(store, find(store, arguments.studies[0]))
+    agreed = agreement(now, read_summary(arguments.before))
+    summary = f"{agreed.same} identical, {len(agreed.off)} outside their earlier interval"
+    summary += f", {agreed.empty} without a value in both" if agreed.empty else ""
+    print(f"{count(agreed.cells, 'cell')}: {summary}.", *agreed.off, sep="\n")
+    this_name, other_name = "this study", arguments.before
+    for names, present, lacking in ((agreed.new, this_name, other_name), (agreed.gone, other_name, this_name)):
         if names:
             first = "; ".join(names[:SHOWN]) + ("; …" if len(names) > SHOWN else "")
             verb = "is" if len(names) == 1 else "are"
@@ -219,8 +219,8 @@ def find(store: Store, name: str) -> int:
     name = read(name).name if Path(name).is_file() else name
     number = store.find(name)
     if number is None:
-        known = ", ".join(f"“{study.name}”" for study in store.studies()) or "none"
-        raise StudyError([f"“{name}” is neither a file nor a study in {store.name}; studies there: {known}."])
+        names = ", ".join(f"“{study.name}”" for study in store.studies()) or "none"
+        raise StudyError([f"“{name}” is neither a file nor a study in {store.name}; studies there: {names}."])
     return number
 
 
@@ -247,13 +247,13 @@ def print_state(store: Store, number: int) -> bool:
 # Training, with a progress bar, until all is done or a signal comes
 
 
-def train(given: Namespace, studies: Sequence[Study | int]) -> int:
+def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
     """Train studies that were read from a file, or are known by their ids in the store."""
-    with closing(pool(given.workers)) as workers:
+    with closing(pool(arguments.workers)) as workers:
         for study in studies:
             if isinstance(study, Study):
                 _require(workers, study.name, study.runs[0].machine)
-        store = Store(given.database)
+        store = Store(arguments.database)
         numbers = list(dict.fromkeys(_queue(store, workers, study) for study in studies))
         begun = time.monotonic()
         with _asked_to_end() as signals:
@@ -291,9 +291,9 @@ def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
         spec = next(iter(patiently(lambda: store.specs(number)).values()), None)  # all runs are for one machine
         if spec:
             _require(workers, name, read_machine(spec))
-    again = patiently(lambda: store.requeue(number))
-    if again:
-        print(f"  {count(again, 'run')} that had stopped or failed will be rerun.")
+    requeued = patiently(lambda: store.requeue(number))
+    if requeued:
+        print(f"  {count(requeued, 'run')} that had stopped or failed will be rerun.")
     return number
 
 
@@ -324,7 +324,7 @@ def _work(runner: Runner, signals: list[int]) -> None:
 @contextmanager
 def _asked_to_end() -> Iterator[list[int]]:
     """Give a list in which the first signal to end appears; the second one ends as it would have without this."""
-    seen: list[int] = []
+    signals: list[int] = []
     names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before: dict[int, Any] = {}
 
@@ -333,12 +333,12 @@ def _asked_to_end() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
     def note(number: int, _: object) -> None:
-        seen.append(number)
+        signals.append(number)
         restore()
 
     before.update({getattr(signal, name): signal.signal(getattr(signal, name), note) for name in names})
     try:
-        yield seen
+        yield signals
     finally:
         restore()
 
@@ -418,7 +418,7 @@ class Agreement:
 def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
     """Return whether accuracy and difference of each cell lie in the interval that they had, widened by CLOSE."""
     cells = {(cell.task, cell.variant): cell for cell in lines(before)}
-    same, empty, many = 0, 0, 0
+    same, empty, total = 0, 0, 0
     off, new = [], []
     for cell in lines(now):
         name = f"{cell.task}, {cell.variant}"
@@ -426,7 +426,7 @@ def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
         if old is None:
             new.append(name)
             continue
-        many += 1
+        total += 1
         moved = [_moved(cell, old, *columns) for columns in COMPARED]
         words = [sentence for _, sentence in moved if sentence]
         if words:
@@ -435,7 +435,7 @@ def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
             empty += 1
         else:
             same += all(equal for equal, _ in moved) and cell.diverged == old.diverged
-    return Agreement(many, same, off, empty, tuple(new), tuple(f"{task}, {variant}" for task, variant in cells))
+    return Agreement(total, same, off, empty, tuple(new), tuple(f"{task}, {variant}" for task, variant in cells))
 
 
 def _moved(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:

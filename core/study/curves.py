@@ -68,8 +68,8 @@ class CurveFiles:
 
     def rows(self, run: Run) -> list[Row] | None:
         """Return every row of a run; None where no file has it to its end."""
-        found = self.find(run)
-        return found[1] if found else None
+        entry = self.find(run)
+        return entry[1] if entry else None
 
     def find(self, run: Run) -> tuple[Curves, list[Row]] | None:
         """Return the first file that has a run to its end, and the run's rows."""
@@ -85,7 +85,7 @@ def made_by(files: Sequence[Curves]) -> Made:
     return {name: tuple(dict.fromkeys(value for file in files for value in file.made[name])) for name in MADE}
 
 
-def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], made: Made) -> None:
+def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance: Made) -> None:
     """Write curves. runs: hash -> every row, of runs that have their result. Raises OSError."""
     every = [row for rows in runs.values() for row in rows]
     arrays: dict[str, Any] = {
@@ -94,7 +94,7 @@ def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], made: Made
         "diverged": np.array([bool(rows[-1].note) for rows in runs.values()], bool),
         "step": np.array([row.step for row in every], np.int32),
         **{name: _numbers([getattr(row, name) for row in every]) for name in MEASURED},
-        "made": np.frombuffer(json.dumps({name: list(made[name]) for name in MADE}).encode(), np.uint8),
+        "made": np.frombuffer(json.dumps({name: list(provenance[name]) for name in MADE}).encode(), np.uint8),
     }
     with Path(path).open("wb") as file:
         np.savez_compressed(file, **arrays)
@@ -124,11 +124,11 @@ def read_curves(path: str | Path) -> Curves:
         with np.load(file, allow_pickle=False) as packed:
             arrays = {name: packed[name] for name in KINDS}
         _check(arrays)
-        made = json.loads(arrays.pop("made").tobytes().decode())
-        if not isinstance(made, dict) or not all(isinstance(made.get(name), list) for name in MADE):
+        provenance = json.loads(arrays.pop("made").tobytes().decode())
+        if not isinstance(provenance, dict) or not all(isinstance(provenance.get(name), list) for name in MADE):
             raise ValueError("it does not say what made it")
         return Curves(
-            {name: tuple(printable(value)[:MAX_LETTERS] for value in made[name][:10]) for name in MADE}, arrays
+            {name: tuple(printable(value)[:MAX_LETTERS] for value in provenance[name][:10]) for name in MADE}, arrays
         )
     except Exception as error:  # a damaged archive raises a dozen kinds
         raise StudyError([f"{path} holds no curves of a study: {shorten(printable(error), 120)}."]) from None

@@ -99,8 +99,8 @@ class _Reader:
         notes: list[str] = []
         for setup in setups:
             try:
-                asked = self.at_every_rate(setup, setup.among(variants), rates)
-                arms[setup.name], left_out = plan.arms(setup, asked, equal)
+                asked_setups = self.at_every_rate(setup, setup.among(variants), rates)
+                arms[setup.name], left_out = plan.arms(setup, asked_setups, equal)
                 notes += left_out
             except ConfigError as error:
                 self.problems.append(f"the task {shorten(setup.name)} is not possible: {error}")
@@ -127,7 +127,7 @@ class _Reader:
         if runs > MAX_RUNS:
             words = "too many runs to count"
             if runs < 10**15:
-                words = f"{runs:,} runs ({', '.join(count(many, name) for name, many in factors.items())})"
+                words = f"{runs:,} runs ({', '.join(count(n, name) for name, n in factors.items())})"
             raise StudyError([f"these are {words}; the limit is {MAX_RUNS:,}."])
 
     def text_of(self, key: str) -> str:
@@ -142,9 +142,9 @@ class _Reader:
         return value if isinstance(value, str) else ""
 
     def machine(self) -> Machine:
-        given = {name: self.document[name] for name in ("device", "dtype") if name in self.document}
+        options = {name: self.document[name] for name in ("device", "dtype") if name in self.document}
         try:
-            return start(Config(), Training(), 0, Machine.anywhere(**given)).machine
+            return start(Config(), Training(), 0, Machine.anywhere(**options)).machine
         except ConfigError as error:
             self.problems.append(str(error))
             return Machine()
@@ -152,10 +152,10 @@ class _Reader:
     def seeds(self) -> list[int]:
         value, seed = self.document.get("seeds", 5), Config.settings()["seed"]
         is_number = isinstance(value, int) and not isinstance(value, bool)
-        given = list(range(value)) if is_number else value
+        numbers = list(range(value)) if is_number else value
         with suppress(ConfigError):
-            if isinstance(given, list) and given and len({seed.check("seeds", n) for n in given}) == len(given):
-                return given
+            if isinstance(numbers, list) and numbers and len({seed.check("seeds", n) for n in numbers}) == len(numbers):
+                return numbers
         allowed = f"how many (seeds 0, 1, …), or a list of different whole numbers from 0 to {seed.high}"
         self.problems.append(f"seeds is {shorten(value)}; it must be {allowed}.")
         return [0]
@@ -171,15 +171,15 @@ class _Reader:
 
     def rates(self) -> Rates:
         """Return at which other learning rates each model is trained: from the menu, or one list for all."""
-        given = self.document.get("search", "none")
+        rates_given = self.document.get("search", "none")
         try:
-            if not isinstance(given, list):
-                return search[Trial.settings()["search"].check("search", given)]
-            rates = list(dict.fromkeys(TRAINING["learning_rate"].check("search", rate) for rate in given))
-            return lambda own: rates
+            if not isinstance(rates_given, list):
+                return search[Trial.settings()["search"].check("search", rates_given)]
+            rates = list(dict.fromkeys(TRAINING["learning_rate"].check("search", rate) for rate in rates_given))
+            return lambda changes: rates
         except ConfigError as error:
-            also = "" if isinstance(given, list) else " Or give a list of learning rates."
-            self.problems.append(f"{error}{also}")
+            hint = "" if isinstance(rates_given, list) else " Or give a list of learning rates."
+            self.problems.append(f"{error}{hint}")
             return search["none"]
 
     def at_every_rate(self, setup: TaskSetup, variants: Variants, rates: Rates) -> Variants:
@@ -190,12 +190,12 @@ class _Reader:
         """
         base = setup.training({}).learning_rate
         every: Mapping[str, Changes] = {BASELINE: {}, **variants}
-        own = {name: changes.get("learning_rate", base) for name, changes in every.items()}
+        base_rates = {name: changes.get("learning_rate", base) for name, changes in every.items()}
         searched = {
             name_at(name, rate): changes | {"learning_rate": rate}
             for name, changes in every.items()
-            for rate in rates(own[name])
-            if rate != own[name]
+            for rate in rates(base_rates[name])
+            if rate != base_rates[name]
         }
         first_with: dict[frozenset[tuple[str, Any]], str] = {}
         for name, changes in every.items() if searched else ():
@@ -243,8 +243,8 @@ class _Reader:
             self.problems.append(f"task is {shorten(tables)}; write a table [task.name] for each task to be changed.")
             tables = {}
         if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
-            said = "is missing" if names is None else f"is {shorten(names)}"
-            self.problems.append(f"tasks {said}; it must be a list of at least one of {', '.join(task)}.")
+            problem = "is missing" if names is None else f"is {shorten(names)}"
+            self.problems.append(f"tasks {problem}; it must be a list of at least one of {', '.join(task)}.")
             names = []
         for name in tables:
             if names and name not in names:
@@ -254,20 +254,20 @@ class _Reader:
             self.problems.append(f"tasks names {shorten(twice)} twice.")
         setups = []
         for name in dict.fromkeys(names):
-            own = tables.get(name, {})
-            changes = self.changes(("task", name), SETTINGS, own, ("task", "variants"))
-            own = own if isinstance(own, dict) else {}
-            known = own.get("task", name)
+            table = tables.get(name, {})
+            changes = self.changes(("task", name), SETTINGS, table, ("task", "variants"))
+            table = table if isinstance(table, dict) else {}
+            task_name = table.get("task", name)
             if not can_be_called(name):
                 self.problems.append(f"a task cannot be called {shorten(name)}: {CALLED}.")
-            elif "task" not in own and name not in task:
-                more = f" To use your own name, set its task in a table [{dotted(('task', name))}]."
-                self.problems.append(f"tasks names {shorten(name)}, which is not a task{nearest(name, task)}{more}")
-            elif not (isinstance(known, str) and known in task):
+            elif "task" not in table and name not in task:
+                hint = f" To use your own name, set its task in a table [{dotted(('task', name))}]."
+                self.problems.append(f"tasks names {shorten(name)}, which is not a task{nearest(name, task)}{hint}")
+            elif not (isinstance(task_name, str) and task_name in task):
                 key = dotted(("task", name, "task"))
-                self.problems.append(f"{key} is {shorten(known)}; it must be one of {', '.join(task)}.")
+                self.problems.append(f"{key} is {shorten(task_name)}; it must be one of {', '.join(task)}.")
             else:
-                setups.append(TaskSetup(name, known, base | changes, own.get("variants")))
+                setups.append(TaskSetup(name, task_name, base | changes, table.get("variants")))
         return setups
 
     def variants(self) -> Variants:
@@ -306,11 +306,11 @@ class _Reader:
             )
             return []
         values: dict[str, list[Any]] = {}
-        for name, given in axes.items():
-            if not isinstance(given, list) or not given:
-                self.problems.append(f"axes.{dotted((name,))} is {shorten(given)}; it must be a list of values.")
+        for name, axis_values in axes.items():
+            if not isinstance(axis_values, list) or not axis_values:
+                self.problems.append(f"axes.{dotted((name,))} is {shorten(axis_values)}; it must be a list of values.")
                 continue
-            changes = [self.changes(("axes",), SETTINGS, {name: value}) for value in given]
+            changes = [self.changes(("axes",), SETTINGS, {name: value}) for value in axis_values]
             values[name] = list(dict.fromkeys(change[name] for change in changes if change))
         return [dict(zip(values, combination)) for combination in itertools.product(*values.values())] if values else []
 
@@ -342,11 +342,11 @@ def can_be_called(name: str) -> bool:
     return bool(name.strip()) and name.isprintable() and len(name) <= MAX_NAME
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown name: the nearest known one, or all of them."""
-    known = list(known)
-    near = difflib.get_close_matches(name[:MAX_NAME], known, 1)
-    return f". Did you mean {near[0]}?" if near else f"; there are {', '.join(known)}."
+    names = list(names)
+    near = difflib.get_close_matches(name[:MAX_NAME], names, 1)
+    return f". Did you mean {near[0]}?" if near else f"; there are {', '.join(names)}."
 
 
 def dotted(path: KeyPath) -> str:
@@ -355,9 +355,13 @@ def dotted(path: KeyPath) -> str:
     return ".".join(part if re.fullmatch("[A-Za-z0-9_-]+…?", part) else f'"{part}"' for part in parts)
 
 
-def value_of(known: Setting, name: str, value: object) -> Any:
+def value_of(definition: Setting, name: str, value: object) -> Any:
     """Return a value of the file in the setting's own type; text is read as in a link. Raises ConfigError."""
-    return known.read(name, value) if isinstance(value, str) and known.kind is not str else known.check(name, value)
+    return (
+        definition.read(name, value)
+        if isinstance(value, str) and definition.kind is not str
+        else definition.check(name, value)
+    )
 
 
 # What makes a comparison fair: equal costs, and for each model the learning rate that suits it.
@@ -376,8 +380,8 @@ def without_rate(name: str, rate: float) -> str:
 
 def search_of(source: str) -> str:
     """Return how a study's file searches learning rates: an entry of the menu, or "" for its own list."""
-    given = tomllib.loads(source).get("search", "none")
-    return given if isinstance(given, str) else "" if given else "none"
+    search = tomllib.loads(source).get("search", "none")
+    return search if isinstance(search, str) else "" if search else "none"
 
 
 def guards(source: str) -> list[str]:
@@ -431,44 +435,44 @@ def _quote(value: Any) -> str:
 def ticks(text: str) -> Ticks | None:
     """Return the ticks of a text, or None for one that says more than can be ticked or cannot be read."""
     try:
-        given = load(text.removeprefix("\ufeff"))
-        found = Ticks(
-            name=given.pop("name", ""),
-            question=given.pop("question", ""),
-            tasks=tuple(given.pop("tasks", [])),
-            seeds=given.pop("seeds", 5),
-            changes=tuple(_read_change(*pair) for pair in given.pop("variants", {}).items()),
-            axes={name: _read_axis(name, values) for name, values in given.pop("axes", {}).items()},
+        document = load(text.removeprefix("\ufeff"))
+        result = Ticks(
+            name=document.pop("name", ""),
+            question=document.pop("question", ""),
+            tasks=tuple(document.pop("tasks", [])),
+            seeds=document.pop("seeds", 5),
+            changes=tuple(_read_change(*pair) for pair in document.pop("variants", {}).items()),
+            axes={name: _read_axis(name, values) for name, values in document.pop("axes", {}).items()},
         )
         can_be_ticked = (
-            not given
-            and isinstance(found.name, str)
-            and isinstance(found.question, str)
-            and _are_ticks(found.tasks, task)
-            and type(found.seeds) is int
-            and 1 <= found.seeds <= MOST_SEEDS
-            and _are_ticks(found.changes, CHANGES)
-            and all(values and _are_ticks(values, AXES[name]) for name, values in found.axes.items())
+            not document
+            and isinstance(result.name, str)
+            and isinstance(result.question, str)
+            and _are_ticks(result.tasks, task)
+            and type(result.seeds) is int
+            and 1 <= result.seeds <= MOST_SEEDS
+            and _are_ticks(result.changes, CHANGES)
+            and all(values and _are_ticks(values, AXES[name]) for name, values in result.axes.items())
         )
     except (StudyError, ConfigError, AttributeError, KeyError, TypeError):  # or a value of another type
         return None
-    return found if can_be_ticked else None
+    return result if can_be_ticked else None
 
 
-def _read_change(name: str, given: Any) -> str:
+def _read_change(name: str, change: Any) -> str:
     """Return a variant as in a link, or "" where its name is not the one that the tick boxes give it."""
-    known = Config.settings()
-    if isinstance(given, str):
-        changes = decode(given, "variants")
+    definitions = Config.settings()
+    if isinstance(change, str):
+        changes = decode(change, "variants")
     else:
-        changes = {key: value_of(known[key], key, value) for key, value in given.items()}
+        changes = {key: value_of(definitions[key], key, value) for key, value in change.items()}
     return encode(changes) if name == name_of(changes) else ""
 
 
-def _read_axis(name: str, given: list[Any]) -> tuple[str, ...]:
-    known = SETTINGS[name]
-    values = given if name in AXES and isinstance(given, list) else []
-    return tuple(known.write(value_of(known, name, value)) for value in values)
+def _read_axis(name: str, axis: list[Any]) -> tuple[str, ...]:
+    definition = SETTINGS[name]
+    values = axis if name in AXES and isinstance(axis, list) else []
+    return tuple(definition.write(value_of(definition, name, value)) for value in values)
 
 
 def _are_ticks(values: Sequence[Any], offered: Collection[str]) -> bool:

@@ -90,10 +90,10 @@ def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "", inte
         _words(left + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name")
         for n, lines in enumerate(heads)
     ]
-    for skill, first, many in groups:
-        middle = left + COLUMN * (first + many / 2)
+    for skill, first, n_tasks in groups:
+        middle = left + COLUMN * (first + n_tasks / 2)
         shapes.append(_words(middle, 14, [skill], "middle skill"))
-        edges = left + COLUMN * first + 4, left + COLUMN * (first + many) - 4
+        edges = left + COLUMN * first + 4, left + COLUMN * (first + n_tasks) - 4
         shapes.append(f'<line class="edge" x1="{edges[0]:g}" x2="{edges[1]:g}" y1="{GROUP - 2}" y2="{GROUP - 2}"/>')
     for row, variant in enumerate(variants):
         y, lines = head + height_of_row * row, names[row]
@@ -138,23 +138,23 @@ def told(line: Line) -> str:
     """A cell in a sentence."""
     first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
-    more = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
-    more += f" {line.missing} not trained yet." if line.missing else ""
-    more += f" Learning rate, chosen by the training loss: {line.rates} seeds." if getattr(line, "rates", "") else ""
+    note = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
+    note += f" {line.missing} not trained yet." if line.missing else ""
+    note += f" Learning rate, chosen by the training loss: {line.rates} seeds." if getattr(line, "rates", "") else ""
     if math.isnan(line.accuracy):
-        return f"{first}{more or ' no results yet.'}"
+        return f"{first}{note or ' no results yet.'}"
     got = f"accuracy {percent(line.accuracy)} ({seeds}"
     if line.variant == BASELINE:
-        return f"{first} {got}; {_span(line.low, line.high, 1)}).{more}"
+        return f"{first} {got}; {_span(line.low, line.high, 1)}).{note}"
     if math.isnan(line.difference):
-        return f"{first} {got}).{more}"
+        return f"{first} {got}).{note}"
     if line.difference_low == line.difference_high:  # the same on every seed, to the last bit: no noise to compare with
         size = f"{points(line.difference)} points on every seed" if line.difference else "identical on every seed"
-        return f"{first} {got}); {size}.{more}"
+        return f"{first} {got}); {size}.{note}"
     noise = ", one seed" if math.isnan(line.p) else "" if _clear(line) else ", not significant"
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
     span = _span(line.difference_low, line.difference_high, fine)
-    return f"{first} {points(line.difference, fine)} points{noise} ({span}); {got}).{more}"
+    return f"{first} {points(line.difference, fine)} points{noise} ({span}); {got}).{note}"
 
 
 def _span(low: float, high: float, decimals: int) -> str:
@@ -176,11 +176,11 @@ def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(told(line))}</title>"
     drawn += f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
-    gone = _gone(line)
-    quiet = line.variant != BASELINE and not gone and not _clear(line)
-    if line.variant != BASELINE and (gone or value):
-        share = 1.0 if gone else 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
-        kind = "less" if gone or value < 0 else "more"
+    note = _gone(line)
+    quiet = line.variant != BASELINE and not note and not _clear(line)
+    if line.variant != BASELINE and (note or value):
+        share = 1.0 if note else 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
+        kind = "less" if note or value < 0 else "more"
         drawn += f'<rect class="{kind}" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}" fill-opacity="{0.8 * share:.3f}"/>'
     drawn += f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
     first, second = _in_cell(line, value)

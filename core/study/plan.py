@@ -26,9 +26,9 @@ FIRST_SETTINGS = {
 }  # fmt: skip
 FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
 MODEL = {
-    name: known for name, known in Config.settings().items() if name not in ("seed", "padding")
+    name: definition for name, definition in Config.settings().items() if name not in ("seed", "padding")
 }  # tasks need no padding
-TRAINING = {name: known for name, known in Training.settings().items() if name != "task"}
+TRAINING = {name: definition for name, definition in Training.settings().items() if name != "task"}
 SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
 
 Arms = dict[str, tuple[Config, Training]]  # of one task: variant -> how it is trained
@@ -64,9 +64,11 @@ class Run:
         since = Config.settings().keys() - FIRST_SETTINGS - self.config.write().keys()
         values = {
             part: {
-                each.name: _plain(getattr(of, each.name)) for each in dataclasses.fields(of) if each.name not in since
+                field.name: _plain(getattr(settings, field.name))
+                for field in dataclasses.fields(settings)
+                if field.name not in since
             }
-            for part, of in parts.items()
+            for part, settings in parts.items()
         }
         revision = task[self.training.task].revision
         data = {"revision": revision} if revision > 1 else {}
@@ -134,14 +136,14 @@ class TaskSetup:
 
     def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Those that are trained on it. Raises ConfigError."""
-        wanted = list(variants) if self.only is None else self.only
-        if not isinstance(wanted, list):
-            raise ConfigError("variants", f"variants is {shorten(wanted)}; it must be a list of names of variants.")
-        unknown = [name for name in wanted if not isinstance(name, str) or name not in variants]
+        names = list(variants) if self.only is None else self.only
+        if not isinstance(names, list):
+            raise ConfigError("variants", f"variants is {shorten(names)}; it must be a list of names of variants.")
+        unknown = [name for name in names if not isinstance(name, str) or name not in variants]
         if unknown:
-            there = f"there are {shorten(', '.join(variants), 200)}" if variants else "there are none"
-            raise ConfigError("variants", f"variants names {shorten(unknown[0])}, which is not a variant; {there}.")
-        return {name: variants[name] for name in wanted}
+            offered = f"there are {shorten(', '.join(variants), 200)}" if variants else "there are none"
+            raise ConfigError("variants", f"variants names {shorten(unknown[0])}, which is not a variant; {offered}.")
+        return {name: variants[name] for name in names}
 
     def baseline(self) -> Config:
         """Raises ConfigError."""
@@ -149,8 +151,8 @@ class TaskSetup:
 
     def training(self, changes: dict[str, Any]) -> Training:
         """Raises ConfigError."""
-        given = self.changes | changes
-        return Training(task=self.task, **{name: given[name] for name in TRAINING if name in given})
+        merged = self.changes | changes
+        return Training(task=self.task, **{name: merged[name] for name in TRAINING if name in merged})
 
 
 @dataclass(frozen=True)
@@ -222,18 +224,18 @@ def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run
 
 def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     """What a study would train, and how long that takes, in words."""
-    tasks = list(dict.fromkeys(each.task for each in study.runs))
-    seeds = len({each.seed for each in study.runs})
+    tasks = list(dict.fromkeys(run.task for run in study.runs))
+    seeds = len({run.seed for run in study.runs})
     left = study
     if stored.ended:
-        left = dataclasses.replace(study, runs=tuple(each for each in study.runs if each.hash not in stored.ended))
+        left = dataclasses.replace(study, runs=tuple(run for run in study.runs if run.hash not in stored.ended))
     lines = [f"{study.name}: {count(len(study.runs), 'run')}, {count(seeds, 'seed')} per model."]
     for name in tasks:
-        several = len({each.variant for each in study.runs if each.task == name}) - 1
-        alone = sum(each.expected for each in left.runs if each.task == name)
+        several = len({run.variant for run in study.runs if run.task == name}) - 1
+        alone = sum(run.expected for run in left.runs if run.task == name)
         takes = f"{budget.duration(alone)} on one core" if alone else "all done"
         lines.append(f"  {name}: the baseline and {count(several, 'variant')}; {takes}.")
-    lines += [f"  {each}" for each in before(len(stored.ended), stored.unwanted)]
+    lines += [f"  {line}" for line in before(len(stored.ended), stored.unwanted)]
     takes = f"About {budget.duration(left.seconds(workers))} on {count(workers, 'worker')}."
     lines.append(takes if left.runs else "Nothing to train.")
     try:
@@ -245,7 +247,7 @@ def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
 
 def before(ended: int, unwanted: int) -> list[str]:
     """What the store has of a study already, in sentences; none if it has nothing."""
-    said = [f"{count(ended, 'run')} already done."] * bool(ended)
-    return said + [
+    lines = [f"{count(ended, 'run')} already done."] * bool(ended)
+    return lines + [
         f"{count(unwanted, 'run')} of an earlier version of the file remain{'s' * (unwanted == 1)} in the store and {'is' if unwanted == 1 else 'are'} ignored."
     ] * bool(unwanted)

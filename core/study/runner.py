@@ -67,15 +67,15 @@ class Runner:
 
         Raises StoreError where the store can no longer be used, and what WorkerPool.look raises.
         """
-        seen, self._begun, self.asked = Progress(), None, True
+        result, self._begun, self.asked = Progress(), None, True
         try:
-            while self.asked or not seen.over:
+            while self.asked or not result.over:
                 absent = self.workers.look()
                 for job in self.jobs.values():
                     job.poll()
                 if any(job.done for job in self.jobs.values()) or time.monotonic() - self._written > BEAT:
-                    seen = self._turn(seen)
-                yield replace(seen, absent=absent)
+                    result = self._turn(result)
+                yield replace(result, absent=absent)
                 time.sleep(TICK)
         finally:
             self.stop()
@@ -96,36 +96,36 @@ class Runner:
         """Store all there is to say; runs that are not done get this state."""
         reports = [self._report(run, job, state) for run, job in self.jobs.items()]
         lost = self.store.keep(self.owner, self.ended + reports)
-        gone = lost | {each.run for each in reports if each.state != RUNNING}
+        dropped = lost | {report.run for report in reports if report.state != RUNNING}
         self.lost += len(lost & self.jobs.keys())
         self.ended = []
-        for run in gone & self.jobs.keys():
+        for run in dropped & self.jobs.keys():
             self.jobs.pop(run).stop()
             del self.of[run], self._devices[run]
 
     def _report(self, run: int, job: Job, state: str) -> Report:
         with self.workers.lock:  # a chunk may land meanwhile
-            rows, now, error, known = list(job.rows[run]), job.states[run], job.error, bool(job.known)
+            rows, now, error, is_known = list(job.rows[run]), job.states[run], job.error, bool(job.known)
         if now.done:
             state, message = DIVERGED if now.diverged else DONE, rows[-1].note
         elif error:
             state, message = FAILED, f"{type(error).__name__}: {error}"
         else:
             message = ""
-        message = f"{message}. {KNOWN}".lstrip(". ") if known else message
-        return Report(run, state, rows, now.step, now.seconds, message, known, self._devices[run])
+        message = f"{message}. {KNOWN}".lstrip(". ") if is_known else message
+        return Report(run, state, rows, now.step, now.seconds, message, is_known, self._devices[run])
 
     def _take(self) -> None:
         """Claim runs, as many again as there are workers so that none waits, from each study in turn."""
         empty: set[int] = set()
         while len(self.jobs) < 2 * self.workers.count and len(empty) < len(self.studies):
-            held = list(self.of.values())
-            study = min((each for each in self.studies if each not in empty), key=held.count)
-            most = max(1, (2 * self.workers.count - len(held)) // (len(self.studies) - len(empty)))
-            taken = self.store.claim(study, self.owner, most, self.workers.versions())
-            if len(taken) < most:
+            held_by = list(self.of.values())
+            study = min((study for study in self.studies if study not in empty), key=held_by.count)
+            limit = max(1, (2 * self.workers.count - len(held_by)) // (len(self.studies) - len(empty)))
+            claimed = self.store.claim(study, self.owner, limit, self.workers.versions())
+            if len(claimed) < limit:
                 empty.add(study)
-            for number, task, variant, spec in taken:
+            for number, task, variant, spec in claimed:
                 try:
                     state = read_run(task, variant, spec).start()
                     self.workers.require(state.machine)
@@ -136,26 +136,26 @@ class Runner:
 
     def _seen(self) -> Progress:
         by_state = self.store.counts(self.studies)
-        counts = {state: many for state, (many, _, _) in by_state.items()}
-        rest = sum(by_state[state][2] for state in (QUEUED, RUNNING) if state in by_state)
-        whole = sum(expected for _, expected, _ in by_state.values())
+        counts = {state: n for state, (n, _, _) in by_state.items()}
+        time_left = sum(by_state[state][2] for state in (QUEUED, RUNNING) if state in by_state)
+        total = sum(expected for _, expected, _ in by_state.values())
         waiting = counts.get(QUEUED, 0) + counts.get(RUNNING, 0)
         return Progress(
             counts,
-            share=max(0.0, 1 - rest / whole) if whole else 1.0,  # all may have been deleted meanwhile
-            left=self._left(rest, waiting),
+            share=max(0.0, 1 - time_left / total) if total else 1.0,  # all may have been deleted meanwhile
+            left=self._left(time_left, waiting),
             elsewhere=counts.get(RUNNING, 0) - len(self.jobs),
         )
 
-    def _left(self, rest: float, waiting: int) -> float | None:
+    def _left(self, time_left: float, waiting: int) -> float | None:
         """Return seconds to the end: from the speed since the workers began, at first from the estimate."""
         if waiting and self.jobs and not self.workers.has_trained:  # the workers start
             return None
-        begun, whole = self._begun = self._begun or (time.monotonic(), rest)
-        taken = time.monotonic() - begun
-        if taken > SURE and rest < 0.97 * whole:
-            return taken * rest / (whole - rest)
-        return self.workers.pace * rest / max(1, min(self.workers.count, waiting))
+        begun, total = self._begun = self._begun or (time.monotonic(), time_left)
+        elapsed = time.monotonic() - begun
+        if elapsed > SURE and time_left < 0.97 * total:
+            return elapsed * time_left / (total - time_left)
+        return self.workers.pace * time_left / max(1, min(self.workers.count, waiting))
 
     def stop(self) -> None:
         """Train no more; store what there is, and mark what was in hand as stopped, if the store will have it."""
@@ -206,6 +206,6 @@ class Service:
                         return
         except Exception as error:
             logging.error("the studies' thread has ended: %s", error, exc_info=not isinstance(error, ServerError))
-            told = error.told if isinstance(error, ServerError) else type(error).__name__  # visitors see it
+            message = error.told if isinstance(error, ServerError) else type(error).__name__  # visitors see it
             with self._lock:
-                self._runner, self.trouble = None, told
+                self._runner, self.trouble = None, message

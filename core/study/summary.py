@@ -55,19 +55,21 @@ def is_sparse(table: pd.DataFrame) -> bool:
 
 def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
     """All cells but the baselines as one column, with the task in the name of each row; cell: (task, variant), as they were."""
-    kept = table[table.variant != BASELINE]
-    names = distinct(f"{line.variant}: {line.task}" for line in lines(kept))
-    cells = pd.Series(list(zip(kept.task, kept.variant)), index=kept.index, dtype=object)
-    return kept.assign(task=title, variant=names, cell=cells)
+    variants = table[table.variant != BASELINE]
+    names = distinct(f"{line.variant}: {line.task}" for line in lines(variants))
+    cells = pd.Series(list(zip(variants.task, variants.variant)), index=variants.index, dtype=object)
+    return variants.assign(task=title, variant=names, cell=cells)
 
 
 def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """The cells of a study whose learning rates were searched, and those of other studies that are the same but for that, as their
     links say: two columns, a row for each model and task, in the order of the others."""
     plain = [line for table in others for line in table.to_dict("records") if "search" not in read_query(line["link"])]
-    known, order = {_asked(line["link"]): line for line in plain}, [line["variant"] for line in plain]
+    line_of, order = {_asked(line["link"]): line for line in plain}, [line["variant"] for line in plain]
     right = in_one_column(searched.sort_values("variant", key=lambda names: names.map(order.index)), SEARCHED)
-    left = [known[_asked(line.link)] | {"variant": line.variant} for line in lines(right) if _asked(line.link) in known]
+    left = [
+        line_of[_asked(line.link)] | {"variant": line.variant} for line in lines(right) if _asked(line.link) in line_of
+    ]
     return pd.concat([pd.DataFrame(left).assign(task=AS_SET, rates=""), right], ignore_index=True)
 
 

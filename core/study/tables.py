@@ -64,7 +64,7 @@ def judged_table(store: Store, study: int) -> pd.DataFrame:
 
     Its column guards says what was held equal or searched.
     """
-    source = next((each.source for each in store.studies() if each.id == study), "")
+    source = next((entry.source for entry in store.studies() if entry.id == study), "")
     search = search_of(source)
     table = summary_table(store, study) if search == "none" else searched_table(store, study, search)
     return table.assign(guards=", ".join(guards(source)) or "none")
@@ -83,11 +83,11 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     cells: dict[Name, list[Line]] = {}
     rates: list[str] = []
     for key, several in chosen(store.runs(study, spec=False), store.late_losses(study), specs).items():
-        many = [rate for _, rate in several if not math.isnan(rate)]
-        often = max(several, key=lambda each: many.count(each[1]))[0]
+        best_rates = [rate for _, rate in several if not math.isnan(rate)]
+        often = max(several, key=lambda entry: best_rates.count(entry[1]))[0]
         specs[key] = specs[key if search else (often.task, often.variant)]
         cells[key] = [run for run, _ in several]
-        rates.append(counted(many))
+        rates.append(counted(best_rates))
     return _summary(cells, last, specs, search or "none").assign(rates=rates)
 
 
@@ -106,7 +106,7 @@ def chosen(
     for run in runs:
         rate = read_settings(specs[run.task, run.variant])[1].learning_rate
         grids.setdefault((run.task, without_rate(run.variant, rate), run.seed), {})[rate] = run
-    found: dict[Name, list[tuple[Line, float]]] = {}
+    lines_by_name: dict[Name, list[tuple[Line, float]]] = {}
     for (name, model, _), grid in grids.items():
         open_runs = [run for run in grid.values() if run.state not in ENDED]
         if open_runs:
@@ -114,8 +114,8 @@ def chosen(
         else:
             rate = choose({rate: losses[run.id] if run.state == DONE else math.inf for rate, run in grid.items()})
             best = grid[rate], rate
-        found.setdefault((name, model), []).append(best)
-    return found
+        lines_by_name.setdefault((name, model), []).append(best)
+    return lines_by_name
 
 
 def _summary(
@@ -141,16 +141,16 @@ def _summary(
 
 def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none") -> str:
     """Return the link that opens a cell, or one run of it, on the page Training. spec: of any of its runs."""
-    own = read_settings(spec)
-    first = read_settings(baseline) if baseline else own
-    return query(parameters(*own, first, seeds, machine_of(spec), search))
+    settings = read_settings(spec)
+    first = read_settings(baseline) if baseline else settings
+    return query(parameters(*settings, first, seeds, machine_of(spec), search))
 
 
 def _line(
     name: Name,
     runs: Sequence[Line],
     specs: Mapping[Name, str],
-    own: Mapping[int, float],
+    late_losses: Mapping[int, float],
     off: Paired | None,
     search: str,
 ) -> dict[str, Any]:
@@ -158,11 +158,11 @@ def _line(
 
     Args:
         runs: one per seed.
-        own: their accuracy.
+        late_losses: their accuracy.
         off: the difference to the baseline; None for a baseline.
     """
     spec, baseline = specs[name], specs.get((name[0], BASELINE))
-    mean, off = interval(own.values(), RANGE), off or gap({}, {})
+    mean, off = interval(late_losses.values(), RANGE), off or gap({}, {})
     config, training = read_settings(spec)
     learnt = task[training.task]
     sizes = {kind: match[kind](config, training) for kind in ("parameters", "flops")}
@@ -179,7 +179,7 @@ def _line(
     }  # fmt: skip
 
 
-def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
+def comparison(store: Store, one_study: int, other: int) -> pd.DataFrame:
     """Compare two studies on tasks and variants of the same names.
 
     On the seeds that both have: task, variant, settings ("same" where all runs of both are the same trainings, else "differ");
@@ -187,7 +187,7 @@ def comparison(store: Store, one: int, other: int) -> pd.DataFrame:
     all cells, Holm), seeds.
     """
     sides = []
-    for study in (one, other):
+    for study in (one_study, other):
         last = store.results(study)
         cells: dict[Name, dict[int, tuple[float, str]]] = {}
         for run in store.runs(study, spec=False):
@@ -223,20 +223,22 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
         OSError: the folder cannot be written.
         StudyError: the folder has the tables of another study.
     """
-    folder, given = Path(folder), next(line for line in store.studies() if line.id == study)
+    folder, study_line = Path(folder), next(line for line in store.studies() if line.id == study)
     folder.mkdir(parents=True, exist_ok=True)
     if any(path.stem in TABLES and path.suffix in (".csv", ".parquet") for path in folder.iterdir()):
         try:
             owner = tomllib.loads((folder / FILE).read_text(encoding="utf-8")).get("name")
         except (OSError, ValueError):
             owner = None
-        if owner != given.name:
+        if owner != study_line.name:
             words = f"those of “{owner}”" if isinstance(owner, str) else "and no file that names their study"
             raise StudyError(
-                [f"{folder} already has tables, {words}: choose another folder for “{given.name}”, or remove them."]
+                [
+                    f"{folder} already has tables, {words}: choose another folder for “{study_line.name}”, or remove them."
+                ]
             )
     paths = [folder / FILE]
-    paths[0].write_text(given.source, encoding="utf-8")
+    paths[0].write_text(study_line.source, encoding="utf-8")
     for name, table in TABLES.items():
         path, rows = folder / f"{name}.{kind}", table(store, study)
         write_csv(rows, path) if kind == "csv" else rows.to_parquet(path, index=False)
@@ -278,11 +280,11 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     Seeds are those of which all have rows. A variant that is trained for another number of steps, or on sequences of
     another length, is left out. Raises ConfigError for settings that this version does not have.
     """
-    wanted = [BASELINE, *variants]
+    names = [BASELINE, *variants]
     lines = {
         (run.variant, run.seed): run
         for run in store.runs(study, spec=False)
-        if run.task == task and run.variant in wanted and run.step
+        if run.task == task and run.variant in names and run.step
     }
     rows, specs = rows_of(store, study, lines.values()), store.specs(study)
     with_rows = {variant for variant, seed in lines if lines[variant, seed].id in rows}
@@ -326,13 +328,13 @@ def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, l
                 specs[name] = run
     lines = [run for run in store.runs(study, *ENDED, spec=False) if (run.task, run.variant) in specs]
     rows = rows_of(store, study, lines)
-    found = []
+    cell_runs = []
     for line in lines:
         if line.id in rows:
             first = specs[line.task, line.variant]
             run = replace(first, config=first.config.replace(seed=line.seed))
-            found.append((run, rows[line.id], made_of([line])))
-    return found
+            cell_runs.append((run, rows[line.id], made_of([line])))
+    return cell_runs
 
 
 def rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list[Row]]:

@@ -30,19 +30,21 @@ def parameters(
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))
-    also = "nothing"
+    extra = "nothing"
     if not changes and how != training:
         others = (name for name, values in otherwise.items() if replace(how, **values) == training)
-        also = next(others, "nothing")
-    together = (how == training or also != "nothing") and apply(changes, first.replace(seed=0)) == config.replace(
+        extra = next(others, "nothing")
+    together = (how == training or extra != "nothing") and apply(changes, first.replace(seed=0)) == config.replace(
         seed=0
     )
-    shown, training = (first, how) if together else (config, training)
-    values = {name: getattr(shown, name) for name in Config.settings()} | {"seed": min(seeds)}
+    shown_config, training = (first, how) if together else (config, training)
+    values = {name: getattr(shown_config, name) for name in Config.settings()} | {"seed": min(seeds)}
     written = Learner(task=training.task, **values).write() | training.write()
     written |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
-    many, most = max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high
-    written |= Trial(seeds=many if most is None else min(many, int(most)), search=search, otherwise=also).write()
+    n_seeds, limit = max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high
+    written |= Trial(
+        seeds=n_seeds if limit is None else min(n_seeds, int(limit)), search=search, otherwise=extra
+    ).write()
     return written | {"variants": (encode(changes) if together else "") or NOTHING}
 
 

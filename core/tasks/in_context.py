@@ -112,9 +112,9 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l j a f h d l j a f h
     """
     period = torch.randint(length // 4, length // 2 + 1, (batch, 1), generator=generator)
-    at = torch.arange(length + 1)
-    whole = shuffles(generator, batch, len(vocabulary)).gather(1, at % period)
-    return whole[:, :-1], whole[:, 1:].where(at[:-1] >= period, IGNORE)
+    positions = torch.arange(length + 1)
+    sequences = shuffles(generator, batch, len(vocabulary)).gather(1, positions % period)
+    return sequences[:, :-1], sequences[:, 1:].where(positions[:-1] >= period, IGNORE)
 
 
 @described(

@@ -17,7 +17,7 @@ PEOPLE = " ".join([
 ])  # fmt: skip
 THINGS = "contract lease letter claim report motion deed bill ticket book map key car house farm ring file permit loan photograph"
 ROLES = "owner author holder finder maker keeper"
-NOUNS = {kind: [(one, several or f"{one}s") for one, _, several in (word.partition("/") for word in words.split())]
+NOUNS = {kind: [(singular, several or f"{singular}s") for singular, _, several in (word.partition("/") for word in words.split())]
          for kind, words in {"people": PEOPLE, "things": THINGS, "roles": ROLES}.items()}  # fmt: skip
 BE = ("was", "were")
 ADJECTIVES = (
@@ -195,7 +195,7 @@ def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: W
     Example (seed 37): their landlords thought that the bank whom their buyers were paying was liable . → landlords thought that the bank whom their buyers were paying was liable . ·
     """
     numbers = torch.randint(2**31, (batch, NUMBERS), generator=generator).tolist()
-    index = {word: at for at, word in enumerate(vocabulary)}
+    index = {word: index for index, word in enumerate(vocabulary)}
     rows = torch.full((batch, length + 1), index[PAD])
     for row, line in enumerate(numbers):
         ids = [index[word] for word in Writer(line).sentence()]

@@ -81,8 +81,8 @@ class Task:
         """The share of the test's sequences that training is expected to have drawn as well, of so many in all."""
         if self.held_out or self.variety is None:
             return 0.0
-        return sum(share * -math.expm1(drawn * share * math.log1p(-1 / many)) if many > 1 else share
-                   for share, many in self.variety(length, self.vocabulary))  # fmt: skip
+        return sum(share * -math.expm1(drawn * share * math.log1p(-1 / count)) if count > 1 else share
+                   for share, count in self.variety(length, self.vocabulary))  # fmt: skip
 
     @property
     def chance(self) -> float:
@@ -110,20 +110,20 @@ class Task:
         self.check_length(length)
         if not self.held_out:
             return self.draw(stream, batch, length, vocabulary)
-        kept: list[Drawn] = []
-        seen: set[tuple[int, ...]] = set()
-        while sum(len(tokens) for tokens, _ in kept) < batch:
+        batches: list[Drawn] = []
+        hashes: set[tuple[int, ...]] = set()
+        while sum(len(tokens) for tokens, _ in batches) < batch:
             tokens, targets = self.draw(stream, batch, length, vocabulary)
-            wanted = is_held_out(tokens, vocabulary, self.held_out, self.until) == held_out
+            is_wanted = is_held_out(tokens, vocabulary, self.held_out, self.until) == held_out
             if held_out:
                 new = []
-                for line in map(tuple, tokens[wanted].tolist()):
-                    new.append(line not in seen)
-                    seen.add(line)
-                seen = seen if any(new) else set()  # there are no more: they come again
-                wanted[wanted.clone()] = torch.tensor(new, dtype=torch.bool)
-            kept.append((tokens[wanted], targets[wanted]))
-        tokens, targets = (torch.cat(parts)[:batch] for parts in zip(*kept))
+                for line in map(tuple, tokens[is_wanted].tolist()):
+                    new.append(line not in hashes)
+                    hashes.add(line)
+                hashes = hashes if any(new) else set()  # there are no more: they come again
+                is_wanted[is_wanted.clone()] = torch.tensor(new, dtype=torch.bool)
+            batches.append((tokens[is_wanted], targets[is_wanted]))
+        tokens, targets = (torch.cat(parts)[:batch] for parts in zip(*batches))
         return tokens, targets
 
     def check_length(self, length: int) -> None:
@@ -145,8 +145,8 @@ class Task:
         """The words among which an answer is chosen: all, or where the target has rivals, it and they."""
         if not self.rivals:
             return torch.ones(*targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device)
-        own = self._group_of(targets)[..., None]
-        return (own < 0) | (own == _groups(self.vocabulary, self.rivals).to(targets.device))
+        group = self._group_of(targets)[..., None]
+        return (group < 0) | (group == _groups(self.vocabulary, self.rivals).to(targets.device))
 
     def _group_of(self, targets: torch.Tensor) -> torch.Tensor:
         """The number of the group of rivals that a target belongs to, -1 for none."""
@@ -158,8 +158,8 @@ class Task:
 
         (B, T, V), int (B, T) -> bool (number of places asked)
         """
-        asked = self.asked(targets)
-        logits, targets = logits[asked], targets[asked]
+        is_asked = self.asked(targets)
+        logits, targets = logits[is_asked], targets[is_asked]
         if self.rivals:
             logits = logits.masked_fill(~self.choices(targets), -torch.inf)
         return logits.argmax(-1) == targets
@@ -167,9 +167,11 @@ class Task:
     def example(self) -> str:
         """One sequence drawn from the generator, in words, as it stands in the docstring."""
         tokens, targets = self(generator(self.example_seed, "example"), 1)
-        kept = tokens[0] != self.vocabulary.index(PAD) if PAD in self.vocabulary else tokens[0] >= 0
-        read = " ".join(self.vocabulary[token] for token in tokens[0, kept])
-        answer = " ".join(NOTHING if target == IGNORE else self.vocabulary[target] for target in targets[0, kept])
+        has_no_padding = tokens[0] != self.vocabulary.index(PAD) if PAD in self.vocabulary else tokens[0] >= 0
+        read = " ".join(self.vocabulary[token] for token in tokens[0, has_no_padding])
+        answer = " ".join(
+            NOTHING if target == IGNORE else self.vocabulary[target] for target in targets[0, has_no_padding]
+        )
         return f"Example (seed {self.example_seed}): {read} → {answer}"
 
 
@@ -192,8 +194,8 @@ def uniform(words_of: Callable[[Words], int] = len) -> Share:
 @functools.lru_cache(maxsize=64)
 def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
     """The number of each word's group of rivals, -1 for none: (V,)."""
-    of = {word: number for number, group in enumerate(rivals) for word in group}
-    return torch.tensor([of.get(word, -1) for word in vocabulary])
+    group_of = {word: number for number, group in enumerate(rivals) for word in group}
+    return torch.tensor([group_of.get(word, -1) for word in vocabulary])
 
 
 def is_held_out(tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()) -> torch.Tensor:
@@ -203,11 +205,11 @@ def is_held_out(tokens: torch.Tensor, vocabulary: Words, share: float, until: Wo
     stands at the beginning of any other.
     """
     words, places = _numbers(tuple(vocabulary)), _numbers(tuple(map(str, range(tokens.shape[1]))))
-    each = words[tokens] * (places | 1)
+    product = words[tokens] * (places | 1)
     if until:
         ends = torch.tensor([word in until for word in vocabulary])
-        each = each.masked_fill(ends[tokens].cummax(1).values, 0)
-    return (each.sum(1) >> 32) % 1000 < 1000 * share  # the sum wraps around, on purpose
+        product = product.masked_fill(ends[tokens].cummax(1).values, 0)
+    return (product.sum(1) >> 32) % 1000 < 1000 * share  # the sum wraps around, on purpose
 
 
 @functools.lru_cache(maxsize=64)

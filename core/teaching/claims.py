@@ -76,9 +76,9 @@ def shipped_curves(name: str) -> CurveFiles:
 
     Raises StudyError, OSError.
     """
-    own = find_study(name)
-    others = [key for key in (*shipped, *ALONE) if key != own]
-    return CurveFiles(tuple(_read_curves(key) for key in (own, *others)))
+    study = find_study(name)
+    others = [key for key in (*shipped, *ALONE) if key != study]
+    return CurveFiles(tuple(_read_curves(key) for key in (study, *others)))
 
 
 @lru_cache
@@ -98,10 +98,10 @@ class Evidence:
         Raises StudyError for what is not there.
         """
         runs = [run for run in study(name).runs if (run.task, run.variant) == (learnt, variant)]
-        found = {run.seed: self.find(name).rows(run) for run in runs}
-        if not found or None in found.values():
+        rows_by_seed = {run.seed: self.find(name).rows(run) for run in runs}
+        if not rows_by_seed or None in rows_by_seed.values():
             raise StudyError([f"{name}: {learnt}, {variant} is missing, or not trained on every seed."])
-        return {seed: rows for seed, rows in found.items() if rows}
+        return {seed: rows for seed, rows in rows_by_seed.items() if rows}
 
     def accuracy(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, float]:
         """Return seed -> final accuracy; that of guessing for a training that diverged."""
@@ -109,14 +109,14 @@ class Evidence:
         curves = self.curves(name, learnt, variant)
         return {seed: tasks[learnt].chance if rows[-1].note else rows[-1].accuracy for seed, rows in curves.items()}
 
-    def gain(self, name: str, learnt: str, one: str, other: str = BASELINE) -> dict[int, float]:
+    def gain(self, name: str, learnt: str, variant: str, other: str = BASELINE) -> dict[int, float]:
         """Return seed -> accuracy of one variant minus that of the other."""
-        return subtract(self.accuracy(name, learnt, one), self.accuracy(name, learnt, other))
+        return subtract(self.accuracy(name, learnt, variant), self.accuracy(name, learnt, other))
 
 
-def subtract(one: Values, other: Values) -> dict[int, float]:
+def subtract(a: Values, other: Values) -> dict[int, float]:
     """Subtract seed by seed."""
-    return {seed: one[seed] - other[seed] for seed in one}
+    return {seed: a[seed] - other[seed] for seed in a}
 
 
 class Claim(Protocol):
@@ -156,62 +156,62 @@ class Judged:
     verdict: str
 
 
-def judged(values: Values, of: Claim) -> Judged:
+def judged(values: Values, claim_of: Claim) -> Judged:
     """Judge a claim by its numbers."""
-    found = interval(values.values(), of.within, 1 - (1 - LEVEL) / len(claim))
-    return Judged(found, verdict(found, of.smallest, of.alike))
+    measured = interval(values.values(), claim_of.within, 1 - (1 - LEVEL) / len(claim))
+    return Judged(measured, verdict(measured, claim_of.smallest, claim_of.alike))
 
 
-def verdict(found: Interval, smallest: float, alike: bool) -> str:
+def verdict(measured: Interval, smallest: float, alike: bool) -> str:
     """Return the verdict: decided only if the whole interval lies on one side.
 
     An effect replicates above the smallest that counts and does not below it. The absence of an
     effect (alike) replicates within ± the smallest and does not outside.
     """
-    if not found.low <= found.high:  # NaN
+    if not measured.low <= measured.high:  # NaN
         return UNDECIDED
     if alike:
-        replicates = -smallest < found.low and found.high < smallest
-        does_not = found.low > smallest or found.high < -smallest
+        replicates = -smallest < measured.low and measured.high < smallest
+        does_not = measured.low > smallest or measured.high < -smallest
     else:
-        replicates = found.low > smallest
-        does_not = found.high < smallest
+        replicates = measured.low > smallest
+        does_not = measured.high < smallest
     if replicates:
         return REPLICATES
     return DOES_NOT if does_not else UNDECIDED
 
 
-def format_value(value: float, of: Claim, decimals: int | None = None) -> str:
+def format_value(value: float, claim_of: Claim, decimals: int | None = None) -> str:
     """Format a value in the claim's unit, without the unit."""
     if math.isnan(value):
         return "undefined"
-    return points(value, decimals) if of.points else fixed(value, 2)
+    return points(value, decimals) if claim_of.points else fixed(value, 2)
 
 
-def format_smallest(of: Claim) -> str:
+def format_smallest(claim_of: Claim) -> str:
     """Format the smallest effect that counts: "30.0 points", "0.50"."""
-    return format_value(of.smallest, of) + (" points" if of.points else "")
+    return format_value(claim_of.smallest, claim_of) + (" points" if claim_of.points else "")
 
 
-def format_result(result: Judged, of: Claim) -> str:
+def format_result(result: Judged, claim_of: Claim) -> str:
     """Format mean and interval: "62.1 points (51.0 to 73.2)"."""
     mean, low, high, _ = result.interval
     decimals = decimals_of((mean, low, high))
     if math.isnan(low):
         span = "no interval"
     else:
-        span = f"{format_value(low, of, decimals)} to {format_value(high, of, decimals)}"
-    return f"{format_value(mean, of, decimals)}{' points' if of.points else ''} ({span})"
+        span = f"{format_value(low, claim_of, decimals)} to {format_value(high, claim_of, decimals)}"
+    return f"{format_value(mean, claim_of, decimals)}{' points' if claim_of.points else ''} ({span})"
 
 
-def describe(result: Judged, of: Claim) -> str:
+def describe(result: Judged, claim_of: Claim) -> str:
     """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here, the …"."""
     if math.isnan(result.interval.low):
         reason = "there is no interval"
     else:
-        reason = REASONS[result.verdict, of.alike].format(smallest=format_smallest(of))
+        reason = REASONS[result.verdict, claim_of.alike].format(smallest=format_smallest(claim_of))
     seeds = count(result.interval.n, "seed")
-    return f"{format_result(result, of)}, {seeds}: {result.verdict}, {reason}."
+    return f"{format_result(result, claim_of)}, {seeds}: {result.verdict}, {reason}."
 
 
 def tally(results: Iterable[Judged]) -> str:
@@ -262,9 +262,9 @@ SENTENCES = "two-layer language model stopped at 300 steps, about 77 % accuracy"
 WITHIN = 0.05  # of accuracy: what is called no difference
 
 
-def gain(study: str, learnt: str, one: str, other: str = BASELINE) -> Callable[[Evidence], Values]:
+def gain(study: str, learnt: str, variant: str, other: str = BASELINE) -> Callable[[Evidence], Values]:
     """Return the measurement of a claim: what one variant of a study gains over the other."""
-    return lambda evidence: evidence.gain(study, learnt, one, other)
+    return lambda evidence: evidence.gain(study, learnt, variant, other)
 
 
 def sentences(variants: str = "none", **others: str) -> Link:
@@ -402,9 +402,9 @@ def suddenly(evidence: Evidence) -> Values:
     shares = {}
     for seed, rows in evidence.curves("induction", "induction").items():
         accuracy = {row.step: row.accuracy for row in rows}
-        wide, whole = max(accuracy) // 10, rows[-1].accuracy - rows[0].accuracy
+        wide, total_gain = max(accuracy) // 10, rows[-1].accuracy - rows[0].accuracy
         gains = [accuracy[step] - accuracy[step - wide] for step in accuracy if step - wide in accuracy]
-        shares[seed] = max(gains) / whole
+        shares[seed] = max(gains) / total_gain
     return shares
 
 
@@ -510,9 +510,9 @@ def accuracy(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tens
 
 def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
     """Return the share of heads without which, one at a time, accuracy falls by less than SMALL."""
-    whole, config = accuracy(transformer, tokens, targets), transformer.config
+    baseline, config = accuracy(transformer, tokens, targets), transformer.config
     heads = [cut for cut in cuts(config) if cut.part == "head"]
-    return sum(whole - accuracy(transformer, tokens, targets, Lesion((cut,))) < SMALL for cut in heads) / len(heads)
+    return sum(baseline - accuracy(transformer, tokens, targets, Lesion((cut,))) < SMALL for cut in heads) / len(heads)
 
 
 def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
@@ -520,11 +520,11 @@ def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
 
     Padding reads nothing.
     """
-    with torch.inference_mode(), trace(sites=("pattern",)) as seen:
+    with torch.inference_mode(), trace(sites=("pattern",)) as recorded:
         transformer(tokens)
     is_reader = tokens != transformer.vocabulary.index(PAD)
     is_reader[:, :FIRST] = False
-    of_layers = [pattern[..., 0].mean(1)[is_reader].mean() for pattern in seen["pattern"]]
+    of_layers = [pattern[..., 0].mean(1)[is_reader].mean() for pattern in recorded["pattern"]]
     return torch.stack(of_layers).mean().item()
 
 
@@ -595,7 +595,7 @@ def main() -> None:
         values[name] = dict(claim[name](Evidence()))
         result = judged(values[name], claim[name])
         print(f"{claim.label(name)}: {describe(result, claim[name])}", flush=True)
-        measured = {known: values[known] for known in claim if values.get(known)}
+        measured = {name: values[name] for name in claim if values.get(name)}
         write_values(args.table, measured)
 
 

@@ -156,10 +156,10 @@ def has_tables(connection: Connection) -> bool:
     """Return whether the tables exist. Raises StoreError for another version."""
     if not inspect(connection).has_table(versions.name):
         return False
-    found = connection.scalars(select(versions.c.version)).all()
-    if found != [VERSION]:
+    stored_versions = connection.scalars(select(versions.c.version)).all()
+    if stored_versions != [VERSION]:
         raise StoreError(
-            f"This database stores classes of version {', '.join(map(str, found)) or 'none'}; this version of the "
+            f"This database stores classes of version {', '.join(map(str, stored_versions)) or 'none'}; this version of the "
             f"project supports {VERSION} only. Update the project, or use another database."
         )
     return True
@@ -174,12 +174,12 @@ def create_tables(connection: Connection) -> None:
 
 def check_text(name: str, value: str, is_needed: bool = False) -> str:
     """Return a text as one clean line. Raises ClassError if it is too long, or empty though needed."""
-    text, most = clean(str(value)), LONGEST[name]
+    text, limit = clean(str(value)), LONGEST[name]
     word = "reason" if name == "because" else name
-    if len(text) > most:
-        raise ClassError(name, f"The {word} has {count(len(text), 'character')}; it may have at most {most}.")
+    if len(text) > limit:
+        raise ClassError(name, f"The {word} has {count(len(text), 'character')}; it may have at most {limit}.")
     if is_needed and not text:
-        raise ClassError(name, f"The {word} is empty; it must have 1 to {most} characters.")
+        raise ClassError(name, f"The {word} is empty; it must have 1 to {limit} characters.")
     return text
 
 
@@ -327,8 +327,8 @@ def transaction(
         step: Callable[Concatenate["Classroom", Connection, Room, P], T],
     ) -> Callable[Concatenate["Classroom", str, P], T]:
         @functools.wraps(step)
-        def method(self: "Classroom", given: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            condition, unknown = find(given)
+        def method(self: "Classroom", url: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            condition, unknown = find(url)
             query = select(rooms).where(condition, ALIVE)
 
             def call(connection: Connection) -> T:
@@ -358,8 +358,8 @@ class Classroom:
         given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in this folder.
     """
 
-    def __init__(self, given: str | None = None) -> None:
-        self.database = Connected(given)
+    def __init__(self, url: str | None = None) -> None:
+        self.database = Connected(url)
         self._has_tables = False
         # SQLite has one writer at a time. Its own way of waiting is to look again after ever longer pauses.
         is_sqlite = self.database.url.get_backend_name() == "sqlite"
@@ -415,18 +415,18 @@ class Classroom:
 
     @transaction(by_code, writes=True)
     def _join(self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool) -> None:
-        mine = and_(seats.c.room == room.id, seats.c.key == key)
+        is_own = and_(seats.c.room == room.id, seats.c.key == key)
         if not is_new:
             _find_seat(connection, room, key)
             if nickname:
-                connection.execute(seats.update().where(mine).values(nickname=nickname))
+                connection.execute(seats.update().where(is_own).values(nickname=nickname))
             return
-        if connection.scalar(select(seats.c.id).where(mine)) is not None:  # a call that is repeated
+        if connection.scalar(select(seats.c.id).where(is_own)) is not None:  # a call that is repeated
             return
-        taken = _count_seats(connection, room)
-        if taken >= SEATS:
+        n_seats = _count_seats(connection, room)
+        if n_seats >= SEATS:
             raise ClassError("full", f"Class {room.code} is full: all of its {SEATS} seats are taken.")
-        values = {"room": room.id, "number": taken + 1, "key": key, "nickname": nickname, "joined": clock()}
+        values = {"room": room.id, "number": n_seats + 1, "key": key, "nickname": nickname, "joined": clock()}
         connection.execute(seats.insert().values(values))
 
     @transaction(by_code, writes=True)
@@ -455,8 +455,8 @@ class Classroom:
             "because": check_text("because", because),
         }
         seat = _find_seat(connection, room, hash_secret(key))
-        mine = and_(votes.c.seat == seat, polls.c.question == question, votes.c.round == round)
-        before = connection.execute(select(votes).join_from(votes, polls).where(mine)).one_or_none()
+        is_own = and_(votes.c.seat == seat, polls.c.question == question, votes.c.round == round)
+        before = connection.execute(select(votes).join_from(votes, polls).where(is_own)).one_or_none()
         if before is not None:
             if any(getattr(before, name) != value for name, value in chosen.items()):
                 raise ClassError("vote", "Your vote is already recorded and cannot be changed.")
@@ -477,26 +477,26 @@ class Classroom:
         """Return (question, round) -> what this seat has answered."""
         seat = _find_seat(connection, room, hash_secret(key))
         columns = polls.c.question, votes.c.round, votes.c.answer, votes.c.sure, votes.c.because, votes.c.at
-        own = select(*columns).join_from(votes, polls).where(votes.c.seat == seat).order_by(votes.c.id)
-        return {(question, round): Vote(*rest) for question, round, *rest in connection.execute(own)}
+        query = select(*columns).join_from(votes, polls).where(votes.c.seat == seat).order_by(votes.c.id)
+        return {(question, round): Vote(*fields) for question, round, *fields in connection.execute(query)}
 
     @transaction(by_code)
     def watch(self, connection: Connection, room: Room) -> Watched:
         """Return what everybody may see; the same for all, and so worth keeping for a second."""
         poll = _current(connection, room)
-        seen = _look(connection, room, poll)
+        current = _look(connection, room, poll)
         if poll is None or poll.phase == OPEN or not (poll.shown or poll.phase == REVEALED):
-            return replace(seen, distribution=None)
-        return seen
+            return replace(current, distribution=None)
+        return current
 
     @transaction(by_token)
     def of_teacher(self, connection: Connection, room: Room) -> TeacherView:
         """Return what the teacher may see."""
         poll = _current(connection, room)
-        asked = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
-        more: dict[str, Any] = {
+        questions = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
+        details: dict[str, Any] = {
             "planned": tuple(json.loads(room.questions)),
-            "asked": tuple(connection.scalars(asked)),
+            "asked": tuple(connection.scalars(questions)),
             "shown": poll is not None and poll.shown,
             "waiting": (),
             "reasons": (),
@@ -504,11 +504,11 @@ class Classroom:
         if poll:
             voted = select(votes.c.seat).where(votes.c.poll == poll.id, votes.c.round == poll.round)
             late = select(seats.c.number, seats.c.nickname).where(seats.c.room == room.id, seats.c.id.not_in(voted))
-            more["waiting"] = tuple(map(tuple, connection.execute(late.order_by(seats.c.number))))
+            details["waiting"] = tuple(map(tuple, connection.execute(late.order_by(seats.c.number))))
             columns = votes.c.id, votes.c.round, votes.c.answer, votes.c.because, votes.c.picked.is_not(None)
-            given = select(*columns).where(votes.c.poll == poll.id, votes.c.because != "").order_by(votes.c.id)
-            more["reasons"] = tuple(Reason(*row) for row in connection.execute(given))
-        return TeacherView(**vars(_look(connection, room, poll)) | more)
+            reasons = select(*columns).where(votes.c.poll == poll.id, votes.c.because != "").order_by(votes.c.id)
+            details["reasons"] = tuple(Reason(*row) for row in connection.execute(reasons))
+        return TeacherView(**vars(_look(connection, room, poll)) | details)
 
     @transaction(by_token)
     def answers(self, connection: Connection, room: Room) -> pd.DataFrame:
@@ -539,10 +539,10 @@ class Classroom:
         if poll and (poll.question, poll.round, poll.phase) == (name, 1, OPEN):
             _change(connection, poll, closes=closes)
             return
-        asked = list(connection.scalars(select(polls.c.question).where(polls.c.room == room.id)))
-        if name in asked:
+        questions = list(connection.scalars(select(polls.c.question).where(polls.c.room == room.id)))
+        if name in questions:
             raise ClassError("question", f"The question {shorten(name)} was already asked in this class.")
-        if len(asked) >= QUESTIONS:
+        if len(questions) >= QUESTIONS:
             words = f"This class has reached the limit of {QUESTIONS} questions. Start another class."
             raise ClassError("class", words)
         if poll:
@@ -596,17 +596,17 @@ class Classroom:
     @transaction(by_token, writes=True)
     def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
         """Show these reasons (Reason.id) of a question that is not open, and no others, in this order."""
-        wanted = list(dict.fromkeys(ids))
-        if len(wanted) > PICKED:
-            raise ClassError("pick", f"{len(wanted)} reasons are selected; at most {PICKED} can be shown.")
+        questions = list(dict.fromkeys(ids))
+        if len(questions) > PICKED:
+            raise ClassError("pick", f"{len(questions)} reasons are selected; at most {PICKED} can be shown.")
         poll = _asked(connection, room, OPEN)
         reasons = (votes.c.poll == poll.id) & (votes.c.because != "")
-        unknown = set(wanted) - set(connection.scalars(select(votes.c.id).where(reasons)))
+        unknown = set(questions) - set(connection.scalars(select(votes.c.id).where(reasons)))
         if unknown:
             words = f"{shorten(unknown.pop())} is not a reason given for this question. Select from the list."
             raise ClassError("pick", words)
         connection.execute(votes.update().where(reasons).values(picked=None))
-        for place, number in enumerate(wanted, 1):
+        for place, number in enumerate(questions, 1):
             connection.execute(votes.update().where(votes.c.id == number).values(picked=place))
 
     @transaction(by_token, writes=True)

@@ -44,8 +44,8 @@ class Item:
 @functools.cache
 def check_items(language: str = ENGLISH) -> tuple[Item, ...]:
     """Read the eight questions in a language."""
-    given = translate_check(language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"])
-    return tuple(Item(item["asks"], tuple(item["options"]), item["right"] - 1) for item in given)
+    items = translate_check(language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"])
+    return tuple(Item(item["asks"], tuple(item["options"]), item["right"] - 1) for item in items)
 
 
 def write_check(answers: Sequence[int | None]) -> str:
@@ -55,13 +55,13 @@ def write_check(answers: Sequence[int | None]) -> str:
 
 def read_check(text: str) -> list[int | None]:
     """Read what write_check() has written. Raises ValueError."""
-    given = json.loads(text)
-    if not isinstance(given, list) or len(given) != len(check_items()):
+    answers = json.loads(text)
+    if not isinstance(answers, list) or len(answers) != len(check_items()):
         raise ValueError(f"there must be {len(check_items())} answers")
-    for item, answer in zip(check_items(), given):
+    for item, answer in zip(check_items(), answers):
         if answer is not None and (type(answer) is not int or not 0 <= answer < len(item.options)):
             raise ValueError("an answer must be one of those that are offered")
-    return given
+    return answers
 
 
 def score(text: str) -> float:
@@ -79,14 +79,14 @@ def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
         before, after: seat -> score().
     """
     pairs = [(before[seat], after[seat]) for seat in sorted(before.keys() & after.keys())]
-    whole, n = _gain(pairs), len(pairs)
-    if n < 2 or math.isnan(whole):
-        return Interval(whole, math.nan, math.nan, n)
-    parts = [_gain(pairs[:at] + pairs[at + 1 :]) for at in range(n)]
+    total, n = _gain(pairs), len(pairs)
+    if n < 2 or math.isnan(total):
+        return Interval(total, math.nan, math.nan, n)
+    parts = [_gain(pairs[:index] + pairs[index + 1 :]) for index in range(n)]
     middle = fmean(parts)
     error = math.sqrt((n - 1) / n * sum((part - middle) ** 2 for part in parts))
     half = half_width(error, n)
-    return Interval(whole, whole - half, min(1.0, whole + half), n)
+    return Interval(total, total - half, min(1.0, total + half), n)
 
 
 def _gain(pairs: Sequence[tuple[float, float]]) -> float:
@@ -164,30 +164,36 @@ class Question:
             return self._count_guesses(votes, out)
         totals = Counter(text for n in rounds for text in Counter(votes[n]).elements())
         if self.kind == CARRY or self.prediction.options:
-            listed = [str(at) for at in range(len(self.offered))]
+            listed = [str(index) for index in range(len(self.offered))]
         else:
             listed = sorted(totals, key=lambda text: (-totals[text], text))
         right = {text for text in listed if out is not None and self._is_right(text, out)}
-        drawn = [text for at, text in enumerate(listed) if at < SHOWN or text in right]
+        drawn = [text for index, text in enumerate(listed) if index < SHOWN or text in right]
         counts = [Count(self.in_words(text), [votes[n].get(text, 0) for n in rounds], text in right) for text in drawn]
-        rest = [sum(number for text, number in votes[n].items() if text not in drawn) for n in rounds]
-        return counts + ([Count("…", rest)] if any(rest) else [])
+        others = [sum(number for text, number in votes[n].items() if text not in drawn) for n in rounds]
+        return counts + ([Count("…", others)] if any(others) else [])
 
     def _count_guesses(self, votes: Distribution, out: Outcome | None) -> list[Count]:
         """Count the guesses in each part of the scale, without its upper end; the last part has both ends."""
-        scale, of = self.prediction.scale, self.lesson
-        assert scale is not None and of is not None
-        ends = [scale.low + (scale.high - scale.low) * at / PARTS for at in range(PARTS + 1)]
+        scale, lesson_shown = self.prediction.scale, self.lesson
+        assert scale is not None and lesson_shown is not None
+        ends = [scale.low + (scale.high - scale.low) * index / PARTS for index in range(PARTS + 1)]
 
         def part(value: float) -> int:
             return max(0, min(PARTS - 1, int(round((value - scale.low) / (scale.high - scale.low) * PARTS, 6))))
 
-        found = [_group(votes[n], lambda text: part(prediction.read(self.prediction, text)[0])) for n in sorted(votes)]
+        groups = [_group(votes[n], lambda text: part(prediction.read(self.prediction, text)[0])) for n in sorted(votes)]
         right = None
         if out is not None and out.number.found.low <= out.number.found.high:
             right = part(out.number.found.mean)
-        labels = [format_range(ends[at], ends[at + 1], unit_of(of), phrases(of.language)) for at in range(PARTS)]
-        return [Count(label, [counts.get(at, 0) for counts in found], at == right) for at, label in enumerate(labels)]
+        labels = [
+            format_range(ends[index], ends[index + 1], unit_of(lesson_shown), phrases(lesson_shown.language))
+            for index in range(PARTS)
+        ]
+        return [
+            Count(label, [counts.get(index, 0) for counts in groups], index == right)
+            for index, label in enumerate(labels)
+        ]
 
     def _is_right(self, text: str, out: Outcome) -> bool:
         if self.kind == CARRY:
@@ -208,11 +214,11 @@ def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) 
     """Return the question of this name; None where there is none. words: of the language."""
     if name in (BEFORE, AFTER):
         return Question(name, CHECK, words["check_before" if name == BEFORE else "check_after"])
-    of, _, rest = name.partition("/")
-    if of not in lesson or rest not in ("", CARRY) or read_lesson(of).prediction is None:
+    lesson_name, _, kind = name.partition("/")
+    if lesson_name not in lesson or kind not in ("", CARRY) or read_lesson(lesson_name).prediction is None:
         return None
-    in_language = read_lesson(of, language)
-    return Question(name, CARRY if rest else PREDICTION, in_language.title, in_language)
+    in_language = read_lesson(lesson_name, language)
+    return Question(name, CARRY if kind else PREDICTION, in_language.title, in_language)
 
 
 def question_names() -> list[str]:
@@ -221,10 +227,10 @@ def question_names() -> list[str]:
     return [BEFORE, *(question for name in predictions for question in (name, f"{name}/{CARRY}")), AFTER]
 
 
-def describe_counts(of: Question, counts: Sequence[Count], words: Mapping[str, str]) -> str:
+def describe_counts(question: Question, counts: Sequence[Count], words: Mapping[str, str]) -> str:
     """Say how the picture of the counts is read; "" where it says so itself."""
     notes = []
-    if of.is_number:
+    if question.is_number:
         notes.append(words["class_guesses"])
     if len(counts[0].rounds) > 1:
         notes.append(words["class_rounds"])

@@ -113,17 +113,25 @@ class Part:
     @property
     def rows(self) -> list[Row]:
         """The values of the lesson, and the number that is made of them."""
-        of = self.lesson
-        if self.out is None or of.prediction is None:
+        lesson_shown = self.lesson
+        if self.out is None or lesson_shown.prediction is None:
             return []
         rows = [
-            Row(of.name, name, value.label, reading.label(value.reading), value.reading, value.params, found)
-            for (name, value), found in zip(of.values.items(), self.out.values.values())
+            Row(
+                lesson_shown.name,
+                name,
+                value.label,
+                reading.label(value.reading),
+                value.reading,
+                value.params,
+                measured,
+            )
+            for (name, value), measured in zip(lesson_shown.values.items(), self.out.values.values())
         ]
-        number = of.prediction.number
+        number = lesson_shown.prediction.number
         if number.kind != "value":
             name = f"{number.kind}({', '.join(number.of)})"
-            rows.append(Row(of.name, name, number.label, combine.label(number.kind), "", {}, self.out.number))
+            rows.append(Row(lesson_shown.name, name, number.label, combine.label(number.kind), "", {}, self.out.number))
         return rows
 
 
@@ -135,7 +143,7 @@ def measure_part(lesson: Lesson, entry: Entry) -> Part:
         return Part(lesson, entry, None)
 
 
-def write_report(report: Report, language: str, made: datetime, link: Callable[[str, Mapping[str, str]], str]) -> str:
+def write_report(report: Report, language: str, date: datetime, link: Callable[[str, Mapping[str, str]], str]) -> str:
     """Write a lab report.
 
     Args:
@@ -153,7 +161,7 @@ def write_report(report: Report, language: str, made: datetime, link: Callable[[
         title=" · ".join(filter(None, (words["report_title"], name))),
         name=name,
         conclusion="\n".join(map(clean, report.conclusion[:CONCLUSION].splitlines())).strip(),
-        made=f"{made.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        made=f"{date.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         counts={name: counts[name] for name in VERDICTS if counts[name]},
         parts=parts,
         settings=report.settings,
@@ -185,18 +193,18 @@ def write_class(answers: pd.DataFrame, code: str, words: Mapping[str, str], lang
     """Write every question of a class with what was answered and why; no names."""
     questions = []
     for name, rows in answers.groupby("question", sort=False):
-        of = find_question(str(name), words, language)
-        if of is None:
+        question_asked = find_question(str(name), words, language)
+        if question_asked is None:
             continue
         rounds = sorted(set(rows["round"].tolist()))
         votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in rounds}
-        out = outcome(of.lesson) if of.lesson else None
-        counts = of.counts(votes, out)
+        out = outcome(question_asked.lesson) if question_asked.lesson else None
+        counts = question_asked.counts(votes, out)
         question: dict[str, object] = {
-            "asked": of,
-            "out": out if of.kind == PREDICTION else None,
+            "asked": question_asked,
+            "out": out if question_asked.kind == PREDICTION else None,
             "picture": tally_svg(counts, words["class_votes"]),
-            "notes": describe_counts(of, counts, words),
+            "notes": describe_counts(question_asked, counts, words),
             "reasons": [text for text in rows.because.tolist() if text],
         }
         questions.append(question)
@@ -213,11 +221,13 @@ def write_class(answers: pd.DataFrame, code: str, words: Mapping[str, str], lang
 
 def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
     """Say what the class has gained between the two checks."""
-    found = gain(read_scores(answers, BEFORE), read_scores(answers, AFTER))
-    if not found.low <= found.high:
-        return words["class_gain_none"].format(n=found.n)
-    said = words["class_gain"].format(gain=fixed(found.mean), low=fixed(found.low), high=fixed(found.high), n=found.n)
-    return f"{said} {words['class_gain_undecided']}" if found.low <= 0 <= found.high else said
+    gained = gain(read_scores(answers, BEFORE), read_scores(answers, AFTER))
+    if not gained.low <= gained.high:
+        return words["class_gain_none"].format(n=gained.n)
+    sentence = words["class_gain"].format(
+        gain=fixed(gained.mean), low=fixed(gained.low), high=fixed(gained.high), n=gained.n
+    )
+    return f"{sentence} {words['class_gain_undecided']}" if gained.low <= 0 <= gained.high else sentence
 
 
 def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
@@ -226,16 +236,16 @@ def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
     return {int(seat): score(str(answer)) for seat, answer in zip(rows.seat.tolist(), rows.answer.tolist())}
 
 
-def tabulate_changes(of: Question, answers: pd.DataFrame) -> pd.DataFrame:
+def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
     """Count answers of the first round (rows) × of the second (columns); empty if nobody voted twice.
 
     Both have the same answers in the same order: those who kept theirs stand on the diagonal.
     """
-    rounds = answers[answers.question == of.name].pivot(index="seat", columns="round", values="answer").dropna()
+    rounds = answers[answers.question == question.name].pivot(index="seat", columns="round", values="answer").dropna()
     if len(rounds.columns) < 2 or rounds.empty:
         return pd.DataFrame()
-    first, second = rounds[1].map(of.in_words), rounds[2].map(of.in_words)
-    labels = list(dict.fromkeys(map(of.in_words, sorted({*rounds[1], *rounds[2]}))))
+    first, second = rounds[1].map(question.in_words), rounds[2].map(question.in_words)
+    labels = list(dict.fromkeys(map(question.in_words, sorted({*rounds[1], *rounds[2]}))))
     table = pd.crosstab(first, second).reindex(index=labels, columns=labels, fill_value=0)
     table.index.name, table.columns.name = "1 ↓ 2 →", None
     return table
@@ -246,9 +256,9 @@ def add_words(answers: pd.DataFrame, words: Mapping[str, str], language: str = E
     table = answers.assign(seconds=answers.seconds.round(2))
     says, sure = [], []
     for name, text, level in zip(answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()):
-        of = find_question(str(name), words, language)
-        says.append(of.in_words(str(text)) if of else "")
-        is_asked = of is not None and of.kind != CHECK  # the eight questions do not ask it
+        question = find_question(str(name), words, language)
+        says.append(question.in_words(str(text)) if question else "")
+        is_asked = question is not None and question.kind != CHECK  # the eight questions do not ask it
         sure.append(words[f"was_sure_{level}"] if is_asked else "")
     table.insert(list(table.columns).index("answer") + 1, "says", says)
     table.insert(list(table.columns).index("sure") + 1, "sure_text", sure)

@@ -78,12 +78,12 @@ def _orthogonal(config: Config) -> int:
 @functools.cache
 def _drawing(name: str) -> float:
     """Seconds per sequence drawn, measured: the fastest of three times sixteen."""
-    taken = []
+    draws = []
     for _ in range(3):
         begin = time.perf_counter()
         task[name](generator(0, "time"), 16)
-        taken.append(time.perf_counter() - begin)
-    return min(taken) / 16
+        draws.append(time.perf_counter() - begin)
+    return min(draws) / 16
 
 
 def memory(config: Config, training: Training) -> int:
@@ -95,13 +95,13 @@ def memory(config: Config, training: Training) -> int:
 
 
 @functools.lru_cache(64)  # a study may have thousands of trainings that differ in a learning rate alone
-def _memory(config: Config, of: str, length: int, batch: int) -> int:
-    learnt = task[of]
+def _memory(config: Config, part: str, length: int, batch: int) -> int:
+    learnt = task[part]
     words = len(learnt.vocabulary)
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())
     learning, measuring = (
-        sum(cost.activations(each, length).values()) + cost.between(each, length) + 3 * 4 * length * words
-        for each in (config, config.replace(n_layers=1))
+        sum(cost.activations(variant, length).values()) + cost.between(variant, length) + 3 * 4 * length * words
+        for variant in (config, config.replace(n_layers=1))
     )
     return weights + 2 * max(batch * learning, min(SLICE, learnt.test) * measuring)
 
@@ -119,23 +119,23 @@ def expected(states: Sequence[State], workers: float, pace: float = 1.0) -> floa
         pace: Seconds here per second of the estimate.
     """
     going = [state for state in states if not state.done]
-    alone = [seconds(each.config, each.training) * (1 - each.step / each.training.steps) for each in going]
+    alone = [seconds(state.config, state.training) * (1 - state.step / state.training.steps) for state in going]
     return pace * max(sum(alone) / workers, max(alone, default=0))
 
 
-def check(states: list[State], workers: int, pace: float = 1.0, held: Sequence[State] = ()) -> float:
+def check(states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()) -> float:
     """Return the expected seconds of trainings that are to start.
 
     Args:
-        held: Trainings of other users, which are kept as long as their pages are open.
+        active: Trainings of other users, which are kept as long as their pages are open.
 
     Raises:
         MemoryLimit, TimeLimit: They would need more than is allowed.
     """
     largest = max((memory(state.config, state.training) for state in states), default=0)
     check_memory(largest, "One of these runs", "Choose a smaller batch, length, d_model, d_ff or n_layers.")
-    trainings = {(state.config, state.training) for state in [*states, *held]}  # the same one is kept once
-    others = ", with those of other users," if held else ""
+    trainings = {(state.config, state.training) for state in [*states, *active]}  # the same one is kept once
+    others = ", with those of other users," if active else ""
     check_memory(
         sum(kept(config, training) for config, training in trainings),
         f"The weights and optimiser states of {count(len(states), 'run')}{others}",

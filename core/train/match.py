@@ -21,9 +21,13 @@ search: Menu[Callable[[float], list[float]]] = Menu("Search")
 
 def _times(rate: float, factors: tuple[float, ...]) -> list[float]:
     """In three digits, as somebody would write them, and only those that a training may have."""
-    known: Setting = Training.settings()["learning_rate"]
+    definition: Setting = Training.settings()["learning_rate"]
     rates = [float(f"{rate * factor:.3g}") for factor in factors]
-    return [each for each in rates if (known.low or 0) <= each <= (known.high or math.inf) and each != rate]
+    return [
+        factor
+        for factor in rates
+        if (definition.low or 0) <= factor <= (definition.high or math.inf) and factor != rate
+    ]
 
 
 search.add("none", lambda rate: [], label="Off", help="each model uses the learning rate that is set.")
@@ -101,25 +105,29 @@ Model = tuple[Config, Training]
 
 def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
     """A model that costs as much as the baseline does, and what was changed for that, in words. kind: of the menu."""
-    (config, training), wanted = model, match[kind](*baseline)
+    (config, training), target = model, match[kind](*baseline)
     if kind == "nothing":
         return config, training, ""
     if match[kind].by_steps:  # type: ignore[attr-defined]  # a fact of the menu
         # As many steps as come nearest, with about as many rows and as large a share of them for the warm-up.
         settings, how = Training.settings(), training
-        nearest = round(wanted * baseline[1].steps / match[kind](config, training))
+        nearest = round(target * baseline[1].steps / match[kind](config, training))
         steps = max(1, min(nearest, int(settings["steps"].high or nearest)))
         if steps != training.steps:
-            every, warmup = (round(each * steps / training.steps) for each in (training.every, training.warmup))
+            every, warmup = (round(steps_of * steps / training.steps) for steps_of in (training.every, training.warmup))
             warmup = min(warmup, int(settings["warmup"].high or warmup))
             how = replace(training, steps=steps, every=max(1, every), warmup=warmup)
-        said = [count(how.steps, "step")] * (how != training)
-        share = how.steps * match[kind](config, how) / (wanted * baseline[1].steps)
-        return config, how, ", ".join([*said, *_off_by(share, kind)])
-    fitted = widened(config, wanted, lambda tried: match[kind](tried, training))
-    there = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
-    changes = [f"{n} {getattr(fitted, n)}" for n in there if there[n] and getattr(fitted, n) != getattr(config, n)]
-    return fitted, training, ", ".join([*changes, *_off_by(match[kind](fitted, training) / wanted, kind)])
+        phrases = [count(how.steps, "step")] * (how != training)
+        share = how.steps * match[kind](config, how) / (target * baseline[1].steps)
+        return config, how, ", ".join([*phrases, *_off_by(share, kind)])
+    fitted = widened(config, target, lambda tried: match[kind](tried, training))
+    is_adjustable = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
+    changes = [
+        f"{n} {getattr(fitted, n)}"
+        for n in is_adjustable
+        if is_adjustable[n] and getattr(fitted, n) != getattr(config, n)
+    ]
+    return fitted, training, ", ".join([*changes, *_off_by(match[kind](fitted, training) / target, kind)])
 
 
 def _off_by(share: float, kind: str) -> list[str]:
@@ -128,32 +136,32 @@ def _off_by(share: float, kind: str) -> list[str]:
     return [f"cannot be matched: {off:+.0f} % {match.label(kind)}".replace("-", "−")] * (abs(off) > 100 * CLOSE)
 
 
-def widened(config: Config, wanted: float, measured: Measured) -> Config:
+def widened(config: Config, target: float, measured: Measured) -> Config:
     """The config with its widths changed so that measured(config) comes as close to `wanted` as it can.
 
     d_ff is changed where there is a feed-forward network, else the width of the heads (d_head); where that alone stays
     more than CLOSE away, d_model too. Without either sub-layer nothing can be done, and the config comes back as it is.
     """
     name = "d_ff" if config.ffn else "d_head" if config.attention else None
-    if name is None or abs(measured(config) - wanted) <= 0.001 * wanted:
+    if name is None or abs(measured(config) - target) <= 0.001 * target:
         return config
-    field, known = name, Config.settings()[name]
+    field, definition = name, Config.settings()[name]
 
     def off(tried: Config) -> float:
-        return abs(measured(tried) - wanted) / wanted
+        return abs(measured(tried) - target) / target
 
     def fit(tried: Config) -> Config:
         """Return the width at which the cost, a straight line in it, comes closest to what is wanted."""
         step = 2 if field == "d_head" and tried.part("position").turns else 1
-        one, two = (measured(tried.replace(**{field: width})) for width in (step, 2 * step))
-        width = step * max(1, 1 + round((wanted - one) / (two - one)))
-        return tried.replace(**{field: min(width, int(known.high or width) // step * step)})
+        a, two = (measured(tried.replace(**{field: width})) for width in (step, 2 * step))
+        width = step * max(1, 1 + round((target - a) / (two - a)))
+        return tried.replace(**{field: min(width, int(definition.high or width) // step * step)})
 
     best = fit(config)
-    for more in range(1, WIDER + 1):
+    for extra in range(1, WIDER + 1):
         if off(best) <= CLOSE:
             break
-        for wider in (config.d_model + more * config.n_heads, config.d_model - more * config.n_heads):
+        for wider in (config.d_model + extra * config.n_heads, config.d_model - extra * config.n_heads):
             with suppress(ConfigError):  # out of bounds, or the positions do not fit
                 best = min(best, fit(apply({"d_model": wider}, config)), key=off)
     return best

@@ -52,7 +52,7 @@ def _direction(gradient: torch.Tensor, state: dict[str, Any], heights: tuple[int
         state["momentum"] = torch.zeros_like(gradient)
     momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)
     pieces = gradient.lerp(momentum, MOMENTUM).split(list(heights), -2)  # type: ignore[no-untyped-call]
-    return torch.cat([MATCH * max(each.shape[-2:]) ** 0.5 * orthogonal(each) for each in pieces], -2)
+    return torch.cat([MATCH * max(piece.shape[-2:]) ** 0.5 * orthogonal(piece) for piece in pieces], -2)
 
 
 def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same

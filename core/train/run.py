@@ -29,10 +29,10 @@ from core.train.settings import Training, optimiser
 
 def total_norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
     """Return the norm over all numbers of these tensors. It is infinite or NaN only if one of the numbers is."""
-    given = list(tensors)
-    norm = torch.nn.utils.get_total_norm(given)
+    gradients = list(tensors)
+    norm = torch.nn.utils.get_total_norm(gradients)
     if not norm.isfinite():  # squares beyond 3.4e38: numbers from 1.8e19
-        norm = torch.nn.utils.get_total_norm([in_float64(x) for x in given])
+        norm = torch.nn.utils.get_total_norm([in_float64(x) for x in gradients])
     return norm
 
 
@@ -96,8 +96,8 @@ class State:
     def __getstate__(self) -> Any:  # as arrays, which pickle ten times as fast as tensors
         return _mapped(self.__dict__, torch.Tensor, torch.Tensor.numpy)
 
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(_mapped(kept, np.ndarray, torch.from_numpy))
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(_mapped(values, np.ndarray, torch.from_numpy))
 
 
 def start(config: Config, training: Training, seed: int, machine: Machine | None = None) -> State:
@@ -167,7 +167,7 @@ class Run:
         if state.data is not None and state.dropout is not None:
             self.data.set_state(state.data)
             self.dropout.set_state(state.dropout)
-        self.test = tuple(each.to(device) for each in held_out(training.task, state.seed, training.length))
+        self.test = tuple(tensor.to(device) for tensor in held_out(training.task, state.seed, training.length))
 
     @property
     def done(self) -> bool:
@@ -181,7 +181,7 @@ class Run:
         loss, norm = self.gradients()
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return self.diverge(Row(self.at, loss, math.nan, norm, math.nan, rate))
-        before = [each.detach().clone() for each in self.parameters] if due else []
+        before = [parameter.detach().clone() for parameter in self.parameters] if due else []
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
@@ -194,14 +194,14 @@ class Run:
         """Compute and clip the gradients of the next batch -> (loss, norm before clipping)"""
         clip, device = self.start.training.clip, self.start.machine.torch_device
         tokens, targets = (
-            each.to(device) for each in self.task(self.data, self.start.training.batch, self.start.training.length)
+            tensor.to(device) for tensor in self.task(self.data, self.start.training.batch, self.start.training.length)
         )
         with dropping(self.dropout):
             logits = self.logits(tokens)
         loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
-        norm = total_norm(each.grad for each in self.parameters if each.grad is not None)
+        norm = total_norm(parameter.grad for parameter in self.parameters if parameter.grad is not None)
         if clip:
             clip_gradients(self.parameters, clip, norm)
         return loss.item(), norm.item()
@@ -214,7 +214,7 @@ class Run:
 
     def accuracy(self) -> float:
         with torch.no_grad():  # in slices, which stay in the cache
-            slices = zip(*(torch.split(each, SLICE) for each in self.test))
+            slices = zip(*(torch.split(tensor, SLICE) for tensor in self.test))
             right = [self.task.right(self.logits(tokens), targets) for tokens, targets in slices]
             return torch.cat(right).float().mean().item()
 
@@ -249,5 +249,5 @@ def _mapped(value: Any, kind: type, call: Callable[[Any], Any]) -> Any:
     if isinstance(value, kind):
         return call(value)
     if isinstance(value, dict):
-        return type(value)((key, _mapped(each, kind, call)) for key, each in value.items())
-    return [_mapped(each, kind, call) for each in value] if isinstance(value, list) else value
+        return type(value)((key, _mapped(item, kind, call)) for key, item in value.items())
+    return [_mapped(item, kind, call) for item in value] if isinstance(value, list) else value

@@ -227,25 +227,25 @@ class Learner(Config):
 
     task: str = setting_like(Training, "task", "reverse")
 
-    def __init__(self, task: str = "reverse", **given: Any):
-        unknown = given.keys() - Config.settings().keys()
+    def __init__(self, task: str = "reverse", **values: Any):
+        unknown = values.keys() - Config.settings().keys()
         if unknown:
             raise TypeError(f"a model has no setting {', '.join(sorted(unknown))}")
         for name in Config.settings():
-            object.__setattr__(self, name, given.get(name))
+            object.__setattr__(self, name, values.get(name))
         object.__setattr__(self, "task", task)
         self.__post_init__()
 
     @classmethod
     @cache
     def settings(cls) -> dict[str, Setting]:
-        own = dict(super().settings())
-        for name, known_setting in own.items():
+        definitions = dict(super().settings())
+        for name, known_setting in definitions.items():
             if name != "task":  # the task's own value until another is given
                 follows = known_setting.follows or partial(_of_task, name)
                 help = HELP.get(name, known_setting.help)
-                own[name] = dataclasses.replace(known_setting, help=help, follows=follows)
-        return own
+                definitions[name] = dataclasses.replace(known_setting, help=help, follows=follows)
+        return definitions
 
     def plain(self) -> Config:
         """The model's settings without the task's name."""

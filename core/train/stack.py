@@ -21,8 +21,8 @@ from core.train.settings import optimiser
 
 def can_stack(states: list[State]) -> bool:
     """Whether these can be trained as one: all under way, and alike in all but the seed; dropout cannot be stacked."""
-    kinds = {(each.config.replace(seed=0), each.training, each.machine, each.step) for each in states}
-    return len(kinds) == 1 and not any(each.done or each.config.dropout for each in states)
+    kinds = {(state.config.replace(seed=0), state.training, state.machine, state.step) for state in states}
+    return len(kinds) == 1 and not any(state.done or state.config.dropout for state in states)
 
 
 def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
@@ -58,48 +58,51 @@ class _Stack:
         make, fused = optimiser[self.training.optimiser], self.machine.torch_device != "mps"
         rate, shrink = self.training.learning_rate, self.training.weight_decay
         self.optimiser = make(self.weights, matrices(self.model), rate, shrink, fused)
-        kept = [run.optimiser.state_dict() for run in runs]
+        states = [run.optimiser.state_dict() for run in runs]
         beside = {
-            at: {name: _beside([each["state"][at][name] for each in kept], runs[0].parameters[at]) for name in names}
-            for at, names in kept[0]["state"].items()
+            index: {
+                name: _beside([state["state"][index][name] for state in states], runs[0].parameters[index])
+                for name in names
+            }
+            for index, names in states[0]["state"].items()
         }
-        self.optimiser.load_state_dict(kept[0] | {"state": beside})
-        self.test = tuple(torch.stack(each) for each in zip(*(run.test for run in runs)))
+        self.optimiser.load_state_dict(states[0] | {"state": beside})
+        self.test = tuple(torch.stack(tensors) for tensors in zip(*(run.test for run in runs)))
 
     def put_back(self, runs: Iterable[Run]) -> None:
         """Give these runs the weights that they have by now, and what the optimiser keeps of them."""
         for run in runs:
-            at = self.runs.index(run)
+            index = self.runs.index(run)
             for parameter, stacked in zip(run.parameters, self.weights):
-                parameter.data.copy_(stacked[at])
-                kept = self.optimiser.state[stacked].items()
+                parameter.data.copy_(stacked[index])
+                entries = self.optimiser.state[stacked].items()
                 run.optimiser.state[parameter] = {
-                    k: (v[at] if v.shape == stacked.shape else v).clone() for k, v in kept
+                    k: (v[index] if v.shape == stacked.shape else v).clone() for k, v in entries
                 }
             for group in run.optimiser.param_groups:
                 group["lr"] = self.optimiser.param_groups[0]["lr"]
 
     def step(self) -> dict[Run, Row]:
         """One update of each run, and the rows that are due. Those that diverge are put back at once."""
-        at, training = self.runs[0].at + 1, self.training
-        rate, due = training.rate(at), training.due(at)
+        next_step, training = self.runs[0].at + 1, self.training
+        rate, due = training.rate(next_step), training.due(next_step)
         for run in self.runs:
-            run.at = at
+            run.at = next_step
         losses, norms = self.gradients()
         lost = {
-            run: run.diverge(Row(at, loss, math.nan, norm, math.nan, rate))
+            run: run.diverge(Row(next_step, loss, math.nan, norm, math.nan, rate))
             for run, loss, norm in zip(self.runs, losses, norms)
             if not (math.isfinite(loss) and math.isfinite(norm))
         }
         self.put_back(lost)  # without this update, which is not to be; that it is made of NaN harms no one else
-        before = [each.detach().clone() for each in self.weights] if due else []
+        before = [parameter.detach().clone() for parameter in self.weights] if due else []
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
         if not due:
             return lost
         results = map(
-            Row, [at] * len(losses), losses, self.accuracies(), norms, self.moved(before), [rate] * len(losses)
+            Row, [next_step] * len(losses), losses, self.accuracies(), norms, self.moved(before), [rate] * len(losses)
         )
         rows = dict(zip(self.runs, results)) | lost
         late = [run for run, row in rows.items() if run not in lost and not math.isfinite(row.update_size)]
@@ -110,23 +113,23 @@ class _Stack:
         """Compute and clip the gradients of each run's next batch -> (losses, norms before clipping)"""
         clip, training = self.training.clip, self.training
         drawn = [run.task(run.data, training.batch, training.length) for run in self.runs]
-        tokens, targets = (torch.stack(each).to(self.machine.torch_device) for each in zip(*drawn))
+        tokens, targets = (torch.stack(tensors).to(self.machine.torch_device) for tensors in zip(*drawn))
         scores, answers = self.logits(tokens).flatten(0, 2).float(), targets.flatten()
         losses = F.cross_entropy(scores, answers, ignore_index=IGNORE, reduction="none").view(len(targets), -1).sum(1)
         losses = losses / (targets != IGNORE).flatten(1).sum(1)
         self.optimiser.zero_grad()
         losses.sum().backward()  # type: ignore[no-untyped-call]  # torch gives it no types
-        norms = norms_by_seed([each.grad for each in self.weights])
+        norms = norms_by_seed([parameter.grad for parameter in self.weights])
         if clip:
             shorter = (clip / (norms + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grads_with_norm_ has it
-            for each in self.weights:
-                each.grad.mul_(shorter.to(each.grad).view(-1, *[1] * (each.ndim - 1)))
+            for weight in self.weights:
+                weight.grad.mul_(shorter.to(weight.grad).view(-1, *[1] * (weight.ndim - 1)))
         return losses.tolist(), norms.tolist()
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:  # int (S, B, T) -> (S, B, T, V)
         machine = self.machine
         with machine.autocast():
-            passes = vmap(lambda weights, each: functional_call(self.model, weights, (each,)))
+            passes = vmap(lambda weights, tokens: functional_call(self.model, weights, (tokens,)))
             scores: torch.Tensor = passes(self.named, tokens)
             return scores
 
@@ -134,7 +137,7 @@ class _Stack:
         """Of each run in its own held-out batch."""
         right: list[list[torch.Tensor]] = [[] for _ in self.runs]
         with torch.no_grad():  # in slices, as alone
-            for tokens, targets in zip(*(torch.split(each, SLICE, 1) for each in self.test)):
+            for tokens, targets in zip(*(torch.split(tensor, SLICE, 1) for tensor in self.test)):
                 for of_model, logits, answers in zip(right, self.logits(tokens), targets):
                     of_model.append(self.runs[0].task.right(logits, answers))
             return torch.stack([torch.cat(of_model).float().mean() for of_model in right]).tolist()
@@ -146,6 +149,6 @@ class _Stack:
         return moved
 
 
-def _beside(kept: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
+def _beside(tensors: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
     """What the optimiser keeps of a weight, side by side; Adam's count of steps is one for all."""
-    return torch.stack(kept) if kept[0].shape == weight.shape else kept[0].clone()
+    return torch.stack(tensors) if tensors[0].shape == weight.shape else tensors[0].clone()

@@ -58,12 +58,12 @@ def pool(count: int | None = None) -> WorkerPool:
 class Cluster(WorkerPool):
     """The workers of a scheduler. They, and for a while the scheduler, may come and go."""
 
-    def __init__(self, address: str, most: int | None = None):
+    def __init__(self, address: str, limit: int | None = None):
         if not re.fullmatch(r"[a-z]+://[^\s/]+:\d{1,5}", address):
             raise ClusterError(f"{VARIABLE} is not an address: {ALLOWED}.")
         super().__init__(0)
         self.address = address
-        self.most = most
+        self.most = limit
         self.members: Collection[str] = ()  # addresses of the workers that train
         self._sent: dict[Future[Any], Collection[str]] = {}  # chunk -> the workers that may train it
         self._descriptions: dict[str, Future[Description]] = {}  # of the workers that are there
@@ -124,7 +124,7 @@ class Cluster(WorkerPool):
         self._answered = time.monotonic()
         for address in self._descriptions.keys() - threads.keys():
             del self._descriptions[address]
-        self._set_members({address: many for address, many in threads.items() if self._is_member(address)}, killed=True)
+        self._set_members({address: n for address, n in threads.items() if self._is_member(address)}, killed=True)
         if self.count:
             return ""
         return "no worker is ready" if threads else "there is no worker"
@@ -138,7 +138,7 @@ class Cluster(WorkerPool):
                 self._client = connect(self.address, ANSWER)
             identity = self._client.scheduler.identity
             workers = self._client.sync(identity, n_workers=-1, callback_timeout=ANSWER)["workers"]
-            return {address: known["nthreads"] for address, known in workers.items()}
+            return {address: worker["nthreads"] for address, worker in workers.items()}
         except Exception:  # whatever a broken connection looks like
             return None
 
@@ -201,7 +201,10 @@ def connect(address: str, seconds: float) -> Any:
     except ImportError:
         raise ClusterError(f"{VARIABLE} is set, and a cluster needs Dask: pip install distributed==2026.8.0") from None
     for name in ("distributed", "tornado"):  # what matters is said by look()
-        for logger in (name, *(known for known in logging.root.manager.loggerDict if known.startswith(name + "."))):
+        for logger in (
+            name,
+            *(logger_name for logger_name in logging.root.manager.loggerDict if logger_name.startswith(name + ".")),
+        ):
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
     warnings.filterwarnings("ignore", module="distributed")  # other versions, large states
     try:
@@ -214,7 +217,7 @@ def connect(address: str, seconds: float) -> Any:
         ) from None
 
 
-def difference(answer: Future[Description], here: Description, first: Description | None, needed: set[str]) -> str:
+def difference(answer: Future[Description], local: Description, first: Description | None, needed: set[str]) -> str:
     """Return in what a worker differs from this process or the first worker, or "".
 
     The build of torch (2.13.0+cpu) may differ from that of this process, which trains nothing.
@@ -224,18 +227,20 @@ def difference(answer: Future[Description], here: Description, first: Descriptio
         return f"it cannot import this project ({error}): start it in the repository's folder with PYTHONPATH=."
     if error:
         return f"it cannot report its versions ({type(error).__name__}: {error})"
-    found = answer.result()
+    description = answer.result()
     differences = []
     for name in ("torch", "numpy", "python"):
-        wanted = (first or here).versions[name]
-        has = found.versions[name]
-        if has != wanted and (first or has.partition("+")[0] != wanted.partition("+")[0]):
-            differences.append(f"{name} {has} and not {wanted}")
-    if found.sources != here.sources:
-        differences.append(f"other files in core (commit {found.versions['code']}, here {here.versions['code']})")
+        version = (first or local).versions[name]
+        has = description.versions[name]
+        if has != version and (first or has.partition("+")[0] != version.partition("+")[0]):
+            differences.append(f"{name} {has} and not {version}")
+    if description.sources != local.sources:
+        differences.append(
+            f"other files in core (commit {description.versions['code']}, here {local.versions['code']})"
+        )
     for name in sorted(needed):
-        if name not in found.devices:
+        if name not in description.devices:
             differences.append(f"no {name}")
-        elif first and found.devices[name] != first.devices.get(name, found.devices[name]):
-            differences.append(f"{found.devices[name][1]} and not {first.devices[name][1]} as the others")
+        elif first and description.devices[name] != first.devices.get(name, description.devices[name]):
+            differences.append(f"{description.devices[name][1]} and not {first.devices[name][1]} as the others")
     return f"it has {', '.join(differences)}" if differences else ""

@@ -121,7 +121,7 @@ class Job:
         """Return the share of all steps that are done."""
         steps = [training.state.training.steps for training in self.trainings.values()]
         shares = [training.share for training in self.trainings.values()]
-        return sum(share * many for share, many in zip(shares, steps)) / max(1, sum(steps))
+        return sum(share * n for share, n in zip(shares, steps)) / max(1, sum(steps))
 
     def seconds_left(self) -> float:
         """Estimate how long it will take, from its own speed once that is known."""
@@ -152,7 +152,9 @@ class Job:
 
     def next_chunk(self) -> list[SharedTraining]:
         """Return the training that lies farthest behind, on a GPU with all that can be stacked with it."""
-        waiting = [each for each in self.trainings.values() if not each.is_running and not each.state.done]
+        waiting = [
+            training for training in self.trainings.values() if not training.is_running and not training.state.done
+        ]
         if self.error or not waiting:
             return []
         first = min(waiting, key=lambda training: training.share)
@@ -340,9 +342,9 @@ class WorkerPool:
             for training in chunk:
                 training.fail(error)
             return
-        wanted = [training for job in self.jobs if job.alive for training in job.trainings.values()]
+        trainings = [training for job in self.jobs if job.alive for training in job.trainings.values()]
         for training, (state, rows) in zip(chunk, results):
-            if training not in wanted:  # stopped meanwhile
+            if training not in trainings:  # stopped meanwhile
                 continue
             self.has_trained = True
             training.take(state, rows, len(chunk))

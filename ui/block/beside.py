@@ -50,8 +50,11 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
     say: draws what there is to say of the settings, or nothing: below the view's rows, where it moves neither these nor the drawing.
     """
     baseline, *others = context.variants
-    asked = _asked(context, others)
-    variant = next((each for each in others if _text(context, each) == asked), others[0] if others else None)
+    selected = _asked(context, others)
+    variant = next(
+        (variant_shown for variant_shown in others if _text(context, variant_shown) == selected),
+        others[0] if others else None,
+    )
     picture, view = st.columns([31, 69], gap="medium")
     with picture:
         _drawings(context, baseline, variant, others)
@@ -75,12 +78,12 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
         if variant is None:
             ONE_BLOCK.open_view(context)
         else:
-            sides = {_name(context, each): each for each in (baseline, variant)}
+            sides = {_name(context, side): side for side in (baseline, variant)}
             less = ", minus the baseline" * context.look.difference
-            drawn = [(name, partial(ONE_BLOCK.open_view, _of(context, each))) for name, each in sides.items()]
+            drawn = [(name, partial(ONE_BLOCK.open_view, _of(context, side))) for name, side in sides.items()]
             head = lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], [])  # noqa: E731
-            one, other = baseline.config, variant.config
-            counts = {"layer": max(one.n_layers, other.n_layers), "head": max(one.n_heads, other.n_heads)}
+            a, other = baseline.config, variant.config
+            counts = {"layer": max(a.n_layers, other.n_layers), "head": max(a.n_heads, other.n_heads)}
             in_rows = context.look.view == "attention" and context.look.maps == "heads"  # wide, where others are high
             colour = pins.COLOURS[variant.colour]
             beside.beside(drawn, head, context.look.difference, counts, colour, in_rows)
@@ -88,15 +91,15 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
     """Return which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
-    held, asked = session().kept, context.look.beside
-    now = next((each.name for each in others if each.colour == NOW), "")
-    name, before = held.get("beside", (now, asked))
-    if now and now != name and asked == before != "now":
-        held["beside"] = now, "now"
+    remembered, selected = session().kept, context.look.beside
+    now = next((variant.name for variant in others if variant.colour == NOW), "")
+    name, before = remembered.get("beside", (now, selected))
+    if now and now != name and selected == before != "now":
+        remembered["beside"] = now, "now"
         amend(beside="now")
         st.rerun()  # its link says so, too
-    held["beside"] = now, asked
-    return asked
+    remembered["beside"] = now, selected
+    return selected
 
 
 def _comparison(context: BlockContext, variant: Variant | None, others: list[Variant]) -> list[Control]:
@@ -105,8 +108,10 @@ def _comparison(context: BlockContext, variant: Variant | None, others: list[Var
         return []
     row = [of(context.look, "difference")]
     if len(others) > 1:
-        texts = [_text(context, each) for each in others]
-        row.append(among("Compared with", "beside", _text(context, variant), texts, [each.name for each in others]))
+        texts = [_text(context, variant) for variant in others]
+        row.append(
+            among("Compared with", "beside", _text(context, variant), texts, [variant.name for variant in others])
+        )
     return row
 
 
@@ -114,19 +119,19 @@ def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None,
     figures = summary(_of(context, baseline).forward_pass)
     if variant is None:
         return _drawn(context, baseline, baseline, "", HINT, figures, usual(context.kind))
-    name, its = _name(context, variant), summary(_of(context, variant).forward_pass)
+    name, statistics = _name(context, variant), summary(_of(context, variant).forward_pass)
     which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
     _drawn(context, baseline, baseline, "Baseline", MORE, "")
-    below = f"<b>{escape(name)}:</b><br>{its}<br><br><b>Baseline:</b><br>{figures}"
+    below = f"<b>{escape(name)}:</b><br>{statistics}<br><br><b>Baseline:</b><br>{figures}"
     _drawn(context, variant, baseline, f"{name}{which}", "", below)
 
 
 def _of(context: BlockContext, variant: Variant) -> BlockContext:
     """Return what a view is handed of a variant."""
-    seen = context.forward_pass
-    if variant.config == seen.config:
+    forward_pass = context.forward_pass
+    if variant.config == forward_pass.config:
         return context
-    return dataclasses.replace(context, forward_pass=seen.other(variant.config))
+    return dataclasses.replace(context, forward_pass=forward_pass.other(variant.config))
 
 
 def _name(context: BlockContext, variant: Variant) -> str:
@@ -157,7 +162,7 @@ def _drawn(
         below: What stands below, as HTML.
         other: What it is drawn as differing from, where that is not the baseline.
     """
-    seen, first = _of(context, variant).forward_pass, variant.colour == 0
+    forward_pass, first = _of(context, variant).forward_pass, variant.colour == 0
 
     def clicked(text: str):
         changes = decode(text, "variants")
@@ -173,4 +178,6 @@ def _drawn(
         hint = LOCKED
     words = {"compact": bool(name), "above": f"{title}<div>{hint}</div>", "below": below}
     words |= {"key": "drawing" if first else "drawing_beside", "beside": context.pins.texts if first else None}
-    drawing.block(seen, context.look.layer_of(seen), usual=other or baseline.config, on_pick=clicked, **words)
+    drawing.block(
+        forward_pass, context.look.layer_of(forward_pass), usual=other or baseline.config, on_pick=clicked, **words
+    )

@@ -49,14 +49,14 @@ class OneByOne(Mapping):
 
     def __init__(self, forward_pass, variants, look):
         self.forward_pass, self.look = forward_pass, look
-        self.configs, self.seen = {each.name: each.config for each in variants}, {}
+        self.configs, self.seen = {variant.name: variant.config for variant in variants}, {}
 
     def __getitem__(self, name: str) -> Pass:
-        one = self.forward_pass.other(self.configs[name])
-        there = "pattern" in one.sites
-        mean = patterns(one, self.look.layer_of(one)).mean(0) if there else None
-        self.seen[name] = Seen(one.config, one.finite, one.labels, mean)
-        return one
+        forward_pass = self.forward_pass.other(self.configs[name])
+        has_pattern = "pattern" in forward_pass.sites
+        mean = patterns(forward_pass, self.look.layer_of(forward_pass)).mean(0) if has_pattern else None
+        self.seen[name] = Seen(forward_pass.config, forward_pass.finite, forward_pass.labels, mean)
+        return forward_pass
 
     def __iter__(self):
         return iter(self.configs)
@@ -73,13 +73,13 @@ def farthest(table, passes) -> str:
     if not passes[base].finite:
         return "The baseline overflowed (infinite or NaN), so nothing can be compared with it."
     phrases = []
-    known = table[1:][table.distance[1:].notna()]
-    if len(known):
-        most = known.loc[known.distance.idxmax()]
-        said = "All outputs are identical to the baseline's."
-        if most.distance > SAME:
-            said = f"Largest effect: {most.variant}, relative distance {fixed(most.distance)}, cosine similarity {fixed(most.direction)}."
-        phrases.append(said)
+    defined_rows = table[1:][table.distance[1:].notna()]
+    if len(defined_rows):
+        row = defined_rows.loc[defined_rows.distance.idxmax()]
+        sentence = "All outputs are identical to the baseline's."
+        if row.distance > SAME:
+            sentence = f"Largest effect: {row.variant}, relative distance {fixed(row.distance)}, cosine similarity {fixed(row.direction)}."
+        phrases.append(sentence)
     lost = [name for name in others if not passes[name].finite]
     wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
     phrases += [f"Overflowed (infinite or NaN): {', '.join(lost)}."] if lost else []
@@ -111,7 +111,7 @@ def numbers(table):
     columns = ["distance", "direction", "rms", "cosine", "rank", "entropy", "parameters", "std", "largest", "mean"]
     columns += [name for name in table if name not in (*columns, "variant")]
     words = {"variant": st.column_config.TextColumn("", width=116)}
-    shown = table[["variant"]].copy()
+    formatted = table[["variant"]].copy()
     for name in columns:
         label = SHORT.get(name, name.capitalize())
         about = HELP.get(name) or (
@@ -119,8 +119,8 @@ def numbers(table):
         )
         width = max(50, 7 * len(label) + 14)
         words[name] = st.column_config.TextColumn(label, help=about, alignment="right", width=width)
-        shown[name] = [_cell(value) for value in table[name]]
-    st.dataframe(shown, column_config=words, hide_index=True, width="stretch", height="content")
+        formatted[name] = [_cell(value) for value in table[name]]
+    st.dataframe(formatted, column_config=words, hide_index=True, width="stretch", height="content")
 
 
 def _cell(value) -> str:
@@ -132,11 +132,11 @@ def _cell(value) -> str:
     return number(value, 3)
 
 
-def maps(seen: dict[str, Seen]):
+def maps(contexts: dict[str, Seen]):
     """Attention of every variant, averaged over its heads, at one layer."""
-    labels = max((each.labels for each in seen.values()), key=len)
-    shown = [each.attention for each in seen.values()]
+    labels = max((context.labels for context in contexts.values()), key=len)
+    patterns = [context.attention for context in contexts.values()]
     heatmaps(
-        "compared_maps", in_one_frame(shown, len(labels)), labels, labels, titles=list(seen), what="Mean attention weight (row = query, column = key)",
+        "compared_maps", in_one_frame(patterns, len(labels)), labels, labels, titles=list(contexts), what="Mean attention weight (row = query, column = key)",
         blank="masked or removed", alt="Attention of each variant, averaged over its heads.", height=330,
     )  # fmt: skip

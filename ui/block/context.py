@@ -96,7 +96,7 @@ class BlockConfig(Config):
         if self.weights == "random" or name == "weights":
             return offered
         could = _could(self.weights, self.seed, name, tuple(family.listed()))
-        return [each for each in offered if each in could or each == getattr(self, name)]
+        return [value for value in offered if value in could or value == getattr(self, name)]
 
     @property
     def unavailable(self) -> list[str]:
@@ -112,18 +112,20 @@ class BlockConfig(Config):
 
 
 @lru_cache(maxsize=16)
-def _without_weights(seed: int, there: tuple[tuple[str, int], ...]) -> list[str]:
-    """Switches for which the trained model has no weights. there: the models that ship."""
+def _without_weights(seed: int, members: tuple[tuple[str, int], ...]) -> list[str]:
+    """Switches for which the trained model has no weights. members: the models that ship."""
     base = family.BASELINE.replace(seed=seed)
-    switches = [name for name, known in Config.settings().items() if known.kind is bool]
+    switches = [name for name, definition in Config.settings().items() if definition.kind is bool]
     return [name for name in switches if weights["cut"].refused(apply({name: not getattr(base, name)}, base))]
 
 
 @lru_cache(maxsize=256)
-def _could(kind: str, seed: int, name: str, there: tuple[tuple[str, int], ...]) -> set[str]:
-    """Return what a setting from a menu can be by itself. there: the models that ship."""
+def _could(kind: str, seed: int, name: str, members: tuple[tuple[str, int], ...]) -> set[str]:
+    """Return what a setting from a menu can be by itself. members: the models that ship."""
     base = family.BASELINE.replace(seed=seed)
-    return {each for each in Config.settings()[name].menu or () if not weights[kind].refused(apply({name: each}, base))}
+    return {
+        value for value in Config.settings()[name].menu or () if not weights[kind].refused(apply({name: value}, base))
+    }
 
 
 @dataclass(frozen=True)
@@ -187,13 +189,13 @@ class BlockContext:
 
     @lazily
     def _lineup(self) -> tuple[list[Variant], list[str]]:
-        config, there, left_out = self.forward_pass.config, [], []
+        config, available, left_out = self.forward_pass.config, [], []
         variants, notes = lineup(config, self.pins if self.kind == "random" else whole(config, self.pins))
-        for each in variants:
-            why = weights[self.kind].refused(each.config) or self._broken(each)
-            there += [] if why else [each]
-            left_out += [f"{each.name} skipped: {why}"] if why else []
-        return there, [*notes, *left_out]
+        for variant in variants:
+            why = weights[self.kind].refused(variant.config) or self._broken(variant)
+            available += [] if why else [variant]
+            left_out += [f"{variant.name} skipped: {why}"] if why else []
+        return available, [*notes, *left_out]
 
     def _broken(self, variant: Variant) -> str:
         """Return why the file with its weights cannot be opened: that costs the variant alone."""
@@ -210,6 +212,6 @@ class BlockContext:
 
 def whole(config: Config, pins: Pins) -> Pins:
     """The same pins, where the baseline is the trained model with all its parts."""
-    kept = {name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")}
-    base = family.BASELINE.replace(**kept)
+    input_settings = {name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")}
+    base = family.BASELINE.replace(**input_settings)
     return Pins(baseline=pin(base), variants=pins.variants)

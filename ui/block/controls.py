@@ -25,7 +25,7 @@ def script(context: BlockContext) -> Script:
     tokens = forward_pass.tokens[: forward_pass.n_real]
     how = (tokens, forward_pass.machine, forward_pass.dropout, kind)
     if look.view == "compare":
-        return compare_script({each.name: each.config for each in context.variants}, *how)
+        return compare_script({variant.name: variant.config for variant in context.variants}, *how)
     if look.view == "heads" and look.compare and config.attention:
         refused = weights[kind].refused
         configs = {
@@ -52,12 +52,12 @@ def whose() -> list[Control]:
 def _chosen(kind: str):
     """Show weights of this kind. Settings of which there are none give way to the usual ones."""
     before = settings_of(BlockConfig)
-    own = {name: getattr(before, name) for name in before.settings() if not before.follows(name)}
+    settings = {name: getattr(before, name) for name in before.settings() if not before.follows(name)}
     for name in FOLLOWING:  # only the weights change
-        own[name] = getattr(before, name)
-    session().kept[CARRIED] = {name: own[name] for name in FOLLOWING if before.follows(name)}
+        settings[name] = getattr(before, name)
+    session().kept[CARRIED] = {name: settings[name] for name in FOLLOWING if before.follows(name)}
     try:
-        after = BlockConfig(**own | {"weights": kind})
+        after = BlockConfig(**settings | {"weights": kind})
     except ConfigError:
         after = BlockConfig(weights=kind)
     reset(BlockConfig, **after.write())  # what follows others goes on following
@@ -77,13 +77,13 @@ def can_be_had(kind: str) -> Callable[[str, Config], bool] | None:
     """Return whether there are weights for a change, as a link has it, of the baseline; None where there are for all."""
     if kind == "random":
         return None
-    there = tuple(family.listed())
-    return lambda text, baseline: _had(kind, text, baseline, there)
+    members = tuple(family.listed())
+    return lambda text, baseline: _had(kind, text, baseline, members)
 
 
 @lru_cache(maxsize=4096)
-def _had(kind: str, text: str, baseline: Config, there: tuple[tuple[str, int], ...]) -> bool:
-    """there: the models that ship."""
+def _had(kind: str, text: str, baseline: Config, members: tuple[tuple[str, int], ...]) -> bool:
+    """members: the models that ship."""
     try:
         return not weights[kind].refused(apply(decode(text, "variants"), baseline))
     except ConfigError:
@@ -93,4 +93,4 @@ def _had(kind: str, text: str, baseline: Config, there: tuple[tuple[str, int], .
 def unknown(kind: str, tokens: Sequence[str]):
     """Say which words the model does not know."""
     _, numbers = weights[kind].numbers(tokens)
-    unknown_words(tokens, [at for at, number in enumerate(numbers) if number is None])
+    unknown_words(tokens, [index for index, number in enumerate(numbers) if number is None])

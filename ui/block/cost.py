@@ -23,28 +23,28 @@ def cost(context):
     with left:
         block = sum(formulas.parameters(config).values())
         blocks = "blocks" if config.n_layers > 1 else "block"
-        said = f"{block:,} in the {blocks}; embedding and unembedding depend on vocabulary size."
-        figure("Parameters by component", said, forward_pass.weights)
+        sentence = f"{block:,} in the {blocks}; embedding and unembedding depend on vocabulary size."
+        figure("Parameters by component", sentence, forward_pass.weights)
         vocabulary_size = len(known_to(forward_pass.kind, vocabulary(list(forward_pass.tokens)))[0])
         _bars(formulas.parameters(config, vocabulary_size), "parameters", "Parameters by component.")
         operations = formulas.flops(config, tokens)
         every = sum(operations.values())
-        said = f"{every:,} FLOPs in matrix products, for {count(tokens, 'token')}."
-        figure("FLOPs per forward pass", said, "Formulas")
+        sentence = f"{every:,} FLOPs in matrix products, for {count(tokens, 'token')}."
+        figure("FLOPs per forward pass", sentence, "Formulas")
         _bars(operations, "FLOPs", "FLOPs by component.")
     with right:
         memory = formulas.activations(config, tokens, machine.dtype)
-        said = f"{sum(memory.values()) / MB:.3g} MB if all activations are stored ({machine.dtype})."
-        figure("Activation memory", said, "Formulas")
+        sentence = f"{sum(memory.values()) / MB:.3g} MB if all activations are stored ({machine.dtype})."
+        figure("Activation memory", sentence, "Formulas")
         _bars(memory, "bytes", "Activation memory by component.")
         if config.attention:
             _kept(config, tokens, machine.dtype)
         growth = formulas.by_length(config)
         if len(growth):
-            said = "Linear in sequence length."
+            sentence = "Linear in sequence length."
             if config.attention:
-                said = "Scores and weighted sum are quadratic in sequence length, the rest is linear."
-            figure("FLOPs by sequence length", said, "Formulas")
+                sentence = "Scores and weighted sum are quadratic in sequence length, the rest is linear."
+            figure("FLOPs by sequence length", sentence, "Formulas")
             chart(charts.growth(), growth.replace("ffn", "FFN"), "FLOPs by sequence length.", height=360)
     if not beside.second() and st.button("Benchmark (15 runs)", icon=":material/timer:", key="time_it"):
         _time(forward_pass)
@@ -57,16 +57,16 @@ def _kept(config, tokens: int, dtype: str):
         none = "None: without a causal mask every token attends to the new one, so nothing can be cached."
         figure(title, none, "Formulas")
         return
-    said = f"{formulas.kept_bytes(config, 1, dtype):,} bytes per token"
+    sentence = f"{formulas.kept_bytes(config, 1, dtype):,} bytes per token"
     if config.n_kv_heads < config.n_heads:
-        said += f", {config.n_heads // config.n_kv_heads} × smaller than full multi-head attention"
-    said += f" ({dtype})."
+        sentence += f", {config.n_heads // config.n_kv_heads} × smaller than full multi-head attention"
+    sentence += f" ({dtype})."
     if config.window:
-        said += f" Layers with a window store at most {count(config.window, 'token')}."
-    figure(title, said, "Formulas")
+        sentence += f" Layers with a window store at most {count(config.window, 'token')}."
+    figure(title, sentence, "Formulas")
     lengths = sorted({tokens, *LENGTHS})
-    kept = {count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths}
-    _bars(kept, "bytes", "KV cache by sequence length.")
+    bytes_by_length = {count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths}
+    _bars(bytes_by_length, "bytes", "KV cache by sequence length.")
 
 
 def _time(forward_pass):

@@ -26,12 +26,12 @@ def neurons(context):
     units, numbers = experiment.unit_map(forward_pass, layer)
     activation = MENUS["activation"].label(forward_pass.config.activation)
     some = f", the {len(numbers)} most active" if len(numbers) < forward_pass.config.d_ff else ""
-    said = (
+    sentence = (
         "Which hidden units are active for which token? "
         f"{100 * silent.value.mean():.1f} % are exactly zero after {activation}. One column per unit{some}."
     )
     title = f"Activations of {forward_pass.config.d_ff} hidden units"
-    figure(title, sure(said, float(units.sum())), forward_pass.weights)
+    figure(title, sure(sentence, float(units.sum())), forward_pass.weights)
     heatmaps(
         "units", units[None], forward_pass.labels[: forward_pass.n_real], [str(n) for n in numbers], colTips=[f"unit {n}" for n in numbers],
         what="activation", alt="Hidden units by token.", diverging=bool((units < 0).any()), square=False, height=300,
@@ -39,29 +39,29 @@ def neurons(context):
     left, right = beside.columns(2)
     with left:
         counted, values = "exact zeros", silent.value
-        title, said = "Inactive units per token", "Share of exact zeros after the activation function."
+        title, sentence = "Inactive units per token", "Share of exact zeros after the activation function."
         if silent.value.mean() < RARE:
             counted, values = "nearly inactive", silent.small  # the one is not to be subtracted from the other
             title = "Nearly inactive units per token"
             has = "rarely gives" if silent.value.any() else "has no"
-            said = f"{activation} {has} exact zeros; units with |x| < 0.1 RMS are counted."
-        figure(title, said, forward_pass.weights)
-        labels = [word(at, text) for at, text in enumerate(silent.word)]
+            sentence = f"{activation} {has} exact zeros; units with |x| < 0.1 RMS are counted."
+        figure(title, sentence, forward_pass.weights)
+        labels = [word(index, text) for index, text in enumerate(silent.word)]
         shares = silent.assign(label=labels, value=values, counted=counted)
         spec = charts.per_token(forward_pass.n_real <= 24, "share of units", 1.0, True)
         chart(spec, shares, "Share of inactive hidden units, by token.", height=240)
     with right:
-        said = "Sorted by magnitude after the activation function."
+        sentence = "Sorted by magnitude after the activation function."
         if inputs(forward_pass.config.part("activation")) > 1:
-            said += " Before: the value, without the gate."
-        figure(f"Most active units for “{forward_pass.labels[token]}”", said, forward_pass.weights)
+            sentence += " Before: the value, without the gate."
+        figure(f"Most active units for “{forward_pass.labels[token]}”", sentence, forward_pass.weights)
         strongest = experiment.strongest(forward_pass, layer, token)
-        shown = with_minus(strongest, {"before": ".4f", "after": ".4f"})
+        formatted = with_minus(strongest, {"before": ".4f", "after": ".4f"})
         names = {"unit": "Unit", "before": "Before", "after": "After"}
-        show_table(shown, "The strongest hidden units of this token.", taken=strongest, column_config=names)
+        show_table(formatted, "The strongest hidden units of this token.", exported=strongest, column_config=names)
     title = "Sparsity under other activations"
-    said = "Same weights, same sentence. Nearly zero: |x| < 0.1 RMS."
-    figure(title, said, forward_pass.weights)
+    sentence = "Same weights, same sentence. Nearly zero: |x| < 0.1 RMS."
+    figure(title, sentence, forward_pass.weights)
     kinds = {"zeros": "exactly zero", "small": "nearly zero", "negative": "negative"}
     table = experiment.every_activation(forward_pass, layer).rename(columns=kinds | {"label": "name"})
     table = table.melt("name", list(kinds.values()), "kind", "value")

@@ -29,13 +29,13 @@ def positions(context):
     rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
     left, right = beside.columns(2)
     with left:
-        said = "Added to the token embeddings. One row per position, one column per dimension."
-        figure("Sinusoidal position encoding", said, "Not learned")
+        sentence = "Added to the token embeddings. One row per position, one column per dimension."
+        figure("Sinusoidal position encoding", sentence, "Not learned")
         heatmaps("sinusoid", tables["sinusoidal"][None], [f"position {n}" for n in rows], [str(n + 1) for n in range(forward_pass.config.d_model)],
                  colTips=[f"dimension {n + 1}" for n in range(forward_pass.config.d_model)], what="value", alt="The sinusoidal table.", diverging=True, square=False, height=600)  # fmt: skip
     with right:
-        said = "Sinusoidal encodings are similar at nearby positions. Learned encodings are random before training."
-        figure("Similarity of positions", said, weights_menu["random"].whose(forward_pass.config))
+        sentence = "Sinusoidal encodings are similar at nearby positions. Learned encodings are random before training."
+        figure("Similarity of positions", sentence, weights_menu["random"].whose(forward_pass.config))
         both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
         heatmaps("position_pairs", torch.stack(both), rows, rows, titles=["sinusoidal", "learned (untrained)"], what="cosine similarity",
                  alt="Similarity between positions.", diverging=True, rowTips=[f"position {n}" for n in rows], arrow="and", height=600)  # fmt: skip

@@ -100,26 +100,26 @@ def _of_a_vector(look, eps):
         worked = f"First number: {_worked(name, values[0], numbers)}{number(table[name][0], 4)}."
         st.markdown(f"**{literal(MENUS['norm'].label(name))}.** {literal(f'{_formula(name, numbers)} {worked}')}")
     labels = {name: MENUS["norm"].label(name) for name in MENUS["norm"]}
-    shown = table.astype({"place": str}).rename(columns=labels)
+    formatted = table.astype({"place": str}).rename(columns=labels)
     for name in ("typed", *labels.values()):
-        shown[name] = [number(value, 4) for value in shown[name]]
-    small_table(shown, "Your numbers, and the output of every norm.", taken=table.rename(columns=labels))
+        formatted[name] = [number(value, 4) for value in formatted[name]]
+    small_table(formatted, "Your numbers, and the output of every norm.", exported=table.rename(columns=labels))
 
 
 @view.register("change", label="Tokens", help="how much each token vector changed.")
 def change(context):
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
-    table["label"] = [word(at, text) for at, text in enumerate(table.word)]
-    most = table.loc[table.distance.fillna(0).idxmax()]
-    farthest = f"Largest: {most.word}, {most.distance:.3g}." if most.distance > 0 else "No token changed."
+    table["label"] = [word(index, text) for index, text in enumerate(table.word)]
+    row = table.loc[table.distance.fillna(0).idxmax()]
+    farthest = f"Largest: {row.word}, {row.distance:.3g}." if row.distance > 0 else "No token changed."
     left, right = beside.columns(2)
     with left:
         figure("Change per token (L2)", sure(farthest, *table.distance), forward_pass.weights)
         chart(charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"), table.rename(columns={"distance": "value"}), "Distance from input to output, by token.", height=250)  # fmt: skip
     with right:
-        said = f"Does a token keep its direction? Mean {fixed(table.cosine.mean(), 3)}."
-        figure("Cosine similarity, input and output", sure(said, table.cosine.mean()), forward_pass.weights)
+        summary_line = f"Does a token keep its direction? Mean {fixed(table.cosine.mean(), 3)}."
+        figure("Cosine similarity, input and output", sure(summary_line, table.cosine.mean()), forward_pass.weights)
         chart(charts.per_token(forward_pass.n_real <= 24, "cosine similarity"), table.rename(columns={"cosine": "value"}), "Cosine similarity of output and input, by token.", height=250)  # fmt: skip
     both = experiment.token_similarity(forward_pass)
     before, after = (experiment.mean_similarity(matrix) for matrix in both)
@@ -143,16 +143,16 @@ def stages(context):
     table = table_of(forward_pass, context.look.layer_of(forward_pass))
     first, last = table.iloc[0], table.iloc[-1]
     before, after = number(first["std"]), number(last["std"])
-    said = f"Standard deviation goes from {before} at the input to {after} at the output. "
+    sentence = f"Standard deviation goes from {before} at the input to {after} at the output. "
     if before == after:
-        said = f"Standard deviation is {after} at the input and at the output. "
-    said = sure(said, first["std"], last["std"])
+        sentence = f"Standard deviation is {after} at the input and at the output. "
+    sentence = sure(sentence, first["std"], last["std"])
     if forward_pass.config.padding:
-        said += "Includes padding tokens. "
-    said += "Whiskers: min–max. Bar: mean ± SD."
-    figure("Activation scale by stage", said, forward_pass.weights)
+        sentence += "Includes padding tokens. "
+    sentence += "Whiskers: min–max. Bar: mean ± SD."
+    figure("Activation scale by stage", sentence, forward_pass.weights)
     drawn = table.assign(
-        stage=[word(at, name) for at, name in enumerate(table.stage)],
+        stage=[word(index, name) for index, name in enumerate(table.stage)],
         **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
     )
     chart(charts.stages(), drawn, "Activations at every stage of the block.", height=36 * len(table) + 60)
@@ -167,6 +167,6 @@ def stages(context):
     }
     # Beside another the numbers come first.
     order = None if beside.alone() else ["stage", *meter, "site", "shape"]
-    shown = with_minus(table, dict.fromkeys(meter, ".3g") | {"zeros": ".1%"})
+    formatted = with_minus(table, dict.fromkeys(meter, ".3g") | {"zeros": ".1%"})
     columns = numbers | words
-    show_table(shown, "Statistics of every stage.", taken=table, column_config=columns, column_order=order)
+    show_table(formatted, "Statistics of every stage.", exported=table, column_config=columns, column_order=order)

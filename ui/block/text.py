@@ -18,14 +18,14 @@ def text(context):
     forward_pass, look = context.forward_pass, context.look
     if forward_pass.config.attention:
         pick("layer", "head", forward_pass=forward_pass)
-    given = forward_pass.tokens[: forward_pass.n_real]
+    tokens = forward_pass.tokens[: forward_pass.n_real]
     config, machine, kind = forward_pass.config, forward_pass.machine, forward_pass.kind
     try:
-        words, steps = continuation(config, given, machine, kind, context.sampling, look.context)
+        words, steps = continuation(config, tokens, machine, kind, context.sampling, look.context)
     except ConfigError as error:
         st.info(literal(error), icon=":material/info:")
         return
-    figure("Generated text", _about(kind, words, look.context, len(given) + len(steps)), forward_pass.weights)
+    figure("Generated text", _about(kind, words, look.context, len(tokens) + len(steps)), forward_pass.weights)
     beside.no_difference()
     key = beside.keyed("text")
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
@@ -48,9 +48,11 @@ def _about(kind: str, words, context: int, length: int) -> str:
 
 def _chosen(forward_pass, words, steps, opened: int, look) -> str:
     step, before = steps[opened], forward_pass.n_real + opened
-    said = f"“{shown(words[step.token])}”: p = {number(step.probability)}, sampling probability {number(step.chance)}"
+    sentence = (
+        f"“{shown(words[step.token])}”: p = {number(step.probability)}, sampling probability {number(step.chance)}"
+    )
     read = f"Context: tokens {max(0, before - look.context) + 1} to {before}."
     if step.patterns:
         head = forward_pass.head_name(look.layer_of(forward_pass), look.head_of(forward_pass))
         read += f" Shading shows the attention of {head} from the last token."
-    return f"{said}. {read}"
+    return f"{sentence}. {read}"

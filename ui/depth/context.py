@@ -28,7 +28,7 @@ def script(context: "DepthContext") -> Script:
     how = (context.tokens, context.machine, context.depth)
     if context.look.show == "grid":
         return grid_script(context.baseline, context.axes, *how)
-    return depth_script({each.name: each.config for each in context.variants}, *how)
+    return depth_script({variant.name: variant.config for variant in context.variants}, *how)
 
 
 view = Menu("Views of depth")

@@ -19,9 +19,9 @@ VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in a
 @view.register("gradients", label="Gradients", help="gradient norm at each layer and weight.")
 def gradients(context):
     of_variants = {v.name: run(v.config, context.tokens, context.machine, context.depth) for v in context.variants}
-    said = {name: lost(each) for name, each in of_variants.items()}
-    pins.legend(context.variants, said, context.pins)
-    lines = [Line(v.colour, of_variants[v.name].stream.tolist(), said[v.name]) for v in context.variants]
+    notes = {name: lost(travel) for name, travel in of_variants.items()}
+    pins.legend(context.variants, notes, context.pins)
+    lines = [Line(v.colour, of_variants[v.name].stream.tolist(), notes[v.name]) for v in context.variants]
     label = "Gradient norm by depth"
     about = "Norm of ∂loss/∂(residual stream) after each pass; 0 is the input. Loss: cross-entropy of predicting the next token; the last predicts the first."
     panel = Panel(
@@ -34,35 +34,39 @@ def gradients(context):
         per_weight(context, of_variants)
 
 
-def lost(each) -> str | None:
+def lost(travel) -> str | None:
     """Return why there is no gradient, or not all of it."""
-    if not each.diverged:
+    if not travel.diverged:
         return None
-    return "gradient overflowed" if math.isfinite(each.loss) else "diverged in the forward pass"
+    return "gradient overflowed" if math.isfinite(travel.loss) else "diverged in the forward pass"
 
 
 def travelled(of_variants) -> str:
     """Return what becomes of the gradient on its way from the last pass to the first, variant by variant."""
     factors, without = [], []
-    for name, each in of_variants.items():
-        if each.diverged:
-            without.append(f"{name} ({lost(each)})")
-        elif each.stream[-1] > 0:
-            share = each.stream[0] / each.stream[-1]
+    for name, travel in of_variants.items():
+        if travel.diverged:
+            without.append(f"{name} ({lost(travel)})")
+        elif travel.stream[-1] > 0:
+            share = travel.stream[0] / travel.stream[-1]
             kind = " (vanished)" if share < VANISHED else " (exploded)" if share > EXPLODED else ""
             factors.append(f"{name} {number(share)}{kind}")
-    without += [f"{name} (no gradient at the output)" for name, each in of_variants.items() if each.stream[-1] == 0]
-    said = []
+    without += [
+        f"{name} (no gradient at the output)"
+        for name, variant_travel in of_variants.items()
+        if variant_travel.stream[-1] == 0
+    ]
+    notes = []
     if factors:
-        said.append(f"Ratio of gradient norms, input to output: {', '.join(factors)}.")
+        notes.append(f"Ratio of gradient norms, input to output: {', '.join(factors)}.")
     if without:
-        said.append(f"Not available: {', '.join(without)}.")
-    return " ".join(said)
+        notes.append(f"Not available: {', '.join(without)}.")
+    return " ".join(notes)
 
 
 def per_weight(context, of_variants):
     """The norm of every weight's gradient: one panel per variant, a row per weight, a column per layer."""
-    tables = {name: each.weights for name, each in of_variants.items() if len(each.weights)}
+    tables = {name: travel.weights for name, travel in of_variants.items() if len(travel.weights)}
     if not tables:
         st.caption("No weights: both sub-layers are removed.")
         return
@@ -91,8 +95,8 @@ def largest(tables, shared: bool) -> str:
     """Return where the largest gradient of each model stands."""
     phrases = []
     for name, table in tables.items():
-        known = table[table.value.apply(math.isfinite)]
-        if len(known):
-            top = known.loc[known.value.idxmax()]
+        finite = table[table.value.apply(math.isfinite)]
+        if len(finite):
+            top = finite.loc[finite.value.idxmax()]
             phrases.append(f"{name} {top.weight}{'' if shared else f' of block {top.layer}'} ({number(top.value)})")
     return f"Largest: {'; '.join(phrases)}." if phrases else LOST

@@ -51,11 +51,11 @@ def choices(context):
         coloured = choice("Colour", "grid_statistic", context.look.grid_statistic, list(statistic), labels)
         bar("lens", [coloured, tabs("Order", orders, "grid_order")])
     with right:
-        shown = st.popover(
+        popover = st.popover(
             "Grid axes", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
         )
-        if shown.open:
-            with shown:
+        if popover.open:
+            with popover:
                 st.caption(
                     "All combinations of the selected entries are run. Unselected components keep their baseline value."
                 )
@@ -79,21 +79,21 @@ def _choose(axis: str, entries: list[str]):
 def told(results, meter) -> str:
     """Return what the grid says: its ends, how many diverged, and which part makes the most difference."""
     ends = results.ends(meter)
-    known = np.flatnonzero(np.isfinite(ends))
-    if not len(known):
+    finite = np.flatnonzero(np.isfinite(ends))
+    if not len(finite):
         return f"{statistic.label(meter)} is undefined for all of them after the last pass.{_lost(results)}"
     if results.alike(meter):
-        return f"All {'of them' if len(known) == len(ends) else f'{len(known)} with a value'} end at {number(ends[known[0]])}.{_lost(results)}"
-    places = known[ends[known].argmin()], known[ends[known].argmax()]
+        return f"All {'of them' if len(finite) == len(ends) else f'{len(finite)} with a value'} end at {number(ends[finite[0]])}.{_lost(results)}"
+    places = finite[ends[finite].argmin()], finite[ends[finite].argmax()]
     # As many digits as it takes to tell the two ends apart: float32 has seven.
     digits = next((n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7)
-    low, high = (f"{number(ends[at], digits)} ({results.name(at)}{_others(ends, at)})" for at in places)
+    low, high = (f"{number(ends[index], digits)} ({results.name(index)}{_others(ends, index)})" for index in places)
     return f"{statistic.label(meter)} ranges from {low} to {high}.{_why(results, meter)}{_lost(results)}"
 
 
-def _others(ends, at) -> str:
+def _others(ends, index) -> str:
     """Return how many others end at the same number."""
-    same = int(np.isclose(ends, ends[at], rtol=1e-4, atol=0).sum()) - 1
+    same = int(np.isclose(ends, ends[index], rtol=1e-4, atol=0).sum()) - 1
     if not same:
         return ""
     return "; tied with one other variant" if same == 1 else f"; tied with {same} other variants"
@@ -104,24 +104,24 @@ def _why(results, meter) -> str:
     axis = max(shares, key=shares.get, default=None)
     if axis is None:
         return ""
-    of = f"the variance in {'log ' * statistic[meter].log}{in_sentence(statistic.label(meter))}"
-    left = " (without diverged ones)" if any(each is not None for each in results.diverged) else ""
+    quantity = f"the variance in {'log ' * statistic[meter].log}{in_sentence(statistic.label(meter))}"
+    left = " (without diverged ones)" if any(diverged_at is not None for diverged_at in results.diverged) else ""
     share = round(100 * shares[axis], 1)
     word = "the residual connection" if axis == "residual" else _word(axis)
     if share <= 50:
-        return f" No component explains more than half; {word} explains {share:g} % of {of}{left}."
-    return f" {capital(word)} explains {share:g} % of {of}{left}."
+        return f" No component explains more than half; {word} explains {share:g} % of {quantity}{left}."
+    return f" {capital(word)} explains {share:g} % of {quantity}{left}."
 
 
 def _lost(results) -> str:
-    gone = sum(each is not None for each in results.diverged)
-    if not gone:
+    n_diverged = sum(diverged_at is not None for diverged_at in results.diverged)
+    if not n_diverged:
         return ""
     shared = results.shared_by_diverged()
-    who = ""
-    if shared and gone < len(results.diverged):
-        who = f": exactly those with {AXES[shared[0]].words[shared[1]]}"
-    return f" {gone} of {len(results.diverged)} diverged{who}."
+    explanation = ""
+    if shared and n_diverged < len(results.diverged):
+        explanation = f": exactly those with {AXES[shared[0]].words[shared[1]]}"
+    return f" {n_diverged} of {len(results.diverged)} diverged{explanation}."
 
 
 def _word(axis) -> str:
@@ -140,8 +140,12 @@ def halves(results) -> tuple[list[str], list[str]]:
 
 def _combinations(results, side: list[str]) -> list[tuple[str, ...]]:
     """Return the combinations of some axes that the grid holds a variant of, in order."""
-    shown = {tuple(entry[axis] for axis in side) for entry in results.entries}
-    return [each for each in itertools.product(*[results.axes[axis] for axis in side]) if each in shown]
+    shown_combinations = {tuple(entry[axis] for axis in side) for entry in results.entries}
+    return [
+        combination
+        for combination in itertools.product(*[results.axes[axis] for axis in side])
+        if combination in shown_combinations
+    ]
 
 
 def by_parts(context, results, meter):
@@ -149,14 +153,18 @@ def by_parts(context, results, meter):
     down, across = halves(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
     cells, chosen = np.full((len(rows), len(columns)), math.nan), {}
-    for at, entry in enumerate(results.entries):
+    for index, entry in enumerate(results.entries):
         place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
-        cells[place], chosen[place] = results.ends(meter)[at], at
+        cells[place], chosen[place] = results.ends(meter)[index], index
     built, order = context.depth.plan(context.baseline)
     size = len(context.tokens) + built.padding, len(order)
     compared = [stream_of(v.config.replace(n_layers=built.n_layers), *size) for v in context.variants]
     compared = [stream for stream, _ in compared]
-    marks = [place for place, at in chosen.items() if stream_of(results.configs[at], *size)[0] in compared]
+    marks = [
+        place
+        for place, variant_index in chosen.items()
+        if stream_of(results.configs[variant_index], *size)[0] in compared
+    ]
     heatmaps(
         "grid_cells", cells[None], [in_words(down, row) for row in rows], [in_words(across, column) for column in columns],
         height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),
@@ -168,12 +176,12 @@ def ranked(context, results, meter):
     """A row per variant, a column per pass, in the order of the last value."""
     ends = results.ends(meter)
     first = context.look.grid_order == "largest"
-    lost = np.array([-1.0 if each is None else 1e9 / (1 + each) for each in results.diverged])
+    lost = np.array([-1.0 if diverged_at is None else 1e9 / (1 + diverged_at) for diverged_at in results.diverged])
     nothing = np.isnan(ends) & (lost < 0)  # no number, and yet not diverged: attention that is switched off
     keys = (np.where(np.isfinite(ends), ends, 0.0) * (-1 if first else 1), lost * (-1 if first else 1), nothing)
     order = np.lexsort(keys)
     cells = results.values[order, :, list(statistic).index(meter)]
-    names = [results.name(at) for at in order]
+    names = [results.name(index) for index in order]
     heatmaps(
         "grid_cells", cells[None], names, [str(n) for n in range(cells.shape[1])], height=max(520, 6 * len(names)),
         arrow="· pass", on_pick=lambda _, row, column: pick(context, results, int(order[row])), **_picture(context, meter, "columns: passes"),
@@ -187,7 +195,7 @@ def _picture(context, meter, note) -> dict:
     return words | {"log": statistic[meter].log, "diverging": meter == "cosine"}
 
 
-def pick(context, results, at):
+def pick(context, results, index):
     """Compare a variant of the grid, or no longer (a callback)."""
-    if at is not None:
-        pins.toggle(results.changes[at], context.baseline)
+    if index is not None:
+        pins.toggle(results.changes[index], context.baseline)

@@ -54,8 +54,8 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
         about = {"log": statistic[name].log, "help": statistic.help(name)}
         if not context.look.zoom:
             about["bounds"] = _natural_range(name, journeys)
-        said = finding(name, journeys)
-        panels.append(Panel(statistic[name].question, statistic.label(name), said, lines, **about))
+        sentence = finding(name, journeys)
+        panels.append(Panel(statistic[name].question, statistic.label(name), sentence, lines, **about))
     curves(key, panels, {v.colour: v.name for v in context.variants}, **size)
 
 
@@ -64,10 +64,10 @@ def _natural_range(name: str, journeys) -> tuple[float, float] | None:
     if statistic[name].most is None:
         return None
     values = np.concatenate([journey.of(name) for journey in journeys.values()])
-    known = values[np.isfinite(values)]
+    finite = values[np.isfinite(values)]
     tokens = max(len(journey.tokens) for journey in journeys.values())
-    low = float(known.min(initial=0.0))
-    high = float(known.max(initial=statistic[name].most(tokens)))
+    low = float(finite.min(initial=0.0))
+    high = float(finite.max(initial=statistic[name].most(tokens)))
     return low, high or 1.0
 
 
@@ -79,15 +79,18 @@ def attention(context):
     labels = _head_matrices(context, journeys)
     passes = dict.fromkeys(context.depth.shown.values())  # one or two passes have no middle of their own
     if len(context.variants) > 2:
-        pairs = [(variant, at) for at in passes for variant in context.variants]
+        pairs = [(variant, pass_index) for pass_index in passes for variant in context.variants]
         across = len(context.variants)
     else:
-        pairs = [(variant, at) for variant in context.variants for at in passes]
+        pairs = [(variant, pass_index) for variant in context.variants for pass_index in passes]
         across = len(passes)
-    shown_at = [_matrix(context.look, journeys[variant.name], at) for variant, at in pairs]
+    shown_at = [_matrix(context.look, journeys[variant.name], pass_index) for variant, pass_index in pairs]
     cells = in_one_frame([matrix for matrix, _ in shown_at], len(labels))
     names = {variant: f"{variant.name} · " if len(context.variants) > 1 else "" for variant in context.variants}
-    titles = [f"{names[variant]}pass {at} · {said}" for (variant, at), (_, said) in zip(pairs, shown_at)]
+    titles = [
+        f"{names[variant]}pass {pass_index} · {sentence}"
+        for (variant, pass_index), (_, sentence) in zip(pairs, shown_at)
+    ]
     words = _matrix_words(context.look, f" at passes {', '.join(map(str, passes))}.")
     heatmaps("three_passes", cells, labels, labels, titles=titles, height=520, across=across, **words)
 
@@ -98,12 +101,12 @@ def play(context):
     labels = _head_matrices(context, journeys)
     passes = context.depth.played(context.cells)
     cells, titles, words = [], [], []
-    for at in passes:
-        shown_at = [_matrix(context.look, journeys[variant.name], at) for variant in context.variants]
+    for pass_index in passes:
+        shown_at = [_matrix(context.look, journeys[variant.name], pass_index) for variant in context.variants]
         cells.append(in_one_frame([matrix for matrix, _ in shown_at], len(labels)))
-        titles.append([f"{variant.name} · {said}" for variant, (_, said) in zip(context.variants, shown_at)])
-        words.append(_describe_pass(context, journeys, at))
-    moments = [f"pass {at} of {context.depth.passes}" for at in passes]
+        titles.append([f"{variant.name} · {sentence}" for variant, (_, sentence) in zip(context.variants, shown_at)])
+        words.append(_describe_pass(context, journeys, pass_index))
+    moments = [f"pass {moment_index} of {context.depth.passes}" for moment_index in passes]
     frames = Frames("Pass", passes, moments, words, titles, "pass_after_pass_animated", context.weights)
     about = _matrix_words(context.look, ", pass by pass.")
     played("played", torch.stack(cells), labels, labels, frames, height=400, **about)
@@ -116,9 +119,9 @@ def _head_matrices(context, journeys) -> list[str]:
     tokens = context.tokens
     title, statistic_name = "Token similarity", "cosine"
     if context.look.matrix != "alike":
-        most = max(v.config.n_heads for v in context.variants)
-        words = ["mean over heads", *(f"head {n}" for n in range(1, most + 1))]
-        controls.append(choice("Head", "map_head", min(context.look.map_head, most), range(most + 1), words))
+        n_heads = max(v.config.n_heads for v in context.variants)
+        words = ["mean over heads", *(f"head {n}" for n in range(1, n_heads + 1))]
+        controls.append(choice("Head", "map_head", min(context.look.map_head, n_heads), range(n_heads + 1), words))
         tokens = max((journey.tokens for journey in journeys.values()), key=len)  # with padding
         title, statistic_name = "Attention pattern", "entropy"
     bar("lens", controls)
@@ -135,38 +138,38 @@ def _matrix_words(look, end: str) -> dict:
         return words | {"alt": f"Token similarity{end}"}
     mean = "" if look.map_head else ", mean over heads"
     of_head = f" of head {look.map_head}" if look.map_head else ""
-    what = f"Attention weight (row = query, column = key){mean}"
-    words = {"what": what, "diverging": False, "blank": "masked, diverged or removed", "arrow": "→"}
+    description = f"Attention weight (row = query, column = key){mean}"
+    words = {"what": description, "diverging": False, "blank": "masked, diverged or removed", "arrow": "→"}
     return words | {"alt": f"Attention{of_head}{end}"}
 
 
-def _matrix(look, journey, at: int) -> tuple[torch.Tensor | None, str]:
+def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
     """Return the matrix of one pass, (T, T) or None where there is none, and what of it is one number."""
-    is_gone = journey.diverged is not None and journey.diverged <= at
-    gone = f"diverged at pass {journey.diverged}"
+    is_gone = journey.diverged is not None and journey.diverged <= pass_index
+    note = f"diverged at pass {journey.diverged}"
     if look.matrix == "alike":
-        said = fixed(journey.of("cosine")[at]) if journey.n_real > 1 else "one token"
-        return journey.alike.get(at), gone if is_gone else said
-    if at not in journey.patterns:
-        return None, gone if is_gone else "none"
-    weights = journey.patterns[at]  # (head, query, key)
+        sentence = fixed(journey.of("cosine")[pass_index]) if journey.n_real > 1 else "one token"
+        return journey.alike.get(pass_index), note if is_gone else sentence
+    if pass_index not in journey.patterns:
+        return None, note if is_gone else "none"
+    weights = journey.patterns[pass_index]  # (head, query, key)
     bits = row_entropy(weights[:, : journey.n_real]).mean(-1)
     head = min(look.map_head, journey.config.n_heads)  # a model with fewer heads shows its last
-    matrix = (weights[head - 1] if head else weights.mean(0)).masked_fill(~journey.allowed_in(at), math.nan)
-    said = f"{fixed((bits[head - 1] if head else bits.mean()).item())} bits"
+    matrix = (weights[head - 1] if head else weights.mean(0)).masked_fill(~journey.allowed_in(pass_index), math.nan)
+    sentence = f"{fixed((bits[head - 1] if head else bits.mean()).item())} bits"
     if head != look.map_head:
-        said += f" (head {head})"
-    return matrix, gone if is_gone else said
+        sentence += f" (head {head})"
+    return matrix, note if is_gone else sentence
 
 
-def _describe_pass(context, journeys, at: int) -> str:
+def _describe_pass(context, journeys, pass_index: int) -> str:
     """Return what the numbers of one pass say."""
-    said = []
+    sentences = []
     for variant in context.variants:
         journey = journeys[variant.name]
-        numbers = [(label, journey.of(name)[at]) for label, name in (("RMS", "rms"), ("similarity", "cosine"))]
+        numbers = [(label, journey.of(name)[pass_index]) for label, name in (("RMS", "rms"), ("similarity", "cosine"))]
         words = ", ".join(f"{label} {number(value)}" for label, value in numbers if math.isfinite(value))
-        if journey.diverged is not None and journey.diverged <= at:
+        if journey.diverged is not None and journey.diverged <= pass_index:
             words = f"diverged at pass {journey.diverged}"
-        said.append(f"{variant.name}: {words}.")
-    return " ".join(said)
+        sentences.append(f"{variant.name}: {words}.")
+    return " ".join(sentences)

@@ -23,13 +23,15 @@ GIVEN, TAKEN = "secrets", "secrets_taken"
 def take_address():
     """Keep what came with the address and is no setting: keys, and a teacher's limits."""
     link = st.query_params.to_dict()
-    here = session()
-    given = {name: link[name] for name in SECRETS if name in link}
-    if given and given != here.kept.get(TAKEN):  # Streamlit repeats the address until the browser has written another
-        here.kept[TAKEN] = given
-        here.kept.setdefault(GIVEN, {}).update(given)
-    if here.limits is None and limits.PARAMETER in link:
-        here.limits = limits.read(link[limits.PARAMETER])
+    current = session()
+    secrets = {name: link[name] for name in SECRETS if name in link}
+    if secrets and secrets != current.kept.get(
+        TAKEN
+    ):  # Streamlit repeats the address until the browser has written another
+        current.kept[TAKEN] = secrets
+        current.kept.setdefault(GIVEN, {}).update(secrets)
+    if current.limits is None and limits.PARAMETER in link:
+        current.limits = limits.read(link[limits.PARAMETER])
 
 
 def pop_secret(name: str) -> str | None:
@@ -56,7 +58,7 @@ def go_to(path: str) -> NoReturn:
     context = get_script_run_ctx()
     script = str((Path(context.main_script_path).parent / path).resolve())
     pages = context.pages_manager.get_pages().items()
-    page = next(page for page, known in pages if known["script_path"] == script)
+    page = next(page for page, entry in pages if entry["script_path"] == script)
     raise RerunException(
         RerunData(
             query_string="",

@@ -69,9 +69,9 @@ def stands(bar: str) -> bool:
     side = _now.get()
     if side is None:
         return False
-    there = bar in side.bars
+    has_bar = bar in side.bars
     side.bars.add(bar)
-    return there
+    return has_bar
 
 
 def count_of(name: str, count: int) -> int:
@@ -152,33 +152,33 @@ def beside(
     """
     drawn, bars = [], set()
     places = [st.container(), st.container()] if in_rows else st.columns(2, gap="medium")
-    for at, (place, (name, draw)) in enumerate(zip(places, sides)):
-        side = Side(name, at > 0, difference, counts, bars, colour)
+    for index, (place, (name, draw)) in enumerate(zip(places, sides)):
+        side = Side(name, index > 0, difference, counts, bars, colour)
         with place, _on(side):
             heading(name)
             draw()
         drawn.append(side)
     first, other = (side.pictures for side in drawn)
     # Unlike where one of them shows something else, as that a sub-layer is off.
-    alike = [each.kind for each in first] == [each.kind for each in other]
-    if first and alike and all(_same(one.values, its.values) for one, its in zip(first, other)):
+    alike = [picture.kind for picture in first] == [picture.kind for picture in other]
+    if first and alike and all(_same(a.values, b.values) for a, b in zip(first, other)):
         with above():
             st.caption(f":material/equal: {SAME}")
     for side, pictures, twins in zip(drawn, (first, other), (other, first)):
-        for at, each in enumerate(pictures):
-            with each.place, _on(side):
-                each.draw(twins[at].values if alike else None)
+        for index, figure in enumerate(pictures):
+            with figure.place, _on(side):
+                figure.draw(twins[index].values if alike else None)
 
 
-def _same(one, other) -> bool:
+def _same(a, other) -> bool:
     """Return whether two pictures show the same values: tables, arrays, or several of either."""
-    if isinstance(one, pd.DataFrame):
-        return isinstance(other, pd.DataFrame) and one.equals(other)
-    if isinstance(one, torch.Tensor | np.ndarray):
-        return one.shape == other.shape and np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
-    if isinstance(one, tuple | list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(one == other)
+    if isinstance(a, pd.DataFrame):
+        return isinstance(other, pd.DataFrame) and a.equals(other)
+    if isinstance(a, torch.Tensor | np.ndarray):
+        return a.shape == other.shape and np.array_equal(np.asarray(a), np.asarray(other), equal_nan=True)
+    if isinstance(a, tuple | list):
+        return len(a) == len(other) and all(map(_same, a, other))
+    return bool(a == other)
 
 
 @contextmanager

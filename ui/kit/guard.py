@@ -35,10 +35,10 @@ def in_words():
         if not (isinstance(error, Exception) or is_panic):  # Streamlit ends a run so
             raise
         logging.exception("a page failed")
-        shown = getattr(error, "told", None)  # of a store or a cluster: what may be said of it to visitors
+        message = getattr(error, "told", None)  # of a store or a cluster: what may be said of it to visitors
         st.error(
-            literal(shown)
-            if shown
+            literal(message)
+            if message
             else f"Something went wrong ({type(error).__name__}). Your settings are safe: change any of them to try again."
         )
 
@@ -53,7 +53,7 @@ class Bar:
     def __init__(self):
         self.place, self.next = None, time.monotonic() + AFTER
 
-    def draw(self, share: float | None, what: str):
+    def draw(self, share: float | None, description: str):
         """Draw the share that is done, if it was not drawn just before."""
         turns.given_up()
         now = time.monotonic()
@@ -61,7 +61,7 @@ class Bar:
             return
         self.next = now + EVERY
         self.place = self.place or st.empty()
-        self.place.progress(min(1.0, share or 0.0), text=what[:1].upper() + what[1:])
+        self.place.progress(min(1.0, share or 0.0), text=description[:1].upper() + description[1:])
 
     def clear(self):
         """Take the bar away."""
@@ -82,9 +82,9 @@ def guarded(call):
     """Guard a function that draws a dialog."""
 
     @functools.wraps(call)
-    def safe(*given, **named):
+    def safe(*args, **named):
         with in_words():
-            return call(*given, **named)
+            return call(*args, **named)
 
     return safe
 
@@ -102,4 +102,4 @@ def literal(text) -> str:
     """
     joined = UNBROKEN.sub("\N{NO-BREAK SPACE}", str(text))
     marked = "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in joined)
-    return ADDRESS.sub(lambda found: found[0] + JOINER, marked)
+    return ADDRESS.sub(lambda match: match[0] + JOINER, marked)

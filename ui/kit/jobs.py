@@ -67,28 +67,28 @@ def started() -> StartedTrainings | None:
 
 def begin(plan: Plan):
     """Start a plan; the user's training before it ends. refused() says why one cannot start."""
-    pool, kept = workers(), session().kept
+    pool, remembered = workers(), session().kept
     before = started()
     try:
         states = plan.states()
         with pool.lock:  # or many who start at once would all see the same room
             others = [job for job in _jobs if before is None or job is not before.job]
-            held = [state for job in others for state in job.states.values()]
-            check(list(states.values()), pool.count, pool.pace, held)
+            running = [state for job in others for state in job.states.values()]
+            check(list(states.values()), pool.count, pool.pace, running)
             stop()
             job = Job(pool, states)
             _jobs.add(job)
     except (ConfigError, MemoryLimit, TimeLimit) as error:
-        kept[REFUSED] = plan, str(error)
+        remembered[REFUSED] = plan, str(error)
         return
-    kept.pop(REFUSED, None)
-    kept[RUNNING] = StartedTrainings(plan, job, time.monotonic())
+    remembered.pop(REFUSED, None)
+    remembered[RUNNING] = StartedTrainings(plan, job, time.monotonic())
 
 
 def refused(plan: Plan) -> str:
     """Return why a plan could not be started, or ""."""
-    asked, why = session().kept.get(REFUSED, (None, ""))
-    return why if asked == plan else ""
+    refused_job, why = session().kept.get(REFUSED, (None, ""))
+    return why if refused_job == plan else ""
 
 
 def stop():
@@ -105,20 +105,20 @@ def resume():
 
 def status(job: Job) -> str:
     """Describe in a few words what a job is doing."""
-    many = count(len(job.states), "run")
+    n_runs = count(len(job.states), "run")
     left = duration(job.seconds_left())
     if job.error is not None:
         return f"This training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
     if job.stopped:
         return f"Stopped at {100 * job.progress:.0f} %, about {left} left."
     if job.done:
-        known = f" ({job.known} cached)" if job.known else ""
-        return f"Done: {many}{known}."
+        cached = f" ({job.known} cached)" if job.known else ""
+        return f"Done: {n_runs}{cached}."
     others = job.workers.sharing - 1
     shared = f", in turn with {count(others, 'other')}" if others >= job.workers.count else ""
     if not job.progress:
-        return f"Starting {many}{shared}"
-    return f"{100 * job.progress:.0f} % of {many}, about {left} left{shared}"
+        return f"Starting {n_runs}{shared}"
+    return f"{100 * job.progress:.0f} % of {n_runs}, about {left} left{shared}"
 
 
 def elsewhere():

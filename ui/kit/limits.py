@@ -78,7 +78,7 @@ def read(text: str) -> Limits | None:
     """Return the limits that a link says; None where it cannot be read. Earlier links end with a seal, which is ignored."""
     if len(text) > LONGEST:
         return None
-    found: dict[str, tuple[str, ...]] = {}
+    entries: dict[str, tuple[str, ...]] = {}
     link: dict[str, str] = {}
     parts = text.split(NEXT)
     for part in parts:
@@ -90,11 +90,11 @@ def read(text: str) -> Limits | None:
                 link = _unpack(items[0])
             except (ValueError, RecursionError):
                 return None
-        elif name in FIELDS and name not in found and all(map(NAME.fullmatch, items)):
-            found[name] = tuple(dict.fromkeys(items))
+        elif name in FIELDS and name not in entries and all(map(NAME.fullmatch, items)):
+            entries[name] = tuple(dict.fromkeys(items))
         else:
             return None
-    return Limits(**found, large=LARGE in parts, link=link) if found.get("pages") else None
+    return Limits(**entries, large=LARGE in parts, link=link) if entries.get("pages") else None
 
 
 def _pack(link: dict[str, str]) -> str:

@@ -76,7 +76,7 @@ def boot():
 
 def _drawing() -> list[threading.Thread]:
     """Pages that are being drawn; they end where they next call Streamlit."""
-    return [each for each in threading.enumerate() if each.name.startswith("ScriptRunner")]
+    return [page_shown for page_shown in threading.enumerate() if page_shown.name.startswith("ScriptRunner")]
 
 
 def _load_driver():
@@ -88,15 +88,15 @@ def _load_driver():
 
 
 @contextmanager
-def page(here: Page):
+def page(current: Page):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(
-        page_title=f"{here.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=200
+        page_title=f"{current.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=200
     )
     boot()
     with opened() as session, turns.taken():
         address.take_address()
-        if not allows(here.key):
+        if not allows(current.key):
             st.info("This page is not part of the link that you opened.", icon=":material/lock:")
             for left in PAGES:
                 if allows(left.key):
@@ -109,12 +109,12 @@ def page(here: Page):
         with in_words(), progress_drawn():
             yield
         downloads.end_run()
-        acknowledge(here.name_in_address)
+        acknowledge(current.name_in_address)
 
 
-def head(here: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
+def head(current: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
     """Draw what stands above a page's pictures: its title, and rows of controls."""
-    bar("head", [title(here.name), *beside_title], *rows)
+    bar("head", [title(current.name), *beside_title], *rows)
 
 
 def sidebar(
@@ -198,33 +198,37 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: table)
 
-    said = takeaway.said()
+    sentence = takeaway.said()
 
     def draw(twin):
-        values, shown = table, spec
+        values, shown_spec = table, spec
         if beside.difference() and can_subtract(spec, table, twin):
             values = subtract(table, twin)
-            shown = for_differences(spec, values)
+            shown_spec = for_differences(spec, values)
         elif twin is not None:
-            shown = on_one_scale(spec, table, twin)
+            shown_spec = on_one_scale(spec, table, twin)
             beside.no_difference()
-        shown = beside.coloured(shown)
+        shown_spec = beside.coloured(shown_spec)
         st.vega_lite_chart(
-            values, shown, alt=f"{alt.rstrip('.')}. {said}".strip(), width="stretch", height=height or "content"
+            values,
+            shown_spec,
+            alt=f"{alt.rstrip('.')}. {sentence}".strip(),
+            width="stretch",
+            height=height or "content",
         )
 
     beside.picture("chart", table, draw)
 
 
-def table(data, alt: str, taken=None, **words):
-    """A table of numbers; taken: the numbers to take away, where what is shown is text, or a call that makes them where
+def table(data, alt: str, exported=None, **words):
+    """A table of numbers; exported: the numbers to take away, where what is shown is text, or a call that makes them where
     they are many (what is shown would be kept until the next run); words: what st.dataframe takes. The field's words in the
     names of its columns are explained there.
 
     -> what st.dataframe gives
     """
-    taken, alt = data if taken is None else taken, beside.named(alt)
-    takeaway.note(alt.rstrip("."), taken if callable(taken) else lambda: taken)
+    exported, alt = data if exported is None else exported, beside.named(alt)
+    takeaway.note(alt.rstrip("."), exported if callable(exported) else lambda: exported)
     columns = _columns(data, words.pop("column_config", {}))
     return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words)
 
@@ -238,10 +242,10 @@ def with_minus(frame, formats: dict[str, str]):
     return frame.style.format({name: partial(write, how=how) for name, how in formats.items()})
 
 
-def _columns(data, given: dict) -> dict:
+def _columns(data, formats: dict) -> dict:
     """Return what st.dataframe is told of columns: what is given of each, a name or a column, and help where its name needs it."""
     columns = {name: {"help": explained(str(name))} for name in data.columns if explained(str(name))}
-    for name, column in given.items():
+    for name, column in formats.items():
         if column is None:  # st.dataframe leaves the column out
             columns[name] = None
             continue
@@ -255,8 +259,8 @@ def caption(text: str):
     st.caption(literal(text), help=explained(text))
 
 
-def small_table(data, alt: str, taken=None):
+def small_table(data, alt: str, exported=None):
     """A table of few rows, as plain HTML: on the screen at once, where st.dataframe takes a tenth of a second to draw itself."""
-    taken, alt = data if taken is None else taken, beside.named(alt)
-    takeaway.note(alt.rstrip("."), lambda: taken)
+    exported, alt = data if exported is None else exported, beside.named(alt)
+    takeaway.note(alt.rstrip("."), lambda: exported)
     st.table(data.rename(columns=literal).map(literal), border="horizontal", hide_index=True, alt=alt)

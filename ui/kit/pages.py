@@ -70,9 +70,9 @@ class Page:
         The link counts when the page is opened, and later changes come from the browser (ui/kit/store.py).
         """
         kinds_of[self.key] = kinds
-        here = session()
-        here.open(self.key, address.read_link(), address.is_back())
-        chosen, notes = here.settings(kinds)
+        current = session()
+        current.open(self.key, address.read_link(), address.is_back())
+        chosen, notes = current.settings(kinds)
         with st.sidebar:
             self._draw_menu()
             if self is not TRAINING:
@@ -147,7 +147,7 @@ class Page:
 
 def link_to(page: str) -> dict[str, str]:
     """Return the parameters with which the menu leads to a page: its settings as they are."""
-    once = {name for kind in kinds_of.get(page, ()) for name, known in kind.settings().items() if known.once}
+    once = {name for kind in kinds_of.get(page, ()) for name, definition in kind.settings().items() if definition.once}
     return {name: text for name, text in session().link(page).items() if name not in once}
 
 

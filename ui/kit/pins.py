@@ -110,10 +110,10 @@ def _unpin(pinned: Config):
     change(baseline="")
 
 
-def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kind: str = "random", about: str = ""):
+def legend(variants: list[Variant], notes: dict[str, str | None], pins: Pins, kind: str = "random", about: str = ""):
     """Draw who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common. kind: of weights."""
     entries = [
-        (v.colour, f"Baseline ({baseline_words(pins, kind)})" if v.colour == 0 else v.name, said.get(v.name))
+        (v.colour, f"Baseline ({baseline_words(pins, kind)})" if v.colour == 0 else v.name, notes.get(v.name))
         for v in variants
     ]
     common = [about] if about else []
@@ -122,7 +122,7 @@ def legend(variants: list[Variant], said: dict[str, str | None], pins: Pins, kin
         common.append(f"{paired(variants, kind)}.")
     elif is_moved("variants"):
         common.append("Choose a component under Compare with.")
-    if any("diverged" in (text or "") for text in said.values()):
+    if any("diverged" in (text or "") for text in notes.values()):
         common.append(DIVERGED)
     marks(entries, common)
 
@@ -135,10 +135,10 @@ def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
 def legend_html(entries: list[tuple[int, str, str | None]], common: list[str] = ()) -> str:
     """A legend. entries: (colour, name, what is said of it); common: what is true of all."""
     spans = []
-    for colour, name, said in entries:
-        more = f" <span style='opacity:.75'>· {html.escape(said)}</span>" if said else ""
+    for colour, name, note in entries:
+        details = f" <span style='opacity:.75'>· {html.escape(note)}</span>" if note else ""
         spans.append(
-            f"<span style='overflow-wrap:anywhere'>{_line(colour)}<span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{more}</span>"
+            f"<span style='overflow-wrap:anywhere'>{_line(colour)}<span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{details}</span>"
         )
     if common:
         spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
@@ -148,10 +148,10 @@ def legend_html(entries: list[tuple[int, str, str | None]], common: list[str] = 
 
 def _line(colour: int) -> str:
     """A piece of the line that has this colour on curves, with its dashes."""
-    shade, at, stops = COLOURS[colour], 0, []
+    shade, position, stops = COLOURS[colour], 0, []
     for n, length in enumerate(map(int, DASHES[colour].split() or "1")):
-        stops.append(f"{'transparent' if n % 2 else shade} {at}px {at + length}px")
-        at += length
+        stops.append(f"{'transparent' if n % 2 else shade} {position}px {position + length}px")
+        position += length
     line = f"display:inline-block;width:28px;height:2.5px;vertical-align:middle;margin-right:4px;background:repeating-linear-gradient(90deg,{','.join(stops)})"
     return f"<span style='{line}'></span>"
 
@@ -184,7 +184,9 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
     if text == "":
         st.toast("That is the baseline.", icon=":material/info:")
     elif text:
-        _chosen(on_new, [each for each in texts if each != text] if text in texts else [*texts, text])
+        _chosen(
+            on_new, [text_of_pin for text_of_pin in texts if text_of_pin != text] if text in texts else [*texts, text]
+        )
 
 
 def vary(place: int, changes: dict, baseline: Config):

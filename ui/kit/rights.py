@@ -27,19 +27,19 @@ def may_write() -> bool:
 
 def take_key() -> list[str]:
     """Use the key of the address. Return what is wrong with it, as sentences."""
-    given = address.pop_secret(PARAMETER)
-    if given is None:
+    key = address.pop_secret(PARAMETER)
+    if key is None:
         return []
-    if not _is_key(given):
+    if not _is_key(key):
         return [WRONG]
     session().kept[HOLDS] = True
     return []
 
 
-def _is_key(given: str) -> bool:
+def _is_key(candidate: str) -> bool:
     """Compare with the server's key in constant time. Without one no key is right."""
     key = os.environ.get(VARIABLE, "") or _secret()
-    return bool(key) and hmac.compare_digest(given.encode(errors="replace"), key.encode())
+    return bool(key) and hmac.compare_digest(candidate.encode(errors="replace"), key.encode())
 
 
 def _secret() -> str:

@@ -43,19 +43,19 @@ def apply(
     choices: Choices, delta: Delta, kinds: Kinds, locked: Collection[str] = ()
 ) -> tuple[Choices, list[ConfigError]]:
     """Return the choices after a delta, and what of it cannot be read. Ignore unknown and locked names."""
-    known = {name for kind in kinds for name in kind.settings() if name not in locked}
+    names = {name for kind in kinds for name in kind.settings() if name not in locked}
     first = [name for kind in kinds for name in kind.FIRST]  # others are read, or stored, according to these
-    leading = [name for name in dict.fromkeys(first) if name in known and name in delta]
-    others = [name for name in delta if name in known and name not in first]
+    leading = [name for name in dict.fromkeys(first) if name in names and name in delta]
+    others = [name for name in delta if name in names and name not in first]
     choices = dict(choices)
     problems: list[ConfigError] = []
     if ALL in delta:
-        _forget(choices, kinds, known)
+        _forget(choices, kinds, names)
     for name in leading:
         problems += _choose(choices, kinds, name, delta[name])
     if ALL in delta:
         # The leading ones may have chosen another scope, which is to be empty as well.
-        _forget(choices, kinds, known - set(leading))
+        _forget(choices, kinds, names - set(leading))
     for name in others:
         problems += _choose(choices, kinds, name, delta[name])
     return choices, problems
@@ -165,7 +165,9 @@ class Session:
         if self.page == page:
             return
         # A press on the page before may still come, and wants its handler.
-        self.handlers = {of: call for of, call in self.handlers.items() if of[0] in (page, self.page)}
+        self.handlers = {
+            handler_key: call for handler_key, call in self.handlers.items() if handler_key[0] in (page, self.page)
+        }
         self.page, self.problems, self.begun = page, [], {}
         kinds = kinds_of[page]
         once = {name for kind in kinds for name, setting in kind.settings().items() if setting.once}
@@ -181,9 +183,9 @@ class Session:
     def _note_set_elsewhere(self, page: str, kinds: Kinds):
         """Keep what was set on another page since this one was left, to say it once."""
         keys = {name: key_of(kind, name, self.choices) for kind in kinds for name in kind.settings()}
-        seen = {name: self.seen_on.get(key, {page}) for name, key in keys.items() if key in self.choices}
-        self.set_elsewhere = [name for name, pages in seen.items() if page not in pages]
-        for pages in seen.values():
+        pages_seen = {name: self.seen_on.get(key, {page}) for name, key in keys.items() if key in self.choices}
+        self.set_elsewhere = [name for name, pages in pages_seen.items() if page not in pages]
+        for pages in pages_seen.values():
             pages.add(page)
 
     def link(self, page: str = "") -> dict[str, str]:
@@ -203,10 +205,10 @@ class Session:
 
 def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
     """Return a sentence for each parameter that is none, with the nearest one."""
-    known = [name for kind in kinds for name in kind.settings()]
+    names = [name for kind in kinds for name in kind.settings()]
     sentences = []
-    for name in [name for name in link if name not in known][:5]:
-        near = difflib.get_close_matches(name, known, 1)
+    for name in [name for name in link if name not in names][:5]:
+        near = difflib.get_close_matches(name, names, 1)
         meant = f" Did you mean “{near[0]}”?" if near else ""
         sentences.append(f"Unknown setting in the link: “{name[:30]}”.{meant}")
     return sentences
@@ -239,20 +241,20 @@ def opened():
 
 def session() -> Session:
     """Return the session of the user whose page, or callback, runs in this thread."""
-    known = _current.get()
-    if known is None:
+    current = _current.get()
+    if current is None:
         # st.session_state lets another run cut in, which would leave a callback half done.
-        known = get_session_state().filtered_state.get(SESSION)
-    if known is None:
-        known = st.session_state[SESSION] = Session()
-    return known
+        current = get_session_state().filtered_state.get(SESSION)
+    if current is None:
+        current = st.session_state[SESSION] = Session()
+    return current
 
 
 def read_message() -> Mapping[str, Any]:
     """Return what the browser said last. It stays until it says something else, so a run that is cut loses nothing."""
     channel = st.session_state.get(CHANNEL)
-    said = channel.get("said") if channel else None
-    return said if isinstance(said, dict) else {}
+    message = channel.get("said") if channel else None
+    return message if isinstance(message, dict) else {}
 
 
 def allows(page: str) -> bool:
@@ -269,10 +271,10 @@ def is_moved(name: str) -> bool:
 
 def settings_of(kind: type[Settings]) -> Any:
     """Return the settings of one class as they are now."""
-    here = session()
-    if kind not in here.built:
-        here.settings((kind,))
-    return here.built[kind]
+    current = session()
+    if kind not in current.built:
+        current.settings((kind,))
+    return current.built[kind]
 
 
 def value(name: str) -> Any:
@@ -283,29 +285,29 @@ def value(name: str) -> Any:
 
 def change(**values: Any):
     """Change settings of the open page, from the callback of a button."""
-    here = session()
-    here.moves += 1
-    here.change(_write(values))
+    current = session()
+    current.moves += 1
+    current.change(_write(values))
 
 
 def amend(**values: Any):
     """Change settings while the page is drawn, without an entry in the browser's history."""
-    here = session()
-    here.choices, _ = apply(here.choices, _write(values), kinds_of[here.page])
-    here.built = {}
+    current = session()
+    current.choices, _ = apply(current.choices, _write(values), kinds_of[current.page])
+    current.built = {}
 
 
 def _write(values: Mapping[str, Any]) -> dict[str, str]:
     """Return values as a link has them; leave out what is no setting of the open page."""
-    known = {name: setting for kind in kinds_of[session().page] for name, setting in kind.settings().items()}
-    return {name: known[name].write(value) for name, value in values.items() if name in known}
+    definitions = {name: setting for kind in kinds_of[session().page] for name, setting in kind.settings().items()}
+    return {name: definitions[name].write(value) for name, value in values.items() if name in definitions}
 
 
 def restore(settings: Settings):
     """Make every setting as in this instance. What has its value already stays as it is, chosen or following."""
-    here = session()
+    current = session()
     delta: dict[str, str | None] = {}
-    for kind in kinds_of[here.page]:
+    for kind in kinds_of[current.page]:
         names = settings.settings().keys() & kind.settings().keys()
         before = settings_of(kind)
         targets = {name: getattr(settings, name) for name in names}
@@ -314,15 +316,15 @@ def restore(settings: Settings):
             is_same = getattr(before, name) == target and (after.follows(name) or not before.follows(name))
             if not is_same:
                 delta[name] = None if after.follows(name) else kind.settings()[name].write(target)
-    here.moves += 1
-    here.change(delta)
+    current.moves += 1
+    current.change(delta)
 
 
 def reset(*kinds: type[Settings], **params: str):
     """Let all settings of these classes follow their defaults, but for those with these texts."""
-    here = session()
-    here.moves += 1
-    here.change({name: None for kind in kinds for name in kind.settings()} | params)
+    current = session()
+    current.moves += 1
+    current.change({name: None for kind in kinds for name in kind.settings()} | params)
 
 
 def default_of(settings: Settings, name: str) -> Any:
@@ -340,8 +342,8 @@ def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) 
         change_to: Called with the new value, in place of changing the setting.
     """
     key = f"bound_{name}"
-    shown = st.session_state.get(key)
-    same = sorted(shown, key=str) == sorted(value, key=str) if isinstance(shown, list) else shown == value
+    state = st.session_state.get(key)
+    same = sorted(state, key=str) == sorted(value, key=str) if isinstance(state, list) else state == value
     if key not in st.session_state or not same:
         st.session_state[key] = value
     return {"key": key, "on_change": _take_bound, "args": (name, key, change_to)}

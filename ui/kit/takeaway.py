@@ -60,30 +60,30 @@ def said() -> str:
 def note(name: str, make: Callable[[], pd.DataFrame]):
     """Offer a table of this run. Two of one name are numbered."""
     tables = st.session_state.setdefault(TABLES, {})
-    wanted, n = name, 1
-    while wanted in tables:
+    unique, n = name, 1
+    while unique in tables:
         n += 1
-        wanted = f"{name} ({n})"
-    tables[wanted] = make
+        unique = f"{name} ({n})"
+    tables[unique] = make
 
 
 def offer(
     page: str,
     script: Callable[[], Script] | None,
     files: dict[str, tuple[str, Callable[[], bytes]]] | None = None,
-    of: str = "",
-    shown=None,
+    kind: str = "",
+    formatted=None,
 ):
     """The button and what is behind it; built only while it is open. Called when the page is complete.
 
-    script: what writes the script of the page, if it has one; files: label -> name of the file, and what makes it; of: what the page shows,
-    as a name for files, with which those of tables and pictures begin; shown: the button, where it stands there already.
+    script: what writes the script of the page, if it has one; files: label -> name of the file, and what makes it; kind: what the page shows,
+    as a name for files, with which those of tables and pictures begin; formatted: the button, where it stands there already.
     """
-    shown = shown or button()
-    if not shown.open:
+    formatted = formatted or button()
+    if not formatted.open:
         begin()  # what makes tables holds what they are made of: with many visitors that is a lot to keep for nobody
         return
-    with shown, st.container(gap="xxsmall"):
+    with formatted, st.container(gap="xxsmall"):
         if script:
             st.markdown("**Code** that prints the numbers on this page")
             name = slug(page)
@@ -102,11 +102,11 @@ def offer(
             if rows > ROWS:
                 st.caption(literal(TOO_MANY.format(name=name, rows=rows, most=ROWS)))
                 continue
-            file = "_".join(part for part in (of, slug(name)) if part) + ".csv"
+            file = "_".join(part for part in (kind, slug(name)) if part) + ".csv"
             # Looked up when it is asked for: while something is trained the page goes on, and these links stand as they are.
             label = LABELS.get(name, name[:1].upper() + name[1:])
             download_link(label, file, lambda name=name, make=make: write_csv(tables.get(name, make)()), "text/csv")
-        _pictures(key="pictures", data=of)
+        _pictures(key="pictures", data=kind)
 
 
 def button():
@@ -143,7 +143,7 @@ class MatrixTable:
         return torch.as_tensor(self.matrices).numpy()
 
 
-def _words(words: Sequence[str], at: np.ndarray) -> pd.Categorical:
+def _words(words: Sequence[str], indices: np.ndarray) -> pd.Categorical:
     """Every word is held once, however many cells it stands beside."""
-    codes, known = pd.factorize(np.array(words, dtype=object))
-    return pd.Categorical.from_codes(codes[at], known)
+    codes, unique_words = pd.factorize(np.array(words, dtype=object))
+    return pd.Categorical.from_codes(codes[indices], unique_words)

@@ -51,10 +51,10 @@ def draw_html(key: str, html: str, height: int = 0) -> None:
     _html(key=key, data=html)
 
 
-def style_answers(place: str = "", of: Lesson | None = None) -> None:
-    """Draw answers as cards. of: the lesson whose answers are curves."""
+def style_answers(place: str = "", lesson_shown: Lesson | None = None) -> None:
+    """Draw answers as cards. lesson_shown: the lesson whose answers are curves."""
     styles = []
-    if of is not None and of.prediction is not None and of.prediction.kind == "curve":
+    if lesson_shown is not None and lesson_shown.prediction is not None and lesson_shown.prediction.kind == "curve":
         group = f".st-key-answer_{place} [role=radiogroup]"
         styles.append(
             f"{group} {{ flex-direction: row; align-items: stretch; }} {group} > div {{ flex: 1 1 0; min-width: 0; display: flex; align-items: stretch; }} {group} label {{ flex-direction: column; align-items: start; height: 100%; }}"
@@ -62,8 +62,8 @@ def style_answers(place: str = "", of: Lesson | None = None) -> None:
         styles.append(
             f'{group} label::before {{ content: ""; width: 100%; aspect-ratio: 2; background: currentColor; mask: var(--sketch) center / contain no-repeat; }}'
         )
-        for at, option in enumerate(of.prediction.options, 1):
-            styles.append(f'{group} > div:nth-of-type({at}) {{ --sketch: url("{encode_sketch(option)}"); }}')
+        for index, option in enumerate(lesson_shown.prediction.options, 1):
+            styles.append(f'{group} > div:nth-of-type({index}) {{ --sketch: url("{encode_sketch(option)}"); }}')
     st.html(CARDS.replace("STYLES", "\n".join(styles)))
 
 
@@ -90,69 +90,76 @@ def is_done(entry: Entry | None) -> bool:
     return entry is not None and entry.carried is not None
 
 
-def render_progress(entries: Mapping[str, Entry], here: str = "") -> str:
-    """Return the progress as a row of steps. here: the lesson that is open."""
+def render_progress(entries: Mapping[str, Entry], current: str = "") -> str:
+    """Return the progress as a row of steps. current: the lesson that is open."""
     drawn = ""
     for name in order_lessons():
         kind = "done" if is_done(entries.get(name)) else ""
         if read_lesson(name).prediction:
-            drawn += f'<i class="{"here" if name == here else kind}"></i>'
+            drawn += f'<i class="{"here" if name == current else kind}"></i>'
     return f'<span class="steps" aria-hidden="true">{drawn}</span>'
 
 
-def describe_level(of: Lesson, words: Mapping[str, str]) -> str:
+def describe_level(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
     """Return level and length: "Beginner · 4 min"."""
-    level = words[of.difficulty.replace(" ", "_")] if of.prediction else words["open_end"]
-    return f"{level} · {words['minutes'].format(n=of.minutes)}"
+    level = words[lesson_shown.difficulty.replace(" ", "_")] if lesson_shown.prediction else words["open_end"]
+    return f"{level} · {words['minutes'].format(n=lesson_shown.minutes)}"
 
 
 def render_path(entries: Mapping[str, Entry], language: str, words: Mapping[str, str]) -> str:
     """Return all lessons as cards in their order."""
     lessons = {name: read_lesson(name, language) for name in order_lessons()}
-    asked = [name for name, of in lessons.items() if of.prediction]
-    done = [name for name in asked if is_done(entries.get(name))]
-    following = next((name for name in asked if name not in done), "")
+    names = [name for name, entry_lesson in lessons.items() if entry_lesson.prediction]
+    done = [name for name in names if is_done(entries.get(name))]
+    following = next((name for name in names if name not in done), "")
     head = f'<span style="font-size:16px">{escape(words["why_predict"])}</span>'
-    head += f'<span class="soft push">{escape(words["done_of"].format(n=len(done), all=len(asked)))}</span>{render_progress(entries)}'
+    head += f'<span class="soft push">{escape(words["done_of"].format(n=len(done), all=len(names)))}</span>{render_progress(entries)}'
     if following:
         label = words["continue" if entries else "begin"].format(n=lessons[following].number)
         head += render_anchor(build_link(following, language), escape(label), "fill")
-    cards = [_render_card(of, entries.get(name), name == following, language, words) for name, of in lessons.items()]
+    cards = [
+        _render_card(entry_lesson, entries.get(name), name == following, language, words)
+        for name, entry_lesson in lessons.items()
+    ]
     return f'<div class="line">{head}</div><div class="path">{"".join(cards)}</div>'
 
 
-def _render_card(of: Lesson, entry: Entry | None, is_next: bool, language: str, words: Mapping[str, str]) -> str:
-    out = outcome(of) if entry else None
-    title = f"{of.number} · {of.title}" if of.prediction else of.title
-    level = describe_level(of, words) + ("" if is_complete(language, of.name) else " · EN")
-    said = ""
-    if entry and out and of.prediction:
-        found = verdict(of.prediction, entry.answer, out)
-        said = f"✓ {words.get(f'{found}_short', words[found])}" if is_done(entry) else words["one_left"]
-        said = f'<span class="{"good" if is_done(entry) and found == AS_PREDICTED else ""}">{escape(said)}</span>'
+def _render_card(
+    lesson_shown: Lesson, entry: Entry | None, is_next: bool, language: str, words: Mapping[str, str]
+) -> str:
+    out = outcome(lesson_shown) if entry else None
+    title = f"{lesson_shown.number} · {lesson_shown.title}" if lesson_shown.prediction else lesson_shown.title
+    level = describe_level(lesson_shown, words) + ("" if is_complete(language, lesson_shown.name) else " · EN")
+    status = ""
+    if entry and out and lesson_shown.prediction:
+        result = verdict(lesson_shown.prediction, entry.answer, out)
+        status = f"✓ {words.get(f'{result}_short', words[result])}" if is_done(entry) else words["one_left"]
+        status = f'<span class="{"good" if is_done(entry) and result == AS_PREDICTED else ""}">{escape(status)}</span>'
     elif is_next:
-        said = f"<em>{escape(words['next'])}</em>"
-    inside = f'<span class="picture">{draw_thumbnail(of, words, out)}</span><b>{escape(title)}</b>'
-    inside += f'<span class="line"><span>{escape(level)}</span>{said}</span>'
+        status = f"<em>{escape(words['next'])}</em>"
+    inside = f'<span class="picture">{draw_thumbnail(lesson_shown, words, out)}</span><b>{escape(title)}</b>'
+    inside += f'<span class="line"><span>{escape(level)}</span>{status}</span>'
     kind = " ".join(filter(None, ("card", "done" if is_done(entry) else "", "next" if is_next else "")))
-    return render_anchor(build_link(of.name, language), inside, kind)
+    return render_anchor(build_link(lesson_shown.name, language), inside, kind)
 
 
-def render_top(of: Lesson, question: str, entries: Mapping[str, Entry], language: str, words: Mapping[str, str]) -> str:
+def render_top(
+    lesson_shown: Lesson, question: str, entries: Mapping[str, Entry], language: str, words: Mapping[str, str]
+) -> str:
     """Return the head of a lesson: the way back, where it is on the path, its title and question."""
     back = render_anchor({"shown": "every"}, f"‹ {escape(words['view_every'])}")
     total = sum(read_lesson(name).prediction is not None for name in lesson)
-    where = words["lesson_of"].format(n=of.number, all=total) + " · " if of.prediction else ""
-    where += describe_level(of, words)
-    if not is_complete(language, of.name):
+    where = words["lesson_of"].format(n=lesson_shown.number, all=total) + " · " if lesson_shown.prediction else ""
+    where += describe_level(lesson_shown, words)
+    if not is_complete(language, lesson_shown.name):
         where += f" · {words['in_english']}"
-    head = f'{back}<span class="soft push">{escape(where)}</span>{render_progress(entries, of.name)}'
-    return f'<div class="top"><div class="line">{head}</div><h1>{escape(of.title)}</h1><p>{escape(question)}</p></div>'
+    head = f'{back}<span class="soft push">{escape(where)}</span>{render_progress(entries, lesson_shown.name)}'
+    return f'<div class="top"><div class="line">{head}</div><h1>{escape(lesson_shown.title)}</h1><p>{escape(question)}</p></div>'
 
 
-def render_setting(of: Lesson, words: Mapping[str, str]) -> str:
+def render_setting(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
     """Return what a lesson compares, before it may be seen."""
-    return f'<div class="setting"><h2>{escape(of.picture)}</h2>{render_rows(of, words)}</div>'
+    return f'<div class="setting"><h2>{escape(lesson_shown.picture)}</h2>{render_rows(lesson_shown, words)}</div>'
 
 
 def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool = True) -> str:
@@ -163,20 +170,20 @@ def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool
     """
     totals = [max(1, sum(votes)) for votes in zip(*(count.rounds for count in counts))]
     bars = []
-    for at, count in enumerate(counts):
+    for index, count in enumerate(counts):
         shares = [f"--share:{100 * votes / total:.1f}%" for votes, total in zip(count.rounds, totals)]
         # The fill is there from the beginning, so that it grows where it is.
         inside = f'<i style="{shares[-1] if shares else "--share:0%"}"></i>'
         inside += f'<i class="before" style="{shares[0] if len(shares) > 1 else "--share:0%"}"></i>'
-        inside += f"<b>{letter(at)}</b>" if letters else ""
+        inside += f"<b>{letter(index)}</b>" if letters else ""
         inside += f'<span class="text">{escape(count.label)}</span>'
         inside += f'<span class="tick">{"✓" if count.right else ""}</span>'
         votes = [str(number) for number in count.rounds]
         votes = [*votes[:-1], f"<b>{votes[-1]}</b>"] if votes else []
         inside += f"<output>{' → '.join(votes)}</output>"
-        said = f"{count.label}: {' → '.join(map(str, count.rounds))}" if votes else count.label
+        description = f"{count.label}: {' → '.join(map(str, count.rounds))}" if votes else count.label
         kind = "bar right" if count.right else "bar"
-        bars.append(f'<li class="{kind}" aria-label="{escape(said)}">{inside}</li>')
+        bars.append(f'<li class="{kind}" aria-label="{escape(description)}">{inside}</li>')
     return f'<ol class="bars" aria-label="{escape(words["class_votes"])}">{"".join(bars)}</ol>'
 
 

@@ -38,11 +38,11 @@ def ask(
         is_form: whether the server is asked for nothing before the button is pressed, as where a hundred students answer
             at the same time; for one of a few options.
     """
-    asked, place, button = lesson.prediction, place or lesson.name, button or words["store"]
+    prediction, place, button = lesson.prediction, place or lesson.name, button or words["store"]
     sent = {"type": "primary", "on_click": _send, "args": (lesson, words, then, place, refuse)}
     with st.form(f"form_{place}", border=False) if is_form else contextlib.nullcontext():
-        st.markdown(f"## {literal(fill_in(asked.asks, lesson))}")
-        answer = ASKED[asked.kind](lesson, asked, words, place)
+        st.markdown(f"## {literal(fill_in(prediction.asks, lesson))}")
+        answer = ASKED[prediction.kind](lesson, prediction, words, place)
         with st.container(horizontal=True):
             sure = ask_sure(words, place)
             hint = words["because_hint"]
@@ -69,14 +69,14 @@ def ask_sure(words, place: str) -> int | None:
 
 def _send(lesson: Lesson, words, then, place: str, refuse) -> None:
     """Store what the controls show now: a press may come together with what was moved just before."""
-    asked, values = lesson.prediction, st.session_state
+    prediction, values = lesson.prediction, st.session_state
     sure, answer = values.get(f"sure_{place}"), values.get(f"answer_{place}")
-    if asked.kind == "number":
+    if prediction.kind == "number":
         answer = _guess(lesson, answer, values.get(f"within_{place}"))
-    elif asked.ranked:
-        answer = _order(asked, lambda order: values.get(_rank_key(place, order)))
+    elif prediction.ranked:
+        answer = _order(prediction, lambda order: values.get(_rank_key(place, order)))
     try:
-        answer = check(asked, answer)
+        answer = check(prediction, answer)
     except ValueError:
         answer = None
     if answer is None or sure not in SURE:
@@ -97,19 +97,19 @@ def _shown_unit(lesson: Lesson) -> tuple[float, str]:
     return (100, " %") if unit == "percent" else (1, "")
 
 
-def _choice(lesson: Lesson, asked: Prediction, words, place: str) -> int | None:
-    def label(at: int) -> str:
-        return f"**{letter(at)}** {literal(asked.options[at].text)}"
+def _choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | None:
+    def label(index: int) -> str:
+        return f"**{letter(index)}** {literal(prediction.options[index].text)}"
 
-    options = range(len(asked.options))
+    options = range(len(prediction.options))
     key = f"answer_{place}"
     look = {"label_visibility": "collapsed", "width": "stretch"}
     chosen = st.radio(words["predict"], options, format_func=label, index=None, key=key, **look)
     return chosen if isinstance(chosen, int) else None  # Streamlit returns a text that is no option any more
 
 
-def _number(lesson: Lesson, asked: Prediction, words, place: str) -> list[float] | None:
-    scale, (factor, sign) = asked.scale, _shown_unit(lesson)
+def _number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[float] | None:
+    scale, (factor, sign) = prediction.scale, _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
     ends = [factor * end for end in (scale.low, scale.high, middle, scale.step)]
     left, right = st.columns([3, 2], gap="medium")
@@ -125,28 +125,28 @@ def _number(lesson: Lesson, asked: Prediction, words, place: str) -> list[float]
     return _guess(lesson, guess, within)
 
 
-def _rank(lesson: Lesson, asked: Prediction, words, place: str) -> list[str] | None:
+def _rank(lesson: Lesson, prediction: Prediction, words, place: str) -> list[str] | None:
     def ask_next(order: list[str]) -> str | None:
         label = words["rank_next"].format(n=len(order) + 1) if order else words["rank_first"]
-        rest = [name for name in asked.ranked if name not in order]
+        remaining = [name for name in prediction.ranked if name not in order]
         key = _rank_key(place, order)
-        return st.selectbox(label, rest, index=None, format_func=lambda name: lesson.values[name].label, key=key)
+        return st.selectbox(label, remaining, index=None, format_func=lambda name: lesson.values[name].label, key=key)
 
-    order = _order(asked, ask_next)
+    order = _order(prediction, ask_next)
     if order:
         st.caption(literal(words["rank_last"].format(label=lesson.values[order[-1]].label)))
     return order
 
 
-def _order(asked: Prediction, ask_next: Callable[[list[str]], str | None]) -> list[str] | None:
+def _order(prediction: Prediction, ask_next: Callable[[list[str]], str | None]) -> list[str] | None:
     """Return the order of the choices with the one that is left; None while one is missing."""
     order: list[str] = []
-    for _ in asked.ranked[1:]:
+    for _ in prediction.ranked[1:]:
         chosen = ask_next(order)
         if chosen is None:
             return None
         order.append(chosen)
-    return [*order, *(name for name in asked.ranked if name not in order)]
+    return [*order, *(name for name in prediction.ranked if name not in order)]
 
 
 def _rank_key(place: str, order: list[str]) -> str:

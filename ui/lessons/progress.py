@@ -50,7 +50,7 @@ def store(name: str, entry: Entry) -> None:
     """Store a prediction (a callback)."""
     stored = progress()
     stored.entries[name] = entry
-    stored.gone = tuple(gone for gone in stored.gone if gone != name)
+    stored.gone = tuple(entry_name for entry_name in stored.gone if entry_name != name)
 
 
 def carry(name: str, answer: int) -> None:
@@ -76,37 +76,37 @@ def sync() -> None:
     _component(key=KEY, data=data)
 
 
-def _load(kept: str) -> None:
+def _load(text: str) -> None:
     """Take over what the browser has kept; newer predictions win."""
     stored = progress()
     stored.loaded = True
-    for name, entry in read(kept).items():
+    for name, entry in read(text).items():
         if name not in stored.gone:
             stored.entries.setdefault(name, entry)
 
 
-def read(kept: str) -> dict[str, Entry]:
+def read(text: str) -> dict[str, Entry]:
     """Read predictions as a browser keeps them, without those that do not fit."""
     try:
-        given = json.loads(kept) if len(kept) <= LONGEST else {}
+        document = json.loads(text) if len(text) <= LONGEST else {}
     except (ValueError, RecursionError):
-        given = {}
-    if not isinstance(given, dict):
+        document = {}
+    if not isinstance(document, dict):
         return {}
-    found = {name: _read_entry(read_lesson(name), given[name]) for name in lesson if name in given}
-    return {name: entry for name, entry in found.items() if entry}
+    stored_entries = {name: _read_entry(read_lesson(name), document[name]) for name in lesson if name in document}
+    return {name: entry for name, entry in stored_entries.items() if entry}
 
 
-def _read_entry(of: Lesson, given: Any) -> Entry | None:
-    if of.prediction is None or of.transfer is None or not isinstance(given, dict):
+def _read_entry(lesson_read: Lesson, document: Any) -> Entry | None:
+    if lesson_read.prediction is None or lesson_read.transfer is None or not isinstance(document, dict):
         return None
     try:
-        answer = check(of.prediction, given.get("answer"))
+        answer = check(lesson_read.prediction, document.get("answer"))
     except ValueError:
         return None
-    sure, because, carried = given.get("sure"), given.get("because", ""), given.get("carried")
+    sure, because, carried = document.get("sure"), document.get("because", ""), document.get("carried")
     if type(sure) is not int or sure not in SURE or not isinstance(because, str):
         return None
-    if type(carried) is not int or not 0 <= carried < len(of.transfer.options):
+    if type(carried) is not int or not 0 <= carried < len(lesson_read.transfer.options):
         carried = None
     return Entry(answer, sure, clean(because)[:BECAUSE], carried)

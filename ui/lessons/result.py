@@ -49,12 +49,12 @@ def page_of(key: str) -> Page:
 
 def render_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
     """Show the verdict, the prediction, and what was measured."""
-    found = verdict(lesson.prediction, entry.answer, out)
-    said, sure = describe_answer(lesson, entry.answer), words[f"was_sure_{entry.sure}"]
+    result = verdict(lesson.prediction, entry.answer, out)
+    sentence, sure = describe_answer(lesson, entry.answer), words[f"was_sure_{entry.sure}"]
     because = f" “{literal(entry.because)}”" if entry.because else ""
     st.markdown(
-        f"## {ICONS.get(found, OPEN)} {literal(words[found])}\n"
-        f"{literal(words['you_said'])}: {literal(said)} :gray[({literal(sure)})]{because}\n\n"
+        f"## {ICONS.get(result, OPEN)} {literal(words[result])}\n"
+        f"{literal(words['you_said'])}: {literal(sentence)} :gray[({literal(sure)})]{because}\n\n"
         f"{literal(name_result(lesson, words))}: **{literal(describe_outcome(lesson, out, words))}**"
     )
 
@@ -99,8 +99,8 @@ def render_way(title: str, to: Way) -> None:
 
 
 def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
-    asked, key = lesson.transfer, f"carried_{lesson.name}"
-    st.markdown(f"**{literal(words['carry_over'])}**  \n{literal(asked.asks)}")
+    transfer, key = lesson.transfer, f"carried_{lesson.name}"
+    st.markdown(f"**{literal(words['carry_over'])}**  \n{literal(transfer.asks)}")
 
     def store_answer() -> None:
         if isinstance(st.session_state[key], int):  # Streamlit returns a text that is no option any more
@@ -108,8 +108,8 @@ def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
 
     chosen = st.radio(
         words["carry_over"],
-        range(len(asked.options)),
-        format_func=lambda at: literal(asked.options[at]),
+        range(len(transfer.options)),
+        format_func=lambda index: literal(transfer.options[index]),
         index=entry.carried,
         key=key,
         label_visibility="collapsed",

@@ -46,46 +46,46 @@ def every(context):
 
 @view.register("one", label="One lesson", help="question, prediction, result, transfer question.")
 def one(context):
-    words, of = context.words, context.lesson(context.look.lesson)
+    words, lesson_shown = context.words, context.lesson(context.look.lesson)
     entries = progress().entries
-    entry = entries.get(of.name)
-    style_answers(of.name, of if entry is None else None)
+    entry = entries.get(lesson_shown.name)
+    style_answers(lesson_shown.name, lesson_shown if entry is None else None)
     with st.container(key="column"):
-        question = fill_in(of.question, of)
-        top = render_top(of, question, entries, context.look.language, words)
+        question = fill_in(lesson_shown.question, lesson_shown)
+        top = render_top(lesson_shown, question, entries, context.look.language, words)
         draw_html("top", top, height=HEAD + LINE * -(-len(question) // LETTERS))
-        if of.prediction is None:
-            for way in of.ways:
+        if lesson_shown.prediction is None:
+            for way in lesson_shown.ways:
                 render_way(words["free"], way)
         elif entry is None:
-            _ask(of, words)
+            _ask(lesson_shown, words)
         else:
-            out = outcome(of)
+            out = outcome(lesson_shown)
             with st.container(key="card"):
                 left, right = st.columns([4, 3], gap="medium")
                 with left:
-                    _draw_picture(of, words, entry.answer, out)
+                    _draw_picture(lesson_shown, words, entry.answer, out)
                 with right:
-                    render_verdict(of, entry, out, words)
-            st.markdown(literal(explain(of, entry, out, words)))
-            render_next_steps(of, entry, out, words)
+                    render_verdict(lesson_shown, entry, out, words)
+            st.markdown(literal(explain(lesson_shown, entry, out, words)))
+            render_next_steps(lesson_shown, entry, out, words)
 
 
-def _ask(of, words):
+def _ask(lesson_shown, words):
     """Draw the prediction below what it is about, which shows a number while it is chosen."""
     picture = st.container(key="card")
-    answer = ask(of, words)
+    answer = ask(lesson_shown, words)
     with picture:
-        if of.prediction.kind == "number":
-            _draw_picture(of, words, answer)
+        if lesson_shown.prediction.kind == "number":
+            _draw_picture(lesson_shown, words, answer)
         else:
-            draw_html("setting", render_setting(of, words), height=24 + 28 * len(of.shown))
+            draw_html("setting", render_setting(lesson_shown, words), height=24 + 28 * len(lesson_shown.shown))
 
 
-def _draw_picture(of, words, answer, out=None):
+def _draw_picture(lesson_shown, words, answer, out=None):
     """Draw the outcome; before the prediction is stored, where it is on the scale."""
-    st.markdown(f"**{literal(of.picture)}**")
-    draw("lesson", svg(of, words, answer, out))
+    st.markdown(f"**{literal(lesson_shown.picture)}**")
+    draw("lesson", svg(lesson_shown, words, answer, out))
 
 
 @view.register(
@@ -107,12 +107,12 @@ def _draw_report(context, words, entries):
         st.info(literal(words["report_empty"]), icon=":material/edit_note:")
         return
     predicted = sum(read_lesson(name).prediction is not None for name in lesson)
-    said = words["report_holds"].format(n=len(names), all=predicted)
+    sentence = words["report_holds"].format(n=len(names), all=predicted)
     not_carried = sum(entry.carried is None for entry in entries.values())
     if not_carried:
-        said += " " + words["report_open_ends"].format(n=not_carried)
+        sentence += " " + words["report_open_ends"].format(n=not_carried)
     lines = [_describe(context.lesson(name), entries[name], words) for name in names]
-    st.markdown("\n".join([literal(said), "", *lines]))
+    st.markdown("\n".join([literal(sentence), "", *lines]))
     typed = session().kept.setdefault("report", {"name": "", "conclusion": ""})
     name = bind("report_name", typed["name"], partial(typed.__setitem__, "name"))
     st.text_input(words["report_name"], max_chars=NAME, **name)
@@ -137,11 +137,11 @@ def _draw_report(context, words, entries):
     st.caption(literal(words["report_nothing_else"]))
 
 
-def _describe(of, entry, words) -> str:
+def _describe(lesson_shown, entry, words) -> str:
     """Return a lesson's title and verdict; measured here, where the page shows its progress."""
-    verdict = measure_part(of, entry).verdict
-    said = words.get(f"{verdict}_short", words[verdict]) if verdict else words["report_not_measured"]
-    return f"- {of.number} · {literal(of.title)} :gray[{literal(said)}]"
+    verdict = measure_part(lesson_shown, entry).verdict
+    sentence = words.get(f"{verdict}_short", words[verdict]) if verdict else words["report_not_measured"]
+    return f"- {lesson_shown.number} · {literal(lesson_shown.title)} :gray[{literal(sentence)}]"
 
 
 @view.register("teacher_link", label="Link for a class", help="a restricted link: selected pages, views and controls.")
@@ -169,7 +169,7 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
         words["link_views"].format(page=first.name), list(first.views), format_func=first.views.label,
         placeholder=words["link_all"], key=f"link_views_{first.key}",
     )  # fmt: skip
-    known = {  # the settings of a page that was opened since the server started
+    definitions = {  # the settings of a page that was opened since the server started
         name: setting.label
         for kind in kinds_of.get(first.key, ())
         for name, setting in kind.settings().items()
@@ -177,14 +177,16 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
     }
 
     def tick(label: str, names: list[str], key: str, default: list[str]) -> list[str]:
-        labels = dict(zip(names, distinct(known[name] for name in names)))
+        labels = dict(zip(names, distinct(definitions[name] for name in names)))
         return st.multiselect(label, names, default=default, format_func=labels.get, key=f"{key}_{first.key}")
 
     moved, locked = [], []
-    if known:
-        moved = tick(words["link_moved"], list(known), "link_moved", [name for name in FREE if name in known])
-        rest = [name for name in known if name not in moved]
-        locked = tick(words["link_locked"], rest, "link_locked", [])
+    if definitions:
+        moved = tick(
+            words["link_moved"], list(definitions), "link_moved", [name for name in FREE if name in definitions]
+        )
+        fixed_names = [name for name in definitions if name not in moved]
+        locked = tick(words["link_locked"], fixed_names, "link_locked", [])
     elif first is not LESSONS:
         st.caption(literal(words["link_visit"].format(page=first.name)))
     params = dict(link_to(first.key))
@@ -197,8 +199,8 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
     large = st.toggle(words["link_large"], key="link_large")
     if first is TRAINING and st.toggle(words["link_begin"], key="link_begin"):
         params["begin"] = "on"
-    shown = tuple(f"{first.key}.{name}" for name in views)
-    return Limits(tuple(keys), shown, tuple(moved), tuple(locked), large, params)
+    shown_names = tuple(f"{first.key}.{name}" for name in views)
+    return Limits(tuple(keys), shown_names, tuple(moved), tuple(locked), large, params)
 
 
 def _show_link(first: Page, limits: Limits, words):

@@ -37,15 +37,15 @@ def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None, int
         on_open: Called with the line of a cell before it is opened.
         intervals: Whether each cell has its interval.
     """
-    kept = session().kept
+    remembered = session().kept
     svg = in_own_size(matrix_svg(summary, links=True, intervals=intervals))  # a narrow page scrolls
 
     def opened():
         clicked = getattr(st.session_state.get(key), "open", None)  # gone, where an earlier click has turned the page
-        asked = read_query(clicked) if isinstance(clicked, str) else None
-        line = next((line for line in lines(summary) if read_query(line.link) == asked), None)
+        settings = read_query(clicked) if isinstance(clicked, str) else None
+        line = next((line for line in lines(summary) if read_query(line.link) == settings), None)
         if line is not None and on_open:
             on_open(line)
-            kept[key] = query(asked)
+            remembered[key] = query(settings)
 
-    _matrix(key=key, data={"svg": svg, "asks": bool(on_open), "to": kept.pop(key, "")}, on_open_change=opened)
+    _matrix(key=key, data={"svg": svg, "asks": bool(on_open), "to": remembered.pop(key, "")}, on_open_change=opened)

@@ -58,12 +58,12 @@ def generated(
                 unknown=n in unknown,
             )
         )
-    for n, each in enumerate(steps, start):
-        tip = f"sampling probability {number(each.chance)}, p = {number(each.probability)}"
-        tokens.append(Chip(word(each.token), tip, weights[n] if n < len(weights) else None, pick=True))
+    for n, step in enumerate(steps, start):
+        tip = f"sampling probability {number(step.chance)}, p = {number(step.probability)}"
+        tokens.append(Chip(word(step.token), tip, weights[n] if n < len(weights) else None, pick=True))
     chips(
         key, tokens, alt=f"The text, token by token, {len(steps)} of them generated.", selected=start + chosen,
-        on_pick=lambda at: session().kept.update({f"{PICKED}_{key}": at - start}),
+        on_pick=lambda index: session().kept.update({f"{PICKED}_{key}": index - start}),
     )  # fmt: skip
 
 
@@ -93,9 +93,9 @@ class Chip:
 def chips(key: str, tokens: list[Chip], *, alt: str, selected: int | None = None, on_pick=None):
     """Draw them in a row that wraps. on_pick(number) is called on a click."""
 
-    def pick(at: int):
-        if on_pick and 0 <= at < len(tokens) and tokens[at].pick:
-            on_pick(at)
+    def pick(index: int):
+        if on_pick and 0 <= index < len(tokens) and tokens[index].pick:
+            on_pick(index)
 
     listed = [token.__dict__ for token in tokens]
     data = {"tokens": listed, "selected": selected, "alt": alt, "set": handle(key, pick)}

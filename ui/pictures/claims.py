@@ -28,22 +28,29 @@ _claims = component("claims", Path(__file__).with_suffix(".js"), CSS)
 
 
 def claims(
-    key: str, found: Mapping[str, Judged], on_pick: Callable[[str], None] | None = None, values: Sequence[float] = ()
+    key: str,
+    judgements: Mapping[str, Judged],
+    on_pick: Callable[[str], None] | None = None,
+    values: Sequence[float] = (),
 ):
-    """Draw them. found: claim -> its result; on_pick: called with the claim that is clicked; values: seed by seed, of a single one."""
-    names = list(found)
+    """Draw them. judgements: claim -> its result; on_pick: called with the claim that is clicked; values: seed by seed, of a single one."""
+    names = list(judgements)
 
-    def pick(at: int):
-        if on_pick and 0 <= at < len(names):
-            on_pick(names[at])
+    def pick(index: int):
+        if on_pick and 0 <= index < len(names):
+            on_pick(names[index])
 
-    rows = [_row(claim[name], claim.label(name), found[name], values) for name in names]
+    rows = [_row(claim[name], claim.label(name), judgements[name], values) for name in names]
     _claims(key=key, data=json.dumps({"rows": rows, "pick": on_pick is not None, "set": handle(key, pick)}))
 
 
-def _row(of: Claim, label: str, found: Judged, values: Sequence[float]) -> dict[str, str]:
-    write = lambda value: format_value(value, of) if value else "0"  # noqa: E731
-    row = {"title": label, "paper": of.paper.partition(":")[0], "what": of.number}
-    row |= {"kind": KINDS.get(found.verdict, "open"), "verdict": found.verdict, "number": format_result(found, of)}
-    row["picture"] = spread_svg(found.interval[:3], of.smallest, of.alike, write, values)
-    return row | {"said": f"{label}: {describe(found, of)}"}
+def _row(claim_row: Claim, label: str, judgement: Judged, values: Sequence[float]) -> dict[str, str]:
+    write = lambda value: format_value(value, claim_row) if value else "0"  # noqa: E731
+    row = {"title": label, "paper": claim_row.paper.partition(":")[0], "what": claim_row.number}
+    row |= {
+        "kind": KINDS.get(judgement.verdict, "open"),
+        "verdict": judgement.verdict,
+        "number": format_result(judgement, claim_row),
+    }
+    row["picture"] = spread_svg(judgement.interval[:3], claim_row.smallest, claim_row.alike, write, values)
+    return row | {"said": f"{label}: {describe(judgement, claim_row)}"}

@@ -107,7 +107,7 @@ def _panel(panel: Panel) -> dict:
             if drawn[name] is not None:
                 drawn[name] = _values(drawn[name])
         lines.append(drawn)
-    marks = [{"at": at, "name": name} for at, name in panel.marks]
+    marks = [{"at": x_mark, "name": name} for x_mark, name in panel.marks]
     return {**panel.__dict__, "lines": lines, "marks": marks}
 
 

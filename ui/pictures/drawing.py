@@ -75,6 +75,6 @@ def block(
     name = f'<div class="above{" compact" * compact}">{above}</div>' if above else ""
     words = f'<p class="below">{below}</p>' if below else ""
     picture = f'{name}<div class="block">{svg}</div>{words}'
-    gone = beside and tuple(beside)  # Streamlit asks pandas of each list whether it is a table
-    data = {"picture": picture, "clicked": on_pick is not None, "gone": gone, "set": handle(key, pick)}
+    removed = beside and tuple(beside)  # Streamlit asks pandas of each list whether it is a table
+    data = {"picture": picture, "clicked": on_pick is not None, "gone": removed, "set": handle(key, pick)}
     _drawing(key=key, data=data)

@@ -57,7 +57,7 @@ HTML = """<div class="root"><div class="layout"><div class="scale"><span class="
 <div class="tip" role="status" aria-live="polite"></div><div class="thumbnails"></div></div></div></div>
 """
 _grid_js, _lines_js = (
-    "".join((HERE / each).read_text() for each in ("ink.js", "play.js", "values.js", name))
+    "".join((HERE / file).read_text() for file in ("ink.js", "play.js", "values.js", name))
     for name in ("grid.js", "lines.js")
 )
 _grid = st.components.v2.component("ablation_grid", html=HTML, css=FOCUS + CSS, js=with_store(_grid_js))
@@ -115,23 +115,23 @@ def _tensor(matrices) -> torch.Tensor:
 
 def _all(cells, twin, log: bool):
     """The numbers of both."""
-    its = _tensor(twin).double()
-    return torch.cat([cells.flatten(), (its.log10() if log else its).float().flatten()])
+    twin_values = _tensor(twin).double()
+    return torch.cat([cells.flatten(), (twin_values.log10() if log else twin_values).float().flatten()])
 
 
 def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
     """-> (lowest and highest value of the scale, whether cells lie below and above it). log: cells are logarithms."""
-    known = cells[cells.isfinite()]
-    least, most = (known.min().item(), known.max().item()) if len(known) else (0.0, 0.0)
+    finite = cells[cells.isfinite()]
+    least, largest = (finite.min().item(), finite.max().item()) if len(finite) else (0.0, 0.0)
     if log:
-        middle = known.median().item() if len(known) else 0.0
-        low, high = max(least, middle - DECADES), min(most, middle + DECADES)
+        middle = finite.median().item() if len(finite) else 0.0
+        low, high = max(least, middle - DECADES), min(largest, middle + DECADES)
     else:
-        low, high = min(least, 0.0), max(most, 0.0)
+        low, high = min(least, 0.0), max(largest, 0.0)
     if diverging:
         high = max(high, -low) or 1.0
         low = -high
-    return low, high, [least < low or bool((cells == -torch.inf).any()), most > high] if log else [False, False]
+    return low, high, [least < low or bool((cells == -torch.inf).any()), largest > high] if log else [False, False]
 
 
 def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
@@ -145,46 +145,46 @@ def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
 def in_one_frame(matrices, size: int) -> torch.Tensor:
     """Square matrices of unequal size, or None for one that is not there: (panels, size, size), the rest NaN."""
     cells = torch.full((len(matrices), size, size), torch.nan)
-    for at, matrix in enumerate(matrices):
+    for index, matrix in enumerate(matrices):
         if matrix is not None:
-            cells[at, : len(matrix), : len(matrix)] = matrix
+            cells[index, : len(matrix), : len(matrix)] = matrix
     return cells
 
 
-def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, taken=None, stacked=False, **words):
+def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, exported=None, stacked=False, **words):
     """Draw matrices of one shape side by side; see pack().
 
     Args:
         on_pick: Called with the panel, row and column of a click.
-        taken: What makes the table that Export offers; without it, one of all cells.
+        exported: What makes the table that Export offers; without it, one of all cells.
         stacked: Whether its twin stands above or below, where one scale serves both.
         words: What grid.js reads besides, as ring: the cell (panel, row, col) that the page names.
     """
 
     words["alt"] = beside.named(words.get("alt", key))
-    note(words["alt"].rstrip("."), taken or MatrixTable(matrices, rows, columns, words.get("titles")))
+    note(words["alt"].rstrip("."), exported or MatrixTable(matrices, rows, columns, words.get("titles")))
 
     shape = _tensor(matrices).shape  # a callback is kept as long as the page is open, and with it all that it names
 
     def pick(cell: list[int]):
-        if on_pick and all(0 <= at < most for at, most in zip(cell, shape)):
+        if on_pick and all(0 <= coordinate < size for coordinate, size in zip(cell, shape)):
             on_pick(*cell)
 
     said_above = said()
 
     def draw(other):
         twin, *its_words = other or (None,)
-        shown, more = matrices, {"twin": twin, "said": said_above}
+        displayed, extra = matrices, {"twin": twin, "said": said_above}
         if twin is not None and "diverging" in words:  # one scale for both, whichever goes below zero
-            more["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
+            extra["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
         if beside.difference() and its_words == [list(rows), columns and list(columns)] and len(matrices) == len(twin):
-            shown = _tensor(matrices) - _tensor(twin)
-            what = f"difference: {words.get('what', '')}"
-            more = {"said": said_above, "diverging": True, "log": False, "what": what, "ring": None}
+            displayed = _tensor(matrices) - _tensor(twin)
+            description = f"difference: {words.get('what', '')}"
+            extra = {"said": said_above, "diverging": True, "log": False, "what": description, "ring": None}
         elif twin is not None:
             beside.no_difference()
-            more["sharesScale"] = stacked and beside.second() and not beside.difference()
-        data = pack(shown, rows, columns, clickable=on_pick is not None, set=handle(name, pick), **words | more)
+            extra["sharesScale"] = stacked and beside.second() and not beside.difference()
+        data = pack(displayed, rows, columns, clickable=on_pick is not None, set=handle(name, pick), **words | extra)
         _grid(key=name, data=data)
 
     words["scaleAbove"] = not beside.alone()

@@ -30,10 +30,10 @@ def attention(forward_pass, look):
         return
     layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
     patterns = experiment.patterns(forward_pass, layer)  # (head, query, key)
-    one = ["head"] if look.maps in ("one", "lines") else []
+    selected_head = ["head"] if look.maps in ("one", "lines") else []
     name = forward_pass.head_name(layer, head)
     title = "Mean attention pattern" if look.maps == "average" else "Attention pattern"
-    pick("layer", *one, forward_pass=forward_pass, before=[words(f"<b>{title}</b>")])
+    pick("layer", *selected_head, forward_pass=forward_pass, before=[words(f"<b>{title}</b>")])
     sentence = ""
     if look.maps in ("heads", "one"):
         first = head if look.maps == "one" else 0
@@ -48,19 +48,19 @@ def attention(forward_pass, look):
         titles = [forward_pass.head_name(layer, n) for n in range(len(patterns))]
         height = 500 if beside.alone() else 240
         open_head = lambda panel, row, column: change(maps="one", head=panel + 1)  # noqa: E731
-        more = {"titles": titles, "what": weights, "alt": alt, "enlarge": weight.head, "ring": ring, "stacked": True}
+        details = {"titles": titles, "what": weights, "alt": alt, "enlarge": weight.head, "ring": ring, "stacked": True}
         if not beside.alone() and len(patterns) <= 4:
-            more["across"] = len(patterns)  # one row, so that both models fit one screen
-        _maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **more)
+            details["across"] = len(patterns)  # one row, so that both models fit one screen
+        _maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **details)
     elif look.maps == "one":
         height = 470 if len(forward_pass.tokens) <= 64 else 620
         alt = f"Attention map of head {layer + 1}.{head + 1}"  # names a table, whose name stays
-        more = {"titles": [name], "what": weights, "alt": f"{alt}.", "numbers": True, "ring": ring}
-        taken = partial(_table, forward_pass, patterns[head])
-        _maps("one_head", forward_pass, patterns[head : head + 1], height=height, taken=taken, **more)
+        details = {"titles": [name], "what": weights, "alt": f"{alt}.", "numbers": True, "ring": ring}
+        exported = partial(_table, forward_pass, patterns[head])
+        _maps("one_head", forward_pass, patterns[head : head + 1], height=height, exported=exported, **details)
     elif look.maps == "average":
-        more = {"what": "Mean attention weight", "alt": "Attention averaged over the heads.", "numbers": True}
-        _maps("average", forward_pass, patterns.mean(0, keepdim=True), height=520, **more)
+        details = {"what": "Mean attention weight", "alt": "Attention averaged over the heads.", "numbers": True}
+        _maps("average", forward_pass, patterns.mean(0, keepdim=True), height=520, **details)
     else:
         sentence = "Thicker lines mean more attention. Hover over a word on the left."
         alt = f"Lines from each token to those it attends to, {name}."
@@ -87,7 +87,7 @@ def _maps(key: str, forward_pass, patterns, **words):
 
 def _table(forward_pass, pattern) -> pd.DataFrame:
     """Return the weights of one head as a table."""
-    labels = [word(at, label) for at, label in enumerate(forward_pass.labels)]
+    labels = [word(index, label) for index, label in enumerate(forward_pass.labels)]
     tokens = forward_pass.tokens
     rows = [
         (labels[q], labels[k], weight, tokens[q], tokens[k])
@@ -149,24 +149,24 @@ def heads(forward_pass, look, recut: bool = False):
     table = experiment.heads(forward_pass, layer).pivot(index="head", columns="meter", values="value").reset_index()
     first, second = beside.columns(2)
     with first:
-        said = f"How spread out is each head's attention? Orange marks show uniform attention, {table.uniform.iloc[0]:.2f} bits."
-        figure("Attention entropy by head", sure(said, *table.entropy), forward_pass.weights)
+        sentence = f"How spread out is each head's attention? Orange marks show uniform attention, {table.uniform.iloc[0]:.2f} bits."
+        figure("Attention entropy by head", sure(sentence, *table.entropy), forward_pass.weights)
         spread = table.rename(columns={"entropy": "value", "uniform": "reference"})
         chart(charts.per_head("entropy (bits)", "uniform"), spread, "Entropy of each head.", height=240)
     with second:
-        said = "How far back does each head attend? Weighted mean in tokens. Orange marks show the mean over heads."
-        figure("Attention distance by head", said, forward_pass.weights)
+        sentence = "How far back does each head attend? Weighted mean in tokens. Orange marks show the mean over heads."
+        figure("Attention distance by head", sentence, forward_pass.weights)
         far = table.assign(reference=table.distance.mean()).rename(columns={"distance": "value"})
         spec = charts.per_head("distance (tokens)", "mean over heads")
         chart(spec, far, "Mean distance attended by each head.", height=240)
     alike = experiment.similarity(forward_pass, layer)
-    many = len(alike)
-    said = "There is only one head."
-    if many > 1:
-        mean = (alike.sum() - alike.trace()) / (many * (many - 1))
-        said = sure(f"Are the heads redundant? Mean cosine similarity over pairs: {mean:.3f}.", mean)
-    figure("Similarity of attention patterns", said, forward_pass.weights)
-    names = [forward_pass.head_name(layer, n) for n in range(many)]
+    n_tokens = len(alike)
+    sentence = "There is only one head."
+    if n_tokens > 1:
+        mean = (alike.sum() - alike.trace()) / (n_tokens * (n_tokens - 1))
+        sentence = sure(f"Are the heads redundant? Mean cosine similarity over pairs: {mean:.3f}.", mean)
+    figure("Similarity of attention patterns", sentence, forward_pass.weights)
+    names = [forward_pass.head_name(layer, n) for n in range(n_tokens)]
     words = {"what": "similarity", "alt": "Similarity between heads.", "numbers": True, "arrow": "and"}
     heatmaps("alike", alike[None], names, names, height=320, **words)
 
@@ -183,15 +183,15 @@ def _compared(forward_pass, layer, number, config):
     other = forward_pass.other(config)
     patterns = experiment.patterns(other, layer)
     means = experiment.heads(other, layer).groupby("meter").value.mean()
-    said = f"Mean entropy {means['entropy']:.2f} bits (uniform: {means['uniform']:.2f})"
+    sentence = f"Mean entropy {means['entropy']:.2f} bits (uniform: {means['uniform']:.2f})"
     if number > 1:
         spread = torch.nanmean(patterns[:, : other.n_real].std(0, correction=0)).item()
-        said += f"; mean standard deviation of weights across heads {spread:.3f}"
-    said += "."
+        sentence += f"; mean standard deviation of weights across heads {spread:.3f}"
+    sentence += "."
     if config.position != forward_pass.config.position:
-        said += " No positions here: RoPE needs an even head width."
+        sentence += " No positions here: RoPE needs an even head width."
     title = f"{count(number, 'head')} of width {config.d_head}"
-    figure(title, sure(said, means["entropy"]), other.weights)
+    figure(title, sure(sentence, means["entropy"]), other.weights)
     titles = [other.head_name(layer, n) for n in range(number)]
     words = {"what": "attention weight", "alt": f"Attention with {count(number, 'head')}."}
     _maps(f"compare_{number}", forward_pass, patterns, titles=titles, height=220 if number <= 4 else 400, **words)
@@ -213,8 +213,8 @@ def pairs(forward_pass, look, text: str):
         st.info(none, icon=":material/link:")
         return
     layer = look.layer_of(forward_pass)
-    said = "Arcs join the marked pairs." + " Only their words are labelled." * (forward_pass.n_real > 30)
-    figure("Dependencies between words", said, "Marked by hand, not by the model")
+    sentence = "Arcs join the marked pairs." + " Only their words are labelled." * (forward_pass.n_real > 30)
+    figure("Dependencies between words", sentence, "Marked by hand, not by the model")
     rows = []
     for arc, (a, b) in enumerate(marked):
         for step in range(25):
@@ -223,17 +223,17 @@ def pairs(forward_pass, look, text: str):
             rows.append((arc, _words(forward_pass, (a, b)), x, y, step, None))
     ends = {end for pair in marked for end in pair}
     # More than 30 words would run into each other.
-    shown = [at for at in range(forward_pass.n_real) if forward_pass.n_real <= 30 or at in ends]
-    rows += [(None, None, at, 0.0, 0, forward_pass.labels[at]) for at in shown]
+    labelled = [index for index in range(forward_pass.n_real) if forward_pass.n_real <= 30 or index in ends]
+    rows += [(None, None, index, 0.0, 0, forward_pass.labels[index]) for index in labelled]
     table = pd.DataFrame(rows, columns=["arc", "pair", "x", "y", "step", "word"])
     chart(charts.arcs(), table, "Marked pairs as arcs over the sentence.", height=170)
     left, right = beside.columns([3, 2])
     with left:
-        title, said = (
+        title, sentence = (
             "Mean attention pattern",
             "Averaged over heads. Marked pairs are outlined.",
         )
-        figure(title, said, forward_pass.weights)
+        figure(title, sentence, forward_pass.weights)
         mean = experiment.patterns(forward_pass, layer).mean(0, keepdim=True)
         words = {"what": "mean weight", "alt": "Attention with the marked pairs outlined."}
         _maps("pairs_map", forward_pass, mean, marks=[list(pair) for pair in marked], height=360, **words)
@@ -255,11 +255,11 @@ def _verdict(forward_pass, layer: int, marked, table) -> str:
         return f"{capital(by)} hide{'' if ' and ' in by else 's'} all marked pairs."
     best = table.loc[table.value.fillna(0).idxmax()]
     name = forward_pass.head_name(layer, int(best["head"]) - 1)
-    said = f"Which head attends to these pairs? {name}: {100 * best.value:.1f} % (orange mark: uniform, {100 * best.reference:.1f} %)."
+    sentence = f"Which head attends to these pairs? {name}: {100 * best.value:.1f} % (orange mark: uniform, {100 * best.reference:.1f} %)."
     if hidden:
         are = "is" if len(hidden) == 1 else "are"
-        said += f" {len(hidden)} of {count(len(marked), 'pair')} {are} hidden by {by} (weight 0)."
-    return sure(said, *table.value)
+        sentence += f" {len(hidden)} of {count(len(marked), 'pair')} {are} hidden by {by} (weight 0)."
+    return sure(sentence, *table.value)
 
 
 def _editor(forward_pass, marked):
@@ -305,8 +305,8 @@ def steps(forward_pass, look):
     }
     bar("lens", [*picks("layer", "head", forward_pass=forward_pass), steps_row])
     step = stages[now - 1]
-    said = step.explanation + _entropies(forward_pass, layer, head, step)
-    figure(f"{look.step}. {step.name}: {step.formula}", said, forward_pass.weights)
+    sentence = step.explanation + _entropies(forward_pass, layer, head, step)
+    figure(f"{look.step}. {step.name}: {step.formula}", sentence, forward_pass.weights)
     by_token = step.columns == "token"
     matrix = step.matrix.masked_fill(step.matrix == -float("inf"), float("nan"))
     columns, tips = forward_pass.labels, None

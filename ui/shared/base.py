@@ -45,16 +45,16 @@ def unknown_words(labels: Sequence[str], unknown: Collection[int]):
     """Say which words of a text the model does not know. unknown: their numbers, from 0."""
     if not unknown:
         return
-    missing = list(dict.fromkeys(labels[at] for at in unknown))
+    missing = list(dict.fromkeys(labels[index] for index in unknown))
     named = ", ".join(f"“{html.escape(shown(word))}”" for word in missing[:NAMED])
-    rest = len(missing) - NAMED
+    remaining = len(missing) - NAMED
     escaped = list(map(html.escape, labels))
-    for at in unknown:
-        escaped[at] = f"<span style='border-bottom:2px dotted #D55E00'>{escaped[at]}</span>"
+    for missing_index in unknown:
+        escaped[missing_index] = f"<span style='border-bottom:2px dotted #D55E00'>{escaped[missing_index]}</span>"
     marked = " ".join(escaped)
     st.html(
         f"<div style='font-size:14px;line-height:20px'>Not in the vocabulary, treated as one unknown token: {named}"
-        f"{f' and {rest:,} more' * (rest > 0)}. <span style='opacity:.75'>{marked}</span></div>"
+        f"{f' and {remaining:,} more' * (remaining > 0)}. <span style='opacity:.75'>{marked}</span></div>"
     )
 
 
@@ -93,9 +93,9 @@ class Picked(Settings):
     def pairs_of(self, forward_pass, text: str):
         """The marked pairs (from 0) and what was wrong with them; an example brings its own until others are marked."""
         if not self.pairs:
-            own = next((example.pairs for example in EXAMPLES if example.text == text), ())
+            example_pairs = next((example.pairs for example in EXAMPLES if example.text == text), ())
             # a trained model may have left words out
-            return (own if words(text) == list(forward_pass.tokens[: forward_pass.n_real]) else ()), []
+            return (example_pairs if words(text) == list(forward_pass.tokens[: forward_pass.n_real]) else ()), []
         return read_pairs("" if self.pairs == "none" else self.pairs, forward_pass.n_real)
 
 
@@ -112,12 +112,12 @@ def needs(forward_pass, part: str, words: str) -> bool:
     if getattr(forward_pass.config, part):
         return True
     if not forward_pass.kind:  # a model from a file, which is as it is
-        told = "is not part of this model. Choose another view or another model."
+        message = "is not part of this model. Choose another view or another model."
     else:
         back = f"Click {words} in the diagram to restore it." if beside.second() else "Switch it on under Components."
         back = back if is_moved("variants" if beside.second() else part) else ""
-        told = f"is removed{' in this variant' * beside.second()}, so there is nothing to show. {back}".rstrip()
-    st.info(f"{words} {told}", icon=":material/toggle_off:")
+        message = f"is removed{' in this variant' * beside.second()}, so there is nothing to show. {back}".rstrip()
+    st.info(f"{words} {message}", icon=":material/toggle_off:")
     return False
 
 

@@ -51,7 +51,7 @@ def reader(name: str) -> tuple[int, int]:
 
         def make() -> tuple[tuple[int, int], int]:
             best = tables.readings(knockout.bench(opened, texts(name)))[:1]
-            return next(((each.layer + 1, each.head + 1) for each in best), (1, 1)), 100
+            return next(((head.layer + 1, head.head + 1) for head in best), (1, 1)), 100
 
         return opened.results.get("reader", make)
     return 1, 1
@@ -107,22 +107,22 @@ def names() -> list[str]:
 def known(name: str) -> Opened:
     """A model by its name. Raises ConfigError, with another one in its place, for a name that is none here, or a folder that
     cannot be opened; CheckpointError where there is no other."""
-    own = st.session_state.get(OWN, {})
-    if name in own:
-        return own[name]
-    there, of_family = folders(), of_the_family()
+    own_models = st.session_state.get(OWN, {})
+    if name in own_models:
+        return own_models[name]
+    shipped, of_family = folders(), of_the_family()
     if name in of_family:
         try:
             return family.kept(*of_family[name])
         except CheckpointError as error:
             raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
-    if name not in there:
+    if name not in shipped:
         known_to = "Uploaded and trained models are visible to their owner only, until the tab is closed."
         why = f"The folder models/{SHIPPED} is missing." if name == SHIPPED else known_to
-        others = [*there, *own]  # and the family, of which there are many
+        others = [*shipped, *own_models]  # and the family, of which there are many
         raise _instead(name, f"There is no model “{name[:40]}”. Available: {', '.join(others) or 'none'}. {why}")
     try:
-        return _from_folder(*there[name])
+        return _from_folder(*shipped[name])
     except (CheckpointError, MemoryLimit) as error:
         raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
 
@@ -140,30 +140,32 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
 
 def check_room(size: int):
     """Raise MemoryLimit where a model of so many bytes has no room beside those of all visitors."""
-    most = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
+    limit = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
     with _counting:
-        used = sum(each.size for each in kept_by_all)
-    if used + size > most << 20:
+        used = sum(model.size for model in kept_by_all)
+    if used + size > limit << 20:
         raise MemoryLimit(
-            f"All open models together may take {most:,} MB (set by ABLATION_MODELS_MB), and this one would exceed that. "
+            f"All open models together may take {limit:,} MB (set by ABLATION_MODELS_MB), and this one would exceed that. "
             "Try again later: unused models are released after a few minutes."
         )
 
 
 def add(opened: Opened) -> str:
     """Put a model with this visitor's own -> the name under which it stands there. Raises MemoryLimit."""
-    opened, own = _placed(opened), st.session_state.setdefault(OWN, {})
-    same = next((name for name, each in own.items() if each.key == opened.key), None)
+    opened, own_models = _placed(opened), st.session_state.setdefault(OWN, {})
+    same = next((name for name, model in own_models.items() if model.key == opened.key), None)
     if same:
         return same
     check_room(opened.size)
     with _counting:
         kept_by_all.add(opened)
     name, n = opened.name, 1
-    while name in own or name in folders():
+    while name in own_models or name in folders():
         n += 1
         name = f"{opened.name} ({n})"
-    own[name] = opened
-    while len(own) > KEPT or (len(own) > 1 and sum(each.size for each in own.values()) > max_mb() << 20):
-        own.pop(next(iter(own)))
+    own_models[name] = opened
+    while len(own_models) > KEPT or (
+        len(own_models) > 1 and sum(model.size for model in own_models.values()) > max_mb() << 20
+    ):
+        own_models.pop(next(iter(own_models)))
     return name

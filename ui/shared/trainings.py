@@ -34,12 +34,12 @@ def arms_shown(trainings: StartedTrainings) -> list:
 TIMED = guards("time", False)[0]
 
 
-def said_alike(held: list[str]) -> str:
+def said_alike(names: list[str]) -> str:
     """Return what is held alike for all models, as a caption; nothing where nothing is."""
-    chosen = " Per seed, the rate with the lowest training loss counts; the test set is not used." * (SEARCHED in held)
-    timed = " Curves are aligned with the baseline's steps by training time." * (TIMED in held)
-    words = ", ".join(held).replace(SEARCHED, "learning rate tuned")
-    return f"Controlled for all models: {words}.{chosen}{timed}" if held else ""
+    chosen = " Per seed, the rate with the lowest training loss counts; the test set is not used." * (SEARCHED in names)
+    timed = " Curves are aligned with the baseline's steps by training time." * (TIMED in names)
+    words = ", ".join(names).replace(SEARCHED, "learning rate tuned")
+    return f"Controlled for all models: {words}.{chosen}{timed}" if names else ""
 
 
 def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
@@ -47,8 +47,8 @@ def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
     plan = trainings.plan
     if plan.trial.search == "none":
         return {}
-    known = rates(plan, trainings.judge.now.names)
-    return {arm.name: known[arm.name] if _ended(trainings, arm) else "–" for arm in plan.arms}
+    rates_by_name = rates(plan, trainings.judge.now.names)
+    return {arm.name: rates_by_name[arm.name] if _ended(trainings, arm) else "–" for arm in plan.arms}
 
 
 def _ended(trainings: StartedTrainings, arm) -> bool:
@@ -63,20 +63,22 @@ def _ended(trainings: StartedTrainings, arm) -> bool:
 
 def said_of_ends(trainings: StartedTrainings) -> str:
     """Of which models the best rate that was tried stands at an end of those that were; nothing where it does of none."""
-    ended = {name for name, said in rates_chosen(trainings).items() if said != "–"}
-    found = [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
-    names = ", ".join(found)
-    return f"Best at the edge of the rates tried: {names}. A rate beyond may be better." if found else ""
+    ended = {name for name, rate in rates_chosen(trainings).items() if rate != "–"}
+    edge_names = (
+        [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
+    )
+    names = ", ".join(edge_names)
+    return f"Best at the edge of the rates tried: {names}. A rate beyond may be better." if edge_names else ""
 
 
 def label(arm) -> str:
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
 
-def legend(trainings: StartedTrainings, said=None):
+def legend(trainings: StartedTrainings, notes=None):
     """Draw who has which colour, and what all have in common."""
     plan = trainings.plan
-    ended = {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)} if said is None else said
+    ended = {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)} if notes is None else notes
     first, last = plan.seeds[0], plan.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     if last - first >= len(plan.seeds):  # a study may have any seeds
@@ -93,7 +95,7 @@ def gone(trainings: StartedTrainings, name: str) -> str | None:
     """ "diverged at step k, seed s", for all seeds that did."""
     steps = [(seed, trainings.runs[name, seed]) for seed in trainings.plan.seeds]
     lost = sorted((rows[-1].step, seed, results.diverged(rows)) for seed, rows in steps if results.diverged(rows))
-    phrases = [f"{said}, seed {seed}" for _, seed, said in lost]  # the first to go comes first
+    phrases = [f"{note}, seed {seed}" for _, seed, note in lost]  # the first to go comes first
     if len(phrases) > 2:
         return f"{phrases[0]}; {len(phrases)} of {len(steps)} seeds diverged"
     return "; ".join(phrases) or None
@@ -111,8 +113,8 @@ class FromStudy(NamedTuple):
 
 
 def from_study(run: Run) -> FromStudy | None:
-    kept: FromStudy | None = _kept.peek(run.hash)
-    return kept
+    cached_run: FromStudy | None = _kept.peek(run.hash)
+    return cached_run
 
 
 def hand_over(store, number: int, study: str, task: str, variant: str):
@@ -121,8 +123,8 @@ def hand_over(store, number: int, study: str, task: str, variant: str):
     from core.study.tables import cell
 
     with suppress(StoreError, ConfigError):
-        for run, rows, made in cell(store, number, task, variant):
-            _kept.put(run.hash, FromStudy(rows, study, made), ROW * len(rows))
+        for run, rows, provenance in cell(store, number, task, variant):
+            _kept.put(run.hash, FromStudy(rows, study, provenance), ROW * len(rows))
 
 
 # With the rest as wide as a page of 1280 pixels.
@@ -144,7 +146,7 @@ def draw_learning(trainings):
     steps, accuracy = lines(trainings, "accuracy")
     _, loss = lines(trainings, "loss", log=True)
     sentence = sentences.finding(trainings.runs, plan)
-    said = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
+    band_note = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
     panels = [
         Panel(
             "Share of correct answers.", f"Accuracy on {learnt.tested_on(plan.training.length, plan.training.steps * plan.training.batch)}", sentence, accuracy,
@@ -152,7 +154,7 @@ def draw_learning(trainings):
             help=f"Chance {learnt.chance:.3f} (always the most frequent answer), best possible {learnt.best:g}.",
         ),
         Panel(
-            "Cross-entropy of the training batch, in nats.", "Training loss", said, loss, log=True,
+            "Cross-entropy of the training batch, in nats.", "Training loss", band_note, loss, log=True,
             help="Mean of −ln(probability of the correct answer). Lower is better.",
         ),
     ]  # fmt: skip
@@ -185,7 +187,7 @@ def costs(trainings):
     })  # fmt: skip
     widths = WIDTHS if several else {}
     table(
-        rows, "Accuracy and cost of each model.", taken=summary, width="stretch",
+        rows, "Accuracy and cost of each model.", exported=summary, width="stretch",
         column_config={name: st.column_config.Column(width=width) for name, width in widths.items()},
     )  # fmt: skip
 
@@ -193,7 +195,7 @@ def costs(trainings):
 def spans(values, lows, highs, several: bool) -> list[str]:
     """Write a column of shares in percent, each with its interval where there is one, all with the same decimals."""
     decimals = sentences.decimals_of(values)
-    return [span(*each, several, decimals) for each in zip(values, lows, highs)]
+    return [span(*bounds, several, decimals) for bounds in zip(values, lows, highs)]
 
 
 def span(value, low, high, several: bool, decimals: int = 1) -> str:
@@ -201,8 +203,10 @@ def span(value, low, high, several: bool, decimals: int = 1) -> str:
     if math.isnan(value):
         return "–"
     text = sentences.points(value, decimals)
-    shown = several and not math.isnan(low) and low < high  # where all seeds agree there is no noise to tell one from
-    return f"{text}  [{sentences.points(low, decimals)}, {sentences.points(high, decimals)}]" if shown else text
+    has_interval = (
+        several and not math.isnan(low) and low < high
+    )  # where all seeds agree there is no noise to tell one from
+    return f"{text}  [{sentences.points(low, decimals)}, {sentences.points(high, decimals)}]" if has_interval else text
 
 
 def chance(p: float, low: float, high: float) -> str:
@@ -212,11 +216,11 @@ def chance(p: float, low: float, high: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def arrived(steps: float, seeds: int, of: int) -> str:
+def arrived(steps: float, seeds: int, total: int) -> str:
     """Return when a model had come to 90 % right, on average, and how many of its seeds did."""
     if not seeds:
         return "–"
-    return f"{steps:,.0f}" + (f" ({seeds} of {of})" if seeds < of else "")
+    return f"{steps:,.0f}" + (f" ({seeds} of {total})" if seeds < total else "")
 
 
 def change(share: float) -> str:

@@ -40,9 +40,9 @@ def buttons(store, study, now: Standing):
         st.button("Resume", icon=":material/play_arrow:", type="primary", args=(_resume, study.id), **same)
     # A key for each study: what was opened for the one that is gone does not stay open for the next one in its place.
     with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_{study.id}"):
-        gone = store.unwanted(study.id)
-        more = f"; and {count(gone, 'run')} of an earlier version of its file" * bool(gone)
-        words = literal(now.words() + more)
+        n_unwanted = store.unwanted(study.id)
+        suffix = f"; and {count(n_unwanted, 'run')} of an earlier version of its file" * bool(n_unwanted)
+        words = literal(now.words() + suffix)
         st.markdown(f"Delete **{literal(study.name)}** and all its results ({words})? This cannot be undone.")
         st.button(
             "Delete study", type="primary", key=f"delete_it_{study.id}", on_click=_change, args=(_delete, study.id)
@@ -61,19 +61,19 @@ def can_write(store) -> bool:
 
 def _turn(call, number: int):
     """Stop or resume (a callback). The second press of a double click meets what the first has made of the button: it is none."""
-    kept, now = session().kept, time.monotonic()
-    last, kept[TURNED] = kept.get(TURNED, (0, -TWICE)), (number, now)
+    remembered, now = session().kept, time.monotonic()
+    last, remembered[TURNED] = remembered.get(TURNED, (0, -TWICE)), (number, now)
     if last[0] != number or now - last[1] >= TWICE:
         _change(call, number)
 
 
-def _change(call, *given):
+def _change(call, *args):
     """A callback that changes the store; why it could not is said on the page."""
     if not may_write():
         st.toast(REASON, icon=":material/block:", duration="long")
         return
     try:
-        call(*given)
+        call(*args)
     except StoreError as error:
         st.toast(literal(error.told), icon=":material/error:", duration="long")
 
@@ -98,14 +98,18 @@ def _shown(name: str) -> str:
 
 def offered() -> list[str]:
     """Those whose files are there."""
-    return [name for name, of in NAMES.items() if study_of(of).exists() and table_of(of).exists()]
+    return [
+        name for name, study_name in NAMES.items() if study_of(study_name).exists() and table_of(study_name).exists()
+    ]
 
 
 def ships(name: str, look: StudyLook) -> StudyContext | None:
     """The one that is offered by this name; None where one of its files is missing or damaged, which is said."""
-    of = NAMES[name]
+    study_name = NAMES[name]
     try:
-        study, summary = _read(of, study_of(of).stat().st_mtime_ns, table_of(of).stat().st_mtime_ns)
+        study, summary = _read(
+            study_name, study_of(study_name).stat().st_mtime_ns, table_of(study_name).stat().st_mtime_ns
+        )
     except (OSError, StudyError):
         st.warning(
             f"The precomputed results of {name} are missing or damaged; make matrix recreates them.",
@@ -134,9 +138,9 @@ def _draw_progress(store, study, before: Standing):
         else:
             lost = ""
             if now.lost:
-                again = ". Resume to rerun them" if can_write(store) else ""
+                hint = ". Resume to rerun them" if can_write(store) else ""
                 were = "was" if now.lost == 1 else "were"
-                lost = f" {count(now.lost, 'run')} {were} interrupted{again}."
+                lost = f" {count(now.lost, 'run')} {were} interrupted{hint}."
             question = " ".join(study.question.split())  # the mark :small ends with its paragraph
             st.markdown(f"{literal(question)} {literal(now.words())}.{literal(lost)}")
         trouble = server.service().trouble
@@ -153,11 +157,11 @@ def _left(number: int, now: Standing) -> str:
     absent = service.seen.absent
     if absent:
         return f"Training is paused: {absent}."
-    many = max(1, workers.count)
+    n_workers = max(1, workers.count)
     is_starting = service.has(number) and not workers.has_trained
     starting = "The workers are starting. " if is_starting else ""
-    left = duration(now.left * workers.pace / many)
-    return f"{starting}About {left} left on {count(many, 'worker')}."
+    left = duration(now.left * workers.pace / n_workers)
+    return f"{starting}About {left} left on {count(n_workers, 'worker')}."
 
 
 def files(context: StudyContext | None) -> dict:
@@ -185,10 +189,10 @@ UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 def choose(look: StudyLook) -> StudyContext | None:
     """Draw the row in which a study is chosen. Return that study as it is now, or None where there is none."""
     store = server.store()
-    known = {study.name: study for study in store.studies()} if store else {}
+    studies = {study.name: study for study in store.studies()} if store else {}
     shipped = offered()
-    name = _name(look, known, shipped)
-    every = (*reversed(known), *shipped)
+    name = _name(look, studies, shipped)
+    every = (*reversed(studies), *shipped)
     is_writable = can_write(store)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if name is None:
@@ -201,23 +205,23 @@ def choose(look: StudyLook) -> StudyContext | None:
                 "Study", every, **bind("study", name), format_func=_shown, label_visibility="collapsed", width="stretch"
             )
         why = None if is_writable else UNWRITABLE if may_write() else REASON
-        kind = "tertiary" if known else "primary"
+        kind = "tertiary" if studies else "primary"
         st.button("New study", icon=":material/add:", type=kind, on_click=ask, disabled=not is_writable, help=why)
         beside = st.container(horizontal=True, gap="small", width="content")
     if store and not store.writable:
         st.caption(UNWRITABLE)
     if is_writable:
         new_study(store)
-    if name not in known:
-        if not known and name is not None:
-            here = "Create one here, or run" if may_write() else "To create one, run"
+    if name not in studies:
+        if not studies and name is not None:
+            hint = "Create one here, or run" if may_write() else "To create one, run"
             st.caption(
                 "A study trains each variant on each task with several seeds. You have no studies yet; this one is built in. "
-                f"{here} “python -m core.study run studies/ablation_matrix.toml”."
+                f"{hint} “python -m core.study run studies/ablation_matrix.toml”."
             )
         return ships(name, look) if name in shipped else None
     session().kept[SEEN] = name
-    study = known[name]
+    study = studies[name]
     now = standing(store, study.id)
     with beside:
         buttons(store, study, now)
@@ -228,7 +232,7 @@ def choose(look: StudyLook) -> StudyContext | None:
     else:
         _draw_progress(store, study, now)
     summary = server.summary(store, str(store.url), study.id, store.stamp(study.id))
-    others = tuple(other for other in reversed(known) if other != name)
+    others = tuple(other for other in reversed(studies) if other != name)
     return StudyContext(store, study.id, name, study.question, study.source, summary, others, look)
 
 
@@ -238,9 +242,9 @@ def _instead():
         change(study=st.session_state["study_instead"])
 
 
-def _name(look: StudyLook, known: dict, shipped: list[str]) -> str | None:
+def _name(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
     """Return the study of the link, else the newest, else the first that ships; None for one that was open and is gone."""
-    if look.study in known or look.study in shipped:
+    if look.study in studies or look.study in shipped:
         return look.study
     if look.study and look.study == session().kept.get(SEEN):
         # Nothing takes its place by itself: a press on Stop or Delete may be on its way.
@@ -248,9 +252,9 @@ def _name(look: StudyLook, known: dict, shipped: list[str]) -> str | None:
         return None
     if look.study:
         st.warning(literal(f"There is no study “{look.study}”."), icon=":material/info:")
-    if not known:
+    if not studies:
         amend(study="")
         return shipped[0] if shipped else ""
-    newest = next(reversed(known))
+    newest = next(reversed(studies))
     amend(study=newest)  # it stays the one that is looked at when a newer one comes
     return newest

@@ -79,8 +79,8 @@ class Draft:
 
 def ask():
     """Open the dialog in the next run (a callback)."""
-    kept = session().kept
-    kept[NEW] = kept[OPENED] = kept.get(OPENED, 0) + 1
+    remembered = session().kept
+    remembered[NEW] = remembered[OPENED] = remembered.get(OPENED, 0) + 1
 
 
 def new_study(store):
@@ -90,8 +90,10 @@ def new_study(store):
 
 
 def _dismiss():
-    kept = session().kept
-    if kept.get(NEW) == kept.get(DRAWN):  # or it was asked for once more, and both come with one run, that first
+    remembered = session().kept
+    if remembered.get(NEW) == remembered.get(
+        DRAWN
+    ):  # or it was asked for once more, and both come with one run, that first
         _close()
 
 
@@ -108,9 +110,9 @@ def _shipped() -> dict[str, Path]:
 @guarded
 def _new(store):
     session().kept[DRAWN] = session().kept.get(NEW)
-    given, begun = _written()
+    text, begun = _written()
     try:
-        study = server.parsed(given)
+        study = server.parsed(text)
     except StudyError as error:
         for problem in error.problems[:10]:
             st.error(literal(problem))
@@ -123,7 +125,7 @@ def _new(store):
         doubts.append("Only the baseline would be trained. Select an ablation, a setting or an axis.")
     with suppress(StudyError):
         first = server.parsed(begun)
-        compared = [{variant for _, variant in _cells(each)} for each in (study, first)]
+        compared = [{variant for _, variant in _cells(plan)} for plan in (study, first)]
         if study.question and study.question == first.question and compared[0] != compared[1]:
             doubts.append("The research question is still the template's. Change it to what you compare.")
     for doubt in doubts:
@@ -191,12 +193,14 @@ def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
 def _in_words(study: Study, store) -> str:
     """Draw what would be trained, and what of it is there already. Return the details."""
     stored = store.stored(study) if store else NOTHING
-    first, *rest = told(study, max(1, server.workers().count), stored).split("\n")
-    st.markdown(f"**{literal(first)}** {literal(next(line for line in rest if line.startswith(('About', 'Nothing'))))}")
+    first, *lines = told(study, max(1, server.workers().count), stored).split("\n")
+    st.markdown(
+        f"**{literal(first)}** {literal(next(line for line in lines if line.startswith(('About', 'Nothing'))))}"
+    )
     if store and store.find(study.name):
         words = "A study with this name exists: only missing runs will be trained."
         st.info(literal(" ".join([words, *before(len(stored.ended), stored.unwanted)])))
-    return "\n".join(rest)
+    return "\n".join(lines)
 
 
 def _start(study: Study):

@@ -36,8 +36,8 @@ def cells(table: pd.DataFrame, look) -> pd.DataFrame:
         variants = several(
             look, "only_variants", list(dict.fromkeys(table.variant)), placeholder="all variants", format_func=shown_name,
         )  # fmt: skip
-    kept = table.task.isin(tasks) | (not tasks)
-    return table[kept & (table.variant.isin(variants) | (not variants))]
+    is_selected = table.task.isin(tasks) | (not tasks)
+    return table[is_selected & (table.variant.isin(variants) | (not variants))]
 
 
 def several(
@@ -45,8 +45,8 @@ def several(
 ) -> list[str]:
     """A choice of several -> what is chosen. name: of the setting that holds it; usual: what is chosen where it names nothing that
     is offered; none: what it holds where nothing is to be chosen; words: what draw takes."""
-    held = getattr(look, name)
-    chosen = [] if none and held == none else _named(held, offered) or list(usual)
+    selected = getattr(look, name)
+    chosen = [] if none and selected == none else _named(selected, offered) or list(usual)
     chosen = chosen[: words.get("max_selections")]  # a link may name more
     draw(
         look.settings()[name].label, offered, **bind(f"{name}_list", chosen, partial(_choose, name, none)),
@@ -61,8 +61,8 @@ def _choose(name: str, none: str, names: list[str]):
 
 def _named(text: str, offered: list[str]) -> list[str]:
     """Those of the names offered that a setting's text names."""
-    there = text.split("~") if text else []
-    return [each for each in offered if _written(each) in there]
+    names = text.split("~") if text else []
+    return [option for option in offered if _written(option) in names]
 
 
 def _written(name: str) -> str:
@@ -126,16 +126,18 @@ def runs(context):
     frame["ended"] = pd.to_datetime(frame.ended, unit="s")
     frame["code"] = frame.code.str[:12]
     frame["message"] = frame.message.map(without_paths)
-    there = [state for state in STATES if state in set(frame.state)]
-    read = {state: f"{(frame.state == state).sum():,} {state}" for state in there}
+    run_states = [state for state in STATES if state in set(frame.state)]
+    read = {state: f"{(frame.state == state).sum():,} {state}" for state in run_states}
     states = several(
-        context.look, "only_states", there, draw=st.pills, selection_mode="multi", format_func=read.get,
+        context.look, "only_states", run_states, draw=st.pills, selection_mode="multi", format_func=read.get,
     )  # fmt: skip
-    kept = cells(frame, context.look)
-    kept = kept[kept.state.isin(states)] if states else kept
-    which = 0 if len(kept) == len(frame) else hash(tuple(kept.index))  # Streamlit knows a picked row by its place alone
+    selected = cells(frame, context.look)
+    selected = selected[selected.state.isin(states)] if states else selected
+    which = (
+        0 if len(selected) == len(frame) else hash(tuple(selected.index))
+    )  # Streamlit knows a picked row by its place alone
     picked = table(
-        kept[COLUMNS], "Every run.", taken=lambda: _taken(context), width="stretch", height=420,
+        selected[COLUMNS], "Every run.", exported=lambda: _taken(context), width="stretch", height=420,
         on_select="rerun", selection_mode="single-row", key=f"run_picked_{context.number}_{which}",
         column_config={
             "accuracy": st.column_config.NumberColumn(format="%.3f"),
@@ -145,11 +147,11 @@ def runs(context):
             "tries": st.column_config.NumberColumn("tries", help="Number of attempts."),
         },
     )  # fmt: skip
-    rows = [at for at in picked.selection.rows if at < len(kept)]
+    rows = [index for index in picked.selection.rows if index < len(selected)]
     if not rows:
-        st.caption(f"{len(kept):,} of {len(frame):,} runs. Select a run to open it in {TRAINING.name}.")
+        st.caption(f"{len(selected):,} of {len(frame):,} runs. Select a run to open it in {TRAINING.name}.")
         return
-    _open(context, kept.iloc[rows[0]])
+    _open(context, selected.iloc[rows[0]])
 
 
 def _taken(context):
@@ -160,8 +162,8 @@ def _taken(context):
 def _open(context, picked):
     """A link to a run, beside its baseline with the same seed."""
     specs = context.store.specs(context.number)
-    own, first = specs[picked.task, picked.variant], specs.get((picked.task, BASELINE))
-    params = read_query(link(own, first, [int(picked.seed)]))
+    spec, first = specs[picked.task, picked.variant], specs.get((picked.task, BASELINE))
+    params = read_query(link(spec, first, [int(picked.seed)]))
     hand_over(context.store, context.number, context.name, picked.task, picked.variant)
     label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} in {TRAINING.name}"
     st.page_link(TRAINING.path, label=literal(label), icon=TRAINING.icon, query_params=params)
@@ -182,17 +184,17 @@ def compare(context):
     if compared.empty:
         st.caption(f"{literal(context.name)} and {literal(name)} have no task and variant in common.")
         return
-    kept = cells(compared, context.look)
-    clear = [line for line in kept.itertuples() if apart(line.low, line.high)]
-    same = (kept.settings == "same").sum()
+    selected = cells(compared, context.look)
+    clear = [line for line in selected.itertuples() if apart(line.low, line.high)]
+    same = (selected.settings == "same").sum()
     figure(
         f"{context.name} vs {name}",
-        f"{count(len(kept), 'shared cell')} ({same} with the same settings); "
+        f"{count(len(selected), 'shared cell')} ({same} with the same settings); "
         f"{count(len(clear), 'significant difference')} (paired t-test, Holm-corrected).",
     )
     words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
     words |= {"low": "95 % from", "high": "to"}
-    table(kept.rename(columns=words), "This study and the other, cell by cell.", taken=kept, width="stretch")
+    table(selected.rename(columns=words), "This study and the other, cell by cell.", exported=selected, width="stretch")
 
 
 @view.register("source", label="File", help="the study file, and skipped variants.")
@@ -220,22 +222,22 @@ READING = (
     help="effect of each variant on each task, with intervals; click a cell to open it.",
 )
 def matrix(context):
-    kept = cells(context.summary, context.look)
-    if kept.empty:
+    selected = cells(context.summary, context.look)
+    if selected.empty:
         st.caption("No results for this selection.")
         return
     figure(
         "Change in accuracy by variant and task",
         f"{READING} Click a cell to open it in {TRAINING.name}.",
     )
-    if "guards" in kept and kept.guards.iloc[0] != "none":
-        st.caption(said_alike(kept.guards.iloc[0].split(", ")))
-    drawn = in_one_column(kept, "change in accuracy") if is_sparse(kept) else kept
+    if "guards" in selected and selected.guards.iloc[0] != "none":
+        st.caption(said_alike(selected.guards.iloc[0].split(", ")))
+    drawn = in_one_column(selected, "change in accuracy") if is_sparse(selected) else selected
     picture(drawn, "study_matrix", partial(_hand_over, context))
     with st.expander("Table view"):
-        named = kept.drop(columns=["link"]).assign(variant=kept.variant.map(shown_name))
-        table(named, "Accuracy, difference and cost of each cell.", taken=kept, width="stretch")
-        for line in kept[kept.diverged > 0].itertuples():
+        named = selected.drop(columns=["link"]).assign(variant=selected.variant.map(shown_name))
+        table(named, "Accuracy, difference and cost of each cell.", exported=selected, width="stretch")
+        for line in selected[selected.diverged > 0].itertuples():
             st.caption(literal(told(line)))
 
 

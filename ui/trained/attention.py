@@ -28,9 +28,9 @@ def layers(context):
     depth = forward_pass.config.n_layers + 1
     cells = torch.tensor(lens.of_last.to_numpy()).view(1, depth, -1)
     rows = ["embedding", *[f"layer {n}" for n in range(1, depth)]]
-    here = lens[lens.token == context.after + 1].reset_index()
-    last = here.iloc[-1]
-    others = here[here.word_id != last.word_id]
+    rows_here = lens[lens.token == context.after + 1].reset_index()
+    last = rows_here.iloc[-1]
+    others = rows_here[rows_here.word_id != last.word_id]
     since = int(others.depth.max() + 1) if len(others) else 0
     figure(
         "Logit lens",
@@ -54,19 +54,19 @@ def layers(context):
     )
     reached = experiment.reachable(forward_pass)
     chosen = [layer, -1] if layer < len(rolled) - 1 else [-1]
-    shown = torch.stack([rolled[at].masked_fill(~reached[at], torch.nan) for at in chosen])
-    titles = [f"up to layer {layer + 1}", f"up to layer {len(rolled)}"][-len(shown) :]
+    matrices = torch.stack([rolled[index].masked_fill(~reached[index], torch.nan) for index in chosen])
+    titles = [f"up to layer {layer + 1}", f"up to layer {len(rolled)}"][-len(matrices) :]
     heatmaps(
-        "rollout", shown, labels, labels, titles=titles, what="rollout weight (row = query, column = source)", blank="masked",
+        "rollout", matrices, labels, labels, titles=titles, what="rollout weight (row = query, column = source)", blank="masked",
         alt="Attention rollout.", height=400,
     )  # fmt: skip
 
 
 def _reached(context, rolled) -> str:
     label, row = context.whole.labels[context.after], rolled[-1][context.after].clone()
-    own, row[context.after] = row[context.after].item(), 0
+    own_weight, row[context.after] = row[context.after].item(), 0
     if not row.any():
-        return f"“{label}” attends only to itself." if own else f"No token reaches “{label}”."
+        return f"“{label}” attends only to itself." if own_weight else f"No token reaches “{label}”."
     source = int(row.argmax())
     return (
         f"Largest source for “{label}” besides itself: “{context.whole.labels[source]}” ({number(row[source].item())})."
@@ -84,14 +84,14 @@ def _found(context):
     if not context.readings:
         return
     layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
-    here = next(reading for reading in context.readings if (reading.layer, reading.head) == (layer, head))
+    reading_here = next(reading for reading in context.readings if (reading.layer, reading.head) == (layer, head))
     best = context.readings[0]
     sentence = (
         f"**{Cut(layer, 'head', head).name}** attends to the subject across a clause with a distractor noun. Attention: "
-        f"**{here.before.mean:.2f}** from the token before the verb, **{here.verb.mean:.2f}** from the verb "
-        f"(95 % CI {here.verb.low:.2f} to {here.verb.high:.2f}, {count(here.verb.n, 'held-out sentence')}, uniform {here.even:.2f})."
+        f"**{reading_here.before.mean:.2f}** from the token before the verb, **{reading_here.verb.mean:.2f}** from the verb "
+        f"(95 % CI {reading_here.verb.low:.2f} to {reading_here.verb.high:.2f}, {count(reading_here.verb.n, 'held-out sentence')}, uniform {reading_here.even:.2f})."
     )
-    if here is not best:
+    if reading_here is not best:
         sentence += f" Strongest: {head_name(best.layer, best.head)} ({best.before.mean:.2f} and {best.verb.mean:.2f})."
     sentence += " " + literal(_here(context, layer, head))
     st.markdown(sentence)

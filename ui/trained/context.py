@@ -155,14 +155,14 @@ class TrainedContext:
         return shown(self.opened.tokens.label(token), LONGEST)
 
 
-def take_out(text: str, **more):
-    """Remove this component too, as a link names it (a callback); a second press changes nothing. more: settings to change along with it."""
-    change(out="~".join(dict.fromkeys([*_out(), text])), **more)
+def take_out(text: str, **extra):
+    """Remove this component too, as a link names it (a callback); a second press changes nothing. extra: settings to change along with it."""
+    change(out="~".join(dict.fromkeys([*_out(), text])), **extra)
 
 
 def put_back(text: str):
     """This is knocked out no more (a callback)."""
-    change(out="~".join(each for each in _out() if each != text))
+    change(out="~".join(name for name in _out() if name != text))
 
 
 def switch(text: str):

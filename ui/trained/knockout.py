@@ -48,7 +48,7 @@ def knockout(context):
             f"{capital(bench.questions.what)}: {bench.questions.asks}",
             words=[effects.label(name) for name in effects],
         )
-        small_table(_effects(table), "Effects of the ablation.", taken=table)
+        small_table(_effects(table), "Effects of the ablation.", exported=table)
         _took_over(context)
         _by_distance(context)
     with left:
@@ -57,9 +57,12 @@ def knockout(context):
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
         where += f" {mode.label(context.look.mode)} ablation: {mode.help(context.look.mode)}"
-        own, longest = bench.positions_with_means, max(bench.questions.tokens.shape[1], len(context.prompt.ids))
-        if context.look.mode == "mean" and own < longest:
-            where += f" Positions from {own + 1} on share one mean: fewer than {ENOUGH} texts are that long."
+        own_positions, longest = (
+            bench.positions_with_means,
+            max(bench.questions.tokens.shape[1], len(context.prompt.ids)),
+        )
+        if context.look.mode == "mean" and own_positions < longest:
+            where += f" Positions from {own_positions + 1} on share one mean: fewer than {ENOUGH} texts are that long."
         st.caption(literal(where))
 
 
@@ -112,10 +115,10 @@ def _effects(table) -> pd.DataFrame:
             rows.append((label, number(row.whole), changed, "–", "–"))
             continue
         unit, word = (" %", " points") if effect.share else ("", f" {effect.unit}".rstrip())
-        whole, without = _written([row.whole, row.without], effect.share)
+        with_part, without = _written([row.whole, row.without], effect.share)
         change, low, high = _written([row.change, row.low, row.high], effect.share)
         changed = f"{change}{word}  [{low}, {high}]"
-        rows.append((label, f"{whole}{unit}", f"{without}{unit}", changed, _chance(row.p)))
+        rows.append((label, f"{with_part}{unit}", f"{without}{unit}", changed, _chance(row.p)))
     return pd.DataFrame(rows, columns=["metric", "full model", "without", "change  [95 % CI]", "p"])
 
 
@@ -151,7 +154,7 @@ def _took_over(context):
     spans = [f"{change}  [{low}, {high}]" for change, low, high in zip(written, written, written)]
     rows = list(zip(first["name"], aligned(first.before), aligned(first.after), spans, map(_chance, first.p)))
     names = ["component", "contribution, full model", "contribution now", "change  [95 % CI]", "p (Holm)"]
-    small_table(pd.DataFrame(rows, columns=names), "Compensation by later components.", taken=changes)
+    small_table(pd.DataFrame(rows, columns=names), "Compensation by later components.", exported=changes)
 
 
 def _taken_over(context, changes) -> tuple[bool, str]:
@@ -182,12 +185,12 @@ def _less(changes) -> str:
     fallen = changes[changes.high < 0]
     if fallen.empty:
         return ""
-    most = fallen.iloc[-1]
-    now = f"{number(most.after)} instead of {number(most.before)}"
+    last_row = fallen.iloc[-1]
+    now = f"{number(last_row.after)} instead of {number(last_row.before)}"
     if len(changes) == 1:
-        return f" {most['name']} contributes less: {now}."
+        return f" {last_row['name']} contributes less: {now}."
     add = "contributes" if len(fallen) == 1 else "contribute"
-    return f" {len(fallen)} of {len(changes)} {add} less; largest fall: {most['name']}, {now}."
+    return f" {len(fallen)} of {len(changes)} {add} less; largest fall: {last_row['name']}, {now}."
 
 
 def _by_distance(context):
@@ -195,16 +198,16 @@ def _by_distance(context):
     questions, lines = context.bench.questions, []
     for place, effect in enumerate((context.bench.baseline, context.effect)):
         rows = sorted(tables.by_distance(effect, questions, tables.LEAST).itertuples(index=False, name=None))
-        at, right, low, high, many = (list(column) for column in zip(*rows))
+        distances, right, low, high, counts = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))
     panel = Panel(
         f"By {questions.by}",
         "Accuracy",
-        f"{min(many)}–{max(many)} sentences per point (sparse bins merged); band: 95 % CI (Wilson).",
+        f"{min(counts)}–{max(counts)} sentences per point (sparse bins merged); band: 95 % CI (Wilson).",
         lines,
         bounds=(0.0, 1.0),
         help="Share of correct answers; bands are wider where there are few sentences.",
     )
     names = {0: WHOLE, 1: context.named}
     pins.marks([(colour, name, None) for colour, name in names.items()], [])
-    curves("accuracy_by_distance", [panel], names, x=questions.by, at=at, height=170, across=1)
+    curves("accuracy_by_distance", [panel], names, x=questions.by, at=distances, height=170, across=1)

@@ -31,24 +31,24 @@ def _uploader() -> str:
 
 def _brought():
     """Open what was uploaded, or is to be downloaded (a callback)."""
-    sent, wanted = st.session_state.get(_uploader()) or [], (st.session_state.get("model_hub") or "").strip()
+    sent, model_name = st.session_state.get(_uploader()) or [], (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)
-    if not all(hasattr(each, "size") for each in sent):  # Streamlit's mark for one that did not arrive
+    if not all(hasattr(file, "size") for file in sent):  # Streamlit's mark for one that did not arrive
         st.session_state[REFUSED] = "An upload failed: the server refused it, or it was cancelled. Try again."
         return
     try:
         if sent:
-            size = sum(each.size for each in sent)
+            size = sum(file.size for file in sent)
             if size > max_mb() << 20:
                 raise MemoryLimit(
                     f"These files have {size / 2**20:,.0f} MB; the limit for a model is {max_mb():,} MB (ABLATION_MAX_MB)."
                 )
             with turn(_one_at_a_time, "waiting for another user's model to open"):
-                opened = files.from_upload({each.name: each.getvalue() for each in sent}, models.check_room)
-        elif wanted:
+                opened = files.from_upload({file.name: file.getvalue() for file in sent}, models.check_room)
+        elif model_name:
             if not may_write():
                 raise CheckpointError(REASON)
-            opened = files.from_hub(wanted, models.check_room)
+            opened = files.from_hub(model_name, models.check_room)
         else:
             st.session_state[REFUSED] = NOTHING
             return

@@ -43,13 +43,13 @@ def credit(context):
     measured = f", before the soft-cap of {cap:g} (after it {number(after_cap)})" if cap else ""
     order = table.reindex(table.value.abs().sort_values(ascending=False).index)
     first = order.iloc[0]
-    whole = number(table.value.sum())
+    total = number(table.value.sum())
     share = f" ({number(100 * first.share)} % of the total)" if 0 < first.share <= 1 else ""
-    said = (
-        f"The logit difference, correct − wrong token ({q.asks}), is {whole} on average{measured}. "
+    sentence = (
+        f"The logit difference, correct − wrong token ({q.asks}), is {total} on average{measured}. "
         f"It is the sum of all contributions; the largest is {first['name']} with {number(first.value)}{share}."
     )
-    figure(f"Direct logit attribution: {context.told}", sure(said, *table.value), capital(q.what))
+    figure(f"Direct logit attribution: {context.told}", sure(sentence, *table.value), capital(q.what))
     left, right = st.columns([1, 1], gap="medium")
     with left:
         rows = order.head(SHOWN).assign(change=lambda table: table.value)
@@ -96,24 +96,24 @@ def sweep(context):
         figure("Effect of ablating each component", _told(ranked), over)
         c = context.opened.config
         columns = [Cut(0, "head", n) for n in range(c.n_heads) if c.attention]
-        there = {"attention": c.attention, "ffn": c.ffn, "layer": c.attention and c.ffn}
-        columns += [Cut(0, part) for part in there if there[part]]
+        has_part = {"attention": c.attention, "ffn": c.ffn, "layer": c.attention and c.ffn}
+        columns += [Cut(0, part) for part in has_part if has_part[part]]
         names = [f"head {cut.head + 1}" if cut.part == "head" else cut.part.replace("ffn", "FFN") for cut in columns]
         by = dict(zip(rows.cut, rows.change))
-        at = lambda layer, cut: Cut(layer, cut.part, cut.head)  # noqa: E731
-        cells = [[by.get(at(layer, cut).write(), math.nan) for cut in columns] for layer in range(c.n_layers)]
+        make_cut = lambda layer, cut: Cut(layer, cut.part, cut.head)  # noqa: E731
+        cells = [[by.get(make_cut(layer, cut).write(), math.nan) for cut in columns] for layer in range(c.n_layers)]
         layers = [f"layer {n + 1}" for n in range(c.n_layers)]
-        out = [[cut.layer, columns.index(at(0, cut))] for cut in context.cuts if at(0, cut) in columns]
+        out = [[cut.layer, columns.index(make_cut(0, cut))] for cut in context.cuts if make_cut(0, cut) in columns]
         heatmaps(
             "sweep_map", torch.tensor([cells]), layers, names, what=f"change in {knockout.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
-            tips=[[at(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
+            tips=[[make_cut(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
             alt="Effect of removing each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
-            on_pick=lambda panel, row, column: take_out(at(row, columns[column]).write(), taken="knockout"),
+            on_pick=lambda panel, row, column: take_out(make_cut(row, columns[column]).write(), taken="knockout"),
         )  # fmt: skip
     with right:
         name = in_sentence(knockout.effect.label(context.look.rank_by))
-        said = "Mean change with 95 % CI (Holm-corrected). Faded: not significant."
-        figure(f"Ranked by {name}", said)
+        sentence = "Mean change with 95 % CI (Holm-corrected). Faded: not significant."
+        figure(f"Ranked by {name}", sentence)
         _ranking(f"change in {name}{unit}", rows.head(RANKED), f"Components ranked by {name}.")
     note("all components, all metrics", lambda: ranked)
 
@@ -123,14 +123,16 @@ def _measured(context):
     starts it."""
     key, seconds = (context.bench.key, "sweep", context.look.mode), context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
-        many = f"{len(cuts(context.opened.config)):,} ablations on {context.bench.questions.what}"
+        n_cuts = f"{len(cuts(context.opened.config)):,} ablations on {context.bench.questions.what}"
         if seconds > max_seconds():
-            takes = f"{many} would take about {duration(seconds)} here; at most {duration(max_seconds())} are allowed "
+            takes = (
+                f"{n_cuts} would take about {duration(seconds)} here; at most {duration(max_seconds())} are allowed "
+            )
             advice = "(set by ABLATION_MAX_SECONDS). Choose fewer sentences or a smaller model."
             st.info(literal(takes + advice), icon=":material/timer:")
             return None
         if not st.session_state.get(STARTED):
-            st.info(f"{many}: about {duration(seconds)} on this machine.", icon=":material/timer:")
+            st.info(f"{n_cuts}: about {duration(seconds)} on this machine.", icon=":material/timer:")
             st.button("Measure all components", key=STARTED, type="primary")
             return None
 
@@ -155,9 +157,9 @@ def _told(ranked) -> str:
     first = losses.iloc[0] if len(losses) else gains.iloc[-1]
     right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
     change, low, high = aligned([first.change, first.low, first.high])
-    most = "Largest loss" if len(losses) else "No head is needed; largest gain"
+    label = "Largest loss" if len(losses) else "No head is needed; largest gain"
     sentence = (
-        f"{most}: {first['name']}, {change} in logit difference "
+        f"{label}: {first['name']}, {change} in logit difference "
         f"(95 % CI {low} to {high}, Holm-corrected) and {points(right.change)} points of accuracy."
     )
     if idle:

@@ -61,10 +61,12 @@ def _by_distance(member: str):
     rows = rows.assign(line=rows.line.replace(comparison.SHOWN))
     names = tuple(dict.fromkeys(rows.line))
     last = rows[rows.distance == rows.distance.iloc[-1]].sort_values("value", ascending=False, kind="stable")
-    at, above = {}, math.inf
+    baseline_at, above = {}, math.inf
     for line in last.itertuples():
-        above = at[line.Index] = min(line.value, above - NEAR)
-    drawn = rows.assign(end=rows.line.where(rows.index.isin(at), ""), at=[at.get(n, 0.0) for n in rows.index])
+        above = baseline_at[line.Index] = min(line.value, above - NEAR)
+    drawn = rows.assign(
+        end=rows.line.where(rows.index.isin(baseline_at), ""), at=[baseline_at.get(n, 0.0) for n in rows.index]
+    )
     chart(charts.by_distance(names), drawn, "Accuracy by the words between subject and verb.", height=330)
 
 
@@ -91,12 +93,12 @@ def _summary(name: str):
 
 def _open(context) -> list:
     """Return what opens one of them, in all views of this page."""
-    there = models.of_the_family()
+    family_members = models.of_the_family()
     offered = [f"{models.FAMILY}{member}.{seed}" for member in members() for seed in SEEDS]
-    offered = [name for name in offered if name in there]
+    offered = [name for name in offered if name in family_members]
     if not offered:
         return []
     now = context.look.model if context.look.model in offered else offered[0]
-    words = [f"Open: {label(member)}, seed {seed}" for member, seed in map(there.get, offered)]
+    words = [f"Open: {label(member)}, seed {seed}" for member, seed in map(family_members.get, offered)]
     open_model = lambda name: change(model=name, out="", taken="attention")  # noqa: E731
     return [choice("Open a model", "open_member", now, offered, words, on=open_model)]

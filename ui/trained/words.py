@@ -20,8 +20,8 @@ from ui.trained.context import WHOLE, TrainedContext, view
 
 def said_after(context: TrainedContext) -> int | None:
     """The word with which the text goes on, where a text is what it is, and it does."""
-    there = context.language and context.after + 1 < len(context.prompt.ids)
-    return context.prompt.ids[context.after + 1] if there else None
+    has_next = context.language and context.after + 1 < len(context.prompt.ids)
+    return context.prompt.ids[context.after + 1] if has_next else None
 
 
 def scores_of(context: TrainedContext) -> dict:
@@ -34,10 +34,10 @@ def scores_of(context: TrainedContext) -> dict:
 
 def consequence(context: TrainedContext, scores: dict) -> str:
     """The word of the text, what is likeliest without the part, and their rivals in the task: probability → probability."""
-    before, now = (each.double().softmax(-1) for each in scores.values())
+    before, now = (logits.double().softmax(-1) for logits in scores.values())
     best, best_now = int(before.argmax()), int(now.argmax())
-    said = said_after(context)
-    named = list(dict.fromkeys([best if said is None else said, best_now]))
+    sentence = said_after(context)
+    named = list(dict.fromkeys([best if sentence is None else sentence, best_now]))
     named += [word for word in _rivals(context, named) if word not in named]
     text = "; ".join(f"“{context.word(word)}” {_share(before[word])} → {_share(now[word])}" for word in named)
     without = f"without {name_of(context.cuts).replace('− ', '')}"
@@ -52,8 +52,12 @@ def _share(chance) -> str:
 
 def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
     """The words that are scored against one of these in the task that the model has learnt."""
-    learnt, known = context.opened.learnt, context.opened.model.vocabulary
-    groups = [[known.index(word) for word in group if word in known] for group in learnt.rivals] if learnt else []
+    learnt, words_known = context.opened.learnt, context.opened.model.vocabulary
+    groups = (
+        [[words_known.index(word) for word in group if word in words_known] for group in learnt.rivals]
+        if learnt
+        else []
+    )
     return [word for group in groups for word in group if set(group) & set(words)]
 
 
@@ -62,9 +66,9 @@ def words(context):
     after = context.after
     labels = context.prompt.labels
     bar("lens", [_choose_token(context)])
-    scores, said = scores_of(context), said_after(context)
-    also = () if said is None else (said,)
-    table = experiment.next_words(scores, context.sampling, context.opened.tokens.label, also=also)
+    scores, next_token = scores_of(context), said_after(context)
+    extra = () if next_token is None else (next_token,)
+    table = experiment.next_words(scores, context.sampling, context.opened.tokens.label, also=extra)
     # Two tokens may read alike: each has a row of its own.
     rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
     table["label"] = [word(rows[token], text) for token, text in zip(table.token, table.word)]
@@ -73,12 +77,12 @@ def words(context):
         asks, axis = "Next token after", "probability of the next token"
         if not context.language:
             asks, axis = "Prediction at", "probability of the answer"
-        told = consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], said)
+        explanation = consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], next_token)
         ticks = "Grey ticks: sampling probability after temperature, top-k and top-p"
         sampling = context.sampling
         if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
             ticks += " (currently unchanged)"
-        figure(f"{asks} “{labels[after]}”", told, ticks)
+        figure(f"{asks} “{labels[after]}”", explanation, ticks)
         height = 110 + 26 * len(rows)
         chart(charts.next_words(axis), table, "Next-token probabilities.", height=height)
     with right:
@@ -91,23 +95,23 @@ def words(context):
             _text(context, after, context.told, context.cuts)
 
 
-def _told(context, scores, said) -> str:
+def _told(context, scores, next_token) -> str:
     chances = scores.double().softmax(-1)
     best = int(chances.argmax())
-    if said is None:
+    if next_token is None:
         return f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %)."
-    share = f"{number(100 * chances[said].item())} %"
-    if said == best:
-        return f"Top prediction: “{context.word(said)}” ({share}), as in the text."
-    return f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %). The text has “{context.word(said)}” ({share})."
+    share = f"{number(100 * chances[next_token].item())} %"
+    if next_token == best:
+        return f"Top prediction: “{context.word(next_token)}” ({share}), as in the text."
+    return f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %). The text has “{context.word(next_token)}” ({share})."
 
 
 def _choose_token(context) -> Control:
     """Return the choice of the token after which the next one is looked at."""
     labels = context.prompt.labels
-    at = "after" if context.language else "at"
+    name = "after" if context.language else "at"
     numbers = range(1, len(labels) + 1)
-    words = [f"{at} token {n}: … {' '.join(labels[max(0, n - 5) : n])}" for n in numbers]
+    words = [f"{name} token {n}: … {' '.join(labels[max(0, n - 5) : n])}" for n in numbers]
     return choice("After", "token", context.after + 1, numbers, words)
 
 

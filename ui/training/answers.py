@@ -44,11 +44,11 @@ def sequence(context: TrainingContext):
     empty = tokens == (learnt.vocabulary.index(PAD) if PAD in learnt.vocabulary else -1)
     order = empty.sum(1).argsort(stable=True)[:MOST]
     if look.sequence:
-        at = order[min(look.sequence, len(order)) - 1]
+        index = order[min(look.sequence, len(order)) - 1]
     else:
         states = [context.trainings.states[arm.name, seed] for arm in arms_shown(context.trainings)]
-        at = order[contrast(states, tokens[order], targets[order])]
-    return learnt, tokens[at, ~empty[at]], targets[at, ~empty[at]]
+        index = order[contrast(states, tokens[order], targets[order])]
+    return learnt, tokens[index, ~empty[index]], targets[index, ~empty[index]]
 
 
 def pick_sequence(context: TrainingContext):
@@ -91,10 +91,10 @@ def attention(context):
         weights, bits[arm, now] = _head_of(reading, layer, head, arm.config)
         cells.append(weights)
         titles.append(f"{arm.name}, {f'step {state.step}' if now else 'before'}: {bits[arm, now]}")
-    known = [arm for arm in arms if bits[arm, False] != "none"]
-    phrases = [f"{arm.name} {_change(bits[arm, False], bits[arm, True])} bits" for arm in known]
-    said = f"{'Attention entropy' if head else 'Mean attention entropy'}: {'; '.join(phrases)}."
-    figure("Attention before and after training", said if known else "None of the models has attention.")
+    with_entropy = [arm for arm in arms if bits[arm, False] != "none"]
+    phrases = [f"{arm.name} {_change(bits[arm, False], bits[arm, True])} bits" for arm in with_entropy]
+    sentence = f"{'Attention entropy' if head else 'Mean attention entropy'}: {'; '.join(phrases)}."
+    figure("Attention before and after training", sentence if with_entropy else "None of the models has attention.")
     labels = [shown(learnt.vocabulary[token]) for token in tokens]
     heatmaps(
         "trained_attention", in_one_frame(cells, len(labels)), labels, labels, titles=titles, height=470, across=across,
@@ -110,14 +110,14 @@ def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | Non
     """
     if not reading.patterns:
         return None, "none"
-    at = min(layer, len(reading.patterns)) - 1
-    weights, entropy = reading.patterns[at], reading.entropy(at)
+    index = min(layer, len(reading.patterns)) - 1
+    weights, entropy = reading.patterns[index], reading.entropy(index)
     if head:
         last = min(head, config.n_heads) - 1
         weights, entropy = weights[last], entropy[last]
     else:
         weights, entropy = weights.mean(0), entropy.mean()
-    return weights.masked_fill(~reading.allowed[at], math.nan), fixed(entropy.item())
+    return weights.masked_fill(~reading.allowed[index], math.nan), fixed(entropy.item())
 
 
 def _change(before: str, now: str) -> str:
@@ -168,10 +168,10 @@ def _lines(words, tokens):
 
 def _lines_of(words, tokens, targets, readings, places) -> str:
     """Return what is read, what should be answered, and what each model answers, one below the other, as HTML."""
-    wanted = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
+    expected_words = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
     rows = {
         "input": [_cell(words[tokens[n]]) for n in places],
-        "target": [_cell(word, "opacity:.75") for word in wanted],
+        "target": [_cell(word, "opacity:.75") for word in expected_words],
     }
     for arm, reading in readings.items():
         dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"
@@ -192,7 +192,7 @@ def _table(readings, words, tokens, targets) -> pd.DataFrame:
     for arm, reading in readings.items():
         for n, target in enumerate(targets):
             if target != IGNORE:
-                asked = (arm.name, n + 1, words[tokens[n]], words[target])
-                rows.append((*asked, words[reading.answers[n]], reading.right[n], reading.probability[n]))
+                row = (arm.name, n + 1, words[tokens[n]], words[target])
+                rows.append((*row, words[reading.answers[n]], reading.right[n], reading.probability[n]))
     columns = ["variant", "place", "reads", "target", "answer", "right", "probability_of_target"]
     return pd.DataFrame(rows, columns=columns)

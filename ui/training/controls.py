@@ -135,7 +135,7 @@ def _bar(planned, kinds, was_going):
     if value("begin") or was_going != (bool(trainings) and trainings.going):
         st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
     same = bool(trainings) and trainings.plan == planned
-    known = None if same else finished(planned)
+    finished_trainings = None if same else finished(planned)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if trainings and trainings.going:
             st.button("Stop", icon=":material/stop:", key="stop", on_click=jobs.stop)
@@ -144,42 +144,46 @@ def _bar(planned, kinds, was_going):
         elif same and trainings.job.stopped:
             st.button("Continue", icon=":material/play_arrow:", key="resume", type="primary", on_click=jobs.resume)
         else:
-            anew = bool(known) and known.anew
+            anew = bool(finished_trainings) and finished_trainings.anew
             st.button(
                 ANEW if anew else "Start", icon=":material/play_arrow:", key="start", type="primary", on_click=jobs.begin,
                 args=(planned,), disabled=same and trainings.job.done and not trainings.job.error,
             )  # fmt: skip
-        shown = known or trainings
-        if shown and not shown.going:
-            offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(shown)}
+        displayed = finished_trainings or trainings
+        if displayed and not displayed.going:
+            offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(displayed)}
             if offered:
                 st.menu_button(
                     "Inspect a trained model", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
-                    on_click=_chosen, args=(offered, shown.plan), help=f"Open a trained model on the {TRAINED_MODEL.name} page: its heads, predictions and ablations.",
+                    on_click=_chosen, args=(offered, displayed.plan), help=f"Open a trained model on the {TRAINED_MODEL.name} page: its heads, predictions and ablations.",
                 )  # fmt: skip
         st.menu_button(
             "Presets", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
             format_func=showcase.label, on_click=_pick_experiment, args=(kinds,),
         )  # fmt: skip
-        said = _said(planned, trainings, same, known)
+        sentence = _said(planned, trainings, same, finished_trainings)
         if trainings and trainings.going:
-            st.progress(min(1.0, trainings.job.progress), text=said)
+            st.progress(min(1.0, trainings.job.progress), text=sentence)
         else:
-            st.markdown(said, width="stretch")
+            st.markdown(sentence, width="stretch")
     why = jobs.refused(planned)
     if why:
         st.error(literal(why), icon=":material/timer_off:")
 
 
-def _said(planned, trainings, same, known) -> str:
+def _said(planned, trainings, same, finished_trainings) -> str:
     if trainings and trainings.going:
         other = "" if same else f" The settings have changed since. The new ones: {_takes(planned)}."
         return f"{literal(jobs.status(trainings.job))}.{other}"
     if same:
         return literal(jobs.status(trainings.job))
-    if known:
-        adds = " Retraining adds answers and attention." if known.anew and not known.states else ""
-        return "Already trained; results below." if known.states else f"{_takes(planned)}.{adds}"
+    if finished_trainings:
+        adds = (
+            " Retraining adds answers and attention."
+            if finished_trainings.anew and not finished_trainings.states
+            else ""
+        )
+        return "Already trained; results below." if finished_trainings.states else f"{_takes(planned)}.{adds}"
     changed = "The results below are for earlier settings. " if trainings else ""
     return f"{changed}{_takes(planned)}."
 

@@ -37,10 +37,10 @@ def play(context):
 def _picture(trainings, arms, steps: list[int]):
     """The accuracy of each model and seed, one moment at a time."""
     plan = trainings.plan
-    known = {
+    finite = {
         name: {row.step: row.accuracy for row in rows if not row.note} for name, rows in trainings.runs.items()
     }  # (model, seed) -> step -> accuracy
-    cells = [[[known[arm.name, seed].get(step, math.nan) for seed in plan.seeds] for arm in arms] for step in steps]
+    cells = [[[finite[arm.name, seed].get(step, math.nan) for seed in plan.seeds] for arm in arms] for step in steps]
     played(
         "played_training", torch.tensor(cells)[:, None], [arm.name for arm in arms], [f"seed {seed}" for seed in plan.seeds],
         Frames(
@@ -63,13 +63,15 @@ def _diverged_by(trainings, step: int) -> dict[str, int]:
 
 def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
     """Return what each model gets right at one moment, on average over the seeds that have come so far. lost: seeds that diverged."""
-    said = []
+    sentences = []
     for arm, row in zip(arms, moment):
-        reached, gone = [value for value in row if not math.isnan(value)], lost[arm.name]
-        words = percent(fmean(reached)) if reached else "diverged" if gone else "no results yet"
-        of_seeds = f" ({gone} of {count(len(row), 'seed')} diverged)" if gone and len(row) > 1 else ""
-        said.append(f"{arm.name}: {words}{of_seeds}")
-    return f"Mean accuracy: {'; '.join(said)}."
+        reached, diverged_seeds = [value for value in row if not math.isnan(value)], lost[arm.name]
+        words = percent(fmean(reached)) if reached else "diverged" if diverged_seeds else "no results yet"
+        of_seeds = (
+            f" ({diverged_seeds} of {count(len(row), 'seed')} diverged)" if diverged_seeds and len(row) > 1 else ""
+        )
+        sentences.append(f"{arm.name}: {words}{of_seeds}")
+    return f"Mean accuracy: {'; '.join(sentences)}."
 
 
 ALIKE = "Same for all models."
@@ -80,7 +82,7 @@ EACH = "Mean over seeds, per model."
 def steps(context):
     trainings = context.trainings
     legend(trainings)
-    at, gradients = lines(trainings, "gradient_norm", log=True)
+    gradient_table, gradients = lines(trainings, "gradient_norm", log=True)
     _, updates = lines(trainings, "update_size", log=True)
     _, rates = lines(trainings, "learning_rate")
     rates = [replace(rate, low=None, high=None, seeds=None) for rate in rates]
@@ -94,7 +96,7 @@ def steps(context):
     ]  # fmt: skip
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     ends = (0, trainings.plan.training.steps)
-    curves("training_steps", panels, names, x="step", at=at or [0], ends=ends, height=265, across=3)
+    curves("training_steps", panels, names, x="step", at=gradient_table or [0], ends=ends, height=265, across=3)
 
 
 def pulled(trainings) -> str:

@@ -38,8 +38,8 @@ class FinishedTrainings(Compared):
 
 def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
     """The visitor's own training of what is planned; else what is known of it; else what they started last, of other settings."""
-    own = jobs.started()
-    return own if own and own.plan == planned else finished(planned) or own
+    own_trainings = jobs.started()
+    return own_trainings if own_trainings and own_trainings.plan == planned else finished(planned) or own_trainings
 
 
 def finished(planned: Plan) -> FinishedTrainings | None:
@@ -56,14 +56,14 @@ def _runs(planned: Plan):
 def _done_here(planned: Plan) -> FinishedTrainings | None:
     pool, runs, states = jobs.workers(), {}, {}
     for name, run in _runs(planned):
-        known = pool.finished((run.config, run.training, run.machine))
-        if known is None:
+        finished_states = pool.finished((run.config, run.training, run.machine))
+        if finished_states is None:
             return None
-        runs[name], state = known
+        runs[name], state = finished_states
         states |= {name: state} if state else {}
-    said = f"Cached on this server: {_these(planned)}."
-    whole = states if len(states) == len(runs) else {}  # views compare models: all of them or none
-    return FinishedTrainings(planned, Judge(planned, runs), "Previously trained here", said, every_state=whole)
+    sentence = f"Cached on this server: {_these(planned)}."
+    complete = states if len(states) == len(runs) else {}  # views compare models: all of them or none
+    return FinishedTrainings(planned, Judge(planned, runs), "Previously trained here", sentence, every_state=complete)
 
 
 @lru_cache(maxsize=16)
@@ -73,27 +73,27 @@ def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
     runs = {}
     used: list[Curves] = []
     for name, run in _runs(planned):
-        found = together.find(run)
-        if found is None:
+        stored = together.find(run)
+        if stored is None:
             return None
-        file, runs[name] = found
+        file, runs[name] = stored
         if file not in used:
             used.append(file)
-    said = f"Precomputed: {_these(planned)}. {_made_by(made_by(used))}"
-    return FinishedTrainings(planned, Judge(planned, runs), "Precomputed results", said, anew=True)
+    sentence = f"Precomputed: {_these(planned)}. {_made_by(made_by(used))}"
+    return FinishedTrainings(planned, Judge(planned, runs), "Precomputed results", sentence, anew=True)
 
 
 def _from_study(planned: Plan) -> FinishedTrainings | None:
     runs, sources = {}, []
     for name, run in _runs(planned):
-        known = from_study(run)
-        if known is None or any(known.study != source.study for source in sources):
+        stored_run = from_study(run)
+        if stored_run is None or any(stored_run.study != source.study for source in sources):
             return None
-        runs[name] = known.rows
-        sources.append(known)
-    made = {name: sorted({each for source in sources for each in source.made[name]}) for name in MADE}
-    said = f"From the study “{literal(sources[0].study)}”: {_these(planned)}. {_made_by(made)}"
-    return FinishedTrainings(planned, Judge(planned, runs), "Results of a study", said, anew=True)
+        runs[name] = stored_run.rows
+        sources.append(stored_run)
+    provenance = {name: sorted({value for source in sources for value in source.made[name]}) for name in MADE}
+    sentence = f"From the study “{literal(sources[0].study)}”: {_these(planned)}. {_made_by(provenance)}"
+    return FinishedTrainings(planned, Judge(planned, runs), "Results of a study", sentence, anew=True)
 
 
 def _these(planned: Plan) -> str:
@@ -102,9 +102,9 @@ def _these(planned: Plan) -> str:
     return f"{count(len(list(planned.trainings())), 'run')}, {seeds}"
 
 
-def _made_by(made: Made) -> str:
+def _made_by(provenance: Made) -> str:
     """The versions and the machine."""
-    device, torch, numpy, python, code = (literal(" or ".join(made[name])) or "unknown" for name in MADE)
+    device, torch, numpy, python, code = (literal(" or ".join(provenance[name])) or "unknown" for name in MADE)
     return f"Trained on {device} with PyTorch {torch}, NumPy {numpy}, Python {python}, commit {code[:7]}."
 
 

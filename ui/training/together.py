@@ -41,24 +41,24 @@ def worth(interaction, several, nothing: str):
         "leave one out: points lost when only this one is removed": spans(interaction.removed, interaction.removed_low, interaction.removed_high, several),
         "add one back: points gained when only this one is restored": spans(interaction.alone, interaction.alone_low, interaction.alone_high, several),
     })  # fmt: skip
-    table(rows, "Leave one out, add one back.", taken=interaction, width="stretch")
+    table(rows, "Leave one out, add one back.", exported=interaction, width="stretch")
 
 
 def worth_said(interaction, nothing: str = NOTHING) -> str:
     """nothing: what is said where no two models can be compared."""
-    known = interaction[interaction.removed.notna()]
-    if known.empty:
+    finite = interaction[interaction.removed.notna()]
+    if finite.empty:
         return nothing
-    most = known.loc[known.removed.idxmax()]
-    if math.isnan(most.removed_low):
-        return f"Largest single effect: {most.part}, {sentences.points(most.removed)} points. One seed, so significance cannot be tested."
-    certain = known[known.removed_low > 0]
-    if certain.empty and most.removed <= 0:
+    largest = finite.loc[finite.removed.idxmax()]
+    if math.isnan(largest.removed_low):
+        return f"Largest single effect: {largest.part}, {sentences.points(largest.removed)} points. One seed, so significance cannot be tested."
+    certain = finite[finite.removed_low > 0]
+    if certain.empty and largest.removed <= 0:
         return "No single ablation lowers accuracy on average."
     if certain.empty:
-        return f"No single effect is significant; largest: {most.part}, {sentences.points(most.removed)} points."
-    most = certain.loc[certain.removed.idxmax()]
-    return f"Largest significant single effect: {most.part}, {sentences.points(most.removed)} points."
+        return f"No single effect is significant; largest: {largest.part}, {sentences.points(largest.removed)} points."
+    largest = certain.loc[certain.removed.idxmax()]
+    return f"Largest significant single effect: {largest.part}, {sentences.points(largest.removed)} points."
 
 
 def pairs(interaction, several, nothing: str):
@@ -73,7 +73,7 @@ def pairs(interaction, several, nothing: str):
         "interaction, points": spans(interaction.interaction, interaction.low, interaction.high, several),
         "p (Holm)": [chance(r.p, r.low, r.high) for r in interaction.itertuples()],
     })  # fmt: skip
-    table(rows, "2 × 2: interaction of every pair of variants.", taken=interaction, width="stretch")
+    table(rows, "2 × 2: interaction of every pair of variants.", exported=interaction, width="stretch")
     caption(
         "Interaction: accuracy with both removed − first removed − second removed + neither removed. 0 = additive. "
         "Above 0 the effects overlap, below 0 they reinforce each other. Intervals and p are Holm-corrected."
@@ -82,18 +82,18 @@ def pairs(interaction, several, nothing: str):
 
 def pairs_said(interaction, nothing: str = NOTHING) -> str:
     """nothing: what is said where no pair can be compared."""
-    known = interaction[interaction.interaction.notna()]
-    if known.empty:
+    finite = interaction[interaction.interaction.notna()]
+    if finite.empty:
         return nothing
-    if not known.interaction.any():
+    if not finite.interaction.any():
         return "Effects are additive."
-    most = known.loc[known.interaction.abs().idxmax()]
-    if math.isnan(most.low):
-        return f"{_they(most)} One seed, so significance cannot be tested."
-    certain = known[[apart(*ends) for ends in zip(known.low, known.high)]]
+    largest = finite.loc[finite.interaction.abs().idxmax()]
+    if math.isnan(largest.low):
+        return f"{_they(largest)} One seed, so significance cannot be tested."
+    certain = finite[[apart(*ends) for ends in zip(finite.low, finite.high)]]
     if certain.empty:
-        size = sentences.points(abs(most.interaction))
-        return f"No interaction is significant; largest: {most.one} and {most.other}, {size} points."
+        size = sentences.points(abs(largest.interaction))
+        return f"No interaction is significant; largest: {largest.one} and {largest.other}, {size} points."
     return _they(certain.loc[certain.interaction.abs().idxmax()])
 
 

@@ -100,8 +100,8 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
     weight on the token itself; uniform: the entropy of looking evenly at all that may be seen.
     """
     weights = p.sites["pattern"][layer][:, : p.n_real]  # (H, readers, T)
-    at = torch.arange(weights.shape[-1])
-    away = (at - at[: p.n_real, None]).abs().float()
+    positions = torch.arange(weights.shape[-1])
+    away = (positions - positions[: p.n_real, None]).abs().float()
     uniform = p.allowed_in(layer)[: p.n_real].sum(-1).clamp_min(1).float().log2().mean().item()
     columns = {
         "entropy": row_entropy(weights).mean(-1),
@@ -207,8 +207,8 @@ def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     readers = allowed.any(-1)
     readers[p.n_real :] = False
     softmax = c.part("softmax")(c.n_heads)
-    for mine, learnt in zip(softmax.parameters(), p.softmax[c.block_of(layer)]):
-        mine.data = learnt
+    for parameter, learnt in zip(softmax.parameters(), p.softmax[c.block_of(layer)]):
+        parameter.data = learnt
     for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
         scores = (q @ k.T) / divisor
         scores = (capped(scores, c.score_cap) if c.score_cap else scores) + bias

@@ -60,9 +60,9 @@ def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
         values = Streams(output[None], entropy).table[0].tolist()
         distance = direction = math.nan
         if output.shape == base.shape:
-            one, two = output.double(), base.double()
-            distance = ((one - two).norm() / two.norm()).item()
-            direction = cosine_similarity(one, two, dim=-1).mean().item()
+            a, two = output.double(), base.double()
+            distance = ((a - two).norm() / two.norm()).item()
+            direction = cosine_similarity(a, two, dim=-1).mean().item()
         learned = sum(cost.parameters(forward_pass.config).values())
         rows.append((name, learned, *values, distance, direction))
     return pd.DataFrame(rows, columns=["variant", "parameters", *statistic, "distance", "direction"])

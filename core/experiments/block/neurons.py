@@ -63,5 +63,5 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
     """Hidden units after the activation, (real tokens, units); the most active `units` of them, in order of number."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
-    kept = hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
-    return hidden[:, kept], (kept + 1).tolist()
+    units_shown = hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
+    return hidden[:, units_shown], (units_shown + 1).tolist()

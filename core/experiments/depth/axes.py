@@ -29,23 +29,23 @@ class Axis:
 
 def _menu(field: str, *first: str) -> Axis:
     """An axis of all entries of a menu."""
-    menu, known = MENUS[field], Config.settings()[field]
-    words = {entry: f"no {known.short}" if entry == "none" else menu.label(entry) for entry in menu}
-    return Axis(known.label, {entry: {field: entry} for entry in menu}, words, first)
+    menu, definition = MENUS[field], Config.settings()[field]
+    words = {entry: f"no {definition.short}" if entry == "none" else menu.label(entry) for entry in menu}
+    return Axis(definition.label, {entry: {field: entry} for entry in menu}, words, first)
 
 
 def _switch(field: str) -> Axis:
-    known = Config.settings()[field]
-    words = {"on": known.short, "off": f"no {known.short}"}
-    return Axis(known.label, {"on": {field: True}, "off": {field: False}}, words)
+    definition = Config.settings()[field]
+    words = {"on": definition.short, "off": f"no {definition.short}"}
+    return Axis(definition.label, {"on": {field: True}, "off": {field: False}}, words)
 
 
 def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
     """An axis of some values of a number; 0 stands for a part that is not there."""
-    known = Config.settings()[field]
-    names = {known.write(value): value for value in values}
-    words = {name: known.change(value) if value else f"no {known.short}" for name, value in names.items()}
-    return Axis(known.label, {name: {field: value} for name, value in names.items()}, words, first)
+    definition = Config.settings()[field]
+    names = {definition.write(value): value for value in values}
+    words = {name: definition.change(value) if value else f"no {definition.short}" for name, value in names.items()}
+    return Axis(definition.label, {name: {field: value} for name, value in names.items()}, words, first)
 
 
 AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm there is no placement
@@ -53,7 +53,10 @@ AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm 
     "placement": _menu("placement", "pre", "post"),
     "residual": Axis(
         "Residual",
-        {name: {"residual_attention": one, "residual_ffn": other} for name, (one, other) in RESIDUALS.items()},
+        {
+            name: {"residual_attention": on_attention, "residual_ffn": other}
+            for name, (on_attention, other) in RESIDUALS.items()
+        },
         {"both": "residual", "attention": "residual attention", "ffn": "residual FFN", "none": "no residual"},
         ("both", "none"),
     ),
@@ -92,14 +95,14 @@ class Axes(Settings):
     )
 
     def _check_together(self) -> None:
-        kept, problems = {}, []
+        valid, problems = {}, []
         for part in filter(None, self.grid.split("__")):
             axis, _, entries = part.partition("-")
             try:
-                kept[axis] = _chosen(axis, entries)
+                valid[axis] = _chosen(axis, entries)
             except ConfigError as error:
                 problems.append(str(error))
-        chosen = {axis: kept.get(axis, each.first) for axis, each in AXES.items()}
+        chosen = {axis: valid.get(axis, axis_settings.first) for axis, axis_settings in AXES.items()}
         size = combinations(chosen)
         if size > MOST:
             raise ConfigError(
@@ -113,18 +116,18 @@ class Axes(Settings):
     def chosen(self) -> dict[str, tuple[str, ...]]:
         """Axis -> its entries in the grid; none: as in the baseline."""
         parts = dict(part.split("-", 1) for part in filter(None, self.grid.split("__")))
-        return {axis: _chosen(axis, parts[axis]) if axis in parts else each.first for axis, each in AXES.items()}
+        return {axis: _chosen(axis, parts[axis]) if axis in parts else default.first for axis, default in AXES.items()}
 
 
 def _chosen(axis: str, entries: str) -> tuple[str, ...]:
     if axis not in AXES:
         raise ConfigError("grid", f"grid names {shorten(axis)}; its axes are {', '.join(AXES)}.")
-    wanted = entries.split("+") if entries else []
-    unknown = [entry for entry in wanted if entry not in AXES[axis].entries]
+    names = entries.split("+") if entries else []
+    unknown = [entry for entry in names if entry not in AXES[axis].entries]
     if unknown:
         allowed = ", ".join(AXES[axis].entries)
         raise ConfigError("grid", f"grid: {axis} has no {shorten(unknown[0])}; it has {allowed}.")
-    return tuple(entry for entry in AXES[axis].entries if entry in wanted)
+    return tuple(entry for entry in AXES[axis].entries if entry in names)
 
 
 def combinations(chosen: dict[str, tuple[str, ...]]) -> int:

@@ -141,17 +141,17 @@ def travel(
 def table(journeys: dict[str, Journey]) -> pd.DataFrame:
     """Tidy: variant, pass, meter, value."""
     rows = [
-        (name, at, meter, value)
+        (name, layer, meter, value)
         for name, journey in journeys.items()
-        for at, row in enumerate(journey.values.tolist())
+        for layer, row in enumerate(journey.values.tolist())
         for meter, value in zip(statistic, row)
     ]
     return pd.DataFrame(rows, columns=["variant", "pass", "meter", "value"])
 
 
 def _bytes(journey: Journey) -> int:
-    kept = [*journey.patterns.values(), *journey.alike.values()]
-    return journey.values.nbytes + 4 * sum(x.numel() for x in kept)
+    tensors = [*journey.patterns.values(), *journey.alike.values()]
+    return journey.values.nbytes + 4 * sum(x.numel() for x in tensors)
 
 
 @cached(megabytes=max_mb() / 32, size=_bytes)
@@ -163,12 +163,12 @@ def _run(
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(built, tokens, machine)
-        shown = set(depth.played(played) if played else depth.shown.values())
+        passes = set(depth.played(played) if played else depth.shown.values())
         if not compared or 3 * needed > max_mb() << 20:  # weights and streams of float64 take twice as much again
-            return journey(model, ids, real, config, tokens, order, shown)
+            return journey(model, ids, real, config, tokens, order, passes)
         streams: list[torch.Tensor] = []
-        found = journey(model, ids, real, config, tokens, order, shown, streams)
-        return replace(found, rounded=rounding_decides_from(streams, model, ids, real, order))
+        result = journey(model, ids, real, config, tokens, order, passes, streams)
+        return replace(result, rounded=rounding_decides_from(streams, model, ids, real, order))
 
 
 def journey(
@@ -178,11 +178,11 @@ def journey(
     config: Config,
     tokens: tuple[str, ...],
     order: list[int],
-    shown: set[int],
+    passes: set[int],
     streams: list[torch.Tensor] | None = None,
 ) -> Journey:
     """Send the text pass after pass through a model, and measure it in chunks. streams: every stream is added to it."""
-    watch = _Watch(len(tokens), shown, step_counter(len(order) + 1, f"{len(order)} passes"))
+    watch = _Watch(len(tokens), passes, step_counter(len(order) + 1, f"{len(order)} passes"))
     with trace(watch, sites=[] if streams is None else ["resid_pre"]) as recorded:
         end = model.stream(ids, real, order)
     watch.stream(end)
@@ -198,8 +198,8 @@ def journey(
         allowed=square(model.allowed(ids, real), ids.shape[1]),
         layers=tuple(order),
         # attention is made from what enters a pass, likeness from what leaves it
-        patterns={at: x for at, x in watch.patterns.items() if diverged is None or at <= diverged},
-        alike={at: x for at, x in watch.alike.items() if diverged is None or at < diverged},
+        patterns={index: x for index, x in watch.patterns.items() if diverged is None or index <= diverged},
+        alike={index: x for index, x in watch.alike.items() if diverged is None or index < diverged},
     )
 
 
@@ -245,8 +245,8 @@ class _Watch:
     step: is called at each stream.
     """
 
-    def __init__(self, n_real: int, shown: set[int], step: Callable[[], None]) -> None:
-        self.n_real, self.shown, self.step = n_real, shown, step
+    def __init__(self, n_real: int, passes: set[int], step: Callable[[], None]) -> None:
+        self.n_real, self.shown, self.step = n_real, passes, step
         self.patterns: dict[int, torch.Tensor] = {}
         self.alike: dict[int, torch.Tensor] = {}
         self._streams: list[torch.Tensor] = []
@@ -278,8 +278,10 @@ class _Watch:
     def _measure(self) -> None:
         entropy = torch.full((len(self._streams),), torch.nan)
         if self._attention:
-            at = list(self._attention)
-            entropy[at] = attention_entropy(_side_by_side(list(self._attention.values())), self.n_real).float().cpu()
+            indices = list(self._attention)
+            entropy[indices] = (
+                attention_entropy(_side_by_side(list(self._attention.values())), self.n_real).float().cpu()
+            )
         streams = _side_by_side(self._streams)
         measured = Streams(streams, entropy.to(streams.device))
         self._values.append(measured.table.numpy())

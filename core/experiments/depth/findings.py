@@ -20,20 +20,20 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
     first_rounded = rounded_from(journeys)
     if first_rounded is not None:
         journeys = {name: journey.until(max(1, first_rounded - 1)) for name, journey in journeys.items()}
-    there = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention]
-    if not there:
+    candidates = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention]
+    if not candidates:
         return "Attention is off, so there is nothing to measure."
-    first, *rest = there
+    first, *others = candidates
     if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
         return "There is only one token."
     base: Journey | None = first[1]
     if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
-        rest, base = there, None
-    if not rest:
+        others, base = candidates, None
+    if not others:
         return _told(meter, "", first[1], None)
-    name, journey = max(rest, key=lambda each: far(meter, each[1], base) if base else 0)
+    name, journey = max(others, key=lambda pair: far(meter, pair[1], base) if base else 0)
     if base and far(meter, journey, base) < SAME:
-        return _on_the_way(meter, rest, base)
+        return _on_the_way(meter, others, base)
     return _told(meter, f"{name}: ", journey, base)
 
 
@@ -54,20 +54,20 @@ def rounding(journeys: dict[str, Journey]) -> str:
     )
 
 
-def _on_the_way(meter: str, rest: list[tuple[str, Journey]], base: Journey) -> str:
+def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) -> str:
     """Where all end as the baseline does: whether they differ before that, and who most."""
-    name, journey, at = max(
-        ((name, journey, at) for name, journey in rest for at in range(len(base.values))),
-        key=lambda each: distance(meter, each[1], base, each[2]),
+    name, journey, index = max(
+        ((name, journey, position) for name, journey in others for position in range(len(base.values))),
+        key=lambda candidate: distance(meter, candidate[1], base, candidate[2]),
     )
-    if distance(meter, journey, base, at) < SAME:
+    if distance(meter, journey, base, index) < SAME:
         return f"No difference at any pass. {_told(meter, '', base, None)}"
-    values = " vs ".join(_value(meter, float(each.of(meter)[at])) for each in (journey, base))
+    values = " vs ".join(_value(meter, float(side.of(meter)[index])) for side in (journey, base))
     end = last(base, meter)[1]
     ends = f"ends as the baseline does, {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}"
     if base.diverged is not None:
         ends = f"diverges with the baseline, at pass {base.diverged}"
-    return f"{name}: {ends}; largest difference after pass {at}: {values}."
+    return f"{name}: {ends}; largest difference after pass {index}: {values}."
 
 
 def _value(meter: str, value: float) -> str:
@@ -84,15 +84,15 @@ def far(meter: str, journey: Journey, base: Journey) -> float:
     return distance(meter, journey, base, -1)
 
 
-def distance(meter: str, journey: Journey, base: Journey, at: int) -> float:
+def distance(meter: str, journey: Journey, base: Journey, index: int) -> float:
     """How far apart two are after one pass (-1: the last); see far()."""
-    one, two = float(journey.of(meter)[at]), float(base.of(meter)[at])
-    if math.isnan(one) or math.isnan(two):
-        return 0.0 if math.isnan(one) and math.isnan(two) else 1e6
+    a, two = float(journey.of(meter)[index]), float(base.of(meter)[index])
+    if math.isnan(a) or math.isnan(two):
+        return 0.0 if math.isnan(a) and math.isnan(two) else 1e6
     if statistic[meter].log:
-        return abs(math.log(one / two)) if one > 0 and two > 0 else 1e6 * (one != two)
-    scale = float(base.of("rms")[at]) if meter == "mean" else max(abs(one), abs(two))
-    return abs(one - two) if abs(one - two) > SAME * scale else 0.0
+        return abs(math.log(a / two)) if a > 0 and two > 0 else 1e6 * (a != two)
+    scale = float(base.of("rms")[index]) if meter == "mean" else max(abs(a), abs(two))
+    return abs(a - two) if abs(a - two) > SAME * scale else 0.0
 
 
 def _until(journey: Journey) -> float:
@@ -105,23 +105,23 @@ def passes(n: int) -> str:
 
 def last(journey: Journey, meter: str) -> tuple[int, float]:
     """The last pass before it diverged, if it did, and the statistic there; NaN where it has none."""
-    at = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
-    return (at, float(journey.of(meter)[at])) if at >= 0 else (0, math.nan)
+    index = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
+    return (index, float(journey.of(meter)[index])) if index >= 0 else (0, math.nan)
 
 
 def start(journey: Journey, meter: str) -> float:
     """The first value that there is (entropy has none at pass 0)."""
-    known = [value for value in journey.of(meter) if math.isfinite(value)]
-    return float(known[0]) if known else math.nan
+    finite = [value for value in journey.of(meter) if math.isfinite(value)]
+    return float(finite[0]) if finite else math.nan
 
 
 def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
     """lead: whose journey it is, "" for the baseline's own; base: what it is compared with, or None."""
     if journey.diverged is not None:
-        at, value = last(journey, meter)
+        index, value = last(journey, meter)
         text = f"diverged at pass {journey.diverged}"
         if math.isfinite(value):
-            text += f", after {number(value)} at pass {at}"
+            text += f", after {number(value)} at pass {index}"
     else:
         text = SENTENCES.get(meter, _plain)(meter, journey)
     if base is not None:
@@ -133,9 +133,9 @@ def _beside(meter: str, journey: Journey, base: Journey) -> str:
     if base.diverged is not None:
         return f"the baseline diverged at pass {base.diverged}"
     if meter == "cosine" and journey.diverged is None:
-        at = _alike_from(journey.of(meter))
-        if at is not None:
-            return f"the baseline is at {fixed(base.of(meter)[at])} by then"
+        index = _alike_from(journey.of(meter))
+        if index is not None:
+            return f"the baseline is at {fixed(base.of(meter)[index])} by then"
         return f"the baseline ends at {fixed(last(base, meter)[1])}"
     end = last(base, meter)[1]
     if math.isnan(end):
@@ -166,32 +166,30 @@ def _grown(meter: str, journey: Journey) -> str:
 def _alike_from(values: np.ndarray) -> int | None:
     """The pass from which on, to the end, all tokens point the same way."""
     below = np.flatnonzero(~(values >= ALIKE))
-    at = int(below[-1]) + 1 if len(below) else 0
-    return at if at < len(values) else None
+    index = int(below[-1]) + 1 if len(below) else 0
+    return index if index < len(values) else None
 
 
 def _alike(meter: str, journey: Journey) -> str:
     values, n = journey.of(meter), journey.n_real
-    at = _alike_from(values)
-    if at is None:
-        at, end = last(journey, meter)
-        return f"mean cosine similarity {fixed(end)} after {passes(at)} (1 = identical direction)"
-    when = f"after {passes(at)}" if at else "from the start"
-    return f"all {n} tokens point the same way {when} (cosine similarity {fixed(values[at])})"
+    index = _alike_from(values)
+    if index is None:
+        index, end = last(journey, meter)
+        return f"mean cosine similarity {fixed(end)} after {passes(index)} (1 = identical direction)"
+    when = f"after {passes(index)}" if index else "from the start"
+    return f"all {n} tokens point the same way {when} (cosine similarity {fixed(values[index])})"
 
 
 def _directions(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
-    whole, values = min(journey.n_real, journey.config.d_model), journey.of(meter)
+    limit, values = min(journey.n_real, journey.config.d_model), journey.of(meter)
     if math.isnan(end):
-        known = np.flatnonzero(np.isfinite(values))
-        return (
-            f"all zeros {f'from pass {known[-1] + 1} on' if len(known) else 'from the start'}, so the rank is undefined"
-        )
+        finite = np.flatnonzero(np.isfinite(values))
+        return f"all zeros {f'from pass {finite[-1] + 1} on' if len(finite) else 'from the start'}, so the rank is undefined"
     begin, last_one = _value(meter, start(journey, meter)), _value(meter, end)
     if begin != last_one:
-        return f"effective rank {begin} → {last_one} in {passes(n)} (max. {whole})"
-    return f"effective rank starts and ends at {begin} over {passes(n)} (max. {whole}){_in_between(meter, values)}"
+        return f"effective rank {begin} → {last_one} in {passes(n)} (max. {limit})"
+    return f"effective rank starts and ends at {begin} over {passes(n)} (max. {limit}){_in_between(meter, values)}"
 
 
 def _narrowed(meter: str, journey: Journey) -> str:
@@ -215,13 +213,13 @@ def evenly(journey: Journey) -> float:
 
     In the last pass before it diverged, if it did: layers may see differently far.
     """
-    at, _ = last(journey, "entropy")
-    return journey.allowed_in(max(1, at))[: journey.n_real].sum(-1).float().log2().mean().item()
+    index, _ = last(journey, "entropy")
+    return journey.allowed_in(max(1, index))[: journey.n_real].sum(-1).float().log2().mean().item()
 
 
 def _in_between(meter: str, values: np.ndarray) -> str:
     """Say between which ends a statistic was that came back to where it began; "" where it never left."""
-    low, high = (_value(meter, float(each)) for each in (np.nanmin(values), np.nanmax(values)))
+    low, high = (_value(meter, float(end)) for end in (np.nanmin(values), np.nanmax(values)))
     return "" if low == high else f", range {low} to {high}"
 
 

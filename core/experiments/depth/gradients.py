@@ -47,7 +47,7 @@ def gradients(
     return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
 
-@cached(megabytes=max_mb() / 128, size=lambda found: found.stream.nbytes + 100 * len(found.weights))
+@cached(megabytes=max_mb() / 128, size=lambda result: result.stream.nbytes + 100 * len(result.weights))
 def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Gradients:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
@@ -70,7 +70,7 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
         blocks = dict(model.blocks.named_parameters())
         grads = torch.autograd.grad(loss, [*streams, *blocks.values()], materialize_grads=True)
         rows = weight_rows(model, dict(zip(blocks, grads[len(streams) :])))
-        stream = np.array([norm(each) for each in grads[: len(streams)]])
+        stream = np.array([norm(gradient) for gradient in grads[: len(streams)]])
         table = pd.DataFrame(rows, columns=["layer", "weight", "value"]).astype({"layer": int, "value": float})
         finite = math.isfinite(loss.item()) and np.isfinite(stream).all() and np.isfinite(table.value).all()
         return Gradients(config, loss.item(), stream, table, not finite)
@@ -113,5 +113,5 @@ def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tupl
             names, pieces = [f"{path[-1]} {'gain' if kind == 'weight' else 'bias'}"], (gradient,)
         else:  # it has a name of its own: attn q_norm, ln1 alpha
             names, pieces = [f"{path[-1] if path[-1] != 'scale' else path[-2]} {kind}"], (gradient,)
-        rows += [(layer + 1, each, norm(piece)) for each, piece in zip(names, pieces)]
+        rows += [(layer + 1, name, norm(piece)) for name, piece in zip(names, pieces)]
     return rows

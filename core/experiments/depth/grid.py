@@ -120,9 +120,9 @@ class Grid:
     repeats: int = 0  # combinations that are the same model as an earlier one
     reasons: tuple[str, ...] = ()  # why they are the same, in sentences
 
-    def name(self, at: int) -> str:
+    def name(self, index: int) -> str:
         """Name a variant by its entries, without the placement of a norm that it lacks."""
-        entries = dict(self.entries[at])
+        entries = dict(self.entries[index])
         if entries.get("norm") == "none":
             entries.pop("placement", None)
         return in_words(entries, entries.values())
@@ -140,27 +140,27 @@ class Grid:
         values = self.ends(meter)
         if statistic[meter].log:
             values = np.log10(np.maximum(values, 1e-30))
-        known = np.isfinite(values)
+        finite = np.isfinite(values)
         if self.alike(meter):
             return {}
-        spread, shares = values[known].var(), {}
+        spread, shares = values[finite].var(), {}
         for axis in self.axes:
-            groups = [known & np.array([entry[axis] == name for entry in self.entries]) for name in self.axes[axis]]
+            groups = [finite & np.array([entry[axis] == name for entry in self.entries]) for name in self.axes[axis]]
             means = [
-                (values[group].mean() - values[known].mean()) ** 2 * group.sum() for group in groups if group.any()
+                (values[group].mean() - values[finite].mean()) ** 2 * group.sum() for group in groups if group.any()
             ]
-            shares[axis] = min(1.0, float(sum(means) / known.sum() / spread))
+            shares[axis] = min(1.0, float(sum(means) / finite.sum() / spread))
         return shares
 
     def alike(self, meter: str) -> bool:
         """Whether all variants end with the same number, but for float32's rounding."""
         values, size = self.ends(meter), self.ends("rms" if meter == "mean" else meter)
-        known = np.isfinite(values)
-        return not known.any() or np.ptp(values[known]) <= SAME * np.abs(size[known]).max()
+        finite = np.isfinite(values)
+        return not finite.any() or np.ptp(values[finite]) <= SAME * np.abs(size[finite]).max()
 
     def shared_by_diverged(self) -> tuple[str, str] | None:
         """The axis and entry that all diverged variants have and no other has, if there is one."""
-        lost = [each is not None for each in self.diverged]
+        lost = [step is not None for step in self.diverged]
         for axis, names in self.axes.items():
             for name in names:
                 if any(lost) and lost == [entry[axis] == name for entry in self.entries]:
@@ -183,7 +183,7 @@ def grid(
 def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Grid:
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
-    seen: dict[Config, tuple[str, ...]] = {}  # settings of the stream -> why the first model has these
+    reason_of: dict[Config, tuple[str, ...]] = {}  # settings of the stream -> why the first model has these
     all_entries, all_changes, configs = [], [], []
     left_out: dict[str, None] = {}
     reasons: dict[str, None] = {}
@@ -199,12 +199,12 @@ def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine
             left_out[str(error)] = None
             continue
         stream, why = stream_of(config, len(tokens) + built.padding, len(order))
-        if stream in seen:
+        if stream in reason_of:
             repeats += 1
             # What both have in common is not why they are the same, unless there is nothing else.
-            reasons |= dict.fromkeys([reason for reason in why if reason not in seen[stream]] or why)
+            reasons |= dict.fromkeys([reason for reason in why if reason not in reason_of[stream]] or why)
             continue
-        seen[stream] = why
+        reason_of[stream] = why
         all_entries.append(entries)
         all_changes.append(changes)
         configs.append(config)
@@ -225,10 +225,10 @@ def travel_together(
     different = list(dict.fromkeys(built))
     results: dict[Config, tuple[np.ndarray, int | None]] = {}
     kinds = families(different)
-    what = f"{len(order)} passes of {count(len(different), 'variant')}"
-    step = step_counter(len(kinds) * (len(order) + 1), what)
+    subject = f"{len(order)} passes of {count(len(different), 'variant')}"
+    step = step_counter(len(kinds) * (len(order) + 1), subject)
     for members in kinds:
-        family = [different[at] for at in members]
+        family = [different[index] for index in members]
         with room_for(_bytes(family, tokens, machine), "This grid"), torch.inference_mode():
             values, finite = _measure(family, tokens, machine, order, step)
         results |= {config: until_diverged(v, f) for config, v, f in zip(family, values, finite)}
@@ -237,19 +237,19 @@ def travel_together(
 
 def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
     """The weights of the largest and of all parts that differ, what one block of each keeps, and what waits to be skipped to."""
-    length, known = len(tokens) + family[0].padding, len(vocabulary(list(tokens)))
-    kept = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
+    length, vocabulary_size = len(tokens) + family[0].padding, len(vocabulary(list(tokens)))
+    recorded = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
     waiting = 4 * length * family[0].d_model * (family[0].n_layers // 2 + 1) * sum(c.skips for c in family)
-    largest = max(run_bytes(config.replace(n_layers=1), 1, known, machine.dtype) for config in family)
+    largest = max(run_bytes(config.replace(n_layers=1), 1, vocabulary_size, machine.dtype) for config in family)
     weights = numbers(family) * (4 + (machine.dtype != "float32") * BYTES[machine.dtype])
-    return int(largest + 1.2 * weights) + kept + waiting
+    return int(largest + 1.2 * weights) + recorded + waiting
 
 
 def _measure(
     family: list[Config], tokens: Sequence[str], machine: Machine, order: list[int], step: Callable[[], None]
 ) -> tuple[np.ndarray, np.ndarray]:
     """-> (values (V, passes + 1, statistics), finite (V, passes + 1))"""
-    known, ids, real = numbered(tokens, family[0].padding, machine.torch_device)
+    words, ids, real = numbered(tokens, family[0].padding, machine.torch_device)
     values, finite, size = [], [], 0
     waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
 
@@ -260,7 +260,7 @@ def _measure(
         finite.append(all_streams.finite.cpu().numpy().reshape(len(waiting), len(family)))
         waiting.clear()
 
-    for x, entropy in Many(family, known, ids, real, machine).streams(order):
+    for x, entropy in Many(family, words, ids, real, machine).streams(order):
         waiting.append((x[:, : len(tokens)], entropy))
         size += x.numel()
         if size > CHUNK:

@@ -110,8 +110,8 @@ def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
         member, how, seed = map(str, key)
         values.setdefault((member, how), {})[int(seed)] = onto(measure(rows))
     order = [(member, how) for member in members() for how in (TRAINED, CUT) if (member, how) in values]
-    found = _compare({key: values[key] for key in order}, lambda key: (WHOLE, TRAINED), measure, back)
-    lines = [(member, label(member), how, *found[member, how]) for member, how in order]
+    differences = _compare({key: values[key] for key in order}, lambda key: (WHOLE, TRAINED), measure, back)
+    lines = [(member, label(member), how, *differences[member, how]) for member, how in order]
     return pd.DataFrame(lines, columns=["member", "label", "how", *COMPARED])
 
 
@@ -132,22 +132,22 @@ def _compare(
         return paired(values[key], values[baseline_of(key)], measure.differences, level)
 
     gaps = together(compare, [key for key in values if key != baseline_of(key)])
-    found = {}
+    differences = {}
     for key, by_seed in values.items():
         mean = interval(by_seed.values())
         reference = interval(values[baseline_of(key)].values()).mean
         gap = gaps.get(key, Paired(0.0, math.nan, math.nan, mean.n, math.nan, math.nan))
         low, high = cut(back(reference + gap.low), back(reference + gap.high), measure.within)
         clear = apart(gap.low, gap.high)
-        found[key] = (back(mean.mean), low, high, mean.n, gap.mean, gap.p, clear)
-    return found
+        differences[key] = (back(mean.mean), low, high, mean.n, gap.mean, gap.p, clear)
+    return differences
 
 
 def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
     """(name, distances) in order, each with so many sentences that a figure can stand on it: a distance with few of them is taken
     together with the next ones, the last with the one before."""
     least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
-    fewest = {str(at): int(n) for at, n in least.items()}
+    fewest = {str(distance): int(n) for distance, n in least.items()}
     named = []
     for group in join_neighbours(sorted(fewest.items(), key=lambda item: _ends(item[0])[0]), LEAST):
         low, high = _ends(group[0])[0], _ends(group[-1])[1]
@@ -155,9 +155,9 @@ def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
     return named
 
 
-def _ends(at: str) -> tuple[int, int]:
+def _ends(distances: str) -> tuple[int, int]:
     """ "6–8" -> (6, 8)"""
-    low, _, high = at.partition("–")
+    low, _, high = distances.partition("–")
     return int(low), int(high or low)
 
 
@@ -169,30 +169,30 @@ def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
     rows = table[(table.meter == "accuracy") & table.member.isin((WHOLE, member))]
     for name, distances in bins(table):
         for line, (of_member, how) in lines.items():
-            there = rows[(rows.member == of_member) & (rows.how == how) & rows["at"].isin(distances)]
-            if len(there):
-                values[name, line] = {int(str(seed)): measure(some) for seed, some in there.groupby("seed")}
-                sentences[name, line] = int(there.groupby("seed").n.sum().min())
+            selected = rows[(rows.member == of_member) & (rows.how == how) & rows["at"].isin(distances)]
+            if len(selected):
+                values[name, line] = {int(str(seed)): measure(some) for seed, some in selected.groupby("seed")}
+                sentences[name, line] = int(selected.groupby("seed").n.sum().min())
 
-    found = _compare(values, lambda key: (key[0], WHOLE), measure)
-    table = pd.DataFrame([(*key, *found[key]) for key in values], columns=["distance", "line", *COMPARED])
+    differences = _compare(values, lambda key: (key[0], WHOLE), measure)
+    table = pd.DataFrame([(*key, *differences[key]) for key in values], columns=["distance", "line", *COMPARED])
     table.insert(5, "n", [sentences[key] for key in values])
     return table
 
 
 def told_by_distance(rows: pd.DataFrame) -> str:
     """What may be said of by_distance(), by the rule of its intervals."""
-    many, seeds = rows.distance.nunique(), int(rows.seeds.min())
+    n_distances, seeds = rows.distance.nunique(), int(rows.seeds.min())
     if seeds < 2:
         return ONE_SEED
-    said = []
+    sentences = []
     for line in (CUT, TRAINED):
-        there = rows[rows.line == line]
-        lower, higher = (int((there.clear & (there.difference * sign > 0)).sum()) for sign in (-1, 1))
-        verdicts = {"lower": lower, "higher": higher, "not significant": len(there) - lower - higher}
-        if len(there):
-            said.append(f"{SHOWN[line]} {', '.join(f'{word} at {n}' for word, n in verdicts.items() if n)}")
-    text = f"Accuracy against the baseline at {count(many, 'distance')}: {'; '.join(said)}."
+        line_rows = rows[rows.line == line]
+        lower, higher = (int((line_rows.clear & (line_rows.difference * sign > 0)).sum()) for sign in (-1, 1))
+        verdicts = {"lower": lower, "higher": higher, "not significant": len(line_rows) - lower - higher}
+        if len(line_rows):
+            sentences.append(f"{SHOWN[line]} {', '.join(f'{word} at {n}' for word, n in verdicts.items() if n)}")
+    text = f"Accuracy against the baseline at {count(n_distances, 'distance')}: {'; '.join(sentences)}."
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
     if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
@@ -208,10 +208,10 @@ def told(summary: pd.DataFrame, name: str) -> str:
         return ONE_SEED
     harm = rows[rows.clear & (rows.difference * measure.worse > 0)]
     after, before = (int((harm.how == how).sum()) for how in (CUT, TRAINED))
-    verb, _, what = measure.does.partition(" ")
+    verb, _, effect_name = measure.does.partition(" ")
     verb = f"{verb}s" if after == 1 else verb
     text = (
-        f"{after} of {(rows.how == CUT).sum()} changes {verb} {what} significantly when made after training; "
+        f"{after} of {(rows.how == CUT).sum()} changes {verb} {effect_name} significantly when made after training; "
         f"{before} of {(rows.how == TRAINED).sum()} {'does' if before == 1 else 'do'} when made before."
     )
     return text + few(seeds) * (seeds <= FEW)

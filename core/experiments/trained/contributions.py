@@ -45,10 +45,10 @@ class Part:
 
 def parts(model: Transformer) -> list[Part]:
     listed = [Part("embedding")]
-    for at, block in enumerate(_blocks(model)):
+    for layer, block in enumerate(_blocks(model)):
         if block.attn is not None:
-            listed += [Part("head", at, number) for number in range(block.attn.n_heads)] + [Part("attention", at)]
-        listed += [Part("ffn", at)] * (block.mlp is not None)
+            listed += [Part("head", layer, number) for number in range(block.attn.n_heads)] + [Part("attention", layer)]
+        listed += [Part("ffn", layer)] * (block.mlp is not None)
     return [*listed, Part("norms")]
 
 
@@ -68,8 +68,8 @@ def contributions(
     written: what every part wrote at the places asked, as core.experiments.trained.knockout.Written; right, wrong: int (Q);
     cuts: those with which it was written.
     """
-    known = {part: at for at, part in enumerate(parts(model))}
-    stream = _apart(written["embed", 0], 0, len(known))  # (parts, Q, D): they add up to what the model's stream is
+    index_of = {part: index for index, part in enumerate(parts(model))}
+    stream = _apart(written["embed", 0], 0, len(index_of))  # (parts, Q, D): they add up to what the model's stream is
     early: dict[int, torch.Tensor] = {}
     for layer, block in enumerate(_blocks(model)):
         earlier = model.config.early_of(layer)
@@ -79,18 +79,18 @@ def contributions(
         if block.attn is not None:
             wrote = torch.zeros_like(stream)
             if "attn_out" in lost:  # what the heads computed was thrown away
-                wrote[known[Part("attention", layer)]] = written["attn_out", layer]
+                wrote[index_of[Part("attention", layer)]] = written["attn_out", layer]
             else:
                 out, z = written.get(("attn_raw", layer), written["attn_out", layer]), written["z", layer]
                 heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
-                first = known[Part("head", layer, 0)]
+                first = index_of[Part("head", layer, 0)]
                 wrote[first : first + len(heads)] = heads
-                wrote[known[Part("attention", layer)]] = out - heads.sum(0)
+                wrote[index_of[Part("attention", layer)]] = out - heads.sum(0)
             stream = _joined(block, stream, wrote, "attn_out" in lost, block.add_attention, block.ln1, *block.more1)
         if block.mlp is not None:
             thrown_away = "mlp_out" in lost
             site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
-            wrote = _apart(written[site, layer], known[Part("ffn", layer)], len(known))
+            wrote = _apart(written[site, layer], index_of[Part("ffn", layer)], len(index_of))
             stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ln2, *block.more2)
         if model.config.is_early(layer):  # of no other: each is as large as the stream
             early[layer] = stream
@@ -99,10 +99,10 @@ def contributions(
     return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
 
 
-def _apart(x: torch.Tensor, at: int, many: int) -> torch.Tensor:  # (Q, D) -> (parts, Q, D)
+def _apart(x: torch.Tensor, index: int, n_parts: int) -> torch.Tensor:  # (Q, D) -> (parts, Q, D)
     """What one of so many parts wrote, and zeros for the others."""
-    parts = x.new_zeros(many, *x.shape)
-    parts[at] = x
+    parts = x.new_zeros(n_parts, *x.shape)
+    parts[index] = x
     return parts
 
 
@@ -110,9 +110,9 @@ def _joined(
     block: Block, stream: torch.Tensor, wrote: torch.Tensor, as_it_is: bool, add: Any, *norms: Any
 ) -> torch.Tensor:  # 2 × (parts, Q, D) -> the same
     """The stream's parts after a sub-layer; as_it_is: what stands in the place of a knock-out goes through no norm of its own."""
-    first, *more = [partial(_norm, norm) for norm in norms]
+    first, *other_norms = [partial(_norm, norm) for norm in norms]
     put = (lambda x, _: add.plain(x, wrote)) if as_it_is else add
-    after: torch.Tensor = block.place(stream, lambda _: wrote, first, put, *more)
+    after: torch.Tensor = block.place(stream, lambda _: wrote, first, put, *other_norms)
     return after
 
 
@@ -136,11 +136,11 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
         early = sum(map(config.is_early, range(config.n_layers)))
         numbers = (4 + early) * len(parts(bench.model)) * config.d_model
         # Questions at once: at most half of what one run may use.
-        many = max(1, 4 * min(ROOM, max_mb() << 15) // numbers)
-        starts = range(0, len(right), many)
-        with room_for(4 * many * numbers, "What every part of this model adds"):
-            for at in track(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
-                some = slice(at, at + many)
+        per_slice = max(1, 4 * min(ROOM, max_mb() << 15) // numbers)
+        starts = range(0, len(right), per_slice)
+        with room_for(4 * per_slice * numbers, "What every part of this model adds"):
+            for start in track(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
+                some = slice(start, start + per_slice)
                 blocks.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], cuts))  # fmt: skip
         mean = q.per_text(torch.cat(blocks, 1))
         return mean, mean.numel() * 8
@@ -156,14 +156,22 @@ def mean_difference(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero"
 def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
     """What each part adds to the logit difference, of the whole model or with these cuts: name, kind, layer, head (from 1),
     value, low, high (mean over texts with its 95 % interval, corrected for all parts, Holm), p, share (of the whole)."""
-    each = of_bench(bench, cuts, mode)
-    whole = each.sum(0).mean().item()
-    values = {part: dict(enumerate(of_part.tolist())) for part, of_part in zip(parts(bench.model), each)}
-    nothing = dict.fromkeys(range(each.shape[1]), 0.0)
+    effects = of_bench(bench, cuts, mode)
+    total = effects.sum(0).mean().item()
+    values = {part: dict(enumerate(of_part.tolist())) for part, of_part in zip(parts(bench.model), effects)}
+    nothing = dict.fromkeys(range(effects.shape[1]), 0.0)
     compared = together(lambda part, level: paired(values[part], nothing, level=level), values)
     rows = [
-        (part.name, part.kind, part.layer + 1, part.head + 1, *at[:3], at.p, at.mean / whole if whole else float("nan"))
-        for part, at in compared.items()
+        (
+            part.name,
+            part.kind,
+            part.layer + 1,
+            part.head + 1,
+            *index[:3],
+            index.p,
+            index.mean / total if total else float("nan"),
+        )
+        for part, index in compared.items()
     ]
     return pd.DataFrame(rows, columns=["name", "kind", "layer", "head", "value", "low", "high", "p", "share"])
 
@@ -176,25 +184,25 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
     still change, because the last norm then divides by another number.)
     """
     before, after = of_bench(bench), of_bench(bench, cuts, mode)
-    cut = {Part("head", each.layer, each.head) for each in cuts if each.part == "head"}
-    gone = {(each.layer, "head") for each in cuts if "attn_out" in each.sites()}
-    gone |= {(each.layer, "ffn") for each in cuts if "mlp_out" in each.sites()}
-    first = min((each.layer, each.part == "ffn") for each in cuts)
+    cut = {Part("head", cut.layer, cut.head) for cut in cuts if cut.part == "head"}
+    ablated = {(cut.layer, "head") for cut in cuts if "attn_out" in cut.sites()}
+    ablated |= {(cut.layer, "ffn") for cut in cuts if "mlp_out" in cut.sites()}
+    first = min((cut.layer, cut.part == "ffn") for cut in cuts)
     later = {
-        part: (one, other)
-        for part, one, other in zip(parts(bench.model), before, after)
-        if part.kind in ("head", "ffn") and part not in cut and (part.layer, part.kind) not in gone
+        part: (a, other)
+        for part, a, other in zip(parts(bench.model), before, after)
+        if part.kind in ("head", "ffn") and part not in cut and (part.layer, part.kind) not in ablated
         and (part.layer > first[0] if bench.model.config.parallel else (part.layer, part.kind == "ffn") > first)
     }  # fmt: skip
 
     def compare(part: Part, level: float) -> Paired:
-        one, other = (dict(enumerate(values.tolist())) for values in later[part])
-        return paired(other, one, level=level)
+        a, other = (dict(enumerate(values.tolist())) for values in later[part])
+        return paired(other, a, level=level)
 
     changes = together(compare, later)
     rows = [
-        (part.name, part.kind, part.layer + 1, part.head + 1, one.mean().item(), other.mean().item(), *changes[part][:3], changes[part].p)
-        for part, (one, other) in later.items()
+        (part.name, part.kind, part.layer + 1, part.head + 1, a.mean().item(), other.mean().item(), *changes[part][:3], changes[part].p)
+        for part, (a, other) in later.items()
     ]  # fmt: skip
     columns = ["name", "kind", "layer", "head", "before", "after", "change", "low", "high", "p"]
     return pd.DataFrame(rows, columns=columns).sort_values("change", ascending=False, ignore_index=True)

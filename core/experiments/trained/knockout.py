@@ -51,7 +51,7 @@ class Answers:
     share=True,
     flips=True,
 )
-def accuracy(answers: Answers, whole: Answers) -> torch.Tensor:
+def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
     logits = answers.logits
     if answers.among:
         choice = torch.tensor(answers.among, device=logits.device)
@@ -66,15 +66,15 @@ def accuracy(answers: Answers, whole: Answers) -> torch.Tensor:
     bounds=(-1.0, 1.0),
     share=True,
 )
-def probability(answers: Answers, whole: Answers) -> torch.Tensor:
+def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
     return _by_rows(answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp())
 
 
 @effect.register(
     "difference", label="Logit difference", help="logit of the correct token minus logit of the wrong one."
 )
-def difference(answers: Answers, whole: Answers) -> torch.Tensor:
-    return answers.of(answers.right) - answers.of(whole.wrong)
+def difference(answers: Answers, baseline: Answers) -> torch.Tensor:
+    return answers.of(answers.right) - answers.of(baseline.wrong)
 
 
 @effect.register(
@@ -85,17 +85,17 @@ def difference(answers: Answers, whole: Answers) -> torch.Tensor:
     distance=True,
     unit="nats",
 )
-def divergence(answers: Answers, whole: Answers) -> torch.Tensor:
+def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
     def of(rows: slice) -> torch.Tensor:
-        before = whole.log(rows)
+        before = baseline.log(rows)
         return (before.exp() * (before - answers.log(rows))).sum(-1).clamp_min(0.0)
 
     return _by_rows(answers, of)
 
 
-def _by_rows(answers: Answers, of: Callable[[slice], torch.Tensor]) -> torch.Tensor:
+def _by_rows(answers: Answers, call: Callable[[slice], torch.Tensor]) -> torch.Tensor:
     """What is computed of some questions at a time: the words may be a million, and their chances take eight bytes each."""
-    return torch.cat([of(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])])
+    return torch.cat([call(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])])
 
 
 SLICE = 64  # texts at once: what they need stays in the cache
@@ -150,12 +150,12 @@ class Bench:
         self.key, self.device = questions.key, opened.model.embed.device
         self.needed = check_room(opened, questions)
         self.slices: list[Slice] = []
-        each = sum(activations(self.model.config, questions.tokens.shape[1]).values())
-        many = max(1, min(SLICE, (max_mb() << 19) // each))  # half of what one run may use, for what is recorded
-        for first in range(0, len(questions.tokens), many):
-            end = min(first + many, len(questions.tokens))
-            asked = ((questions.row >= first) & (questions.row < end)).nonzero()[:, 0]
-            self.slices.append((first, end, asked, int(questions.lengths[first:end].max())))
+        size = sum(activations(self.model.config, questions.tokens.shape[1]).values())
+        texts = max(1, min(SLICE, (max_mb() << 19) // size))  # half of what one run may use, for what is recorded
+        for first in range(0, len(questions.tokens), texts):
+            end = min(first + texts, len(questions.tokens))
+            indices = ((questions.row >= first) & (questions.row < end)).nonzero()[:, 0]
+            self.slices.append((first, end, indices, int(questions.lengths[first:end].max())))
         self._recording = threading.Lock()
         self._recorded: list[Recordings] | None = None
         self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
@@ -169,9 +169,9 @@ class Bench:
     @torch.inference_mode()
     def _whole(self) -> tuple[Answers, Sites]:
         q, answers, rows, written = self.questions, [], [], []
-        for first, end, asked, width in self._in_turn(self.slices):
+        for first, end, indices, width in self._in_turn(self.slices):
             tokens = q.tokens[first:end, :width].to(self.device)
-            row, position = q.row[asked] - first, q.position[asked]
+            row, position = q.row[indices] - first, q.position[indices]
             written.append(Written(row, position))
             with trace(written[-1], sites=("resid_pre", "pattern")) as recorded:
                 stream = self.model.stream(tokens, self._real(first, end, width))
@@ -180,7 +180,7 @@ class Bench:
             both, short = torch.stack([position, (position + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
             read = [x[row, :, both].float().cpu() for x in recorded.get("pattern", [])]
             rows.append([torch.nn.functional.pad(x, short) for x in read])
-        self.patterns = [torch.cat(each, 1) for each in zip(*rows)]
+        self.patterns = [torch.cat(patterns, 1) for patterns in zip(*rows)]
         logits = torch.cat(answers)
         # What each question calls wrong, or the likeliest word that is not right.
         others = logits.scatter(1, q.right[:, None], -torch.inf)
@@ -209,9 +209,9 @@ class Bench:
         for first, end, _, width in self._in_turn(self.slices):
             padding = ~real[first:end, :width].to(self.device)
             for tokens in (self.questions.tokens, self.questions.elsewhere):
-                with trace(sites=sites) as seen:
+                with trace(sites=sites) as taps:
                     self.model.stream(tokens[first:end, :width].to(self.device), self._real(first, end, width))
-                recorded = {(site, layer): x for site in seen for layer, x in enumerate(seen[site])}
+                recorded = {(site, layer): x for site in taps for layer, x in enumerate(taps[site])}
                 if tokens is self.questions.elsewhere:
                     others.append(recorded)
                     continue
@@ -235,17 +235,17 @@ class Bench:
         Args:
             sums: over all texts, float64 (…, T, d).
         """
-        texts, own = self.questions.real.sum(0), self.positions_with_means
-        means = sums[..., :own, :] / texts[:own, None]
+        texts, replaced = self.questions.real.sum(0), self.positions_with_means
+        means = sums[..., :replaced, :] / texts[:replaced, None]
         # From the last position with a mean of its own on, so that enough texts stand behind the shared mean, too.
-        late = slice(max(0, own - 1), None)
+        late = slice(max(0, replaced - 1), None)
         shared = sums[..., late, :].sum(-2, keepdim=True) / texts[late].sum()
         return torch.cat([means, shared], -2).float()
 
     @property
     def means(self) -> Recordings:
         """The means alone, for a text that is not among the questions."""
-        return {key: Recorded(each.mean) for key, each in self.recorded[0].items()}
+        return {key: Recorded(record.mean) for key, record in self.recorded[0].items()}
 
     def effect(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
         """What it costs to make these cuts at once."""
@@ -258,12 +258,12 @@ class Bench:
         if self.model.config.skips or self.model.config.value_residual:
             begin = 0
         with room_for(self.needed, "This model"), torch.inference_mode():
-            for at, (first, end, asked, width) in self._in_turn(enumerate(self.slices)):
-                x, row, position = self.streams[at][begin], q.row[asked] - first, q.position[asked]
+            for index, (first, end, indices, width) in self._in_turn(enumerate(self.slices)):
+                x, row, position = self.streams[index][begin], q.row[indices] - first, q.position[indices]
                 allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
                 written.append(Written(row, position, begin))
                 memory = Memory()
-                lesion = Lesion(chosen, mode, recorded[at] if recorded else {}, begin)
+                lesion = Lesion(chosen, mode, recorded[index] if recorded else {}, begin)
                 with trace(lesion, written[-1], sites=()):
                     for layer in range(begin, self.model.config.n_layers):
                         x = self.model.layer(layer, x, allowed, memory)
@@ -272,9 +272,9 @@ class Bench:
             return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
 
     def _effect(self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites) -> Effect:
-        each = {name: call(answers, self.whole) for name, call in effect.items()}
-        values = {name: self.questions.per_text(per_question) for name, per_question in each.items()}
-        return Effect(chosen, mode, values, each["accuracy"], written)
+        scores_of = {name: call(answers, self.whole) for name, call in effect.items()}
+        values = {name: self.questions.per_text(per_question) for name, per_question in scores_of.items()}
+        return Effect(chosen, mode, values, scores_of["accuracy"], written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
         """The effect of every place by itself, in the order of core.model.knockout.cuts; without what the parts wrote, which would be
@@ -300,30 +300,30 @@ def check_room(opened: Opened, q: Questions) -> int:
 
 def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     """Bytes of the streams, of what is recorded elsewhere once it is asked for, of what is kept of the parts, and of the answers."""
-    c, (texts, width), asked = opened.config, q.tokens.shape, len(q.right)
+    c, (texts, width), n_questions = opened.config, q.tokens.shape, len(q.right)
     streams = texts * width * c.d_model * c.n_layers
     recorded = (texts + 1) * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
     # What each part wrote, and whom it read.
     raw = "on the output of" in norm_places(c.part("placement")) or c.residual_scale != "none"
-    parts = asked * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
+    parts = n_questions * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
     # Of the whole model; and as they come, joined, and without the right ones.
-    answers = 4 * asked * len(opened.model.vocabulary)
+    answers = 4 * n_questions * len(opened.model.vocabulary)
     return 4 * streams, 4 * recorded, 4 * parts, 4 * answers
 
 
 def _joined(written: list[Written]) -> Sites:
     """Those of all slices, one after the other."""
-    return {key: torch.cat([each[key] for each in written]) for key in written[0]}
+    return {key: torch.cat([part[key] for part in written]) for key in written[0]}
 
 
-def bench(opened: Opened, many: int = 256) -> Bench:
+def bench(opened: Opened, texts: int = 256) -> Bench:
     """The bench of a model with so many texts, kept with it. Raises ConfigError as questions() does."""
 
     def make() -> tuple[Bench, int]:
-        opened_bench = Bench(opened, questions(opened, many))
+        opened_bench = Bench(opened, questions(opened, texts))
         return opened_bench, sum(sizes(opened, opened_bench.questions))
 
-    return opened.results.get(("bench", many), make)
+    return opened.results.get(("bench", texts), make)
 
 
 def measured(bench: Bench, chosen: tuple[Cut, ...], mode: str) -> Effect:

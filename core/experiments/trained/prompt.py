@@ -56,15 +56,17 @@ class Flip:
 
 def flip(opened: Opened, layer: int, head: int) -> Flip:
     """layer, head: from 0."""
-    asked, cut = bench(opened), Cut(layer, "head", head)
+    questions, cut = bench(opened), Cut(layer, "head", head)
     text = read(opened, TEXT)
-    passes = [look(asked, text, cuts) for cuts in ((), (cut,))]
+    passes = [look(questions, text, cuts) for cuts in ((), (cut,))]
     last = len(text.ids) - 1
     sides = []
-    for one, effect in zip(passes, (asked.baseline, measured(asked, (cut,), "zero"))):
-        chances = logits(asked, one, last).double().softmax(-1)
+    for forward_pass, effect in zip(passes, (questions.baseline, measured(questions, (cut,), "zero"))):
+        chances = logits(questions, forward_pass, last).double().softmax(-1)
         of_words = {word: chances[opened.model.vocabulary.index(word)].item() for word in BE}
-        best = {opened.model.vocabulary[at]: chances[at].item() for at in chances.topk(3).indices.tolist()} | of_words
+        best = {
+            opened.model.vocabulary[token_id]: chances[token_id].item() for token_id in chances.topk(3).indices.tolist()
+        } | of_words
         likeliest = dict(sorted(best.items(), key=lambda item: -item[1]))
         sides.append(Side(of_words, likeliest, int(effect.correct.sum()), len(effect.correct)))
     weights = passes[0].sites["pattern"][layer][head, last]
@@ -103,8 +105,17 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
             chance = chances(stream[piece])
             best, word = chance.max(-1)
             final = chance.gather(1, last[piece, None])[:, 0]
-            for at, *each in zip(range(piece.start + 1, piece.stop + 1), word, best, final):
-                rows.append((depth, at, label(int(each[0])), int(each[0]), each[1].item(), each[2].item()))
+            for layer, *statistics in zip(range(piece.start + 1, piece.stop + 1), word, best, final):
+                rows.append(
+                    (
+                        depth,
+                        layer,
+                        label(int(statistics[0])),
+                        int(statistics[0]),
+                        statistics[1].item(),
+                        statistics[2].item(),
+                    )
+                )
     return pd.DataFrame(rows, columns=["depth", "token", "word", "word_id", "probability", "of_last"])
 
 
@@ -155,26 +166,28 @@ def read(opened: Opened, text: str) -> Prompt:
     if encoded.left_out:
         words = ", ".join(f"“{shown(word)}”" for word in dict.fromkeys(encoded.left_out[:8]))
         notes.append(f"Not in the vocabulary (skipped): {words}{' and others' if len(encoded.left_out) > 8 else ''}.")
-    most = min(MAX_TOKENS, opened.longest or MAX_TOKENS)
-    if len(encoded.ids) > most:
-        notes.append(f"The text has {len(encoded.ids):,} tokens; only the first {most} are used.")
+    limit = min(MAX_TOKENS, opened.longest or MAX_TOKENS)
+    if len(encoded.ids) > limit:
+        notes.append(f"The text has {len(encoded.ids):,} tokens; only the first {limit} are used.")
     if not encoded.ids:
-        known = [word for word in opened.model.vocabulary if word.isalpha()] if isinstance(opened.tokens, Words) else []
+        known_words = (
+            [word for word in opened.model.vocabulary if word.isalpha()] if isinstance(opened.tokens, Words) else []
+        )
         some = (
-            f" The vocabulary has {len(opened.model.vocabulary):,} words, such as {', '.join(known[:8])}."
-            if known
+            f" The vocabulary has {len(opened.model.vocabulary):,} words, such as {', '.join(known_words[:8])}."
+            if known_words
             else ""
         )
         why = "This text has no word of the model's vocabulary." if text.strip() else "Type some text."
         raise ConfigError("prompt", f"{why}{some}")
-    unknown = tuple(at for at in encoded.unknown if at < most)
-    return Prompt(tuple(encoded.ids[:most]), tuple(encoded.labels[:most]), unknown, tuple(notes))
+    unknown = tuple(index for index in encoded.unknown if index < limit)
+    return Prompt(tuple(encoded.ids[:limit]), tuple(encoded.labels[:limit]), unknown, tuple(notes))
 
 
 def verb_of(prompt: Prompt) -> int | None:
     """The number of the last "was" or "were" with something before it, from 0."""
     words = [label.strip("␣").lower() for label in prompt.labels]
-    return max((at for at, word in enumerate(words) if word in BE and at), default=None)
+    return max((index for index, word in enumerate(words) if word in BE and index), default=None)
 
 
 def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -> Lesion:
@@ -205,7 +218,7 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
         needed = 2 * sum(activations(opened.config, len(prompt.ids)).values())  # as recorded, and as many under way
         with room_for(needed, "This model and text"):
             forward_pass = watched(bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits)
-        return forward_pass, 4 * sum(x.numel() for each in forward_pass.sites.values() for x in each)
+        return forward_pass, 4 * sum(x.numel() for tensor in forward_pass.sites.values() for x in tensor)
 
     return opened.results.get((bench.key, "pass", prompt, cuts, mode), make)
 
@@ -221,13 +234,13 @@ def next_words(
 ) -> pd.DataFrame:
     """The likeliest next words of each variant: variant, word, token, probability (before temperature, top k and top p),
     chance (of being drawn). Those that are among the likeliest of any of them, and `also`; the likeliest of the first on top."""
-    chances = {name: each.double().softmax(-1) for name, each in scores.items()}
-    drawn = {name: probabilities(each, sampling) for name, each in scores.items()}
-    kept = set(also)
-    for each in chances.values():
-        kept.update(each.topk(min(LIKELIEST, len(each))).indices.tolist())
+    chances = {name: logits.double().softmax(-1) for name, logits in scores.items()}
+    drawn = {name: probabilities(logits, sampling) for name, logits in scores.items()}
+    shown_tokens = set(also)
+    for probability in chances.values():
+        shown_tokens.update(probability.topk(min(LIKELIEST, len(probability))).indices.tolist())
     first = next(iter(chances.values()))
-    order = sorted(kept, key=lambda token: -first[token].item())
+    order = sorted(shown_tokens, key=lambda token: -first[token].item())
     rows = [(n, label(t), t, chances[n][t].item(), drawn[n][t].item()) for t in order for n in scores]
     return pd.DataFrame(rows, columns=["variant", "word", "token", "probability", "chance"])
 
@@ -250,9 +263,9 @@ def continuation(
     written = []
     limit = Sampling(**{**sampling.__dict__, "words": max(1, min(sampling.words, room))})
     config, length = bench.opened.config, after + 1 + limit.words
-    kept = 4 * limit.words * config.n_layers * config.n_heads * length
+    pattern_bytes = 4 * limit.words * config.n_layers * config.n_heads * length
     drawn = DRAWN * len(bench.opened.model.vocabulary)
-    with room_for(kept + drawn + sum(activations(config, length).values()), "Generating this many tokens"):
+    with room_for(pattern_bytes + drawn + sum(activations(config, length).values()), "Generating this many tokens"):
         steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
         for step in track(steps, limit.words, f"generating {limit.words} tokens"):
             written.append(step._replace(logits=None))  # nobody asks for them, and the words may be a million

@@ -70,43 +70,43 @@ class Questions:
 
     def per_text(self, values: torch.Tensor) -> torch.Tensor:
         """The mean over each text's questions: (…, Q) -> float64 (…, N)"""
-        many = torch.bincount(self.row, minlength=len(self.tokens)).clamp_min(1)
+        counts = torch.bincount(self.row, minlength=len(self.tokens)).clamp_min(1)
         sums = torch.zeros(*values.shape[:-1], len(self.tokens), dtype=torch.float64)
-        return sums.index_add_(-1, self.row, values.double()) / many
+        return sums.index_add_(-1, self.row, values.double()) / counts
 
 
-def questions(opened: Opened, many: int = 256) -> Questions:
+def questions(opened: Opened, n_texts: int = 256) -> Questions:
     """What a model can be asked: its own task's held-out texts; legal sentences, for a model that was trained elsewhere.
 
     Raises ConfigError for a model that has no single token for "was" and "were".
     """
     if opened.learnt and not opened.learnt.agreement:
-        return _of_task(opened, many)
-    return _sentences(opened, many)
+        return _of_task(opened, n_texts)
+    return _sentences(opened, n_texts)
 
 
-def _sentences(opened: Opened, many: int) -> Questions:
+def _sentences(opened: Opened, n_texts: int) -> Questions:
     """Held-out legal sentences: was or were, after all that stands before the verb of the sentence itself."""
     tokens = opened.tokens
     encode: Encode = partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
     texts, questions = [], []
-    for words in sentences(many, SEED):
+    for words in sentences(n_texts, SEED):
         places = anatomy(list(words))
-        ids, at = encode(words, places.subject, places.verb)
+        ids, positions = encode(words, places.subject, places.verb)
         if opened.longest and len(ids) > opened.longest:
             continue
         texts.append(ids)
-        questions.append((*at, places.verb - places.subject - 1, places.clause and places.distractors > 0))
+        questions.append((*positions, places.verb - places.subject - 1, places.clause and places.distractors > 0))
     if not texts:
         raise ConfigError("model", f"model reads at most {opened.longest} tokens; no legal sentence is that short.")
     both = (encode(f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
     was, were = (ids[verb] for ids, (_, verb) in both)
     order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
     texts, questions = [texts[n] for n in order], [questions[n] for n in order]
-    subject, verb, between, across = (torch.tensor(each) for each in zip(*questions))
-    right = torch.tensor([ids[at] for ids, at in zip(texts, verb.tolist())])
+    subject, verb, between, across = (torch.tensor(column) for column in zip(*questions))
+    right = torch.tensor([ids[index] for ids, index in zip(texts, verb.tolist())])
     padded_texts, lengths = padded(texts, _pad(opened))
-    spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * many, SEED + 1)]
+    spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * n_texts, SEED + 1)]
     return Questions(
         what=f"{len(texts)} held-out legal sentences", asks=" or ".join(BE), tokens=padded_texts,
         elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), position=verb - 1,
@@ -130,41 +130,41 @@ def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> 
         text = " ".join(words[:end]).replace(" ,", ",").replace(" .", ".")
         return tokens.encode(text[:1].upper() + text[1:]).ids
 
-    before, whole = read(verb), read(verb + 1)
-    if whole[:-1] != before:
+    before, with_verb = read(verb), read(verb + 1)
+    if with_verb[:-1] != before:
         raise ConfigError(
             "model", f"model has no single token for {words[verb]!r}, so it cannot be tested on legal sentences."
         )
-    return whole, (len(read(subject + 1)) - 1, len(whole) - 1)
+    return with_verb, (len(read(subject + 1)) - 1, len(with_verb) - 1)
 
 
-def _of_task(opened: Opened, many: int) -> Questions:
+def _of_task(opened: Opened, n_texts: int) -> Questions:
     """Held-out sequences of the task that the model learnt: every answer that counts."""
     learnt = task[opened.task]
     training = opened.about.get("training")
-    given = training if isinstance(training, dict) else {}  # what its file says of its training may be anything
-    length = given.get("length")
+    document = training if isinstance(training, dict) else {}  # what its file says of its training may be anything
+    length = document.get("length")
     length = length if type(length) is int and length in learnt.lengths else learnt.length
     if opened.longest and length > opened.longest:
         raise ConfigError(
             "model", f"model reads at most {opened.longest} tokens; texts of its task, {opened.task}, have {length}."
         )
-    known = {word: at for at, word in enumerate(opened.model.vocabulary)}
-    number = torch.tensor([known[word] for word in learnt.vocabulary])
+    index_of = {word: index for index, word in enumerate(opened.model.vocabulary)}
+    number = torch.tensor([index_of[word] for word in learnt.vocabulary])
 
     def draw(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         return learnt(generator(seed, f"knockout.{opened.task}"), n, length, held_out=True)
 
-    tokens, targets = draw(many, SEED)
+    tokens, targets = draw(n_texts, SEED)
     row, position = learnt.asked(targets).nonzero(as_tuple=True)
     texts = number[tokens].tolist()
-    spare = number[draw(many, SEED + 1)[0]].tolist()
+    spare = number[draw(n_texts, SEED + 1)[0]].tolist()
     # Whether the model may have met these texts.
-    counts: list[Any] = [given.get("steps"), given.get("batch")]
-    drawn = math.prod(counts) if all(type(each) is int and 0 < each < 10**9 for each in counts) else 0
+    counts: list[Any] = [document.get("steps"), document.get("batch")]
+    drawn = math.prod(counts) if all(type(number) is int and 0 < number < 10**9 for number in counts) else 0
     return Questions(
-        what=f"{many} texts of the task {opened.task} ({learnt.tested_on(length, drawn)})", asks="the correct answer", tokens=number[tokens],
-        elsewhere=partners(texts, spare, 0), lengths=torch.full((many,), length), row=row, position=position,
+        what=f"{n_texts} texts of the task {opened.task} ({learnt.tested_on(length, drawn)})", asks="the correct answer", tokens=number[tokens],
+        elsewhere=partners(texts, spare, 0), lengths=torch.full((n_texts,), length), row=row, position=position,
         right=number[targets[row, position]], wrong=torch.full_like(row, -1), value=position + 1, by="position in the sequence",
     )  # fmt: skip
 
@@ -184,14 +184,14 @@ def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torc
 def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
     """For each text another one of the same length and never the same words: of the texts themselves, or of the spare
     ones; where there is none so long, a longer one cut to it.  -> (N, T)"""
-    of: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+    by_key: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for ids in dict.fromkeys(map(tuple, [*texts, *spare])):
-        of[len(ids)].append(ids)
-    longest = sorted((ids for group in of.values() for ids in group), key=len, reverse=True)
+        by_key[len(ids)].append(ids)
+    longest = sorted((ids for group in by_key.values() for ids in group), key=len, reverse=True)
     pairs = []
-    for at, ids in enumerate(map(tuple, texts)):
-        group = of[len(ids)]
-        others = [each for each in group[at % len(group) :] + group if each != ids]
+    for index, ids in enumerate(map(tuple, texts)):
+        group = by_key[len(ids)]
+        others = [longer_text for longer_text in group[index % len(group) :] + group if longer_text != ids]
         others = others or [each[: len(ids)] for each in longest if each[: len(ids)] != ids and len(each) >= len(ids)]
         if not others:
             raise ConfigError("mode", f"resampling needs another text of {len(ids)} tokens, and there is none.", "zero")

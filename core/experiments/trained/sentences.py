@@ -33,26 +33,26 @@ class Place:
 @functools.cache
 def places() -> tuple[Place, ...]:
     """Every place, the beginning first. (Which noun is one and which are several, is left open: that is for the model to know.)"""
-    known, found = forms(), [Place()]
-    slots = np.stack(known.slots, -1)  # (nodes, words, 6)
-    first = known.nodes[2]
+    forms_by_kind, places_found = forms(), [Place()]
+    slots = np.stack(forms_by_kind.slots, -1)  # (nodes, words, 6)
+    first = forms_by_kind.nodes[2]
     ends = np.flatnonzero(first == np.arange(len(first)))  # nodes from which the way goes nowhere else
 
     @functools.cache
     def words_of(start: int, step: int, several: int, numbers: int) -> frozenset[str]:
-        return frozenset(known.words[start + step * n + m] for n in range(several) for m in range(numbers))
+        return frozenset(forms_by_kind.words[start + step * n + m] for n in range(several) for m in range(numbers))
 
     for form in slots[ends].tolist():
-        now = found[0]
+        now = places_found[0]
         for start, step, _, several, _, numbers in form:
             if not start:
                 break  # padding
             words = words_of(start, step, several, numbers)
             if words not in now.after:
-                found.append(Place())
-                now.after[words] = found[-1]
+                places_found.append(Place())
+                now.after[words] = places_found[-1]
             now = now.after[words]
-    return tuple(found)
+    return tuple(places_found)
 
 
 def following(words: Sequence[str]) -> set[str]:
@@ -72,8 +72,8 @@ def following(words: Sequence[str]) -> set[str]:
 def offered(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
     """Every word of the grammar, by its kind: (kind, words, whether they can come next), those that can first."""
     can = following(words)
-    split = [(kind, [word for word in there if (word in can) == is_next], is_next)
-             for is_next in (True, False) for kind, there in KINDS.items()]  # fmt: skip
+    split = [(kind, [word for word in clause if (word in can) == is_next], is_next)
+             for is_next in (True, False) for kind, clause in KINDS.items()]  # fmt: skip
     return [group for group in split if group[1]]
 
 
@@ -103,9 +103,9 @@ class Undecided(Exception):
 class FormWriter(Writer):
     """Writes a form: what decides about it, it is told in turn; every other word is left open."""
 
-    def __init__(self, told: tuple[int, ...]) -> None:
+    def __init__(self, counts: tuple[int, ...]) -> None:
         super().__init__(range(NUMBERS))
-        self.told = iter(told)
+        self.told = iter(counts)
 
     def pick(self, options: Sequence[Any]) -> Any:
         place = next(self.numbers)
@@ -146,9 +146,9 @@ class Forms:
             place, cases, first = (table[node] for table in self.nodes)
             node = first + flat[rows[:, 0] + place] % cases
         start, step, place, cases, which, several = (table[node] for table in self.slots)
-        at = start + step * (flat[rows + place] % cases) + flat[rows + which] % several
+        flat_index = start + step * (flat[rows + place] % cases) + flat[rows + which] % several
         index = {word: token for token, word in enumerate(vocabulary)}
-        written: np.ndarray = np.array([index[word] for word in self.words])[at]
+        written: np.ndarray = np.array([index[word] for word in self.words])[flat_index]
         return written
 
 
@@ -156,21 +156,21 @@ class Forms:
 def forms() -> Forms:
     nodes: list[tuple[int, int, int]] = []
     written: dict[int, Sequence[str | Open]] = {}
-    told: list[tuple[int, ...]] = [()]
-    for node, choices in enumerate(told):  # which grows on the way
+    counts: list[tuple[int, ...]] = [()]
+    for node, choices in enumerate(counts):  # which grows on the way
         try:
             written[node] = FormWriter(choices).sentence()
             nodes.append((0, 1, node))
         except Undecided as missing:
-            nodes.append((missing.place, missing.cases, len(told)))
-            told += [(*choices, case) for case in range(missing.cases)]
+            nodes.append((missing.place, missing.cases, len(counts)))
+            counts += [(*choices, case) for case in range(missing.cases)]
     words = [PAD]
     starts: dict[Choices, int] = {}
     slots = np.tile(np.array([0, 0, 0, 1, 0, 1], dtype=np.int32), (len(nodes), LONGEST + 1, 1))
     for node, sentence in written.items():
         slots[node, : len(sentence)] = [_slot(word, words, starts) for word in sentence]
     of_nodes = tuple(np.array(nodes, dtype=np.int32).T.copy())
-    return Forms(max(map(len, told)), of_nodes, tuple(np.moveaxis(slots, -1, 0).copy()), tuple(words))
+    return Forms(max(map(len, counts)), of_nodes, tuple(np.moveaxis(slots, -1, 0).copy()), tuple(words))
 
 
 def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tuple[int, ...]:
@@ -178,7 +178,7 @@ def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tup
     choices = (word,) if isinstance(word, str) else word.words
     if choices not in starts:
         starts[choices] = len(words)
-        words += [form for each in choices for form in ((each,) if isinstance(each, str) else each)]
+        words += [form for choice in choices for form in ((choice,) if isinstance(choice, str) else choice)]
     if isinstance(word, str):
         return starts[choices], 0, 0, 1, 0, 1
     if word.number is None:
@@ -197,19 +197,19 @@ def draw(
 
 
 @cached(megabytes=24, size=lambda texts: BYTES * len(texts))
-def sentences(many: int, seed: int) -> tuple[tuple[str, ...], ...]:
+def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
     """Different held-out sentences as words: a training on the task never draws them, and the shipped model never reads one that
     begins so, up to its verb."""
     learnt, stream = replace(task["sentences"], draw=draw), generator(seed, "knockout.sentences")
-    kept: dict[tuple[str, ...], None] = {}
+    unique: dict[tuple[str, ...], None] = {}
     end = learnt.vocabulary.index(".")
-    while len(kept) < many:
-        tokens, _ = learnt(stream, many, held_out=True)
+    while len(unique) < n:
+        tokens, _ = learnt(stream, n, held_out=True)
         ends = (tokens == end).int().argmax(1) + 1
         rows = (
             tuple([learnt.vocabulary[token] for token in row[:length]])
             for row, length in zip(tokens.tolist(), ends.tolist())
         )
-        kept |= dict.fromkeys(words for words in rows if words not in kept and kept_back(list(words)))
-        tell(len(kept) / many, "drawing held-out sentences")
-    return tuple(kept)[:many]
+        unique |= dict.fromkeys(words for words in rows if words not in unique and kept_back(list(words)))
+        tell(len(unique) / n, "drawing held-out sentences")
+    return tuple(unique)[:n]

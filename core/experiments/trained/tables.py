@@ -23,7 +23,7 @@ def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
     rows = []
     for name in effect:
         change = compared(measured, baseline, name)
-        ends = (each.values[name].mean().item() for each in (baseline, measured))
+        ends = (result.values[name].mean().item() for result in (baseline, measured))
         rows.append((name, *ends, *change[:3], change.p, change.n))
     return pd.DataFrame(rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"])
 
@@ -31,11 +31,11 @@ def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
 def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
     """The change of one effect, text by text: of what can only flip by a test made for flips, else by the paired t-test."""
     # Weights may be too large for any number.
-    known = measured.values[name].isfinite() & baseline.values[name].isfinite()
-    one, other = (dict(enumerate(each.values[name].where(known, math.nan).tolist())) for each in (measured, baseline))
+    finite = measured.values[name].isfinite() & baseline.values[name].isfinite()
+    a, other = (dict(enumerate(side.values[name].where(finite, math.nan).tolist())) for side in (measured, baseline))
     if effect[name].flips:
-        return changed([one[text] - other[text] for text in one], level)
-    return paired(one, other, effect[name].bounds, level)
+        return changed([a[text] - other[text] for text in a], level)
+    return paired(a, other, effect[name].bounds, level)
 
 
 def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
@@ -72,12 +72,12 @@ def join_neighbours(counts: Iterable[tuple[Key, int]], least: int) -> list[list[
     """Join neighbouring keys until each group counts so many; what is left at the end joins the last group."""
     groups: list[list[Key]] = []
     room = least
-    for key, many in counts:
+    for key, n in counts:
         if room >= least:
             groups.append([])
             room = 0
         groups[-1].append(key)
-        room += many
+        room += n
     if room < least and len(groups) > 1:
         last = groups.pop()
         groups[-1] += last
@@ -101,13 +101,16 @@ def readings(bench: Bench) -> list[Reading]:
     q = bench.questions
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):
         return []
-    at = q.across.nonzero()[:, 0]
-    read = q.verb[at] + 1  # how many tokens: a question ends with the verb
+    crossing = q.across.nonzero()[:, 0]
+    read = q.verb[crossing] + 1  # how many tokens: a question ends with the verb
     rows = []
     for layer, pattern in enumerate(bench.patterns):
         window = bench.model.config.window_in(layer) or int(read.max())
-        even = ((q.verb[at] - q.subject[at] < window) / read.clamp(max=window).double()).mean().item()
+        even = ((q.verb[crossing] - q.subject[crossing] < window) / read.clamp(max=window).double()).mean().item()
         for head in range(pattern.shape[2]):
-            before, verb = (interval(each[at, head, q.subject[at]].double().tolist(), (0.0, 1.0)) for each in pattern)
+            before, verb = (
+                interval(weights[crossing, head, q.subject[crossing]].double().tolist(), (0.0, 1.0))
+                for weights in pattern
+            )
             rows.append(Reading(layer, head, verb, before, even))
-    return sorted(rows, key=lambda each: -each.verb.mean - each.before.mean)
+    return sorted(rows, key=lambda row: -row.verb.mean - row.before.mean)

@@ -30,14 +30,14 @@ def judged(runs: Runs, plan: Plan) -> Judged:
     """
     if plan.one_training:
         return Judged(runs, {(arm.name, seed): arm.name for arm in plan.arms for seed in plan.seeds})
-    found: dict[Key, list[Row]] = {}
+    rows_by_key: dict[Key, list[Row]] = {}
     names: dict[Key, str] = {}
     for arm in plan.arms:
         for seed in plan.seeds:
             name = _chosen({name: runs[name, seed] for name in plan.ways(arm)}, arm, plan)
             names[arm.name, seed] = name
-            found[arm.name, seed] = _on_steps(runs[name, seed], (arm.training or plan.training).steps, plan)
-    return Judged(found, names)
+            rows_by_key[arm.name, seed] = _on_steps(runs[name, seed], (arm.training or plan.training).steps, plan)
+    return Judged(rows_by_key, names)
 
 
 def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
@@ -55,17 +55,17 @@ def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
 
 def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
     """Of a run of so many steps, at those steps at which the baseline is measured."""
-    training, whole = plan.training, [row for row in rows if not row.note]
+    training, valid = plan.training, [row for row in rows if not row.note]
     if steps == training.steps or not rows:
         return rows
-    own = [row.step for row in whole]
+    own_steps = [row.step for row in valid]
     due = sorted({1, *range(training.every, training.steps + 1, training.every), training.steps})
     # Multiplied before it is divided: in floats 50 * (58 / 100) is less than 29, whose row would be missed.
     reached = {step: max(1, step * steps / training.steps) for step in due}
     placed = [
-        whole[bisect_right(own, at_most) - 1]._replace(step=step)
+        valid[bisect_right(own_steps, at_most) - 1]._replace(step=step)
         for step, at_most in reached.items()
-        if whole and (at_most < rows[-1].step or at_most == rows[-1].step and not rows[-1].note)
+        if valid and (at_most < rows[-1].step or at_most == rows[-1].step and not rows[-1].note)
     ]
     lost = [row._replace(step=min(training.steps, -(-row.step * training.steps // steps))) for row in rows if row.note]
     return placed + lost
@@ -80,13 +80,13 @@ def rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
 
 def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
     """The models for which, on most seeds, the highest or the lowest rate was chosen: one beyond may suit them better."""
-    found = []
+    edge_names = []
     for arm in plan.arms:
         tried = [way.learning_rate for way in plan.ways(arm).values()]
         chosen = _rates_of(arm, plan, names)
         if len(tried) > 1 and any(2 * chosen.count(end) > len(chosen) for end in (min(tried), max(tried))):
-            found.append(arm.name)
-    return found
+            edge_names.append(arm.name)
+    return edge_names
 
 
 def _rates_of(arm: Arm, plan: Plan, names: Mapping[Key, str]) -> list[float]:
@@ -105,7 +105,7 @@ class Judge:
     def now(self) -> Judged:
         rows = sum(map(len, self.every.values()))
         if rows != self._seen[0]:
-            self._seen = rows, judged({key: list(each) for key, each in self.every.items()}, self.plan)
+            self._seen = rows, judged({key: list(run_rows) for key, run_rows in self.every.items()}, self.plan)
         return self._seen[1]
 
 

@@ -170,9 +170,11 @@ class Plan:
 
     def ways(self, arm: Arm) -> dict[str, Training]:
         """How a model is trained, by the names of its runs: its own name, and one for each other learning rate that is tried."""
-        own = arm.training or self.training
-        rates = search[self.trial.search](own.learning_rate)
-        return {arm.name: own} | {at_rate(arm.name, rate): replace(own, learning_rate=rate) for rate in rates}
+        own_training = arm.training or self.training
+        rates = search[self.trial.search](own_training.learning_rate)
+        return {arm.name: own_training} | {
+            at_rate(arm.name, rate): replace(own_training, learning_rate=rate) for rate in rates
+        }
 
     def trainings(self) -> Iterator[tuple[str, Config, Training, int]]:
         """Everything that is trained, in order: name of the run, model, training, seed."""
@@ -213,15 +215,15 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
 
     No model is in it twice: the seed of a variant does not count, and what is made as wide as the baseline may become it.
     """
-    first, *rest = variants
-    arms, notes, kept = [Arm(BASELINE, first.config, 0, frozenset())], [], []
-    for variant in rest:
+    first, *others = variants
+    arms, notes, models = [Arm(BASELINE, first.config, 0, frozenset())], [], []
+    for variant in others:
         config = variant.config.replace(seed=first.config.seed)
         arm = _arm(Arm(variant.name, config, variant.colour, frozenset({variant.name})), arms[0], training, trial)
         twin = _twin(arms, arm)
         if twin is None:
             arms.append(arm)
-            kept.append(replace(variant, config=config))
+            models.append(replace(variant, config=config))
         else:
             other = arms[twin].name if twin else "the baseline"
             notes.append(f"{variant.name} skipped: it would be trained exactly like {other}.")
@@ -234,7 +236,7 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
         )
     elif trial.otherwise != "nothing":
         notes.append(f"{name} skipped: the baseline is already trained this way.")
-    combined, refused = _combined(first.config, kept) if trial.together else ([], [])
+    combined, refused = _combined(first.config, models) if trial.together else ([], [])
     for name, config, members in combined:
         arm = _arm(Arm(name, config, None, frozenset(members)), arms[0], training, trial)
         twin = _twin(arms, arm)
@@ -259,22 +261,22 @@ def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str
     refused: list[set[str]] = []
     for size in range(2, len(variants) + 1):
         for several in combinations(variants, size):
-            members = {each.name for each in several}
+            members = {variant.name for variant in several}
             if any(few <= members for few in refused):
                 continue  # which was said already
-            changes = [difference(each.config, baseline) for each in several]
+            changes = [difference(variant.config, baseline) for variant in several]
             together = {field: value for change in changes for field, value in change.items()}
             try:
-                one, other = changes[:2]
-                both = sorted(one.keys() & other.keys())
-                if both and all(one[name] == other[name] for name in both):
+                a, other = changes[:2]
+                both = sorted(a.keys() & other.keys())
+                if both and all(a[name] == other[name] for name in both):
                     raise ConfigError("variants", f"both set {', '.join(both)}.")
                 if both:
                     raise ConfigError("variants", f"they set {', '.join(both)} to different values.")
                 combined.append((name_of(together), apply(together, baseline), members))
             except ConfigError as error:
                 refused.append(members)
-                notes.append(f"{' and '.join(each.name for each in several)} cannot be combined: {error}")
+                notes.append(f"{' and '.join(variant.name for variant in several)} cannot be combined: {error}")
     return combined, notes
 
 

@@ -60,9 +60,9 @@ def steps_to(rows: list[Row], level: float) -> float:
 def scores(runs: Runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy") -> dict[int, float]:
     """Seed -> value of one arm at a step (the newest if None); NaN where there is none, and for a run that diverged, at
     whatever step: a mean is always over the same seeds."""
-    of = {seed: runs[name, seed] for seed in plan.seeds}
-    values = {seed: last(rows, field) if step is None else at(rows, step, field) for seed, rows in of.items()}
-    return {seed: math.nan if diverged(of[seed]) else value for seed, value in values.items()}
+    runs_by_seed = {seed: runs[name, seed] for seed in plan.seeds}
+    values = {seed: last(rows, field) if step is None else at(rows, step, field) for seed, rows in runs_by_seed.items()}
+    return {seed: math.nan if diverged(runs_by_seed[seed]) else value for seed, value in values.items()}
 
 
 def accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Interval:
@@ -76,10 +76,10 @@ def course(runs: Runs, plan: Plan, name: str, field: str, log: bool = False) -> 
     """
     going = [seed for seed in plan.seeds if not diverged(runs[name, seed])] or plan.seeds
     rows = [{row.step: getattr(row, field) for row in runs[name, seed] if not row.note} for seed in going]
-    steps = sorted(set.intersection(*(set(each) for each in rows)))
+    steps = sorted(set.intersection(*(set(values) for values in rows)))
     within = RANGE if field == "accuracy" else (-math.inf, math.inf)
-    values = {step: [each[step] for each in rows] for step in steps}
-    return [(step, geometric(each) if log else interval(each, within)) for step, each in values.items()]
+    values = {step: [values[step] for values in rows] for step in steps}
+    return [(step, geometric(per_seed) if log else interval(per_seed, within)) for step, per_seed in values.items()]
 
 
 def gap(values: dict[int, float], base: dict[int, float], within: Span = CHANGE, level: float = LEVEL) -> Paired:
@@ -105,10 +105,10 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     base, step = plan.arms[0], common(runs, plan)
     size = {arm.name: match["parameters"](arm.config, plan.training) for arm in plan.arms}
     work = {arm.name: match["flops"](arm.config, plan.training) for arm in plan.arms}
-    rows, nothing, known = [], gap({}, {}), differences(runs, plan, step)
+    rows, nothing, compared = [], gap({}, {}), differences(runs, plan, step)
     for arm in plan.arms:
         mean = accuracy(runs, plan, arm.name, step)
-        off = known.get(arm.name, nothing)
+        off = compared.get(arm.name, nothing)
         quick = interval([steps_to(runs[arm.name, seed], NINETY) for seed in plan.seeds])
         rows.append({
             "variant": arm.name,
@@ -147,7 +147,7 @@ def curves(runs: Runs, plan: Plan) -> pd.DataFrame:
 
 def every_row(runs: Runs, plan: Plan) -> pd.DataFrame:
     """All that was measured: variant, seed and the fields of core.train.Row."""
-    rows = [(name, seed, *row) for (name, seed), given in runs.items() for row in given]
+    rows = [(name, seed, *row) for (name, seed), rows in runs.items() for row in rows]
     return pd.DataFrame(rows, columns=["variant", "seed", *Row._fields])
 
 
@@ -177,11 +177,11 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
     mean over its own, where there are none)."""
     by, step = _by_members(plan), common(runs, plan)
     results = {}
-    for one, other in combinations([arm.name for arm in plan.parts], 2):
-        four = [by.get(frozenset(members)) for members in ((), (one,), (other,), (one, other))]
-        there = [name for name in four if name is not None]
-        if len(there) == len(four):
-            results[one, other] = [scores(runs, plan, name, step) for name in there]
+    for a, other in combinations([arm.name for arm in plan.parts], 2):
+        four = [by.get(frozenset(members)) for members in ((), (a,), (other,), (a, other))]
+        arm_names = [name for name in four if name is not None]
+        if len(arm_names) == len(four):
+            results[a, other] = [scores(runs, plan, name, step) for name in arm_names]
     sums = {
         pair: (
             {seed: both[seed] - first[seed] for seed in plan.seeds},

@@ -16,44 +16,44 @@ FEW = 3  # seeds, of which it is said what they cannot show
 def finding(runs: Runs, plan: Plan) -> str:
     """What diverged, and what the numbers say about the arm that ends farthest from the baseline, at the newest step that
     all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
-    step, gone = common(runs, plan), lost(runs, plan)
+    step, diverged_runs = common(runs, plan), lost(runs, plan)
     when = "Accuracy" if step == plan.training.steps else f"At step {step}, accuracy"
     values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.colour is not None}
-    means = {name: interval(each.values()).mean for name, each in values.items()}
+    means = {name: interval(per_seed.values()).mean for name, per_seed in values.items()}
     means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
     if not means:
-        return gone.strip()
+        return diverged_runs.strip()
     base = values.pop(BASELINE)
     compared = differences(runs, plan, step)
-    known = {name: compared[name] for name in values if compared[name].n}
+    with_pairs = {name: compared[name] for name in values if compared[name].n}
     together = sum(not math.isnan(gap.p) for gap in compared.values())  # those that are corrected for each other
-    if not known:
-        name = BASELINE if BASELINE in means else max(means, key=lambda each: means[each])
-        return f"{gone}{when} is {percent(means[name])} ({name})."
-    name = max(known, key=lambda each: abs(known[each].mean))
+    if not with_pairs:
+        name = BASELINE if BASELINE in means else max(means, key=lambda name: means[name])
+        return f"{diverged_runs}{when} is {percent(means[name])} ({name})."
+    name = max(with_pairs, key=lambda name: abs(with_pairs[name].mean))
     both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
-    fine = _decimals(known[name].mean)
-    one, other = (percent(interval([each[seed] for seed in both]).mean, fine) for each in (values[name], base))
+    fine = _decimals(with_pairs[name].mean)
+    a, other = (percent(interval([per_seed[seed] for seed in both]).mean, fine) for per_seed in (values[name], base))
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
-    return f"{gone}{when} is {one} for “{name}” and {other} for the baseline{some}. {told(known[name], together)}"
+    return f"{diverged_runs}{when} is {a} for “{name}” and {other} for the baseline{some}. {told(with_pairs[name], together)}"
 
 
 def lost(runs: Runs, plan: Plan) -> str:
     """Which arms have diverged, with the first step and seed."""
     parts = []
     for arm in plan.arms:
-        gone = {seed: runs[arm.name, seed] for seed in plan.seeds if diverged(runs[arm.name, seed])}
-        if gone:
-            first = min(gone, key=lambda seed: gone[seed][-1].step)
-            share = "" if len(plan.seeds) == 1 else f" ({len(gone)} of {len(plan.seeds)} seeds)"
-            parts.append(f"{arm.name} {diverged(gone[first])}, seed {first}{share}. ")
+        diverged_runs = {seed: runs[arm.name, seed] for seed in plan.seeds if diverged(runs[arm.name, seed])}
+        if diverged_runs:
+            first = min(diverged_runs, key=lambda seed: diverged_runs[seed][-1].step)
+            share = "" if len(plan.seeds) == 1 else f" ({len(diverged_runs)} of {len(plan.seeds)} seeds)"
+            parts.append(f"{arm.name} {diverged(diverged_runs[first])}, seed {first}{share}. ")
     return "".join(parts)
 
 
-def told(gap: Paired, of: int = 1) -> str:
+def told(gap: Paired, comparisons: int = 1) -> str:
     """A paired difference of accuracies in words, and whether it can be told from noise: as its interval says.
 
-    of: how many differences were looked at together, for which it is corrected (gaps()).
+    comparisons: how many differences were looked at together, for which it is corrected (gaps()).
     """
     if gap.n < 2:
         return "One seed, so significance cannot be tested: train with more seeds."
@@ -65,8 +65,8 @@ def told(gap: Paired, of: int = 1) -> str:
     low, high = (-gap.high, -gap.low) if gap.clear and gap.mean < 0 else (gap.low, gap.high)  # of "lower" by how much
     span = f"95 % CI {points(low, fine)} to {points(high, fine)}"
     test = f"paired t-test on {gap.n} seeds, p {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
-    if of > 1:
-        test += f", Holm-corrected for {of} variants"
+    if comparisons > 1:
+        test += f", Holm-corrected for {comparisons} variants"
     if gap.clear:
         return f"That is {points(abs(gap.mean), fine)} percentage points {way} ({span}; {test})."
     return f"The difference, {points(gap.mean, fine)} points, is not significant ({span}; {test}).{few(gap)}"
@@ -102,9 +102,9 @@ def points(share: float, decimals: int | None = None) -> str:
 
 def decimals_of(shares: Iterable[float]) -> int:
     """Return how many decimals a column of points has: one, or more where its largest would read as none."""
-    known = [abs(share) for share in shares if not math.isnan(share)]
-    return _decimals(max(known, default=0.0))
+    finite = [abs(share) for share in shares if not math.isnan(share)]
+    return _decimals(max(finite, default=0.0))
 
 
 def _decimals(share: float) -> int:
-    return next((many for many in range(1, DIGITS - 2) if round(100 * share, many)), 1)
+    return next((n for n in range(1, DIGITS - 2) if round(100 * share, n)), 1)

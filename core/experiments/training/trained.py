@@ -47,14 +47,14 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
     chances = scores.softmax(-1)
     answers = scores.argmax(-1)
-    asked, known = learnt.asked(targets).tolist(), ~logits.isnan().any(-1)
+    is_asked, is_finite = learnt.asked(targets).tolist(), ~logits.isnan().any(-1)
     length = len(tokens)
     is_word = torch.ones_like(tokens, dtype=torch.bool)
     if PAD in learnt.vocabulary:
         is_word = tokens != learnt.vocabulary.index(PAD)
     return Reading(
         answers.tolist(),
-        [bool(known[n] and answers[n] == targets[n]) if asked[n] else None for n in range(length)],
+        [bool(is_finite[n] and answers[n] == targets[n]) if is_asked[n] else None for n in range(length)],
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in recorded.get("pattern", [])],
         [within(square(allowed, length), state.config.window_in(layer)) for layer in range(state.config.n_layers)],
@@ -66,11 +66,11 @@ def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -
     """Which of the sequences (N, T) the models differ on most, in the share of right answers; the first if on none."""
     shares = []
     for state in states:
-        learnt, asked = task[state.training.task], task[state.training.task].asked(targets)
+        learnt, is_asked = task[state.training.task], task[state.training.task].asked(targets)
         with torch.inference_mode(), state.machine.autocast():
             logits = model(state)(tokens.to(state.machine.torch_device)).float().cpu()
         right = torch.zeros(targets.shape)
-        right[asked] = learnt.right(logits, targets).float()
-        shares.append(right.sum(1) / asked.sum(1).clamp(min=1))
+        right[is_asked] = learnt.right(logits, targets).float()
+        shares.append(right.sum(1) / is_asked.sum(1).clamp(min=1))
     every = torch.stack(shares)
     return int((every.amax(0) - every.amin(0)).argmax())

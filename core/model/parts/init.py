@@ -113,9 +113,9 @@ class Draw:
         recipe: type[Init],
         seed: int,
         path: str = "",
-        kept: dict[tuple[str, tuple[int, ...]], torch.Tensor] | None = None,
+        drawn_tensors: dict[tuple[str, tuple[int, ...]], torch.Tensor] | None = None,
     ):
-        self.recipe, self.seed, self.path, self.kept = recipe, seed, path, kept
+        self.recipe, self.seed, self.path, self.kept = recipe, seed, path, drawn_tensors
         self._init = recipe()
 
     def at(self, path: str) -> "Draw":

@@ -35,8 +35,8 @@ def near(window: int, queries: int, keys: int, device: torch.device | None = Non
 
     The queries are the last of the keys (Beltagy et al., 2020, section 3.1).
     """
-    at = torch.arange(keys, device=device)
-    return (at - at[keys - queries :, None]).abs() < window
+    positions = torch.arange(keys, device=device)
+    return (positions - positions[keys - queries :, None]).abs() < window
 
 
 def within(allowed: torch.Tensor, window: int) -> torch.Tensor:  # bool (T, T) -> the same

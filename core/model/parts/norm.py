@@ -41,8 +41,8 @@ class LayerNorm(nn.Module):
         bias = self._parameters.get("bias")
         return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, self.eps))
 
-    def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        scale = (at.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
+    def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        scale = (point.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
         return (x - x.mean(-1, keepdim=True)) * scale * self.weight
 
 
@@ -65,8 +65,8 @@ class RMSNorm(nn.Module):
         weight: Any = self._parameters["weight"]
         return tap(self.site, F.rms_norm(x, weight.shape, weight, self.eps))
 
-    def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        return x * (at.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
+    def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        return x * (point.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
 
 
 @norm.register(
@@ -87,8 +87,8 @@ class DyT(nn.Module):
         squeezed = torch.tanh(self.alpha * x) * self.weight
         return tap(self.site, squeezed if self.bias is None else squeezed + self.bias)
 
-    def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        slope = torch.where(at == 0, self.alpha, torch.tanh(self.alpha * at) / at.where(at != 0, 1.0))
+    def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        slope = torch.where(point == 0, self.alpha, torch.tanh(self.alpha * point) / point.where(point != 0, 1.0))
         return x * slope * self.weight
 
 
@@ -105,5 +105,5 @@ class none(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         return x
 
-    def linear(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+    def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
         return x

@@ -25,9 +25,9 @@ def norm_places(place: Placement) -> tuple[str, ...]:
     """
     called: list[str] = []
 
-    def step(name: str, *given: torch.Tensor) -> torch.Tensor:
+    def step(name: str, *arguments: torch.Tensor) -> torch.Tensor:
         called.append(name)
-        return given[-1]
+        return arguments[-1]
 
     norms = ["norm", "second norm"][: len(inspect.signature(place).parameters) - 3]
     place(
@@ -38,7 +38,7 @@ def norm_places(place: Placement) -> tuple[str, ...]:
             raise ValueError(f"{place.__name__} calls its {norm} {called.count(norm)} times; a placement calls it once")
     joins = [called.index("sublayer"), called.index("add")]
     return tuple(
-        [("before", "on the output of", "after")[sum(called.index(norm) > each for each in joins)] for norm in norms]
+        [("before", "on the output of", "after")[sum(called.index(norm) > join for join in joins)] for norm in norms]
     )
 
 

@@ -78,16 +78,16 @@ def exact(x: torch.Tensor) -> torch.dtype:
 
 def turn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:  # (…, T, width) -> the same
     """Number i and number i + width/2 are the two coordinates of a point, which turns by an angle that grows with t."""
-    one, other = x.chunk(2, -1)
-    return x * cos + torch.cat([-other, one], dim=-1) * sin
+    a, other = x.chunk(2, -1)
+    return x * cos + torch.cat([-other, a], dim=-1) * sin
 
 
 def slopes(n_heads: int) -> list[float]:
     """ALiBi's slope per head: 2^(−8/n), 2^(−16/n), …; between powers of two every other slope of the next one (Press et al., 2021)."""
     power = 2 ** math.floor(math.log2(n_heads))
     first = [2 ** (-8 * (head + 1) / power) for head in range(power)]
-    more = [2 ** (-8 * (head + 1) / (2 * power)) for head in range(0, 2 * power, 2)]
-    return first + more[: n_heads - power]
+    odd_slopes = [2 ** (-8 * (head + 1) / (2 * power)) for head in range(0, 2 * power, 2)]
+    return first + odd_slopes[: n_heads - power]
 
 
 @position.register(

@@ -33,12 +33,12 @@ def weights(scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.
     return scores.masked_fill(~(allowed | alone), -math.inf).softmax(-1).masked_fill(alone, 0.0)
 
 
-def beside(scores: torch.Tensor, allowed: torch.Tensor | None, more: torch.Tensor) -> torch.Tensor:
+def beside(scores: torch.Tensor, allowed: torch.Tensor | None, extra: torch.Tensor) -> torch.Tensor:
     """Softmax over what a query may look at, and one more score, whose weight is given to nobody."""
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)
-    more = more.to(scores).expand(*scores.shape[:-1], 1)
-    return torch.cat([scores, more], -1).softmax(-1)[..., :-1]
+    extra = extra.to(scores).expand(*scores.shape[:-1], 1)
+    return torch.cat([scores, extra], -1).softmax(-1)[..., :-1]
 
 
 @softmax.register(

@@ -127,8 +127,8 @@ class Connected:
         StoreError: for an address that is none, and in a transaction for what goes wrong; Busy where that may pass.
     """
 
-    def __init__(self, given: str | None = None) -> None:
-        self.url = address(given)
+    def __init__(self, url: str | None = None) -> None:
+        self.url = address(url)
         self.name = shown(self.url)
         self.path = self.url.database if self.url.get_backend_name() == "sqlite" else None
         self.engine = connect(self.url)
@@ -161,10 +161,10 @@ class Connected:
             if self._identity:
                 raise StoreError(f"The store {self.name} {GONE}.", f"The store {GONE}.") from None
             return
-        found = status.st_dev, status.st_ino
-        if self._identity and self._identity != found:
+        identity = status.st_dev, status.st_ino
+        if self._identity and self._identity != identity:
             self.engine.dispose()
-        self._identity = found
+        self._identity = identity
 
     def close(self) -> None:
         self.engine.dispose()

@@ -75,8 +75,8 @@ class Store(Connected):
         StoreError: the database cannot be used; Busy where that may pass.
     """
 
-    def __init__(self, given: str | None = None, create: bool = True, seconds: float | None = None) -> None:
-        super().__init__(given)
+    def __init__(self, url: str | None = None, create: bool = True, seconds: float | None = None) -> None:
+        super().__init__(url)
         self.writable = True
         if self.path and not create and not os.path.exists(self.path):
             raise _no_store(self.name)
@@ -104,8 +104,8 @@ class Store(Connected):
                 rights = [
                     (table, right) for table in ("studies", "runs", "rows") for right in ("INSERT", "UPDATE", "DELETE")
                 ]
-                asked = " AND ".join(f"has_table_privilege('{table}', '{right}')" for table, right in rights)
-                may_write = connection.exec_driver_sql(f"SELECT {asked} AND NOT pg_is_in_recovery()")
+                privileges = " AND ".join(f"has_table_privilege('{table}', '{right}')" for table, right in rights)
+                may_write = connection.exec_driver_sql(f"SELECT {privileges} AND NOT pg_is_in_recovery()")
                 self.writable = bool(may_write.scalar())
 
     def _open_to_read(self, path: str) -> None:
@@ -133,18 +133,18 @@ class Store(Connected):
         """Return what is there already of a study that may be entered under its name."""
         query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
         with self.reading() as connection:
-            there = {key: state for key, state in connection.execute(query)}
-        if not there:
+            states = {key: state for key, state in connection.execute(query)}
+        if not states:
             return NOTHING
-        given = {run.hash for run in study.runs}
-        ended = frozenset(key for key in given & there.keys() if there[key] in (DONE, DIVERGED))
-        return Stored(ended, len(there.keys() - given))
+        hashes = {run.hash for run in study.runs}
+        ended = frozenset(key for key in hashes & states.keys() if states[key] in (DONE, DIVERGED))
+        return Stored(ended, len(states.keys() - hashes))
 
     def unwanted(self, study: int) -> int:
         """Return how many runs of a study are there that it no longer asks for."""
-        gone = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
+        unwanted_count = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
         with self.reading() as connection:
-            return connection.scalar(gone) or 0
+            return connection.scalar(unwanted_count) or 0
 
     def stamp(self, study: int) -> str:
         """Return a text that changes when the stored results of a study change."""
@@ -161,14 +161,14 @@ class Store(Connected):
         with self.reading() as connection:
             return connection.execute(select(studies).order_by(studies.c.created)).all()
 
-    def counts(self, of: list[int]) -> dict[str, tuple[int, float, float]]:
+    def counts(self, studies: list[int]) -> dict[str, tuple[int, float, float]]:
         """Return state -> (runs, seconds on one core that they are expected to take, seconds that are left)."""
-        rest = func.sum(runs.c.expected * (runs.c.steps - runs.c.step) / runs.c.steps)
-        wanted = and_(runs.c.study.in_(of), runs.c.wanted)
-        query = select(runs.c.state, func.count(), func.sum(runs.c.expected), rest).where(wanted)
+        time_left = func.sum(runs.c.expected * (runs.c.steps - runs.c.step) / runs.c.steps)
+        is_wanted = and_(runs.c.study.in_(studies), runs.c.wanted)
+        query = select(runs.c.state, func.count(), func.sum(runs.c.expected), time_left).where(is_wanted)
         with self.reading() as connection:
             states = connection.execute(query.group_by(runs.c.state))
-            return {state: (many, float(whole), float(left)) for state, many, whole, left in states}
+            return {state: (n, float(total), float(left)) for state, n, total, left in states}
 
     def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[Line]:
         """Return the runs that a study asks for, in its order, of these states or all.
@@ -184,8 +184,8 @@ class Store(Connected):
 
     def specs(self, study: int) -> dict[tuple[str, str], str]:
         """Return (task, variant) -> the spec of one of its runs; the others differ in the seed alone."""
-        asked = and_(runs.c.study == study, runs.c.wanted)
-        first = select(func.min(runs.c.id)).where(asked).group_by(runs.c.task, runs.c.variant)
+        selected = and_(runs.c.study == study, runs.c.wanted)
+        first = select(func.min(runs.c.id)).where(selected).group_by(runs.c.task, runs.c.variant)
         with self.reading() as connection:
             lines = connection.execute(select(runs.c.task, runs.c.variant, runs.c.spec).where(runs.c.id.in_(first)))
             return {(name, variant): spec for name, variant, spec in lines}
@@ -201,18 +201,18 @@ class Store(Connected):
         """Return run -> core.train.match.late_loss, of runs that were trained to the end and did not diverge."""
         late = and_(rows.c.run == runs.c.id, 10 * rows.c.step > 9 * runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
-        found: dict[tuple[int, int], list[tuple[int, float]]] = {}
+        losses_by_cell: dict[tuple[int, int], list[tuple[int, float]]] = {}
         with self.reading() as connection:
             query = select(runs.c.id, runs.c.steps, rows.c.step, rows.c.loss).join(rows, late).where(done)
             for run, steps, step, loss in connection.execute(query.order_by(rows.c.step)):
-                found.setdefault((run, steps), []).append((step, loss))
-        return {run: late_loss(losses, steps) for (run, steps), losses in found.items()}
+                losses_by_cell.setdefault((run, steps), []).append((step, loss))
+        return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
 
-    def rows(self, study: int, of: list[int] | None = None) -> Sequence[Line]:
+    def rows(self, study: int, hashes: list[int] | None = None) -> Sequence[Line]:
         """Return (run, *Row) of every run that a study asks for, or of these, in the order of runs and steps."""
         columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
         query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
-        query = query if of is None else query.where(runs.c.id.in_(of))
+        query = query if hashes is None else query.where(runs.c.id.in_(hashes))
         with self.reading() as connection:
             return connection.execute(query.order_by(runs.c.place, rows.c.step)).all()
 
@@ -228,17 +228,19 @@ class Store(Connected):
                 number = connection.execute(created).inserted_primary_key[0]  # type: ignore[index]  # of one line there is one
             connection.execute(update(studies).where(studies.c.id == number).values(values))
             present = connection.execute(select(runs.c.hash, runs.c.state).where(runs.c.study == number))
-            there = {key: state for key, state in present}
+            state_of = {key: state for key, state in present}
             connection.execute(update(runs).where(runs.c.study == number).values(wanted=False))
-            given = [_described(number, place, run) for place, run in enumerate(study.runs)]
-            _each(connection, insert(runs), [each for each in given if each["hash"] not in there])
+            described = [_described(number, place, run) for place, run in enumerate(study.runs)]
+            _each(connection, insert(runs), [row for row in described if row["hash"] not in state_of])
             names = "place", "task", "variant", "expected"
-            again = [{"at": e["hash"], **{n: e[n] for n in names}} for e in given if e["hash"] in there]
+            requeued = [{"at": e["hash"], **{n: e[n] for n in names}} for e in described if e["hash"] in state_of]
             same = and_(runs.c.study == number, runs.c.hash == bindparam("at"))
-            _each(connection, update(runs).where(same).values(wanted=True, **{n: bindparam(n) for n in names}), again)
-        states = [there.get(each["hash"]) for each in given]
+            _each(
+                connection, update(runs).where(same).values(wanted=True, **{n: bindparam(n) for n in names}), requeued
+            )
+        states = [state_of.get(row["hash"]) for row in described]
         ended = sum(state in (DONE, DIVERGED) for state in states)
-        return Enrolled(number, states.count(None), ended, len(there) + states.count(None) - len(given))
+        return Enrolled(number, states.count(None), ended, len(state_of) + states.count(None) - len(described))
 
     def requeue(self, study: int, states: Iterable[str] = (STOPPED, FAILED)) -> int:
         """Queue the runs of a study that were stopped or failed. Return how many."""
@@ -256,24 +258,28 @@ class Store(Connected):
         with self.writing() as connection:
             connection.execute(delete(studies).where(studies.c.id == study))
 
-    def reclaim(self, of: list[int], owner: str, held: Iterable[int]) -> int:
+    def reclaim(self, studies: list[int], owner: str, running_runs: Iterable[int]) -> int:
         """Queue the runs of owners that have died. Return how many.
 
         Runs of this owner that are not in held go back, too: the connection broke when it claimed them.
         """
-        running = and_(runs.c.study.in_(of), runs.c.state == RUNNING, runs.c.id.not_in(list(held)))
+        running = and_(runs.c.study.in_(studies), runs.c.state == RUNNING, runs.c.id.not_in(list(running_runs)))
         query = select(runs.c.owner, func.max(runs.c.heartbeat), clock()).where(running).group_by(runs.c.owner)
         with self.reading() as connection:
             owners = connection.execute(query).all()
-        dead = [(who, beat) for who, beat, now in owners if who == owner or not alive(who, beat, now)]
+        dead = [
+            (dead_owner, beat)
+            for dead_owner, beat, now in owners
+            if dead_owner == owner or not alive(dead_owner, beat, now)
+        ]
         if not dead:
             return 0
-        theirs = or_(*(and_(runs.c.owner == who, runs.c.heartbeat <= beat) for who, beat in dead))
+        theirs = or_(*(and_(runs.c.owner == owner, runs.c.heartbeat <= beat) for owner, beat in dead))
         with self.writing() as connection:
             return _queue(connection, and_(running, theirs))
 
     def claim(
-        self, study: int, owner: str, most: int, trained_with: dict[str, str] | None = None
+        self, study: int, owner: str, limit: int, trained_with: dict[str, str] | None = None
     ) -> list[tuple[int, str, str, str]]:
         """Take up to so many queued runs. No two owners get the same.
 
@@ -285,39 +291,39 @@ class Store(Connected):
         """
         queued = and_(runs.c.study == study, runs.c.state == QUEUED, runs.c.wanted)
         columns = runs.c.id, runs.c.task, runs.c.variant, runs.c.spec
-        first = select(*columns).where(queued).order_by(runs.c.place).limit(most)
+        first = select(*columns).where(queued).order_by(runs.c.place).limit(limit)
         with self.writing() as connection:
-            taken = connection.execute(first.with_for_update(skip_locked=True)).all()
+            claimed = connection.execute(first.with_for_update(skip_locked=True)).all()
             now = connection.execute(select(clock())).scalar_one()
             values = {"state": RUNNING, "owner": owner, "heartbeat": now, "started": now, "tries": runs.c.tries + 1}
-            for some in _portions([each.id for each in taken]):
+            for some in _portions([row.id for row in claimed]):
                 connection.execute(
                     update(runs).where(runs.c.id.in_(some)).values(**values, **(trained_with or versions()))
                 )
-        return [(each.id, each.task, each.variant, each.spec) for each in taken]
+        return [(row.id, row.task, row.variant, row.spec) for row in claimed]
 
     def keep(self, owner: str, reports: list[Report]) -> set[int]:
         """Store what is new of these runs, and that their owner lives. Return the runs that are no longer its own.
 
         May be repeated with the same reports when it is not known whether it has succeeded.
         """
-        given = {each.run: each for each in reports}
+        by_run = {report.run: report for report in reports}
         numbers: set[int] = set()
         stored: dict[int, int] = {}
         with self.writing() as connection:
-            for some in _portions(list(given)):
-                held = and_(runs.c.id.in_(some), runs.c.owner == owner, runs.c.state == RUNNING)
-                numbers.update(connection.scalars(select(runs.c.id).where(held).with_for_update()))
+            for some in _portions(list(by_run)):
+                is_own = and_(runs.c.id.in_(some), runs.c.owner == owner, runs.c.state == RUNNING)
+                numbers.update(connection.scalars(select(runs.c.id).where(is_own).with_for_update()))
                 newest = select(rows.c.run, func.max(rows.c.step)).where(rows.c.run.in_(some)).group_by(rows.c.run)
                 stored |= {run: step for run, step in connection.execute(newest)}
-            new = [(run, row) for run in numbers for row in given[run].rows if row.step > stored.get(run, 0)]
+            new = [(run, row) for run in numbers for row in by_run[run].rows if row.step > stored.get(run, 0)]
             _each(connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new])
             now = connection.execute(select(clock())).scalar_one()
-            changed = [_changes(given[run], now) for run in numbers]
+            changed = [_changes(by_run[run], now) for run in numbers]
             names = [name for name in _changes(Report(0, ""), now) if name != "at"]
             values: dict[str, Any] = {name: bindparam(name) for name in names}
             _each(connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed)
-        return set(given) - numbers
+        return set(by_run) - numbers
 
 
 def has_tables(connection: sql.Connection) -> bool:
@@ -334,16 +340,18 @@ def has_tables(connection: sql.Connection) -> bool:
     for table in schema.metadata.sorted_tables:
         missing = [column.name for column in table.c if column.name not in columns.get(table.name, ())]
         if missing:
-            what = f"column {missing[0]} of its table {table.name}" if table.name in columns else f"table {table.name}"
+            missing_part = (
+                f"column {missing[0]} of its table {table.name}" if table.name in columns else f"table {table.name}"
+            )
             raise StoreError(
-                f"This store is damaged, has another version or belongs to another program: the {what} is missing. "
+                f"This store is damaged, has another version or belongs to another program: the {missing_part} is missing. "
                 "Restore it, or choose another."
             )
-    found = connection.scalars(select(schema.schema_version.c.version)).all()
-    if found != [schema.VERSION]:
-        said = ", ".join(map(str, found)) or "none"
+    versions = connection.scalars(select(schema.schema_version.c.version)).all()
+    if versions != [schema.VERSION]:
+        found_versions = ", ".join(map(str, versions)) or "none"
         raise StoreError(
-            f"This store has schema version {said}, but this version of the project supports {schema.VERSION}: "
+            f"This store has schema version {found_versions}, but this version of the project supports {schema.VERSION}: "
             "update the project, or choose another store."
         )
     return True
@@ -385,7 +393,7 @@ def _each(connection: sql.Connection, statement: sql.Executable, values: list[di
 
 
 def _portions(numbers: list[int]) -> Iterator[list[int]]:
-    return (numbers[at : at + MANY] for at in range(0, len(numbers), MANY))
+    return (numbers[start : start + MANY] for start in range(0, len(numbers), MANY))
 
 
 @dataclass(frozen=True)
@@ -429,26 +437,26 @@ class Standing:
     def words(self) -> str:
         """Return "8 runs: 5 done, 3 queued". Runs that were claimed and not begun count as queued."""
         ahead = min(self.ahead, self.counts.get(RUNNING, 0))  # which was read a moment before
-        seen = Counter(self.counts) + Counter({QUEUED: ahead})
-        seen[RUNNING] -= ahead
-        parts = [f"{seen[state]:,} {state}" for state in schema.STATES if seen[state]]
+        totals = Counter(self.counts) + Counter({QUEUED: ahead})
+        totals[RUNNING] -= ahead
+        parts = [f"{totals[state]:,} {state}" for state in schema.STATES if totals[state]]
         return f"{count(self.many, 'run')}: {', '.join(parts)}"
 
 
 def standing(store: Store, study: int) -> Standing:
     """Return how far a study is. Raises StoreError."""
     by_state = store.counts([study])
-    counts = {state: many for state, (many, _, _) in by_state.items()}
-    whole = sum(expected for _, expected, _ in by_state.values())
+    counts = {state: n for state, (n, _, _) in by_state.items()}
+    total = sum(expected for _, expected, _ in by_state.values())
     left = sum(by_state[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in by_state)
     now = store.now()
-    held = store.runs(study, RUNNING, spec=False)
-    lost = sum(not alive(each.owner, each.heartbeat, now) for each in held)
-    share = max(0.0, 1 - left / whole) if whole else 1.0  # sums of floats: what is left may come to more than all
-    return Standing(counts, share, left, lost, len(taken_ahead(held, now)))
+    running = store.runs(study, RUNNING, spec=False)
+    lost = sum(not alive(run.owner, run.heartbeat, now) for run in running)
+    share = max(0.0, 1 - left / total) if total else 1.0  # sums of floats: what is left may come to more than all
+    return Standing(counts, share, left, lost, len(taken_ahead(running, now)))
 
 
 def taken_ahead(lines: Iterable[Line], now: float) -> set[int]:
     """Return the runs that a process has claimed, and not begun."""
-    running = (each for each in lines if each.state == RUNNING and not each.step)
-    return {each.id for each in running if alive(each.owner, each.heartbeat, now)}
+    running = (run for run in lines if run.state == RUNNING and not run.step)
+    return {run.id for run in running if alive(run.owner, run.heartbeat, now)}

@@ -33,14 +33,14 @@ def phrases(name: str) -> Mapping[str, str]:
     return {**_read(ENGLISH)["words"], **_read(name)["words"]}
 
 
-def translated(name: str, lesson: str, given: dict[str, Any]) -> dict[str, Any]:
+def translated(name: str, lesson: str, document: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a lesson's file with its texts in this language."""
-    return {**given, **_replace(given, _read(name).get("lessons", {}).get(lesson, {}))}
+    return {**document, **_replace(document, _read(name).get("lessons", {}).get(lesson, {}))}
 
 
-def translate_check(name: str, given: list[Any]) -> list[Any]:
+def translate_check(name: str, document: list[Any]) -> list[Any]:
     """Return the eight questions of a class with their texts in this language."""
-    questions: list[Any] = _replace(given, _read(name).get("check", []))
+    questions: list[Any] = _replace(document, _read(name).get("check", []))
     return questions
 
 
@@ -49,12 +49,12 @@ def is_complete(name: str, lesson: str) -> bool:
     return name == ENGLISH or lesson in _read(name).get("lessons", {})
 
 
-def _replace(given: Any, texts: Any) -> Any:
+def _replace(document: Any, texts: Any) -> Any:
     """Replace texts by those at the same place; in lists one after the other."""
-    if isinstance(given, dict) and isinstance(texts, dict):
-        return {key: _replace(value, texts[key]) if key in texts else value for key, value in given.items()}
-    if isinstance(given, list) and isinstance(texts, list):
-        return [_replace(*both) for both in zip(given, texts)] + given[len(texts) :]
+    if isinstance(document, dict) and isinstance(texts, dict):
+        return {key: _replace(value, texts[key]) if key in texts else value for key, value in document.items()}
+    if isinstance(document, list) and isinstance(texts, list):
+        return [_replace(*both) for both in zip(document, texts)] + document[len(texts) :]
     return texts
 
 

@@ -15,9 +15,9 @@ from core.teaching.lessons.setups import setup_svg
 from core.teaching.lessons.wording import Words, written
 
 
-def letter(at: int) -> str:
+def letter(index: int) -> str:
     """Return the letter of an option."""
-    return chr(ord("A") + at)
+    return chr(ord("A") + index)
 
 
 def encode_sketch(option: Option) -> str:
@@ -42,16 +42,16 @@ def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str
 
 def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
     """Draw a lesson on its card: what it compares, and the result once it may be seen."""
-    asked = lesson.prediction
-    if asked is None:
+    prediction = lesson.prediction
+    if prediction is None:
         return BLOCK_PICTURE
-    if asked.kind != "curve":
+    if prediction.kind != "curve":
         return ("" if out else setup_svg(lesson)) or render_rows(lesson, words, out)
     if out is None:
-        curves = [("maybe", [(at, height) for at, height in enumerate(option.sketch)]) for option in asked.options]
+        curves = [("maybe", [(x, height) for x, height in enumerate(option.sketch)]) for option in prediction.options]
     else:
         curves = [
-            ("first" if name == lesson.shown[0] else "", [(at, mean) for at, mean, _, _ in _along(out.values[name])])
+            ("first" if name == lesson.shown[0] else "", [(x, mean) for x, mean, _, _ in _along(out.values[name])])
             for name in reversed(lesson.shown)
         ]
     return draw_curves(curves)
@@ -69,52 +69,52 @@ def draw_curves(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> 
 
 def svg(lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome | None = None) -> str:
     """Draw the picture. out: None before the prediction is stored; then no value is measured."""
-    asked = lesson.prediction
-    assert asked is not None
+    prediction = lesson.prediction
+    assert prediction is not None
     first = reading[lesson.values[lesson.shown[0]].reading]
     mark = _mark(lesson, answer, out)
 
     def format_value(value: float) -> str:
         return written(value, first.unit, words)
 
-    if out and first.curve and asked.kind == "curve":
+    if out and first.curve and prediction.kind == "curve":
         lines = [Line(lesson.values[name].label, *zip(*_along(out.values[name]))) for name in lesson.shown]
         return curves_svg(lines, format_value, mark, words, words[first.curve])
     bars = []
     for name in lesson.shown:
-        found = out.values[name].found[:3] if out else (math.nan, math.nan, math.nan)
+        interval = out.values[name].found[:3] if out else (math.nan, math.nan, math.nan)
         note = ""
-        if out and answer and asked.kind == "rank":
+        if out and answer and prediction.kind == "rank":
             note = words["your_order"].format(n=answer.index(name) + 1)
-        bars.append(Bar(lesson.values[name].label, *found, note))
-    scale = (asked.scale.low, asked.scale.high) if asked.scale else None
+        bars.append(Bar(lesson.values[name].label, *interval, note))
+    scale = (prediction.scale.low, prediction.scale.high) if prediction.scale else None
     return bars_svg(bars, format_value, mark, words, hidden=out is None, scale=scale)
 
 
-def _along(found: Measured) -> list[tuple[int, float, float, float]]:
+def _along(measured: Measured) -> list[tuple[int, float, float, float]]:
     """Return place, mean, low and high at each place of a curve."""
-    assert found.curve is not None
-    places = sorted(next(iter(found.curve.values())))
-    return [(at, *interval(curve[at] for curve in found.curve.values())[:3]) for at in places]
+    assert measured.curve is not None
+    places = sorted(next(iter(measured.curve.values())))
+    return [(x, *interval(curve[x] for curve in measured.curve.values())[:3]) for x in places]
 
 
 def _mark(lesson: Lesson, answer: Answer | None, out: Outcome | None) -> Mark | None:
     """Return what was predicted of the first value shown; None if nothing was of that one alone."""
-    asked = lesson.prediction
-    assert asked is not None
-    if answer is None or asked.kind == "rank" or asked.number.of[0] != lesson.shown[0]:
+    prediction = lesson.prediction
+    assert prediction is not None
+    if answer is None or prediction.kind == "rank" or prediction.number.of[0] != lesson.shown[0]:
         return None
-    if asked.kind == "number":
+    if prediction.kind == "number":
         return interval_of(answer)
-    option, kind = asked.options[answer], asked.number.kind
+    option, kind = prediction.options[answer], prediction.number.kind
     if kind == "value":
         return option.low, option.high
     if out is None:
         return None
     if kind == "growth":
-        base = _along(out.values[asked.number.of[0]])[0][1]
+        base = _along(out.values[prediction.number.of[0]])[0][1]
     else:
-        base = out.values[asked.number.of[1]].found.mean
+        base = out.values[prediction.number.of[1]].found.mean
     if kind == "difference":
         return base + option.low, base + option.high
     return base * option.low, base * option.high

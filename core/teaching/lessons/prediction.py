@@ -47,17 +47,17 @@ class Outcome:
 combine: Menu[Callable[..., float]] = Menu("Numbers", unit="")
 
 
-combine.add("value", lambda one: one, label="Value", help="the number itself.")
+combine.add("value", lambda value: value, label="Value", help="the number itself.")
 combine.add(
     "ratio",
-    lambda one, other: one / other,
+    lambda a, other: a / other,
     label="Ratio",
     help="the first divided by the second, seed by seed.",
     unit="times",
 )
 combine.add(
     "difference",
-    lambda one, other: one - other,
+    lambda a, other: a - other,
     label="Difference",
     help="the first minus the second, seed by seed.",
     unit="points",
@@ -74,7 +74,7 @@ combine.add(
 def outcome(lesson: Lesson) -> Outcome:
     """Measure all values of a lesson. Raises ConfigError."""
     assert lesson.prediction is not None
-    values = {name: measured(of.reading, of.params) for name, of in lesson.values.items()}
+    values = {name: measured(value.reading, value.params) for name, value in lesson.values.items()}
     number = lesson.prediction.number
     within = reading[lesson.values[number.of[0]].reading].within
     return Outcome(values, _combine_values(values, number, within), unit_of(lesson))
@@ -99,24 +99,24 @@ def _combine_values(values: Mapping[str, Measured], number: Number, within: With
         return Measured(grown, interval(grown.values(), (0.0, math.inf)), first.per)
     second = values[number.of[1]]
     seeds = [seed for seed in first.values if seed in second.values]
-    found = {seed: combine[number.kind](first.values[seed], second.values[seed]) for seed in seeds}
+    combined = {seed: combine[number.kind](first.values[seed], second.values[seed]) for seed in seeds}
     if first.per == second.per == EXACT:
-        (only,) = found.values()
-        return Measured(found, Interval(only, only, only, 1), EXACT)
+        (only,) = combined.values()
+        return Measured(combined, Interval(only, only, only, 1), EXACT)
     if number.kind == "difference":
         within = within[0] - within[1], within[1] - within[0]
     else:
         within = (0.0, math.inf) if within[0] >= 0 else ANYTHING
-    return Measured(found, interval(found.values(), within), first.per)
+    return Measured(combined, interval(combined.values(), within), first.per)
 
 
-def judged(found: Interval, low: float, high: float) -> str:
+def judged(measured: Interval, low: float, high: float) -> str:
     """Return the verdict on whether an interval lies from `low` up to, but not including, `high`."""
-    if not found.low <= found.high:  # NaN
+    if not measured.low <= measured.high:  # NaN
         return UNDECIDED
-    if low <= found.low and found.high < high:
+    if low <= measured.low and measured.high < high:
         return AS_PREDICTED
-    return NOT_AS_PREDICTED if found.high < low or found.low >= high else UNDECIDED
+    return NOT_AS_PREDICTED if measured.high < low or measured.low >= high else UNDECIDED
 
 
 def interval_of(answer: list[float]) -> tuple[float, float]:
@@ -143,22 +143,22 @@ def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:
 def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
     """Return the neighbours, as measured, that cannot be told apart."""
     measured = sorted(order, key=lambda name: -out.values[name].found.mean)
-    found = differences(measured, out)
-    return [pair for pair in pairwise(measured) if not found[pair].clear]
+    pairs = differences(measured, out)
+    return [pair for pair in pairwise(measured) if not pairs[pair].clear]
 
 
-def check(asked: Prediction, answer: Answer) -> Answer:
+def check(prediction: Prediction, answer: Answer) -> Answer:
     """Return the answer if it is one of this prediction's. Raises ValueError, in words."""
-    if asked.kind in ("choice", "curve"):
-        if type(answer) is int and 0 <= answer < len(asked.options):
+    if prediction.kind in ("choice", "curve"):
+        if type(answer) is int and 0 <= answer < len(prediction.options):
             return answer
-        raise ValueError(f"the answer must be one of the {len(asked.options)} that are offered")
+        raise ValueError(f"the answer must be one of the {len(prediction.options)} that are offered")
     parts = answer if isinstance(answer, list) else []
-    if asked.kind == "rank":
-        if all(isinstance(name, str) for name in parts) and sorted(parts) == sorted(asked.ranked):
+    if prediction.kind == "rank":
+        if all(isinstance(name, str) for name in parts) and sorted(parts) == sorted(prediction.ranked):
             return parts
-        raise ValueError(f"the answer must put all {len(asked.ranked)} in order, each of them once")
-    scale = asked.scale
+        raise ValueError(f"the answer must put all {len(prediction.ranked)} in order, each of them once")
+    scale = prediction.scale
     assert scale is not None
     is_pair = len(parts) == 2 and all(type(part) in (int, float) for part in parts)
     if is_pair and scale.low <= parts[0] <= scale.high and parts[1] in scale.within:
@@ -166,17 +166,17 @@ def check(asked: Prediction, answer: Answer) -> Answer:
     raise ValueError(f"the answer must be a number from {scale.low:g} to {scale.high:g}, and one of the ranges")
 
 
-def verdict(asked: Prediction, answer: Answer, out: Outcome) -> str:
+def verdict(prediction: Prediction, answer: Answer, out: Outcome) -> str:
     """Return one of VERDICTS."""
-    if asked.kind in ("choice", "curve"):
-        return judged(out.number.found, asked.options[answer].low, asked.options[answer].high)
-    if asked.kind == "number":
+    if prediction.kind in ("choice", "curve"):
+        return judged(out.number.found, prediction.options[answer].low, prediction.options[answer].high)
+    if prediction.kind == "number":
         low, high = interval_of(answer)
         return judged(out.number.found, low, math.nextafter(high, math.inf))
-    found = differences(answer, out)
-    if any(gap.high < 0 for gap in found.values()):
+    pairs = differences(answer, out)
+    if any(gap.high < 0 for gap in pairs.values()):
         return NOT_AS_PREDICTED
-    return AS_PREDICTED if all(found[pair].clear for pair in pairwise(answer)) else UNDECIDED
+    return AS_PREDICTED if all(pairs[pair].clear for pair in pairwise(answer)) else UNDECIDED
 
 
 def write(answer: Answer) -> str:
@@ -184,6 +184,6 @@ def write(answer: Answer) -> str:
     return json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
 
 
-def read(asked: Prediction, text: str) -> Answer:
+def read(prediction: Prediction, text: str) -> Answer:
     """Read what write() has written. Raises ValueError."""
-    return check(asked, json.loads(text))
+    return check(prediction, json.loads(text))

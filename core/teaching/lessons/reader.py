@@ -34,10 +34,10 @@ PAGES = ("block", "depth", "training", "studies", "trained", "claims")  # to whi
 class Table:
     """Table of a lesson's file: what is read is taken out; what is left at the end is unknown."""
 
-    def __init__(self, lesson: str, place: str, given: Any) -> None:
-        if not isinstance(given, dict):
-            raise LessonError(lesson, f"{place} is {shorten(given)}; it must be a table.")
-        self.lesson, self.place, self.rest = lesson, place, dict(given)
+    def __init__(self, lesson: str, place: str, document: Any) -> None:
+        if not isinstance(document, dict):
+            raise LessonError(lesson, f"{place} is {shorten(document)}; it must be a table.")
+        self.lesson, self.place, self.rest = lesson, place, dict(document)
 
     def require(self, condition: object, message: str) -> None:
         if not condition:
@@ -46,25 +46,29 @@ class Table:
     def at(self, name: str) -> str:
         return f"{self.place}.{name}" if self.place else name
 
-    def take(self, name: str, of: type[T], default: T | None = None) -> T:
+    def take(self, name: str, kind: type[T], default: T | None = None) -> T:
         value = self.rest.pop(name, default)
-        if of is float and type(value) is int:
+        if kind is float and type(value) is int:
             value = float(value)
-        words = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}[of]
-        self.require(type(value) is of, f"{self.at(name)} is {shorten(value)}; it must be {words}.")
-        self.require(of is not str or value or default == "", f"{self.at(name)} is empty.")
+        words = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}[kind]
+        self.require(type(value) is kind, f"{self.at(name)} is {shorten(value)}; it must be {words}.")
+        self.require(kind is not str or value or default == "", f"{self.at(name)} is empty.")
         return cast(T, value)
 
-    def one_of(self, name: str, known: Sequence[str] | Mapping[str, Any], default: str | None = None) -> str:
+    def one_of(self, name: str, choices: Sequence[str] | Mapping[str, Any], default: str | None = None) -> str:
         value = self.take(name, str, default)
-        self.require(value in known, f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(known)}.")
+        self.require(value in choices, f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(choices)}.")
         return value
 
-    def names(self, key: str, known: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
-        given = self.take(key, list)
-        is_good = len(given) >= least and all(name in known for name in given) and len(set(given)) == len(given)
-        self.require(is_good, f"{self.at(key)} must name at least {least} of the values: {', '.join(known)}.")
-        return tuple(given)
+    def names(self, key: str, choices: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
+        given_names = self.take(key, list)
+        is_good = (
+            len(given_names) >= least
+            and all(name in choices for name in given_names)
+            and len(set(given_names)) == len(given_names)
+        )
+        self.require(is_good, f"{self.at(key)} must name at least {least} of the values: {', '.join(choices)}.")
+        return tuple(given_names)
 
     def params(self, name: str) -> dict[str, str]:
         params = self.take(name, dict, {})
@@ -76,15 +80,17 @@ class Table:
         return Table(self.lesson, self.at(name), self.take(name, dict))
 
     def tables(self, name: str) -> "list[Table]":
-        return [Table(self.lesson, f"{self.at(name)} {n}", given) for n, given in enumerate(self.take(name, list), 1)]
+        return [
+            Table(self.lesson, f"{self.at(name)} {n}", document) for n, document in enumerate(self.take(name, list), 1)
+        ]
 
     def done(self) -> None:
         self.require(not self.rest, f"{', '.join(map(self.at, self.rest))}: there is no such entry.")
 
 
-def lesson_of(name: str, given: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
+def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
     """Return the lesson that a file holds. language: of its texts. Raises LessonError."""
-    table = Table(name, "", given)
+    table = Table(name, "", document)
     values = {key: _value(Table(name, f"values.{key}", value)) for key, value in table.take("values", dict, {}).items()}
     prediction = _prediction(table.table("prediction"), values) if "prediction" in table.rest else None
     explanation = _explanation(table, values) if prediction else {}
@@ -108,8 +114,8 @@ def lesson_of(name: str, given: Mapping[str, Any], language: str = ENGLISH) -> L
         language=language,
     )
     table.done()
-    asked = {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
-    is_fair = not result.given & asked and result.given <= set(values)
+    names = {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
+    is_fair = not result.given & names and result.given <= set(values)
     table.require(is_fair, "question and prediction must not use {values} that are predicted.")
     return result
 
@@ -118,8 +124,8 @@ def _value(table: Table) -> Value:
     params = table.params("of")
     value = Value(table.take("label", str), table.one_of("reading", reading), params)
     unknown = [name for name in params if name not in reading[value.reading].takes]
-    said = ", ".join(map(shorten, unknown))
-    table.require(not unknown, f"{table.place}.of: “{value.reading}” does not take {said}.")
+    names = ", ".join(map(shorten, unknown))
+    table.require(not unknown, f"{table.place}.of: “{value.reading}” does not take {names}.")
     table.done()
     return value
 
@@ -140,7 +146,7 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
     is_few = kind_of not in ("choice", "curve") or 2 <= len(options) <= 5
     table.require(is_few, "prediction.options: there must be two to five of them.")
     ordered = sorted(options, key=lambda option: option.low)
-    are_apart = all(one.high <= other.low for one, other in pairwise(ordered))
+    are_apart = all(a.high <= other.low for a, other in pairwise(ordered))
     table.require(are_apart, "prediction.options: two of them overlap, so both could be correct.")
     if kind_of == "curve":
         is_drawn = all(option.sketch for option in options) and reading[values[number.of[0]].reading].curve
@@ -155,8 +161,8 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
 def _number(table: Table, values: Mapping[str, Value]) -> Number:
     number = Number(table.one_of("kind", combine), table.names("of", values), table.take("label", str))
     needed = 2 if number.kind in ("ratio", "difference") else 1
-    said = f"{table.place}.of must name {needed} of the values for a {number.kind}."
-    table.require(len(number.of) == needed, said)
+    problem = f"{table.place}.of must name {needed} of the values for a {number.kind}."
+    table.require(len(number.of) == needed, problem)
     is_share = number.kind != "difference" or reading[values[number.of[0]].reading].unit == "percent"
     table.require(is_share, f"{table.place}: a difference is for shares only; compare other values by their ratio.")
     table.done()
@@ -189,13 +195,13 @@ def _scale(table: Table) -> Scale:
 
 
 def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
-    given = table.table("explanation")
-    texts = {name: given.take(name, str) for name in VERDICTS}
-    given.done()
-    known = [*values, "outcome"]
+    explanation = table.table("explanation")
+    texts = {name: explanation.take(name, str) for name in VERDICTS}
+    explanation.done()
+    names = [*values, "outcome"]
     for text in (*texts.values(), str(table.rest.get("means", ""))):
         for name, _ in FIELD.findall(text):
-            table.require(name in known, f"an explanation names {{{name}}}; there are {', '.join(known)}.")
+            table.require(name in names, f"an explanation names {{{name}}}; there are {', '.join(names)}.")
     return texts
 
 
@@ -231,17 +237,17 @@ _given: dict[str, dict[str, Any]] = {}
 @functools.cache
 def read_lesson(name: str, language: str = ENGLISH) -> Lesson:
     """Return a lesson in a language, or else in English. Raises LessonError for a bad translation."""
-    own = language if is_complete(language, name) else ENGLISH
-    return lesson_of(name, translated(own, name, _given[name]), own)
+    own_language = language if is_complete(language, name) else ENGLISH
+    return lesson_of(name, translated(own_language, name, _given[name]), own_language)
 
 
 # Every file of lessons/ is an entry of the menu, in the order of their numbers.
-found = []
+questions = []
 for path in sorted(FOLDER.glob("*.toml")):
     try:
         _given[path.stem] = load(path)
-        found.append(read_lesson(path.stem))
+        questions.append(read_lesson(path.stem))
     except LessonError as error:
         problems.append(str(error))
-for of in sorted(found, key=lambda of: (of.number, of.name)):
-    lesson.add(of.name, label=of.title, help=of.question)
+for question in sorted(questions, key=lambda asked_question: (asked_question.number, asked_question.name)):
+    lesson.add(question.name, label=question.title, help=question.question)

@@ -97,8 +97,8 @@ def measured(name: str, params: Params) -> Measured:
 
 
 @functools.lru_cache(maxsize=256)
-def _measured(name: str, given: tuple[tuple[str, str], ...]) -> Measured:
-    return reading[name](dict(given))
+def _measured(name: str, parameters: tuple[tuple[str, str], ...]) -> Measured:
+    return reading[name](dict(parameters))
 
 
 def exact(value: float) -> Measured:
@@ -358,8 +358,16 @@ def find_head(params: Params) -> Cut:
 )
 def reads_subject(params: Params) -> Measured:
     cut = find_head(params)
-    (of,) = [row for row in subject_readings(shipped_bench()) if (row.layer, row.head) == (cut.layer, cut.head)]
-    return Measured({}, Interval(of.verb.mean, float(of.verb.low), float(of.verb.high), of.verb.n), SENTENCE)
+    (head_reading,) = [
+        row for row in subject_readings(shipped_bench()) if (row.layer, row.head) == (cut.layer, cut.head)
+    ]
+    return Measured(
+        {},
+        Interval(
+            head_reading.verb.mean, float(head_reading.verb.low), float(head_reading.verb.high), head_reading.verb.n
+        ),
+        SENTENCE,
+    )
 
 
 @reading.register(
@@ -371,11 +379,15 @@ def reads_subject(params: Params) -> Measured:
     takes=["head"],
 )
 def without_head(params: Params) -> Measured:
-    asked = shipped_bench()
-    effect = knocked_out(asked, (find_head(params),), "zero")
-    found = compared(effect, asked.baseline, "accuracy")
-    values = effect.values["accuracy"] - asked.baseline.values["accuracy"]
-    return Measured(dict(enumerate(values.tolist())), Interval(found.mean, found.low, found.high, found.n), SENTENCE)
+    bench = shipped_bench()
+    effect = knocked_out(bench, (find_head(params),), "zero")
+    comparison = compared(effect, bench.baseline, "accuracy")
+    values = effect.values["accuracy"] - bench.baseline.values["accuracy"]
+    return Measured(
+        dict(enumerate(values.tolist())),
+        Interval(comparison.mean, comparison.low, comparison.high, comparison.n),
+        SENTENCE,
+    )
 
 
 @reading.register(
@@ -387,15 +399,15 @@ def without_head(params: Params) -> Measured:
     takes=["text", "word", "temperature"],
 )
 def next_word(params: Params) -> Measured:
-    asked = shipped_bench()
-    vocabulary, word = asked.model.vocabulary, params.get("word", "")
+    bench = shipped_bench()
+    vocabulary, word = bench.model.vocabulary, params.get("word", "")
     if word not in vocabulary:
         raise ConfigError("word", f"word is {word[:20]!r}; it must be in the model's vocabulary.")
     try:
         sampling = Sampling(temperature=float(params.get("temperature", "1")))
     except ValueError as error:
         raise ConfigError("temperature", f"temperature cannot be read: {error}") from None
-    prompt = read(asked.opened, params.get("text", ""))
-    scores = logits(asked, look(asked, prompt), len(prompt.ids) - 1)
+    prompt = read(bench.opened, params.get("text", ""))
+    scores = logits(bench, look(bench, prompt), len(prompt.ids) - 1)
     chance = probabilities(scores, sampling)[vocabulary.index(word)].item()
     return exact(chance if math.isfinite(chance) else 0.0)

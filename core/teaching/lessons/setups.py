@@ -27,7 +27,7 @@ def _box(x: float, y: float, width: float, height: float, kind: str = "") -> str
 def _row(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
     """Draw a row of boxes that share a width."""
     step = width / boxes
-    return "".join(_box(step * at, y, step - 2, height, kind) for at in range(boxes))
+    return "".join(_box(step * index, y, step - 2, height, kind) for index in range(boxes))
 
 
 def _params(lesson: Lesson, name: str) -> list[str]:
@@ -39,7 +39,7 @@ def _heads(lesson: Lesson) -> str:
     """Draw a width that is split into heads, for each value."""
     kinds = ("first", "base")
     rows = enumerate(zip(_params(lesson, "n_heads"), kinds))
-    return "".join(_row(16 + 28 * at, int(heads), 20, kind) for at, (heads, kind) in rows)
+    return "".join(_row(16 + 28 * index, int(heads), 20, kind) for index, (heads, kind) in rows)
 
 
 def _tokens(lesson: Lesson) -> str:
@@ -47,14 +47,14 @@ def _tokens(lesson: Lesson) -> str:
     lengths = [int(tokens) for tokens in _params(lesson, "tokens")]
     counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
     rows = zip(counts, ("first", "base"))
-    return "".join(_row(20 + 24 * at, n, 12, kind, WIDTH * n / TOKENS) for at, (n, kind) in enumerate(rows))
+    return "".join(_row(20 + 24 * index, n, 12, kind, WIDTH * n / TOKENS) for index, (n, kind) in enumerate(rows))
 
 
 def _activations(_: Lesson) -> str:
     """Draw ReLU and GELU."""
 
     def curve(values: Callable[[float], float], kind: str) -> str:
-        xs = [-3 + 6 * at / 40 for at in range(41)]
+        xs = [-3 + 6 * index / 40 for index in range(41)]
         points = " ".join(f"{85 + 25 * x:.1f},{60 - 17 * values(x):.1f}" for x in xs)
         return f'<polyline class="{kind}" points="{points}"/>'
 

@@ -31,11 +31,11 @@ def written(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
     return words["no_number"] if math.isnan(value) else _add_unit(unit, _format(value, unit, words), words)
 
 
-def reach(found: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
+def reach(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
     """Format an interval: "78 to 86 %"."""
-    if math.isnan(found.low) or math.isnan(found.high):
+    if math.isnan(interval.low) or math.isnan(interval.high):
         return words["no_number"]
-    low, high = _format(found.low, unit, words), _format(found.high, unit, words)
+    low, high = _format(interval.low, unit, words), _format(interval.high, unit, words)
     return _add_unit(unit, words["from_to"].format(low=low, high=high), words)
 
 
@@ -65,9 +65,9 @@ def _format(value: float, unit: str, words: Words) -> str:
     return text.translate({ord(","): words["thousands"], ord("."): words["decimal"]})
 
 
-def describe_sample(of: Measured, words: Words) -> str:
+def describe_sample(measured: Measured, words: Words) -> str:
     """Say what stands behind a number: "exact", "10 seeds", "256 sentences"."""
-    return words["exact"] if of.per == EXACT else words[f"per_{of.per}"].format(n=of.found.n)
+    return words["exact"] if measured.per == EXACT else words[f"per_{measured.per}"].format(n=measured.found.n)
 
 
 def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
@@ -80,35 +80,35 @@ def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
 
     def replace(match: re.Match[str]) -> str:
         if out and match[1] == "outcome":
-            found, unit = out.number.found, out.unit
+            interval, unit = out.number.found, out.unit
         else:
             value = lesson.values[match[1]]
-            found, unit = measured(value.reading, value.params).found, reading[value.reading].unit
-        return reach(found, unit, words) if match[2] else written(found.mean, unit, words)
+            interval, unit = measured(value.reading, value.params).found, reading[value.reading].unit
+        return reach(interval, unit, words) if match[2] else written(interval.mean, unit, words)
 
     return FIELD.sub(replace, text)
 
 
 def describe_answer(lesson: Lesson, answer: Answer) -> str:
     """Say what was predicted: "grows several times", "40 to 60 %", "pre-norm > no norm > post-norm"."""
-    asked = lesson.prediction
-    assert asked is not None
-    if asked.kind == "number":
-        assert asked.scale is not None
+    prediction = lesson.prediction
+    assert prediction is not None
+    if prediction.kind == "number":
+        assert prediction.scale is not None
         low, high = interval_of(answer)
-        ends = max(low, asked.scale.low), min(high, asked.scale.high)
+        ends = max(low, prediction.scale.low), min(high, prediction.scale.high)
         return format_range(*ends, unit_of(lesson), phrases(lesson.language))
-    if asked.kind == "rank":
+    if prediction.kind == "rank":
         return " > ".join(lesson.values[name].label for name in answer)
-    return asked.options[answer].text
+    return prediction.options[answer].text
 
 
 def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
     """Say what was measured, with its interval: "83 % (95 % interval 79 to 86 %, 10 seeds)"."""
-    asked = lesson.prediction
-    assert asked is not None
-    if asked.kind == "rank":
-        order = sorted(asked.ranked, key=lambda name: -out.values[name].found.mean)
+    prediction = lesson.prediction
+    assert prediction is not None
+    if prediction.kind == "rank":
+        order = sorted(prediction.ranked, key=lambda name: -out.values[name].found.mean)
         means = [written(out.values[name].found.mean, out.unit, words) for name in order]
         listed = " > ".join(f"{lesson.values[name].label} {mean}" for name, mean in zip(order, means))
         return f"{listed} ({describe_sample(out.values[order[0]], words)})"
@@ -120,44 +120,44 @@ def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
 
 def name_result(lesson: Lesson, words: Words) -> str:
     """Name what was measured: "Result (parameters with eight heads ÷ one head)"."""
-    asked = lesson.prediction
-    assert asked is not None
-    return f"{words['measured']} ({asked.number.label})" if asked.number.label else words["measured"]
+    prediction = lesson.prediction
+    assert prediction is not None
+    return f"{words['measured']} ({prediction.number.label})" if prediction.number.label else words["measured"]
 
 
 def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
     """Say which neighbours of a rank cannot be told apart, and which pairs can; "" if all can."""
-    asked = lesson.prediction
-    assert asked is not None
-    tied = undecided_pairs(list(asked.ranked), out) if asked.kind == "rank" else []
+    prediction = lesson.prediction
+    assert prediction is not None
+    tied = undecided_pairs(list(prediction.ranked), out) if prediction.kind == "rank" else []
     if not tied:
         return ""
 
     def join(pairs: list[tuple[str, str]], sign: str) -> str:
         return ", ".join(sign.join(lesson.values[name].label for name in pair) for pair in pairs)
 
-    said = words["ties"].format(pairs=join(tied, " / "))
-    clear = clear_pairs(list(asked.ranked), out)
-    return f"{said} {words['told_apart'].format(pairs=join(clear, ' > '))}" if clear else said
+    sentence = words["ties"].format(pairs=join(tied, " / "))
+    clear = clear_pairs(list(prediction.ranked), out)
+    return f"{sentence} {words['told_apart'].format(pairs=join(clear, ' > '))}" if clear else sentence
 
 
 def explain(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
     """Explain the outcome, and what it says of the prediction."""
-    asked = lesson.prediction
-    assert asked is not None
-    found = verdict(asked, entry.answer, out)
-    lines = [fill_in(lesson.explanation[found], lesson, out), describe_ties(lesson, out, words)]
-    if found == NOT_AS_PREDICTED and asked.options:
-        lines.insert(1, asked.options[entry.answer].instead)
-    if found == NOT_AS_PREDICTED and entry.sure >= SURE_ENOUGH:
+    prediction = lesson.prediction
+    assert prediction is not None
+    result = verdict(prediction, entry.answer, out)
+    lines = [fill_in(lesson.explanation[result], lesson, out), describe_ties(lesson, out, words)]
+    if result == NOT_AS_PREDICTED and prediction.options:
+        lines.insert(1, prediction.options[entry.answer].instead)
+    if result == NOT_AS_PREDICTED and entry.sure >= SURE_ENOUGH:
         lines.insert(0, words["sure_and_wrong"])
     return " ".join(filter(None, lines))
 
 
 def explain_transfer(lesson: Lesson, chosen: int, words: Words) -> str:
     """Say whether the answer to the transfer question is right, and why."""
-    asked = lesson.transfer
-    assert asked is not None
-    if chosen == asked.right:
-        return f"{words['right']} {asked.because}"
-    return f"{words['not_right'].format(answer=asked.options[asked.right])} {asked.because}"
+    transfer = lesson.transfer
+    assert transfer is not None
+    if chosen == transfer.right:
+        return f"{words['right']} {transfer.because}"
+    return f"{words['not_right'].format(answer=transfer.options[transfer.right])} {transfer.because}"

@@ -22,17 +22,17 @@ def handle(name: str, call: Callable) -> str:
         name: One name per control of the page.
         call: Called with the value; for a set of things with one of them, and whether it is in.
     """
-    here = session()
-    here.handlers[here.page, name] = call
+    current = session()
+    current.handlers[current.page, name] = call
     return f"{HANDLER}{name}"
 
 
 def kind_of(settings, name: str) -> str:
     """Return what a setting is moved with; "" where there is nothing to choose."""
-    known = settings.settings()[name]
-    if known.menu:
+    definition = settings.settings()[name]
+    if definition.menu:
         return "choice"
-    if known.kind is bool:
+    if definition.kind is bool:
         return "switch"
     among = stops(settings, name)
     if among is None:
@@ -48,49 +48,49 @@ def stops(settings, name: str) -> list | None:
 
 def step_of(settings, name: str) -> float:
     """Return how far one step of a slider goes: by pairs, where the other settings ask for it."""
-    known = settings.settings()[name]
-    return known.stride(settings) if known.stride else known.step
+    definition = settings.settings()[name]
+    return definition.stride(settings) if definition.stride else definition.step
 
 
 def choices(settings, name: str) -> list:
     """Return what the control of a setting offers now: the entries of its menu, or the ends of its slider."""
-    known = settings.settings()[name]
+    definition = settings.settings()[name]
     now = getattr(settings, name)
-    if known.menu:
+    if definition.menu:
         return settings.choices(name)
     if stops(settings, name) is not None:
         return stops(settings, name)
-    if known.kind in (bool, str):
+    if definition.kind in (bool, str):
         return []
-    top = known.top or (8 * settings.d_model if known.follows else known.high)
+    top = definition.top or (8 * settings.d_model if definition.follows else definition.high)
     # Pushed to its end, a slider opens up to all that is allowed.
-    top = known.high if now >= top else min(top, known.high)
+    top = definition.high if now >= top else min(top, definition.high)
     step = step_of(settings, name)
-    low = min(now, step) if known.kind is int and step > 1 else known.low
+    low = min(now, step) if definition.kind is int and step > 1 else definition.low
     return [low, top]
 
 
 def of(settings, name: str) -> Control:
     """Return the control of one setting."""
-    known = settings.settings()[name]
+    definition = settings.settings()[name]
     kind = kind_of(settings, name)
     now = getattr(settings, name)
     offered = choices(settings, name)
-    control = _control(kind, name, known.write(now), known.label) | {"help": known.help}
+    control = _control(kind, name, definition.write(now), definition.label) | {"help": definition.help}
     if kind == "choice":
-        control["options"] = [(key, known.menu.label(key)) for key in offered]
-        control["about"] = [capital(known.menu.help(key)) for key in offered]
+        control["options"] = [(key, definition.menu.label(key)) for key in offered]
+        control["about"] = [capital(definition.menu.help(key)) for key in offered]
     if kind == "stops":
-        control["options"] = [(known.write(stop), number(stop, 6)) for stop in offered]
+        control["options"] = [(definition.write(stop), number(stop, 6)) for stop in offered]
     if kind == "range":
-        control |= {"low": offered[0], "high": offered[1], "most": known.high, "step": step_of(settings, name)}
+        control |= {"low": offered[0], "high": offered[1], "most": definition.high, "step": step_of(settings, name)}
     usual = default_of(settings, name)
-    control["fresh"] = known.write(usual)
-    control["usual"] = known.show(usual)
-    control["follows"] = bool(known.follows)
+    control["fresh"] = definition.write(usual)
+    control["usual"] = definition.show(usual)
+    control["follows"] = bool(definition.follows)
     chosen = session().choices
     is_chosen = key_of(type(settings), name, chosen) in chosen
-    if now != usual or (known.follows and is_chosen):
+    if now != usual or (definition.follows and is_chosen):
         control["back"] = True
     return control
 

@@ -44,27 +44,27 @@ def acknowledge(path: str):
     Args:
         path: What the address of this page ends with; nothing for the start page.
     """
-    here = session()
-    data = {"session": here.id, "ack": here.number, "moves": here.moves, "page": here.page}
-    data |= {"path": f"/{path}" if path else "", "link": here.link() | here.begun}
-    data["only"] = here.limits.write() if here.limits else ""
+    current = session()
+    data = {"session": current.id, "ack": current.number, "moves": current.moves, "page": current.page}
+    data |= {"path": f"/{path}" if path else "", "link": current.link() | current.begun}
+    data["only"] = current.limits.write() if current.limits else ""
     _channel(key="channel", data=data, height=1, on_said_change=lambda: None)
 
 
 def panel(groups, *settings, back: Callable, folded=(), without=(), fixed=(), carried=(), notes=None, label: str):
     """Draw the controls of these groups; see ui.kit.page.sidebar."""
     limits = session().limits
-    seen = {*limits.moved, *limits.locked} if limits else ()
+    names_seen = {*limits.moved, *limits.locked} if limits else ()
     drawn = []
     names = set(without)
     for group in groups:
         members = []
-        for one in settings:
-            mine = [name for name in _members(one, group) if name not in names]
-            for name in mine:
-                if limits is None or name in seen:
-                    members.append(_member(one, name) | {"off": name in fixed, "carried": name in carried})
-            names.update(mine)  # two kinds may share a setting
+        for settings_shown in settings:
+            own_names = [name for name in _members(settings_shown, group) if name not in names]
+            for name in own_names:
+                if limits is None or name in names_seen:
+                    members.append(_member(settings_shown, name) | {"off": name in fixed, "carried": name in carried})
+            names.update(own_names)  # two kinds may share a setting
         if group in (notes or {}) and (members or limits is None):  # a note is about its controls
             members.append(words(notes[group]))
         if members:
@@ -77,17 +77,17 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), fixed=(), ca
 
 
 def _label(name: str, settings) -> str:
-    return next(one.settings()[name].label for one in settings if name in one.settings())
+    return next(kind.settings()[name].label for kind in settings if name in kind.settings())
 
 
 def _member(settings, name: str) -> Control:
     """Return a control; of a setting that a teacher's link locks, its value as text."""
     if is_moved(name):
         return of(settings, name)
-    known = settings.settings()[name]
+    definition = settings.settings()[name]
     now = getattr(settings, name)
-    shown = known.menu.label(now) if known.menu else known.write(now)
-    return words(f"{escape(known.label)}: <b>{escape(shown)}</b>")
+    label = definition.menu.label(now) if definition.menu else definition.write(now)
+    return words(f"{escape(definition.label)}: <b>{escape(label)}</b>")
 
 
 @contextmanager
@@ -112,7 +112,11 @@ def bar(name: str, *rows: list[Control]):
         before, after = waits.pop()
         first, *others = rows or ([],)
         rows = ([*before, *first, *after], *others)
-    groups = [[one for one in row if one["name"] not in SETS or is_moved(SETS[one["name"]])] for row in rows if row]
+    groups = [
+        [control for control in row if control["name"] not in SETS or is_moved(SETS[control["name"]])]
+        for row in rows
+        if row
+    ]
     with beside.above():
         _draw(name, {"groups": tuple({"controls": row} for row in groups), "back": ""})
 
@@ -130,9 +134,13 @@ def _members(settings, group: str) -> list[str]:
     """
     names = [
         name
-        for name, known in settings.settings().items()
-        if known.group == group
+        for name, definition in settings.settings().items()
+        if definition.group == group
         and kind_of(settings, name)
-        and (known.acts is None or known.acts(settings) or getattr(settings, name) != default_of(settings, name))
+        and (
+            definition.acts is None
+            or definition.acts(settings)
+            or getattr(settings, name) != default_of(settings, name)
+        )
     ]
     return sorted(names, key=lambda name: settings.settings()[name].menu is not None)

@@ -34,7 +34,7 @@ def routes() -> list[Route]:
 
 def _typed_pages(base: str) -> list[Route]:
     """Return routes that lead from /class and /one-block to the page that is meant: addresses are typed from a board."""
-    found = []
+    paths = []
     for file in sorted(PAGES.glob("*.py")):
         name = re.sub(r"^\d+_", "", file.stem)
 
@@ -42,8 +42,8 @@ def _typed_pages(base: str) -> list[Route]:
             return RedirectResponse(f"./{name}?{request.url.query}".removesuffix("?"))
 
         for typed in sorted({name.lower(), name.lower().replace("_", "-")}):
-            found.append(Route(f"{base}/{typed}", redirect))
-    return found
+            paths.append(Route(f"{base}/{typed}", redirect))
+    return paths
 
 
 @asynccontextmanager
@@ -68,10 +68,10 @@ def raise_file_limit() -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILE_HANDLES if hard == resource.RLIM_INFINITY else min(FILE_HANDLES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    limit = FILE_HANDLES if hard == resource.RLIM_INFINITY else min(FILE_HANDLES, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
         with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 async def _repeat(seconds: float, call: Callable[[], object]) -> None:

@@ -91,18 +91,18 @@ def downloads_route(base: str) -> Route:
 
     async def answer(request: Request) -> Response:
         offers = _by_token.get(request.path_params["token"])
-        found = offers and offers.get(request.path_params["file"])
-        if not found:
+        offer = offers and offers.get(request.path_params["file"])
+        if not offer:
             return PlainTextResponse(GONE, 404)
-        await asyncio.sleep(found.delay)
+        await asyncio.sleep(offer.delay)
         try:
             async with _turns:
-                content = await asyncio.to_thread(found.write)
+                content = await asyncio.to_thread(offer.write)
         except Exception:
             logging.exception("a file could not be written")
             return PlainTextResponse(FAILED, 500)
         # The browser takes the file's name from the end of the address.
         headers = {"Content-Disposition": "attachment", "Cache-Control": "no-store"}
-        return Response(content, media_type=found.mime, headers=headers)
+        return Response(content, media_type=offer.mime, headers=headers)
 
     return Route(f"{base}/downloads/{{token}}/{{file}}", answer)

@@ -44,12 +44,16 @@ def _draw(context, address: str):
     now = find_class(context)
     if now is None:
         return
-    of = context.find_question(now.question)
+    question = context.find_question(now.question)
     code = qr_svg(link(address, **context.link_params(code=context.code)))
     address = address.split("//", 1)[-1]
     if listens_here_alone():
         code = ""  # which leads nobody here
-    slide = render_door(context, now, address, code) if of is None else render_slide(of, context, now, address, code)
+    slide = (
+        render_door(context, now, address, code)
+        if question is None
+        else render_slide(question, context, now, address, code)
+    )
     draw_html("slide", slide)
 
 
@@ -68,25 +72,25 @@ def render_door(context, now: Watched, address: str, code: str) -> str:
     return f'<div class="slide door"><div class="qr">{code}</div><div>{"".join(lines)}</div></div>'
 
 
-def render_slide(of: Question, context, now: Watched, address: str, code: str) -> str:
+def render_slide(question: Question, context, now: Watched, address: str, code: str) -> str:
     """Return the slide of a question. Its answers keep their places until the end."""
     words = context.words
     is_revealed = now.phase == REVEALED
-    counts = [] if now.phase == OPEN else count_votes(of, now, is_revealed)
-    bars = counts or [Count(option, []) for option in of.offered]
+    counts = [] if now.phase == OPEN else count_votes(question, now, is_revealed)
+    bars = counts or [Count(option, []) for option in question.offered]
     gap = 12 if len(bars) <= FEW else 4
-    head = HEAD_WITH_PREMISE if of.kind == PREDICTION else HEAD
+    head = HEAD_WITH_PREMISE if question.kind == PREDICTION else HEAD
     height = min(LARGE, (ROOM + HEAD - head - gap * (len(bars) - 1)) // max(1, len(bars)))
     size = 28 if height >= 40 else 20
-    asks = words["check_about"] if of.kind == CHECK else of.asks
+    asks = words["check_about"] if question.kind == CHECK else question.asks
     corner = f'<div><div class="code">{escape(context.code)}</div><div class="soft">{escape(address)}</div></div>'
     key = render_legend(counts, words) if is_revealed else ""
-    top = f'<div><div class="line"><span class="soft">{escape(of.title)}</span>{key}</div>{_render_premise(of)}<h1>{escape(asks)}</h1></div>'
+    top = f'<div><div class="line"><span class="soft">{escape(question.title)}</span>{key}</div>{_render_premise(question)}<h1>{escape(asks)}</h1></div>'
     top += f'<div class="corner">{corner}<div class="qr">{code}</div></div>'
-    answers = render_bars(bars, words, has_letters(of)) if bars else "<div></div>"
-    left = render_reasons(now.picked, words) or _render_setting(of, words, is_revealed)
-    right = _render_result(of, words) if is_revealed else _render_state(now, words)
-    ask = 36 if len(asks) <= SHORT and of.kind != PREDICTION else 28
+    answers = render_bars(bars, words, has_letters(question)) if bars else "<div></div>"
+    left = render_reasons(now.picked, words) or _render_setting(question, words, is_revealed)
+    right = _render_result(question, words) if is_revealed else _render_state(now, words)
+    ask = 36 if len(asks) <= SHORT and question.kind != PREDICTION else 28
     style = f"--head: {head}px; --height: {height}px; --gap: {gap}px; --size: {size}px; --ask: {ask}px"
     return (
         f'<div class="slide" style="{style}"><header>{top}</header>{answers}'
@@ -94,11 +98,11 @@ def render_slide(of: Question, context, now: Watched, address: str, code: str) -
     )
 
 
-def _render_premise(of: Question) -> str:
+def _render_premise(question: Question) -> str:
     """Return what stands before the question of a prediction."""
-    if of.kind != PREDICTION:
+    if question.kind != PREDICTION:
         return ""
-    return f'<p class="premise">{escape(fill_in(of.lesson.question, of.lesson))}</p>'
+    return f'<p class="premise">{escape(fill_in(question.lesson.question, question.lesson))}</p>'
 
 
 def render_reasons(picked, words) -> str:
@@ -107,11 +111,11 @@ def render_reasons(picked, words) -> str:
     return title + "".join(f'<div class="reason">{escape(reason)}</div>' for reason in picked)
 
 
-def _render_setting(of: Question, words, is_revealed: bool) -> str:
+def _render_setting(question: Question, words, is_revealed: bool) -> str:
     """Return what is compared, with its numbers once they may be seen."""
-    if of.kind != PREDICTION:
+    if question.kind != PREDICTION:
         return ""
-    return f'<div class="soft">{escape(of.lesson.picture)}</div>{render_rows(of.lesson, words, outcome(of.lesson) if is_revealed else None)}'
+    return f'<div class="soft">{escape(question.lesson.picture)}</div>{render_rows(question.lesson, words, outcome(question.lesson) if is_revealed else None)}'
 
 
 def _render_state(now: Watched, words) -> str:
@@ -123,23 +127,21 @@ def _render_state(now: Watched, words) -> str:
     ring = ""
     if now.left is not None and now.time:
         share = f"{100 * min(1.0, now.left / now.time):.1f}%"
-        said = words["class_left"].format(n=int(now.left))
-        ring = (
-            f'<div class="ring" role="timer" aria-label="{escape(said)}" style="--share:{share}">{int(now.left)}</div>'
-        )
+        sentence = words["class_left"].format(n=int(now.left))
+        ring = f'<div class="ring" role="timer" aria-label="{escape(sentence)}" style="--share:{share}">{int(now.left)}</div>'
     return f'<div class="state"><div><b>{escape(votes)}</b><span class="soft">{escape(phase)}</span></div>{ring}</div>'
 
 
-def _render_result(of: Question, words) -> str:
+def _render_result(question: Question, words) -> str:
     """Return what was measured, and what it means, as far as it fits."""
-    if of.kind == CHECK or of.lesson is None:
+    if question.kind == CHECK or question.lesson is None:
         return ""
-    if of.kind == CARRY:
-        return escape(of.transfer.because)
-    out = outcome(of.lesson)
-    result = f"{name_result(of.lesson, words)}: {describe_outcome(of.lesson, out, words)}"
+    if question.kind == CARRY:
+        return escape(question.transfer.because)
+    out = outcome(question.lesson)
+    result = f"{name_result(question.lesson, words)}: {describe_outcome(question.lesson, out, words)}"
     meaning = ""
-    for sentence in fill_in(of.lesson.means, of.lesson, out).split(". "):
+    for sentence in fill_in(question.lesson.means, question.lesson, out).split(". "):
         if len(result) + len(meaning) + len(sentence) < MEANING:
             meaning += f"{sentence.removesuffix('.')}. "
         else:

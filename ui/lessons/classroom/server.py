@@ -94,11 +94,11 @@ class Seat(Key):
 def sync_key(place: str, key: Key) -> str:
     """Store a key in the browser; return the one that the browser keeps, once, if none is known here."""
     data = {"place": place, "key": key.value, "asked": key.has_answered}
-    found = _component(key=place, data=data, on_kept_change=lambda: None).kept
-    if key.has_answered or not isinstance(found, str):
+    result = _component(key=place, data=data, on_kept_change=lambda: None).kept
+    if key.has_answered or not isinstance(result, str):
         return ""
     key.has_answered = True
-    return found if KEY.fullmatch(found) and not key.value else ""
+    return result if KEY.fullmatch(result) and not key.value else ""
 
 
 def store_teacher_key(code: str, key: str) -> None:
@@ -157,16 +157,16 @@ def vote(code: str, question: str, round: int, answer: str, sure: int = 0, becau
 
 def find_class(context) -> Watched | None:
     """Return the class of this code; None, in words, where there is none (any more)."""
-    seen = session().kept.setdefault(SEEN, set())
+    classes_seen = session().kept.setdefault(SEEN, set())
     try:
         now = watch(context.code)
     except ClassError as error:
-        if error.field == "code" and context.code in seen:
+        if error.field == "code" and context.code in classes_seen:
             st.info(literal(context.words["class_over"]), icon=":material/done_all:")
         else:
             st.warning(literal(describe(error)))
         return None
-    seen.add(context.code)
+    classes_seen.add(context.code)
     return now
 
 
@@ -180,27 +180,29 @@ def left(now: Watched, words) -> str:
     return f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
 
 
-def count_votes(of: Question, now: Watched, is_revealed: bool) -> list[Count]:
+def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Count]:
     """Return how many answered what; empty without votes. is_revealed: whether the right answer is marked, without votes too."""
     votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
     if is_revealed and not votes:
         votes = {now.round: {}}
-    return of.counts(votes, outcome(of.lesson) if is_revealed and of.lesson else None) if votes else []
+    return (
+        question.counts(votes, outcome(question.lesson) if is_revealed and question.lesson else None) if votes else []
+    )
 
 
-def distribution(of: Question, now: Watched, words, is_revealed: bool, key: str = "distribution") -> None:
+def distribution(question: Question, now: Watched, words, is_revealed: bool, key: str = "distribution") -> None:
     """Show how many answered what. is_revealed: whether the right answer is marked."""
-    counts = count_votes(of, now, is_revealed)
+    counts = count_votes(question, now, is_revealed)
     if not counts:
         return
-    draw_html(key, render_bars(counts, words, has_letters(of)) + render_legend(counts, words))
-    if of.is_number:
+    draw_html(key, render_bars(counts, words, has_letters(question)) + render_legend(counts, words))
+    if question.is_number:
         st.caption(literal(words["class_guesses"]))
 
 
-def has_letters(of: Question) -> bool:
+def has_letters(question: Question) -> bool:
     """Return whether the answers have letters: where they are those on offer, in their order."""
-    return bool(of.offered) and not (of.kind == PREDICTION and of.prediction.ranked)
+    return bool(question.offered) and not (question.kind == PREDICTION and question.prediction.ranked)
 
 
 def reasons(picked, words) -> None:

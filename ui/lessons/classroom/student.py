@@ -62,13 +62,15 @@ def student(context):
     if now is None:
         draw_door(context)
         return
-    of = context.find_question(now.question)
-    style_answers(f"{code}_{now.question}_{now.round}", of.lesson if of and of.kind == PREDICTION else None)
+    question = context.find_question(now.question)
+    style_answers(
+        f"{code}_{now.question}_{now.round}", question.lesson if question and question.kind == PREDICTION else None
+    )
     with st.container(key="seat"):
-        _draw_seat(context, code, now, of)
+        _draw_seat(context, code, now, question)
 
 
-def _draw_seat(context, code: str, now: Watched, of: Question | None):
+def _draw_seat(context, code: str, now: Watched, question: Question | None):
     """Draw what a seat shows: the form to join, the question, or the result."""
     words = context.words
     own_seat = sync_seat(code)
@@ -76,22 +78,22 @@ def _draw_seat(context, code: str, now: Watched, of: Question | None):
         _ask_to_join(code, own_seat, words)
         return
     fragment(_wait, run_every=EVERY)(code, _sign(now), words)
-    if of is None:
+    if question is None:
         st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
         return
-    st.markdown(f"## {literal(of.title)}")
-    if of.lesson is not None:
-        st.markdown(literal(fill_in(of.lesson.question, of.lesson)))
-    fragment(_draw_vote)(of, code, now, words)
+    st.markdown(f"## {literal(question.title)}")
+    if question.lesson is not None:
+        st.markdown(literal(fill_in(question.lesson.question, question.lesson)))
+    fragment(_draw_vote)(question, code, now, words)
     if now.phase == OPEN:
         return
     if now.phase != REVEALED:
         st.markdown(literal(words["class_discuss" if now.phase == DISCUSSION else "class_closed"]))
     reasons(now.picked, words)
     if now.distribution is not None:
-        distribution(of, now, words, is_revealed=now.phase == REVEALED)
+        distribution(question, now, words, is_revealed=now.phase == REVEALED)
     if now.phase == REVEALED:
-        _draw_answer(of, own_seat, now, words)
+        _draw_answer(question, own_seat, now, words)
 
 
 def draw_door(context):
@@ -114,8 +116,8 @@ def draw_door(context):
         if not may_start():
             st.info(literal(words["class_locked"]), icon=":material/lock:")
             return
-        label, shown = words["class_questions"], label_questions(context, question_names())
-        st.multiselect(label, question_names(), default=list(USUAL), format_func=shown.get, key="class_questions")
+        label, rendered = words["class_questions"], label_questions(context, question_names())
+        st.multiselect(label, question_names(), default=list(USUAL), format_func=rendered.get, key="class_questions")
         if listens_here_alone():
             st.info(words["class_here_alone"], icon=":material/wifi_off:")
         st.button(words["class_start"], key="start_class", on_click=_start)
@@ -125,8 +127,10 @@ def label_questions(context, offered: list[str]) -> dict[str, str]:
     """Label what can be asked: two lessons may have one title."""
     labels = []
     for name in offered:
-        of = find_question(name, context.words, context.look.language)
-        labels.append(f"{of.title} ({context.words['class_carry']})" if of.kind == CARRY else of.title)
+        question = find_question(name, context.words, context.look.language)
+        labels.append(
+            f"{question.title} ({context.words['class_carry']})" if question.kind == CARRY else question.title
+        )
     return dict(zip(offered, distinct(labels)))
 
 
@@ -187,45 +191,49 @@ def _ask_to_join(code: str, own_seat: Seat, words):
     st.caption(literal(words["class_nothing_else"]))
 
 
-def _draw_vote(of: Question, code: str, now: Watched, words):
+def _draw_vote(question: Question, code: str, now: Watched, words):
     """Draw the question, or the vote that is in: a fragment, as a hundred may vote at the same time."""
     own_seat = seat(code)
     if own_seat.trouble:
         st.warning(literal(own_seat.trouble))
-    mine = own_seat.votes.get((now.question, now.round))
-    if mine is not None:
+    own_vote = own_seat.votes.get((now.question, now.round))
+    if own_vote is not None:
         # A score in the eight questions would tell what is right before anybody may see it.
-        said = words["check_in"] if of.kind == CHECK else words["class_in"].format(answer=of.in_words(mine.answer))
-        st.success(literal(said), icon=":material/how_to_vote:")
+        sentence = (
+            words["check_in"]
+            if question.kind == CHECK
+            else words["class_in"].format(answer=question.in_words(own_vote.answer))
+        )
+        st.success(literal(sentence), icon=":material/how_to_vote:")
     if now.phase == DISCUSSION:
-        marks = [f"- **{letter(at)}**" if has_letters(of) else "-" for at in range(len(of.offered))]
-        st.markdown("\n".join(f"{mark} {literal(option)}" for mark, option in zip(marks, of.offered)))
+        marks = [f"- **{letter(index)}**" if has_letters(question) else "-" for index in range(len(question.offered))]
+        st.markdown("\n".join(f"{mark} {literal(option)}" for mark, option in zip(marks, question.offered)))
     if now.phase != OPEN:
         return
-    if mine is not None:
+    if own_vote is not None:
         st.markdown(literal(words["class_in_wait"]))
         return
-    draw_question = {CHECK: _ask_check, CARRY: _ask_transfer}.get(of.kind, _ask_prediction)
+    draw_question = {CHECK: _ask_check, CARRY: _ask_transfer}.get(question.kind, _ask_prediction)
     send = partial(vote, code, now.question, now.round)
-    draw_question(of, send, partial(setattr, own_seat, "trouble"), words, f"{code}_{now.question}_{now.round}")
+    draw_question(question, send, partial(setattr, own_seat, "trouble"), words, f"{code}_{now.question}_{now.round}")
 
 
-def _ask_prediction(of: Question, send, refuse, words, place: str):
+def _ask_prediction(question: Question, send, refuse, words, place: str):
     def then(name: str, entry: Entry):
         send(prediction.write(entry.answer), entry.sure, entry.because)
 
-    kind = of.prediction.kind
+    kind = question.prediction.kind
     is_form = kind in ("choice", "curve")
-    answer = ask(of.lesson, words, then, place, words["class_send"], refuse, is_form)
+    answer = ask(question.lesson, words, then, place, words["class_send"], refuse, is_form)
     if kind == "number":
-        draw("sketches", svg(of.lesson, words, answer))
+        draw("sketches", svg(question.lesson, words, answer))
 
 
 def _ask_options(asks: str, options, key: str, letters: bool = False):
     st.radio(
         asks,
         range(len(options)),
-        format_func=lambda at: f"**{letter(at)}** " * letters + literal(options[at]),
+        format_func=lambda index: f"**{letter(index)}** " * letters + literal(options[index]),
         index=None,
         key=key,
         label_visibility="collapsed",
@@ -233,8 +241,8 @@ def _ask_options(asks: str, options, key: str, letters: bool = False):
     )
 
 
-def _ask_transfer(of: Question, send, refuse, words, place: str):
-    st.markdown(literal(of.asks))
+def _ask_transfer(question: Question, send, refuse, words, place: str):
+    st.markdown(literal(question.asks))
 
     def sent():
         chosen, sure = st.session_state.get(f"carry_{place}"), st.session_state.get(f"sure_{place}")
@@ -244,12 +252,12 @@ def _ask_transfer(of: Question, send, refuse, words, place: str):
             refuse(words["store_first"])
 
     with st.form(f"form_{place}", border=False):
-        _ask_options(of.asks, of.offered, f"carry_{place}", letters=True)
+        _ask_options(question.asks, question.offered, f"carry_{place}", letters=True)
         ask_sure(words, place)
         st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
 
 
-def _ask_check(of: Question, send, refuse, words, place: str):
+def _ask_check(question: Question, send, refuse, words, place: str):
     st.markdown(literal(words["check_about"]))
     items = check_items(value("language"))
 
@@ -264,17 +272,17 @@ def _ask_check(of: Question, send, refuse, words, place: str):
         st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
 
 
-def _draw_answer(of: Question, own_seat: Seat, now: Watched, words):
+def _draw_answer(question: Question, own_seat: Seat, now: Watched, words):
     """Show what was measured, beside this student's newest vote."""
-    if of.lesson is None:
+    if question.lesson is None:
         return
-    if of.kind == CARRY:
-        st.markdown(literal(of.transfer.because))
+    if question.kind == CARRY:
+        st.markdown(literal(question.transfer.because))
         return
-    out, answer = outcome(of.lesson), None
+    out, answer = outcome(question.lesson), None
     votes = [own_seat.votes[key] for key in sorted(own_seat.votes) if key[0] == now.question]
     if votes:
-        answer = prediction.read(of.prediction, votes[-1].answer)
-        render_result(of.lesson, Entry(answer, votes[-1].sure, votes[-1].because), out, words)
-    draw("result", svg(of.lesson, words, answer, out))
-    render_meaning(of.lesson, out, words)
+        answer = prediction.read(question.prediction, votes[-1].answer)
+        render_result(question.lesson, Entry(answer, votes[-1].sure, votes[-1].because), out, words)
+    draw("result", svg(question.lesson, words, answer, out))
+    render_meaning(question.lesson, out, words)

@@ -49,9 +49,9 @@ _space = st.components.v2.component("ablation_space", js=served(Path(__file__).w
 @view.register("teacher", label="Teacher", help="start and close voting, reveal the result.")
 def teacher(context):
     words = context.words
-    given = address.pop_secret("teacher")  # of a link that an earlier version made
-    if given or not context.code:
-        key = Key(given or "", has_answered=True)
+    teacher_key = address.pop_secret("teacher")  # of a link that an earlier version made
+    if teacher_key or not context.code:
+        key = Key(teacher_key or "", has_answered=True)
     else:
         key = sync_teacher_key(context.code)
     if not key.value and not key.has_answered:
@@ -63,7 +63,7 @@ def teacher(context):
         st.warning(literal(error if token else words["class_no_key"]))
         draw_door(context)
         return
-    if now.code != context.code or given:
+    if now.code != context.code or teacher_key:
         store_teacher_key(now.code, token)
         amend(code=now.code)
         st.rerun()
@@ -104,44 +104,50 @@ def _draw(context, token: str):
         st.warning(literal(trouble))
     if not now.seats and listens_here_alone():
         st.info(words["class_here_alone"], icon=":material/wifi_off:")
-    of = context.find_question(now.question)
-    _draw_steps(context, token, now, of)
-    if of is None:
+    question = context.find_question(now.question)
+    _draw_steps(context, token, now, question)
+    if question is None:
         st.caption(literal(students(now.seats, words)))
         return
-    poll, said = st.columns([3, 2], gap="large")
+    poll, side = st.columns([3, 2], gap="large")
     with poll:
         about = f"{words['class_round'].format(n=now.round)}{left(now, words)}"
         votes = words["class_answered"].format(votes=now.votes, seats=now.seats)
-        st.markdown(f"## {literal(of.title)}\n{literal(of.asks)}  \n**{literal(votes)}** · {literal(about)}")
+        st.markdown(
+            f"## {literal(question.title)}\n{literal(question.asks)}  \n**{literal(votes)}** · {literal(about)}"
+        )
         # A teacher's screen is often the one on the wall: the answer shows when all see it, or when it is asked for.
         is_shown = now.phase == REVEALED
-        if not is_shown and of.kind != CHECK:
+        if not is_shown and question.kind != CHECK:
             is_shown = st.toggle(words["class_answer"], key=f"answer_{len(now.asked)}")
-        distribution(of, now, words, is_revealed=is_shown, key="teacher_distribution")
+        distribution(question, now, words, is_revealed=is_shown, key="teacher_distribution")
         if is_shown:
-            _draw_answer(of, words, is_revealed=now.phase == REVEALED)
-    with said:
+            _draw_answer(question, words, is_revealed=now.phase == REVEALED)
+    with side:
         _draw_waiting(now, words)
         _draw_reasons(token, now, words)
 
 
-def _draw_answer(of, words, is_revealed: bool):
+def _draw_answer(question, words, is_revealed: bool):
     """Say what is right; what it means, once all have seen it."""
-    if of.kind == CARRY:
-        st.markdown(f"**{literal(of.transfer.options[of.transfer.right])}**: {literal(of.transfer.because)}")
-    if of.kind == PREDICTION:
-        out = outcome(of.lesson)
-        st.markdown(f"{literal(name_result(of.lesson, words))}: **{literal(describe_outcome(of.lesson, out, words))}**")
+    if question.kind == CARRY:
+        st.markdown(
+            f"**{literal(question.transfer.options[question.transfer.right])}**: {literal(question.transfer.because)}"
+        )
+    if question.kind == PREDICTION:
+        out = outcome(question.lesson)
+        st.markdown(
+            f"{literal(name_result(question.lesson, words))}: **{literal(describe_outcome(question.lesson, out, words))}**"
+        )
         if is_revealed:
-            render_meaning(of.lesson, out, words)
+            render_meaning(question.lesson, out, words)
 
 
-def _draw_steps(context, token: str, now: TeacherView, of):
+def _draw_steps(context, token: str, now: TeacherView, question):
     """Show what can be done now. The filled button is the next step, which the space bar takes, too."""
     words, room = context.words, classroom()
     is_closed = now.phase in (CLOSED, DISCUSSION)
-    has_second_round = is_closed and now.round == 1 and of.kind != CHECK  # the eight questions are not discussed
+    has_second_round = is_closed and now.round == 1 and question.kind != CHECK  # the eight questions are not discussed
     seconds = st.session_state.get("seconds", SECONDS)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if now.phase == OPEN:
@@ -196,8 +202,8 @@ def _draw_waiting(now: TeacherView, words):
     # Each by itself (U+2068 … U+2069): a name written from right to left turns no other around.
     named = (nickname or f"{words['class_seat']} {number}" for number, nickname in now.waiting[:NAMED])
     listed = ", ".join(f"\u2068{name}\u2069" for name in named)
-    more = f" + {len(now.waiting) - NAMED}" if len(now.waiting) > NAMED else ""
-    st.caption(literal(f"{words['class_waiting']}: {listed}{more}"))
+    suffix = f" + {len(now.waiting) - NAMED}" if len(now.waiting) > NAMED else ""
+    st.caption(literal(f"{words['class_waiting']}: {listed}{suffix}"))
 
 
 def _draw_reasons(token: str, now: TeacherView, words):
