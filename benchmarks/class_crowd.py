@@ -35,15 +35,22 @@ class Student:
     """One session. Widgets are known by the ends of their ids."""
 
     def __init__(self, socket, query: str):
-        self.socket, self.query, self.told = socket, query, ""
-        self.widgets, self.options, self.states, self.parts, self.looks = {}, {}, {}, {}, ""
+        self.socket = socket
+        self.query = query
+        self.told = ""
+        self.widgets = {}
+        self.options = {}
+        self.states = {}
+        self.parts = {}
+        self.looks = ""
 
     async def run(self, button: str = "", part: str = ""):
         """Ask for a run, and wait until it is finished. button: the key of one that is clicked: then only its part of the page runs;
         part: another part to be run by itself."""
         message = BackMsg()
         asked = message.rerun_script
-        asked.query_string, asked.page_name = self.query, "Class"
+        asked.query_string = self.query
+        asked.page_name = "Class"
         for name, value in self.states.items():
             state = asked.widget_states.widgets.add(id=self.widgets[name])
             if isinstance(value, list):
@@ -140,8 +147,13 @@ async def others(address: str, until: asyncio.Event, moves: list, count: int = 5
 
 async def lesson(address: str, room: Classroom, students: int) -> bool:
     started = room.start(["heads"])
-    opened, joined, votes, problems = asyncio.Event(), [], [], []
-    over, before, during = asyncio.Event(), [], []
+    opened = asyncio.Event()
+    joined = []
+    votes = []
+    problems = []
+    over = asyncio.Event()
+    before = []
+    during = []
     quiet = asyncio.create_task(others(address, over, before))
     await asyncio.sleep(10)
     over.set()

@@ -22,7 +22,8 @@ REASON = "because " + "x" * 100
 
 def burst(where: str, code: str, question: str, spread: float, keys: list[str]) -> list[float]:
     """Each of these seats votes, one after the other begins -> seconds until each vote was stored."""
-    store, took = Classroom(where), []
+    store = Classroom(where)
+    took = []
     store.watch(code)  # it is connected
 
     def vote(place: int) -> None:

@@ -99,11 +99,16 @@ async def user(address, until, took, lost, ready, go):
 
 async def crowd(address, processes, users, seconds):
     spent = lambda: sum(sum(each.cpu_times()[:2]) for each in processes)  # noqa: E731
-    took, lost, ready, go, until = [], [], [], asyncio.Event(), [0.0]
+    took = []
+    lost = []
+    ready = []
+    go = asyncio.Event()
+    until = [0.0]
     tasks = [asyncio.create_task(user(address, until, took, lost, ready, go)) for _ in range(users)]
     while len(ready) < users:
         await asyncio.sleep(0.1)
-    busy, start = spent(), time.monotonic()
+    busy = spent()
+    start = time.monotonic()
     until[0] = start + seconds
     go.set()
     await asyncio.gather(*tasks)

@@ -25,7 +25,8 @@ from core.settings.device import Machine
 from core.settings.memory import reuse_freed_memory
 
 SIZES = ((64, 4, 10), (512, 8, 128))  # d_model, heads, tokens
-PASSES, LAYERS = 100, 24
+PASSES = 100
+LAYERS = 24
 VIEWS = (
     "view",
     "detach",
@@ -94,7 +95,9 @@ def in_turn(calls, repeats: int, device: str) -> list[list[float]]:
 
 
 def passes(device: str, width: int, heads: int, length: int):
-    config, tokens, order = Config(d_model=width, n_heads=heads), [f"w{n}" for n in range(length)], [0] * PASSES
+    config = Config(d_model=width, n_heads=heads)
+    tokens = [f"w{n}" for n in range(length)]
+    order = [0] * PASSES
     with torch.inference_mode():
         model, ids, real = prepared(config, tokens, Machine(device))
 
@@ -115,7 +118,9 @@ def passes(device: str, width: int, heads: int, length: int):
 
 def grids(device: str):
     # __wrapped__: a kept result costs nothing.
-    tokens, axes, depth = [f"w{n}" for n in range(10)], Axes(), Depth(LAYERS, "separate")
+    tokens = [f"w{n}" for n in range(10)]
+    axes = Axes()
+    depth = Depth(LAYERS, "separate")
 
     def together(device=device):
         return experiment._run.__wrapped__(Config(), axes, tokens, Machine(device), depth)

@@ -15,7 +15,9 @@ import time
 from benchmarks.paint import CASES
 from benchmarks.serving import browser, server, settle
 
-STEP, WAY = 10, 12  # pixels of a move, moves in one direction
+# pixels of a move, moves in one direction
+STEP = 10
+WAY = 12
 WATCH = """
 (() => {
   const drawn = window.drawn = []
@@ -32,11 +34,13 @@ def drag(page, seconds: float) -> tuple[list[float], float]:
     field = page.get_by_role("slider", name="Width (d_model)")
     box = field.bounding_box()
     share = field.evaluate("e => (e.value - e.min) / (e.max - e.min)")
-    x, y = box["x"] + share * box["width"], box["y"] + box["height"] / 2
+    x = box["x"] + share * box["width"]
+    y = box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
     page.evaluate("window.drawn.length = 0")
-    end, step = time.monotonic() + seconds, 0
+    end = time.monotonic() + seconds
+    step = 0
     while time.monotonic() < end:
         step += 1
         page.mouse.move(x + STEP * (WAY - abs(step % (2 * WAY) - WAY)), y)

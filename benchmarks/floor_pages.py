@@ -15,5 +15,6 @@ def second():
 
 
 if __name__ == "__main__":
-    FIRST, SECOND = st.Page(first, default=True), st.Page(second)
+    FIRST = st.Page(first, default=True)
+    SECOND = st.Page(second)
     st.navigation([FIRST, SECOND], position="hidden").run()

@@ -31,7 +31,8 @@ GPT2 = {"mask": "causal", "position": "learned", "activation": "gelu_tanh"}
 class BareBlock(nn.Module):
     def __init__(self, config):
         super().__init__()
-        self.causal, self.tanh = config.mask == "causal", "tanh" if config.activation == "gelu_tanh" else "none"
+        self.causal = config.mask == "causal"
+        self.tanh = "tanh" if config.activation == "gelu_tanh" else "none"
         width = config.d_model
         self.heads = config.n_heads
         self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)

@@ -87,12 +87,14 @@ def main():
     args.add_argument("--cells", type=int, default=15)
     cells = args.parse_args().cells
     with browser() as chromium, server() as (address, _), server(app="benchmarks/floor_pages.py") as (simple, _):
-        page, floor = watched(chromium, address, "curves"), watched(chromium, simple, "text")
+        page = watched(chromium, address, "curves")
+        floor = watched(chromium, simple, "text")
         page.wait_for_timeout(4000)  # the server's workers have started
         menu = page.locator("[data-testid=stSidebar]").get_by_text("Start", exact=True)
         links = page.locator(CELL).evaluate_all("all => all.map(a => a.getAttribute('href'))")
         chosen = [n * len(links) // (cells + 1) for n in range(cells + 1)]
-        clicks, plain = [], []
+        clicks = []
+        plain = []
         for n in chosen:
             clicks.append(clicked(page, page.locator(CELL).nth(n), menu.click))
             plain.append(clicked(floor, floor.locator(FLOOR), floor.locator(FLOOR).click))

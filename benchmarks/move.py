@@ -78,8 +78,13 @@ class Case:
     """One visitor's moves of one kind, and what each round of them took."""
 
     def __init__(self, address: str, process, page: str, states: Callable, query: str):
-        self.address, self.process, self.page, self.states, self.query = address, process, page, states, query
-        self.number, self.rounds = 0, []
+        self.address = address
+        self.process = process
+        self.page = page
+        self.states = states
+        self.query = query
+        self.number = 0
+        self.rounds = []
 
     async def open(self):
         self.socket = await websockets.connect(
@@ -92,11 +97,13 @@ class Case:
 
     async def round(self) -> tuple[int, float, float, float]:
         """-> (messages, kB, ms of processor time and ms by the clock of a move)"""
-        before, began = sum(self.process.cpu_times()[:2]), time.perf_counter()
+        before = sum(self.process.cpu_times()[:2])
+        began = time.perf_counter()
         for _ in range(ROUND):
             self.number += 1
             sent = await run(self.socket, self.page, self.state(self.number), self.query)
-        took, waited = sum(self.process.cpu_times()[:2]) - before, time.perf_counter() - began
+        took = sum(self.process.cpu_times()[:2]) - before
+        waited = time.perf_counter() - began
         return len(sent), sum(each.ByteSize() for each in sent) / 1000, 1e3 * took / ROUND, 1e3 * waited / ROUND
 
 

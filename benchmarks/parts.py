@@ -145,7 +145,8 @@ def attention():
 
 
 def watched(config, length):
-    model, tokens = Transformer(config, [str(n) for n in range(length)]), torch.arange(length)[None]
+    model = Transformer(config, [str(n) for n in range(length)])
+    tokens = torch.arange(length)[None]
 
     def call():
         watcher = Watcher()
@@ -162,7 +163,9 @@ def grids():
 
 
 def grid(name: str, axes: Axes):
-    tokens, machine, depth = tuple(f"w{n}" for n in range(10)), Machine("cpu"), Depth(LAYERS, "separate")
+    tokens = tuple(f"w{n}" for n in range(10))
+    machine = Machine("cpu")
+    depth = Depth(LAYERS, "separate")
 
     def together():
         return experiment._run.__wrapped__(Config(), axes, tokens, machine, depth)
@@ -173,7 +176,8 @@ def grid(name: str, axes: Axes):
         for config in configs:
             travel.__wrapped__(config.replace(n_layers=1), tokens, machine, depth, 0)
 
-    fast, slow = in_turn([together], 7, "cpu")[0], in_turn([one_by_one], 1, "cpu")[0]
+    fast = in_turn([together], 7, "cpu")[0]
+    slow = in_turn([one_by_one], 1, "cpu")[0]
     times = statistics.median(slow) / statistics.median(fast)
     print(
         f"grid of {name}, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):.0f} ms, {operations(together, 'cpu'):,} "
@@ -185,7 +189,8 @@ def grid(name: str, axes: Axes):
 def equal_time():
     """Of each part that can be taken out: a tenth of the steps it would have, over a tenth of its baseline's."""
     for name in ("reverse", "recall", "facts"):
-        full, training = task[name].config(), Training(task=name)
+        full = task[name].config()
+        training = Training(task=name)
         models = {"baseline": (full, training)}
         for part, changes in ablation.items():
             changed = apply(changes, full)

@@ -89,7 +89,9 @@ def alone_on(core: int):
 
 def beside_plain(name: str, workers: int):
     """A study on so many workers over the same trainings in this process, in turn; printed as ratios."""
-    study, pool, took = parse(STUDY), ProcessPool(workers), []
+    study = parse(STUDY)
+    pool = ProcessPool(workers)
+    took = []
     with tempfile.TemporaryDirectory() as folder:
         try:
             for turn in range(TURNS + 1):
@@ -135,7 +137,8 @@ LOADED = 15.0  # seconds after which workers that were started with the first vi
 
 def fill(address: str):
     """A store with 10,000 runs and 1,000,000 rows of made-up numbers."""
-    store, chance = Store(address), random.Random(0)
+    store = Store(address)
+    chance = random.Random(0)
     store.enrol(parse(LARGE))
     with store.writing() as connection:
         for number, steps in connection.execute(select(runs.c.id, runs.c.steps)).all():
@@ -189,7 +192,8 @@ def warm(chromium, where):
 def visit(chromium, where) -> dict[str, float]:
     """What is looked at -> milliseconds until it is there"""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
-    shown, took = context.new_page(), {}
+    shown = context.new_page()
+    took = {}
     shown.goto(where)
     settle(shown)
     menu = shown.get_by_test_id("stSidebar").get_by_role("link", name="Studies")
@@ -209,13 +213,15 @@ def visit(chromium, where) -> dict[str, float]:
 
 def dask():
     with tempfile.TemporaryDirectory() as folder:
-        machines, local = Machines(folder, 2), ProcessPool(2)
+        machines = Machines(folder, 2)
+        local = ProcessPool(2)
         cluster = Cluster(machines.address)
         try:
             while cluster.look() or cluster.count < 2:
                 time.sleep(0.1)
             pools = {"local pool": local, "cluster": cluster}
-            took, share = {name: [] for name in pools}, {name: [] for name in pools}
+            took = {name: [] for name in pools}
+            share = {name: [] for name in pools}
             for turn in range(TURNS + 1):  # the first one loads
                 for name, each in pools.items():
                     lasted, trained = seconds(each, folder)

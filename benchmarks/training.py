@@ -116,7 +116,9 @@ def jobs(_):
     time.sleep(10)
 
     def side_by_side() -> float:
-        begin, workers.kept = time.monotonic(), type(workers.kept)(0)  # nothing known from the time before
+        # nothing known from the time before
+        begin = time.monotonic()
+        workers.kept = type(workers.kept)(0)
         job = Job(workers, states)
         while not job.done:
             time.sleep(0.02)
@@ -165,7 +167,8 @@ def stacked(device):
                 begin = time.perf_counter()
                 done = call(given, 4.0)[0][0].step
                 pace.append((time.perf_counter() - begin) / done / len(given))
-            together, alone = (pace[0] + pace[2]) / 2, (pace[1] + pace[3]) / 2
+            together = (pace[0] + pace[2]) / 2
+            alone = (pace[1] + pace[3]) / 2
             print(
                 f"stack, {seeds} seeds, {layers} layers, d {width}, batch {batch}, T {length}: alone {1e3 * alone:.2f} ms, "
                 f"stacked {1e3 * together:.2f} ms a step and seed, {alone / together:.2f} times faster",
@@ -236,7 +239,8 @@ async def trainer(address, query, until):
 
         async def ask(fragment=""):
             message = BackMsg()
-            message.rerun_script.query_string, message.rerun_script.page_name = query, "Training"
+            message.rerun_script.query_string = query
+            message.rerun_script.page_name = "Training"
             message.rerun_script.fragment_id = fragment
             await socket.send(message.SerializeToString())
 

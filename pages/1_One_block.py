@@ -28,7 +28,8 @@ def draw():
     with page(ONE_BLOCK):
         kinds = (Input, BlockConfig, Machine, BlockLook, Pins, Sampling)
         (text, chosen, machine, look, pinned, sampling), notes = ONE_BLOCK.settings(*kinds)
-        config, kind = chosen.plain, chosen.weights
+        config = chosen.plain
+        kind = chosen.weights
         back = partial(reset, BlockConfig, Machine, weights=kind)
         sidebar(
             GROUPS if look.view == "text" else GROUPS[1:], chosen, machine, look, sampling, folded=FOLDED, back=back,

@@ -49,7 +49,8 @@ def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
     between subject and verb; perplexity of whole sentences; of each head, the share of its attention that falls on the subject
     where the verb is chosen, across a clause with a noun of the other number."""
     bench = Bench(opened, questions(opened, n_texts))
-    right, between = bench.baseline.correct, bench.questions.value
+    right = bench.baseline.correct
+    between = bench.questions.value
     rows = [("accuracy", "", right.double().mean().item(), len(right))]
     for low, high in BINS:
         inside = right[(between >= low) & (between <= high)]

@@ -34,8 +34,13 @@ from core.train.settings import decay
 FOLDER = Path(__file__).parent.parent / "models" / "legal"
 CONFIG = BASELINE
 SINGULAR = {form: pair[0] for pairs in NOUNS.values() for pair in pairs for form in pair}
-STEPS, BATCH, RATE, WARMUP = 4000, 64, 3e-3, 50
-GAPS, GAP = 0.3, 6  # share of sentences with a gap; words of one at most
+STEPS = 4000
+BATCH = 64
+RATE = 3e-3
+WARMUP = 50
+# share of sentences with a gap; words of one at most
+GAPS = 0.3
+GAP = 6
 GOES = 0.8  # share of predicates that go with their noun; the others are any
 GOES_WITH = dict(
     court="wrong", judge="right", defendant="liable", plaintiff="present", tenant="bound", lawyer="late", witness="absent",
@@ -51,8 +56,10 @@ NAME = "Legal sentences"
 def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Sentences whose beginnings are not kept back, some with a gap -> (tokens, targets), int64 (many, 28). Unknown words are read, but
     never asked for."""
-    learnt, words_known = task["sentences"], vocabulary()
-    number, pad = {word: index for index, word in enumerate(words_known)}, words_known.index(PAD)
+    learnt = task["sentences"]
+    words_known = vocabulary()
+    number = {word: index for index, word in enumerate(words_known)}
+    pad = words_known.index(PAD)
     sentences: list[list[str]] = []
     while (
         len(sentences) < n_texts
@@ -75,7 +82,8 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
 
 def going_together(words: list[str], chances: list[float]) -> list[str]:
     """The sentence with predicates that mostly go with their nouns: that of the sentence, and those of ", who was late ,"."""
-    changed, (subject, verb) = list(words), anatomy(words)[:2]
+    changed = list(words)
+    (subject, verb) = anatomy(words)[:2]
     for index, chance in zip([n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances):
         noun = words[subject] if index == verb else words[index - 3]  # "the judge , who was late"
         if chance < GOES and SINGULAR.get(noun) in GOES_WITH:
@@ -99,7 +107,8 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
 def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
     """-> (the model, steps that it was trained, seconds that they took). The sentences are those of its seed, whatever else its
     settings are. It ends before the step at which its numbers leave their range."""
-    model, data = Transformer(config, vocabulary()), generator(config.seed, "legal.training")
+    model = Transformer(config, vocabulary())
+    data = generator(config.seed, "legal.training")
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.1, fused=True)
     begun = time.monotonic()
     for step in range(1, STEPS + 1):
@@ -137,8 +146,10 @@ def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) 
     rows = "\n".join(
         f"| {row.value} | {row.questions} | {row.accuracy:.4f} |" for row in distances.sort_values("value").itertuples()
     )
-    right, every = int(bench.baseline.correct.sum()), len(bench.baseline.correct)
-    about, size = versions(), sum(file.stat().st_size for file in folder.iterdir() if file.name != "README.md")
+    right = int(bench.baseline.correct.sum())
+    every = len(bench.baseline.correct)
+    about = versions()
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.name != "README.md")
     return f"""# {NAME}
 
 A causal language model of {CONFIG.n_layers} blocks (d_model {CONFIG.d_model}, {CONFIG.n_heads} heads, {CONFIG.position}), trained on the legal-sentence grammar of

@@ -84,7 +84,8 @@ def address():
 @pytest.fixture
 def open_page(chromium, address):
     """A fresh visitor; fails on any error in the console that is the page's own, and on any pop-up."""
-    contexts, errors = [], []
+    contexts = []
+    errors = []
 
     def opened(path="/One_block", theme="light", width=1400, height=900, at=None, **more):
         context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **more)

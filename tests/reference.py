@@ -38,8 +38,12 @@ class Sentence:
     """One sentence on its way through the model. A stream is a list with one vector per token."""
 
     def __init__(self, weights, config, tokens, real):
-        self.weights, self.config, self.tokens, self.real = weights, config, tokens, real
-        self.seen, self.first_values = {}, None
+        self.weights = weights
+        self.config = config
+        self.tokens = tokens
+        self.real = real
+        self.seen = {}
+        self.first_values = None
 
     def record(self, site, value):
         self.seen.setdefault(site, []).append(np.array(value))
@@ -48,7 +52,8 @@ class Sentence:
     def run(self):
         x = [self.weights["embed"][token] + self.position_vector(at) for at, token in enumerate(self.tokens)]
         self.record("embed", x)
-        outputs, layers = [], self.config.n_layers
+        outputs = []
+        layers = self.config.n_layers
         for layer in range(layers):
             partner = layers - 1 - layer  # the last layer's is the first
             if self.config.skips and partner < layer:
@@ -83,7 +88,8 @@ class Sentence:
 
     def sublayer(self, layer, x, read, compute, norm_site, name, residual, sum_site):
         """x: the stream that it joins; read: the stream that it reads."""
-        where, placement = f"blocks.{layer}.{norm_site}", self.config.placement
+        where = f"blocks.{layer}.{norm_site}"
+        placement = self.config.placement
         if placement not in ("pre", "post", "output", "sandwich"):
             raise unknown("placement", placement)
         y = compute(layer, self.norm(norm_site, where, read) if placement in ("pre", "sandwich") else read)
@@ -108,8 +114,11 @@ class Sentence:
     # Attention
 
     def attention(self, layer, x):
-        config, where = self.config, f"blocks.{layer}.attn"
-        length, size, groups = len(x), config.d_head, config.n_kv_heads
+        config = self.config
+        where = f"blocks.{layer}.attn"
+        length = len(x)
+        size = config.d_head
+        groups = config.n_kv_heads
         stacked = [self.linear(f"{where}.qkv", vector) for vector in x]  # queries, keys, values, one below the other
         q, k, v, scores, pattern, z = ([] for _ in range(6))
         for group in range(groups):
@@ -203,7 +212,8 @@ class Sentence:
     # Positions
 
     def position_vector(self, at):
-        position, width = self.config.position, self.config.d_model
+        position = self.config.position
+        width = self.config.d_model
         if position == "sinusoidal":
             angles = [at / 10000 ** (2 * (i // 2) / width) for i in range(width)]
             return np.array([math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(angles)])
@@ -234,11 +244,13 @@ class Sentence:
     # Each token by itself
 
     def feed_forward(self, layer, x):
-        where, name = f"blocks.{layer}.mlp", self.config.activation
+        where = f"blocks.{layer}.mlp"
+        name = self.config.activation
         before = [self.linear(f"{where}.w_in", vector) for vector in x]
         self.record("mlp_pre", before)
         if name in GATES:
-            width, gate = self.config.d_ff, GATES[name]
+            width = self.config.d_ff
+            gate = GATES[name]
             after = [
                 np.array([row[i] * gate(row[width + i]) for i in range(width)])  # values first, then their gates
                 for row in before
@@ -254,7 +266,8 @@ class Sentence:
         name = self.config.norm
         if name == "none":
             return x
-        gain, normal = self.weights[f"{where}.weight"], []
+        gain = self.weights[f"{where}.weight"]
+        normal = []
         for vector in x:
             if name == "LayerNorm":
                 mean = sum(vector) / len(vector)

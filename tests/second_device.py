@@ -103,7 +103,8 @@ def _mapped(x, call):
 
 def refuse_mixed(op, args, kwargs, here: bool):
     """Raises RuntimeError for tensors, or random numbers, of both devices in one operation that a GPU would not do either."""
-    strangers, there = [], False
+    strangers = []
+    there = False
 
     def look(x):
         nonlocal there
@@ -190,7 +191,8 @@ def _op(name: str):
 def _register() -> list[torch.library.Library]:
     """Make torch know the device -> what must be kept for as long as it is to know it."""
     _setup_privateuseone_for_python_backend(NAME, Module())
-    every, own = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+    every = torch.library.Library("_", "IMPL")
+    own = torch.library.Library("aten", "IMPL")
     every.fallback(run, "PrivateUse1")
     every.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
     own.impl("_copy_from", lambda x, to, non_blocking=False: run(aten.copy_.default, to, x), "PrivateUse1")

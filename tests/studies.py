@@ -70,7 +70,8 @@ def fill(store: Store, study: Study, outcome) -> int:
 def _report(number: int, run, outcome) -> Report:
     rows = rows_of(run, outcome)
     if isinstance(outcome, str):
-        state, message = outcome, "MemoryError: <b>no *room*</b>" if outcome == FAILED else ""
+        state = outcome
+        message = "MemoryError: <b>no *room*</b>" if outcome == FAILED else ""
     else:
         state, message = (DIVERGED, rows[-1].note) if math.isnan(outcome) else (DONE, "")
     seconds = 0.0 if state == RUNNING else 1.0 + run.seed

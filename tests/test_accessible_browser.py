@@ -63,7 +63,8 @@ FORBIDDEN = """for (const name of ["localStorage", "sessionStorage"]) Object.def
 
 
 def test_in_a_frame_that_may_keep_nothing_the_menu_and_presentation_mode_work(chromium, address):
-    page, wrong = chromium.new_page(viewport={"width": 1400, "height": 900}), []
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    wrong = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.add_init_script(FORBIDDEN)
     page.set_content(
@@ -98,7 +99,8 @@ def test_presentation_mode_enlarges_text_and_pictures_and_stands_in_the_link(ope
     assert page.evaluate(SMALLEST) >= 18
     assert page.locator(".st-key-drawing .block").bounding_box()["width"] > 1.3 * before["width"]
     canvas = page.locator(".st-key-all_heads canvas")
-    pixels, box = canvas.evaluate("e => e.width"), canvas.bounding_box()
+    pixels = canvas.evaluate("e => e.width")
+    box = canvas.bounding_box()
     assert pixels == pytest.approx(box["width"], abs=2)
     assert box["y"] + box["height"] <= 720 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     layout = json.loads(canvas.get_attribute("data-layout"))

@@ -107,7 +107,8 @@ def test_a_browser_that_comes_through_nginx_on_any_port_is_let_in(address):
 
 
 def test_scripts_of_components_are_kept_by_the_browser_and_no_others_are_there(chromium, address):
-    page, asked = chromium.new_page(), []
+    page = chromium.new_page()
+    asked = []
     page.on("request", lambda each: asked.append(each.url) if "/scripts/" in each.url else None)
     page.goto(f"{address}/One_block")
     settle(page)

@@ -69,11 +69,13 @@ def all_domains(spec) -> list:
 def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
     both, alone, baseline = (fine(opened(view=view, **more)) for more in ({"variants": part}, PARTS[part], {}))
     assert sorted(sentences(both)) == sorted([*sentences(baseline), *sentences(alone)])
-    pairs, single = grids(both), grids(alone)
+    pairs = grids(both)
+    single = grids(alone)
     twins = {name for name in pairs if name.endswith("_beside")}
     assert {name.removesuffix("_beside") for name in twins} == set(single)
     for name in twins:
-        (head, cells), (first, _) = pairs[name], pairs.get(name.removesuffix("_beside"), pairs[name])
+        (head, cells) = pairs[name]
+        (first, _) = pairs.get(name.removesuffix("_beside"), pairs[name])
         steps = (
             single[name.removesuffix("_beside")][0]["high"] - single[name.removesuffix("_beside")][0]["low"]
         ) / 65534

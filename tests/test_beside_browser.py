@@ -124,7 +124,8 @@ def test_a_finger_takes_a_part_and_scrolling_takes_none(chromium, address):
     page.wait_for_url(lambda url: "variants=ffn-off" in url)
     page.wait_for_timeout(1500)
     box = part(page, "attn_out work").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    x = box["x"] + box["width"] / 2
+    y = box["y"] + box["height"] / 2
     touch = page.context.new_cdp_session(page)
     for kind, at in (("touchStart", y), *(("touchMove", y - 20 * n) for n in range(1, 10)), ("touchEnd", None)):
         points = [] if at is None else [{"x": x, "y": at}]

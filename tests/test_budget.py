@@ -34,7 +34,8 @@ def states(count=3, config=None, name="copy", **changes):
 @pytest.mark.parametrize("name", task)
 @given(steps=st.integers(1, 5000), more=st.integers(1, 500), batch=st.integers(1, 2048), every=st.integers(1, 100))
 def test_more_steps_and_larger_batches_take_longer(name, steps, more, batch, every):
-    config, training = task[name].config(), settings_of(name, steps=steps, batch=batch, every=every)
+    config = task[name].config()
+    training = settings_of(name, steps=steps, batch=batch, every=every)
     assert seconds(config, training) < seconds(config, replace(training, steps=steps + more))
     assert seconds(config, training) < seconds(config, replace(training, batch=batch + more))
     assert 0 < seconds(config, training) < float("inf")
@@ -42,7 +43,8 @@ def test_more_steps_and_larger_batches_take_longer(name, steps, more, batch, eve
 
 @pytest.mark.parametrize("name", task)
 def test_larger_models_longer_sequences_and_more_rows_take_longer(name):
-    config, training = task[name].config(), settings_of(name)
+    config = task[name].config()
+    training = settings_of(name)
     base = seconds(config, training)
     for change in ({"n_layers": config.n_layers + 1}, {"d_model": 2 * config.d_model, "d_ff": None}, {"d_ff": 1024}):
         assert seconds(config.replace(**change), training) > base
@@ -61,7 +63,8 @@ def test_seeds_add_up_and_workers_share_them():
     assert expected(states(1), 2) == pytest.approx(one)  # one training cannot be shared
     assert expected(states(3), 2, pace=2.0) == pytest.approx(3 * one)
     assert expected([], 2) == 0
-    long, short = states(1, steps=5000), states(1, steps=10)
+    long = states(1, steps=5000)
+    short = states(1, steps=10)
     assert expected(long + short, 2) == pytest.approx(expected(long, 1))
 
 
@@ -70,14 +73,17 @@ class Held(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.alive, self.now, self.most = {}, 0, 0
+        self.alive = {}
+        self.now = 0
+        self.most = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         made = function(*args, **(kwargs or {}))
         for each in tree_leaves(made):
             if isinstance(each, torch.Tensor) and id(each.untyped_storage()) not in self.alive:
                 storage = each.untyped_storage()
-                key, size = id(storage), storage.nbytes()
+                key = id(storage)
+                size = storage.nbytes()
                 self.alive[key] = weakref.ref(storage, lambda _, key=key, size=size: self.gone(key, size))
                 self.now += size
                 self.most = max(self.most, self.now)
@@ -120,7 +126,8 @@ CHANGES = [
 @pytest.mark.parametrize("name", task)
 @pytest.mark.parametrize(("model", "training"), CHANGES, ids=str)
 def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
-    config, training = task[name].config(**model), settings_of(name, steps=2, every=1, **training)
+    config = task[name].config(**model)
+    training = settings_of(name, steps=2, every=1, **training)
     held_out(name, 0, training.length)  # is kept for all
     before = chunk(start(config, training, 0), 0)[0]
     packed = len(pickle.dumps(before))
@@ -128,7 +135,8 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
         done, _ = chunk(before, 1000)
     came = sum(each.nbytes for each in tree_leaves((before.model, before.optimiser)) if torch.is_tensor(each))
     assert done.step == 2 and held.most > came
-    needed, held_in_all = memory(config, training), held.most + came + packed
+    needed = memory(config, training)
+    held_in_all = held.most + came + packed
     assert held_in_all <= needed < 5 * held_in_all  # what could be trained is not refused either
 
 
@@ -152,14 +160,16 @@ def test_what_muon_costs_is_counted(changes):
 @pytest.mark.parametrize("name", task)
 def test_memory_is_above_weights_gradients_and_optimiser_whatever_the_size(name):
     for change in ({}, {"d_model": 256, "d_ff": None}, {"d_head": 64}, {"tied": True}):
-        config, training = task[name].config(**change), settings_of(name, batch=1)
+        config = task[name].config(**change)
+        training = settings_of(name, batch=1)
         weights = sum(p.nbytes for p in Transformer(config, task[name].vocabulary).parameters())
         assert memory(config, training) > (1 + 1 + 2) * weights
 
 
 @given(batch=st.integers(1, 4000), layers=st.integers(1, 40), width=st.sampled_from([16, 64, 256]))
 def test_memory_grows_with_batch_and_model(batch, layers, width):
-    config, training = Config(n_layers=layers, d_model=width), settings_of("reverse", batch=batch)
+    config = Config(n_layers=layers, d_model=width)
+    training = settings_of("reverse", batch=batch)
     assert memory(config, training) <= memory(config, replace(training, batch=batch + 64))
     assert memory(config, training) < memory(config.replace(n_layers=layers + 1), training)
     assert memory(config, training) < memory(config.replace(d_ff=config.d_ff + 8), training)

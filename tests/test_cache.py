@@ -11,7 +11,8 @@ from tests.test_long_questions import Left, leave_after
 
 
 def test_a_cache_keeps_the_latest_up_to_its_size():
-    cache, made = LRUCache(10 / 2**20), []
+    cache = LRUCache(10 / 2**20)
+    made = []
 
     def get(key, size):
         return cache.get(key, lambda: (made.append(key) or key, size))
@@ -57,7 +58,10 @@ def test_a_cached_function_is_called_once_for_the_same_arguments():
 
 @pytest.mark.parametrize("kind", ["cache", "once"])
 def test_threads_that_ask_for_what_is_being_made_wait_for_it(kind):
-    cache, begun, on, made = LRUCache(1), threading.Event(), threading.Event(), []
+    cache = LRUCache(1)
+    begun = threading.Event()
+    on = threading.Event()
+    made = []
 
     def make():
         begun.set()
@@ -81,7 +85,9 @@ def test_threads_that_ask_for_what_is_being_made_wait_for_it(kind):
 
 
 def test_a_user_who_waits_can_leave_and_where_the_first_one_leaves_the_next_goes_on():
-    cache, begun, on = LRUCache(1), threading.Event(), threading.Event()
+    cache = LRUCache(1)
+    begun = threading.Event()
+    on = threading.Event()
 
     def make():
         begun.set()

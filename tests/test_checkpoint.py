@@ -200,10 +200,8 @@ def gpt2(folder, **changes):
     ],
 )
 def test_gpt2_equals_hugging_face(tmp_path, changes):
-    theirs, ids = (
-        gpt2(tmp_path, **changes),
-        torch.randint(0, len(SPELLED), (2, 40), generator=torch.Generator().manual_seed(1)),
-    )
+    theirs = gpt2(tmp_path, **changes)
+    ids = torch.randint(0, len(SPELLED), (2, 40), generator=torch.Generator().manual_seed(1))
     ours = files.from_folder(tmp_path)
     with torch.inference_mode():
         wanted = theirs(ids, output_attentions=True, output_hidden_states=True)
@@ -219,10 +217,13 @@ def test_gpt2_equals_hugging_face(tmp_path, changes):
 
 def test_every_knock_out_works_on_gpt2_as_on_hugging_face(tmp_path):
     """A head's rows of W_O set to zero over there; a sub-layer's output set to zero by a hook."""
-    theirs, ids = gpt2(tmp_path), torch.randint(0, len(SPELLED), (2, 12))
+    theirs = gpt2(tmp_path)
+    ids = torch.randint(0, len(SPELLED), (2, 12))
     ours = files.from_folder(tmp_path)
     for cut in cuts(ours.config):
-        block, hooks, kept = theirs.transformer.h[cut.layer], [], None
+        block = theirs.transformer.h[cut.layer]
+        hooks = []
+        kept = None
         if cut.part == "head":
             kept = block.attn.c_proj.weight.detach().clone()
             with torch.no_grad():
@@ -334,7 +335,8 @@ def test_a_tokenizer_with_a_token_for_the_unknown_spells_as_hugging_face(tmp_pat
     document = json.loads(path.read_text())
     document["model"]["unk_token"] = "<|endoftext|>"
     path.write_text(json.dumps(document))
-    ours, text = equals(tmp_path, theirs), TEXT + " é 7 ZZ"
+    ours = equals(tmp_path, theirs)
+    text = TEXT + " é 7 ZZ"
     ids = ours.tokens.encode(text).ids
     assert ids == transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))(text)["input_ids"]
     assert ids.count(0) > 3

@@ -75,7 +75,8 @@ def test_intervals_of_all_claims_hold_together(name):
         assert found.low == found.high == values[0]
         return
     low, high = stats.t.interval(1 - 0.05 / len(claim), len(values) - 1, np.mean(values), stats.sem(values))
-    low, high = max(low, claim[name].within[0]), min(high, claim[name].within[1])
+    low = max(low, claim[name].within[0])
+    high = min(high, claim[name].within[1])
     assert (found.mean, found.low, found.high, found.n) == pytest.approx((np.mean(values), low, high, len(values)))
     assert all(claim[name].within[0] <= value <= claim[name].within[1] for value in values)
     assert len(values) >= 5
@@ -216,7 +217,8 @@ def test_a_head_is_removed_where_it_writes(small):
 
         with torch.inference_mode(), trace(edit, sites=()):
             logits = small(tokens)
-        found, learnt = [], task["sentences"]
+        found = []
+        learnt = task["sentences"]
         for row, column in zip(*torch.nonzero(targets != -100, as_tuple=True)):
             answer = learnt.vocabulary[int(targets[row, column])]
             for rivals in learnt.rivals:
@@ -251,7 +253,9 @@ def test_attention_to_the_first_word_is_an_average_of_weights(small):
 )
 def test_a_verdict_is_told_with_its_number_and_its_reason(low, high, words):
     class Rule:
-        smallest, alike, points = 0.3, False, False
+        smallest = 0.3
+        alike = False
+        points = False
 
     found = Interval((low + high) / 2, low, high, 7)
     said = describe(Judged(found, verdict(found, 0.3, False)), Rule)

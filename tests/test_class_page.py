@@ -81,11 +81,13 @@ def texts(app) -> str:
 
 def test_a_class_from_the_first_question_to_the_last():
     teacher, code, token = start("heads")
-    ann, bob = join(code, "Ann"), join(code)
+    ann = join(code, "Ann")
+    bob = join(code)
     assert WORDS["class_wait"] in texts(ann)
     teacher = ask(again(teacher))
     assert server.classroom().of_teacher(token).phase == OPEN
-    ann, bob = choose(ann, 0, "each head has its own *matrices*"), choose(bob, 2)
+    ann = choose(ann, 0, "each head has its own *matrices*")
+    bob = choose(bob, 2)
     assert WORDS["class_in"].format(answer="about eight times as many parameters") in texts(ann)
     now = server.classroom().of_teacher(token)
     assert now.votes == 2 and not now.waiting
@@ -301,7 +303,8 @@ def test_every_question_fits_the_projector(name):
     teacher, code, token = start(name)
     ask(again(teacher))
     projector = fine(opened(CLASS.path, shown="projector", code=code))
-    height, bars = re.search(r"--height: (\d+)px", drawn(projector, "slide"))[1], drawn(projector, "slide").count("<li")
+    height = re.search(r"--height: (\d+)px", drawn(projector, "slide"))[1]
+    bars = drawn(projector, "slide").count("<li")
     assert int(height) * bars + 12 * (bars - 1) <= 348 and int(height) >= 28
 
 

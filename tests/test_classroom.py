@@ -34,7 +34,8 @@ def room(store):
 
 
 def test_a_question_in_two_rounds(room):
-    where, seen = room.store, room.store.watch(room.code)
+    where = room.store
+    seen = room.store.watch(room.code)
     assert (seen.phase, seen.question, seen.round, seen.left, seen.seats, seen.votes) == (OPEN, "q", 1, None, 3, 0)
     room.vote(0, "a"), room.vote(1, "b", because="since it is")
     assert where.of_teacher(room.token).waiting == ((3, "s2"),)
@@ -86,7 +87,8 @@ def test_tables_for_the_teacher(room):
 
 
 def test_every_step_may_be_taken_twice(room):
-    where, token = room.store, room.token
+    where = room.store
+    token = room.token
     room.vote(0)
     key = room.keys[1]
     assert where.join(room.code.lower(), "new name", key) == key and where.join(room.code, "", key) == key
@@ -100,7 +102,8 @@ def test_every_step_may_be_taken_twice(room):
 
 
 def test_steps_out_of_their_order_are_refused_and_change_nothing(room):
-    where, token = room.store, room.token
+    where = room.store
+    token = room.token
     for step in (where.discuss, where.again, where.show, where.reveal):
         with refused("phase", "“q” is open"):
             step(token)
@@ -169,7 +172,8 @@ def test_late_is_said_by_the_clock_of_the_database(room):
 
 
 def test_at_most_three_reasons_of_the_question_are_picked(room):
-    where, other = room.store, lesson(room.store)
+    where = room.store
+    other = lesson(room.store)
     for seat in range(3):
         room.vote(seat, because=f"because {seat}" if seat else "")
     where.open(other.token, "q"), other.vote(0, because="elsewhere")
@@ -190,7 +194,8 @@ def test_at_most_three_reasons_of_the_question_are_picked(room):
 
 
 def test_two_classes_never_mix(store):
-    one, two = lesson(store), lesson(store, 1)
+    one = lesson(store)
+    two = lesson(store, 1)
     for room in (one, two):
         store.open(room.token, "q")
     one.vote(0, "a"), two.vote(0, "b")
@@ -232,7 +237,8 @@ def test_what_everybody_sees_names_nobody(room):
 
 
 def test_a_code_is_read_as_people_write_it(room):
-    a, b = room.code[:2], room.code[2:]
+    a = room.code[:2]
+    b = room.code[2:]
     for typed in (room.code.lower(), f" {a} {b}\n", f"{a}-{b}".lower()):
         assert room.store.watch(typed).code == room.code
     assert not set(classroom.LETTERS) & set("ILOQ01") and re.fullmatch(f"[{classroom.LETTERS}]{{5}}", room.code)
@@ -247,7 +253,8 @@ def test_a_code_is_read_as_people_write_it(room):
 def test_limits_are_said(store, monkeypatch):
     for name, most in (("CLASSES", 2), ("SEATS", 4), ("QUESTIONS", 2)):
         monkeypatch.setattr(classroom, name, most)
-    room, _ = lesson(store, 4), store.start()
+    room = lesson(store, 4)
+    _ = store.start()
     with refused("class", "limit of 2 classes"):
         store.start()
     with refused("full", f"Class {room.code} is full: all of its 4 seats"):

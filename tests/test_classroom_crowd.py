@@ -36,7 +36,8 @@ def store(database):  # noqa: F811
 
 def at_once(*calls) -> list[BaseException]:
     """Each in a thread of its own -> what they raised."""
-    problems, ready = [], threading.Barrier(len(calls))
+    problems = []
+    ready = threading.Barrier(len(calls))
 
     def work(call):
         ready.wait()
@@ -63,7 +64,8 @@ def voter(where, room, answer, keys) -> subprocess.Popen:
 
 
 def test_sixty_seats_that_vote_at_once_and_send_twice_have_one_vote_each(store):
-    room, accepted = lesson(store, SEATS, "q"), []
+    room = lesson(store, SEATS, "q")
+    accepted = []
 
     def vote(seat):
         for _ in range(2):

@@ -222,7 +222,8 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
 
 
 def test_a_scheduler_that_comes_back_is_found_again(alone, store):
-    (own, workers), seen = alone, []
+    (own, workers) = alone
+    seen = []
 
     def replace_all(progress):
         seen.append(progress)

@@ -27,7 +27,8 @@ def refusal(**values) -> ConfigError:
 
 
 def assert_says_what_is_allowed(error, field, begin="{} is "):
-    setting, message = SETTINGS[field], str(error)
+    setting = SETTINGS[field]
+    message = str(error)
     assert error.field == field
     assert message.startswith(begin.format(field))
     assert message.isprintable() and len(message) < 250  # one line, fit for the screen
@@ -54,7 +55,8 @@ def test_every_field_is_a_setting_with_words():
 
 @pytest.mark.parametrize("field", NUMBERS)
 def test_bounds_belong_to_what_is_allowed_and_nothing_beyond_does(field):
-    low, high = SETTINGS[field].low, SETTINGS[field].high
+    low = SETTINGS[field].low
+    high = SETTINGS[field].high
     # 64 heads need a width that 64 divides, and so many of keys and values as many heads; every other bound fits the defaults.
     for value in (low, high):
         heads = 64 if field == "n_kv_heads" else 1

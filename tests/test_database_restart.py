@@ -51,7 +51,8 @@ def kill_a_backend(store: Store):
 def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql, tmp_path):  # noqa: F811
     where = postgresql.new()
     (tmp_path / "study.toml").write_text(STUDY.source)
-    store, workers = Store(where), ProcessPool(1)
+    store = Store(where)
+    workers = ProcessPool(1)
     number = store.enrol(STUDY).study
     service = Service(store, workers)
     commands = [command(tmp_path, where) for _ in range(2)]

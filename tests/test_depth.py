@@ -94,10 +94,12 @@ def plain_journey(model, config, order) -> list[dict[str, float]]:
     sentence = reference.Sentence(reference.weights_of(model), config, ids[0].tolist(), real)
     x = [sentence.weights["embed"][token] + sentence.position_vector(at) for at, token in enumerate(sentence.tokens)]
     found = [plain_statistics(x[: len(WORDS)], None, len(WORDS))]
-    outputs, layers = {}, model.config.n_layers
+    outputs = {}
+    layers = model.config.n_layers
     for layer in order:
         # with post-norm: after the block's last norm
-        x, patterns = sentence.block(0 if config.shared else layer, x), None
+        x = sentence.block(0 if config.shared else layer, x)
+        patterns = None
         outputs[layer], early = x, layers - 2 - layer  # what the next layer reads, too, where it is of the later half
         if config.skips and early in outputs and early <= layer:
             x = [a + sentence.weights["skip"][early] * b for a, b in zip(x, outputs[early])]
@@ -161,7 +163,8 @@ def test_travel_measures_the_model_that_the_settings_name(way, setting):
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("passes", [1, 2, 5])
 def test_attention_and_similarity_are_kept_of_the_passes_that_are_shown(way, setting, passes):
-    config, depth = BASE.replace(**SETTINGS[setting]), Depth(passes, way)
+    config = BASE.replace(**SETTINGS[setting])
+    depth = Depth(passes, way)
     built, order = depth.plan(config)
     model, ids, real = prepared(built, WORDS, HERE)
     made = travel(config, WORDS, HERE, depth)
@@ -231,7 +234,8 @@ def directions(count, width, seed=0):
 def test_effective_rank_of_singular_values_that_are_known(singular, shape):
     count = min(len(singular), *shape)
     values = torch.tensor(singular[:count], dtype=torch.float64)
-    left, right = directions(count, shape[0], seed=1), directions(count, shape[1], seed=2)
+    left = directions(count, shape[0], seed=1)
+    right = directions(count, shape[1], seed=2)
     got = measured((left.T * values) @ right)["rank"]
     assert got == pytest.approx(plain_rank(values.tolist()), rel=1e-5)
 
@@ -282,7 +286,8 @@ def right(x) -> dict[str, float]:
 def test_the_spread_of_numbers_far_from_zero(average, spread):
     """In float32 near 1e4 numbers stand 0.001 apart: rounded first, so that both sides see the same numbers."""
     x = (average + spread * normal(6, 64)).float()
-    got, expected = measured(x), right(x)
+    got = measured(x)
+    expected = right(x)
     assert expected["std"] > 0
     for name in ("std", "mean", "rms", "largest", "cosine"):
         assert got[name] == pytest.approx(expected[name], rel=1e-7), name
@@ -313,7 +318,8 @@ def first_not_finite(config, way, passes, dtype=torch.float32) -> int | None:
     built, order = Depth(passes, way).plan(config)
     model, ids, real = prepared(built, WORDS, HERE)
     model = model.to(dtype)
-    x, allowed = model.position.embed(model.embed[ids]), model.allowed(ids, real)
+    x = model.position.embed(model.embed[ids])
+    allowed = model.allowed(ids, real)
     for at, layer in enumerate(order, 1):
         x = model.blocks[layer](x, allowed)
         if not all(math.isfinite(number) for number in x[0, : len(WORDS)].flatten().tolist()):
@@ -340,7 +346,8 @@ TOO_LARGE = {"init": "normal_1", "norm": "none"}
     ),
 )
 def test_it_diverges_where_the_bare_blocks_do(change, way):
-    config, passes = BASE.replace(**TOO_LARGE | change), 60
+    config = BASE.replace(**TOO_LARGE | change)
+    passes = 60
     pass_ = first_not_finite(config, way, passes)
     assert pass_ is not None and pass_ > 1
     made = travel(config, WORDS, HERE, Depth(passes, way))
@@ -355,7 +362,8 @@ def test_it_diverges_where_the_bare_blocks_do(change, way):
 @WAYS
 def test_in_float16_it_diverges_where_float32_and_bfloat16_go_on(way):
     """float16 ends at 65,504. Machine lends it to a GPU only, but a CPU can compute it."""
-    config, passes = BASE.replace(**TOO_LARGE), 4
+    config = BASE.replace(**TOO_LARGE)
+    passes = 4
     built, order = Depth(passes, way).plan(config)
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
         with torch.inference_mode():
@@ -389,7 +397,9 @@ def test_in_half_precision_the_statistics_are_those_of_the_rounded_stream(dtype)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @WAYS
 def test_divergence_raises_nothing_anywhere(way, dtype):
-    config, machine, depth = BASE.replace(**TOO_LARGE), Machine(device="cpu", dtype=dtype), Depth(30, way)
+    config = BASE.replace(**TOO_LARGE)
+    machine = Machine(device="cpu", dtype=dtype)
+    depth = Depth(30, way)
     made = travel(config, WORDS, machine, depth)
     assert made.diverged
     table({"it": made})
@@ -470,12 +480,16 @@ def test_measured_in_chunks_or_all_at_once_is_the_same(change, way, monkeypatch)
 def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypatch):
     config = BASE.replace(padding=2).replace(**change)
     model, ids, real, order = shaken(config, way, 4)
-    x, allowed = model.position.embed(model.embed[ids]), model.allowed(ids, real)
-    plain, memory = [x[0, : len(WORDS)]], {}
+    x = model.position.embed(model.embed[ids])
+    allowed = model.allowed(ids, real)
+    plain = [x[0, : len(WORDS)]]
+    memory = {}
     for layer in order:
         x = model.layer(layer, x, allowed, memory)
         plain.append(x[0, : len(WORDS)])
-    seen, stream, last = [], model.stream, []
+    seen = []
+    stream = model.stream
+    last = []
 
     class Kept(Streams):
         def __init__(self, x, entropy):
@@ -501,7 +515,9 @@ def in_float64(config, depth: Depth) -> list[torch.Tensor]:
     with torch.no_grad():
         model, ids, real = prepared(built, WORDS, HERE)
         model.double()
-        x, allowed, memory = model.start(ids), model.allowed(ids, real), Memory()
+        x = model.start(ids)
+        allowed = model.allowed(ids, real)
+        memory = Memory()
         streams = [x[0]]
         for at in order:
             x = model.layer(at, x, allowed, memory)
@@ -511,7 +527,8 @@ def in_float64(config, depth: Depth) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("init, chaotic", [("normal_1", True), ("default", False)])
 def test_the_pass_from_which_rounding_decides_is_the_first_that_differs_from_float64(init, chaotic):
-    config, depth = CHAOTIC.replace(init=init), Depth(passes=40)
+    config = CHAOTIC.replace(init=init)
+    depth = Depth(passes=40)
     made = travel(config, WORDS, HERE, depth, compare_precision=True)
     plain = travel(config, WORDS, HERE, depth)
     np.testing.assert_array_equal(made.values, plain.values)  # what is shown is what the chosen precision gives

@@ -18,7 +18,8 @@ from ui.depth.context import DepthLook
 from ui.kit.pins import PILLS
 
 KINDS = (Input, Config, Machine, Depth, Pins, DepthLook, Axes)
-DEPTH, BLOCK = "pages/2_Depth.py", "pages/1_One_block.py"
+DEPTH = "pages/2_Depth.py"
+BLOCK = "pages/1_One_block.py"
 
 
 def opened(page=DEPTH, **params):
@@ -71,7 +72,8 @@ def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
 
 @pytest.mark.parametrize("name", ablation)
 def test_one_click_adds_an_ablation_and_one_takes_it_away(name):
-    text, label = encode(ablation[name]), ablation.label(name)
+    text = encode(ablation[name])
+    label = ablation.label(name)
     app = opened(variants="none", position="learned")
     tell(app, PILLS, [text])
     assert link(fine(app))["variants"] == text

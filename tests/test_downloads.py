@@ -62,7 +62,9 @@ def test_a_file_that_cannot_be_written_is_said_and_logged(session, client, caplo
 
 
 def test_files_are_written_a_few_at_a_time(session, client):
-    running, most, lock = [0], [0], threading.Lock()
+    running = [0]
+    most = [0]
+    lock = threading.Lock()
 
     def write() -> bytes:
         with lock:

@@ -32,7 +32,8 @@ async def visit(address: str, process, seconds: float, asked: signal.Signals) ->
             assert time.monotonic() < end, "no worker was started"
             await asyncio.sleep(0.05)
         await asyncio.sleep(seconds)
-        found, begun = whole.children(recursive=True), time.monotonic()
+        found = whole.children(recursive=True)
+        begun = time.monotonic()
         process.send_signal(asked)
         while process.poll() is None and time.monotonic() < begun + 60:
             await asyncio.sleep(0.05)
@@ -48,7 +49,8 @@ def test_an_app_that_is_asked_to_end_while_its_workers_start_ends_soon(seconds, 
 
 
 def test_what_is_to_be_done_later_is_left_when_the_process_ends(monkeypatch):
-    over, done = threading.Event(), []
+    over = threading.Event()
+    done = []
     monkeypatch.setattr(ending, "_is_over", over)
     monkeypatch.setattr(ending, "_threads", [])
     ending.later(0.0, lambda: done.append(1), over.set, lambda: done.append(2))

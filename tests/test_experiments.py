@@ -68,7 +68,8 @@ def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
 
 
 def test_every_step_of_the_walk(seen):
-    c, head = seen.config, 1
+    c = seen.config
+    head = 1
     steps = {step.name: step.matrix.double().numpy() for step in attention.walk(seen, 0, head)}
     assert len(attention.walk(seen, 0, head)) == 10 == BlockLook.settings()["step"].high
     raw = steps["Queries"] @ steps["Keys"].T
@@ -88,7 +89,10 @@ def test_heads_by_hand(seen):
     table = attention.heads(seen, 0).pivot(index="head", columns="meter", values="value")
     pattern = seen.sites["pattern"][0].double().numpy()
     for head in range(seen.config.n_heads):
-        bits, away, own, even = [], [], [], []
+        bits = []
+        away = []
+        own = []
+        even = []
         for reader in range(seen.n_real):
             row = pattern[head, reader]
             bits.append(-sum(w * math.log2(w) for w in row if w > 0))
@@ -125,7 +129,8 @@ def bits_of(scores) -> float:
 
 def test_scaling_by_hand(seen):
     """The very scores of the model, position bias and mask included, of the real readers alone."""
-    c, head = seen.config, 1
+    c = seen.config
+    head = 1
     q, k = (seen.sites[site][0][head].tolist() for site in "qk")
     slope = 2.0 ** (-8 * (head + 1) / c.n_heads) if c.position == "alibi" else 0.0  # of a power of two of heads
     sees = [[key for key, may in enumerate(row) if may] for row in seen.allowed[: seen.n_real].tolist()]
@@ -158,9 +163,11 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
 
 
 def test_change_per_token_by_hand(seen):
-    before, after = seen.sites["embed"][0].double().numpy(), seen.output.double().numpy()
+    before = seen.sites["embed"][0].double().numpy()
+    after = seen.output.double().numpy()
     for at, row in per_token(seen).iterrows():
-        a, b = before[at], after[at]
+        a = before[at]
+        b = after[at]
         assert row.distance == pytest.approx(math.dist(a, b), rel=1e-5)
         assert row.cosine == pytest.approx(a @ b / math.hypot(*a) / math.hypot(*b), abs=1e-5)
     assert len(per_token(seen)) == len(TOKENS)
@@ -233,7 +240,8 @@ def test_the_table_of_orders_is_that_of_the_models_themselves(position, mask):
 def test_share_on_marked_pairs_by_hand(seen):
     pairs = ((11, 1), (11, 3), (12, 1), (4, 9))
     table = attention.share(seen, 0, pairs)
-    pattern, allowed = seen.sites["pattern"][0].numpy(), seen.allowed.numpy()
+    pattern = seen.sites["pattern"][0].numpy()
+    allowed = seen.allowed.numpy()
     for head, row in table.iterrows():
         shares = [pattern[head, 11, 1] + pattern[head, 11, 3], pattern[head, 12, 1], pattern[head, 4, 9]]
         even = [
@@ -259,7 +267,8 @@ def test_several_models_are_compared_by_hand():
     assert list(table.index) == list(configs)
     first = passes["baseline"].output[:14].tolist()
     for name, seen in passes.items():
-        rows, row = seen.output[:14].tolist(), table.loc[name]
+        rows = seen.output[:14].tolist()
+        row = table.loc[name]
         x = np.array(rows)
         parameters = Transformer(configs[name], ["a"]).blocks.parameters()
         assert row.parameters == sum(each.numel() for each in parameters)
@@ -318,7 +327,8 @@ def test_padding_does_not_count_in_the_entropy_of_a_training():
     learnt = task["sentences"]
     state = start(learnt.config(), Training(task="sentences"), 0)
     tokens, targets = learnt(generator(0, "entropy"), 1)
-    tokens, targets = tokens[0], targets[0]
+    tokens = tokens[0]
+    targets = targets[0]
     words = [at for at, token in enumerate(tokens.tolist()) if learnt.vocabulary[token] != PAD]
     assert 0 < len(words) < len(tokens)
     reading = read(state, tokens, targets)

@@ -107,7 +107,8 @@ def attention_rows(forward_pass):
 
 def block_tables(config, tokens, dropout=False, kind="random", view=""):
     forward_pass = forward(config, tokens, CPU, dropout, kind)
-    stages, moved = forward_pass.statistics, per_token(forward_pass)
+    stages = forward_pass.statistics
+    moved = per_token(forward_pass)
     shown = {
         "stages": stages.assign(layer=stages.layer + 1),
         "tokens": moved.assign(token=moved.token + 1),
@@ -321,7 +322,8 @@ for path in sys.argv[1:]:
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
     """Name of a case -> what its script and its notebook print, all in one process in another folder."""
-    folder, ends = tmp_path_factory.mktemp("scripts"), (".py", ".ipynb")
+    folder = tmp_path_factory.mktemp("scripts")
+    ends = (".py", ".ipynb")
     for number, (made, _) in enumerate(CASES.values()):
         (folder / f"{number}.py").write_text(made.python(), encoding="utf-8")
         (folder / f"{number}.ipynb").write_text(made.notebook(), encoding="utf-8")
@@ -366,7 +368,8 @@ def assert_same(lines: list[list[str]], expected: pd.DataFrame, tolerance: float
 def test_a_script_and_its_notebook_print_what_the_page_shows(name, printed):
     from_script, from_notebook = printed[name]
     assert from_notebook == from_script
-    found, expected = sections(from_script), CASES[name][1]()
+    found = sections(from_script)
+    expected = CASES[name][1]()
     assert list(found) == list(expected)
     for section, lines in found.items():
         assert_same(lines, expected[section], 0.0 if name in PLANS else 1e-5)

@@ -59,7 +59,8 @@ def test_the_first_weights_are_the_baselines_where_name_and_shape_are(member):
 
 @pytest.mark.parametrize("member, seed", SHIPS)
 def test_it_opens_as_what_it_says_and_its_hash_is_that_of_the_file(member, seed):
-    model, file = opened(member, seed), FOLDER / family.file_of(member, seed)
+    model = opened(member, seed)
+    file = FOLDER / family.file_of(member, seed)
     assert model.config == config_of(member, seed) and model.about["member"] == member and model.about["seed"] == seed
     assert there()[member, seed] == hashlib.sha256(file.read_bytes()).hexdigest()
     steps = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == TRAINED)].steps
@@ -67,7 +68,8 @@ def test_it_opens_as_what_it_says_and_its_hash_is_that_of_the_file(member, seed)
 
 
 def test_the_baseline_of_the_first_seed_is_the_model_that_ships():
-    ours, ships = opened(WHOLE, 0).model.state_dict(), files.from_folder(files.ROOT / files.SHIPPED).model.state_dict()
+    ours = opened(WHOLE, 0).model.state_dict()
+    ships = files.from_folder(files.ROOT / files.SHIPPED).model.state_dict()
     assert ours.keys() == ships.keys() and all(torch.equal(ours[name], ships[name]) for name in ours)
 
 
@@ -92,16 +94,22 @@ def test_the_table_is_what_its_file_gives(member, seed):
 
 @pytest.mark.parametrize("member", ["norm-none", "attention-off", "activation-swiglu"])
 def test_what_is_examined_equals_one_sentence_at_a_time_in_float64(member):
-    model, many = opened(member, 0), 48
+    model = opened(member, 0)
+    many = 48
     number = {word: at for at, word in enumerate(model.model.vocabulary)}
     net = opened(member, 0).model.double()
-    nats, words, right, by, subject = 0.0, 0, [], [], {}
+    nats = 0.0
+    words = 0
+    right = []
+    by = []
+    subject = {}
     for sentence in sentences(many, SEED):
         ids = torch.tensor([[number[word] for word in sentence]])
         with torch.inference_mode(), trace() as seen:
             log = net(ids)[0].log_softmax(-1)
         for at in range(1, len(sentence)):
-            nats, words = nats - log[at - 1, ids[0, at]].item(), words + 1
+            nats = nats - log[at - 1, ids[0, at]].item()
+            words = words + 1
         places = anatomy(list(sentence))
         before = log[places.verb - 1]
         right.append((before[number["was"]] > before[number["were"]]).item() == (sentence[places.verb] == "was"))
@@ -126,7 +134,8 @@ def test_cut_afterwards_has_the_trained_weights_and_the_settings_of_the_member()
     whole = opened(WHOLE, 0)
     cut = cut_afterwards("norm-none", whole)
     assert cut.config == config_of("norm-none", 0) and cut.key != whole.key
-    kept, had = cut.model.state_dict(), whole.model.state_dict()
+    kept = cut.model.state_dict()
+    had = whole.model.state_dict()
     assert kept.keys() < had.keys() and all(torch.equal(kept[name], had[name]) for name in kept)
     assert cut_afterwards("activation-swiglu", whole) is None, "it would need a gate that was never trained"
 
@@ -153,7 +162,8 @@ def test_the_summary_is_a_paired_test_corrected_by_holm_and_the_sentence_counts_
     given = {key: [times * value for value in values] for key, values in MADE.items()}
     rows = summary(of_seeds(given), name)
     made = {key: onto(values) for key, values in given.items()}
-    base, others = made[WHOLE, TRAINED], [key for key in MADE if key[0] != WHOLE]
+    base = made[WHOLE, TRAINED]
+    others = [key for key in MADE if key[0] != WHOLE]
     expected = dict(zip(others, corrected([stats.ttest_rel(made[key], base).pvalue for key in others])))
     assert rows.value[0] == pytest.approx(stats.gmean(given[WHOLE, TRAINED]) if name == "perplexity" else np.mean(base))
     for line in rows[rows.member != WHOLE].itertuples():
@@ -216,7 +226,8 @@ def test_a_whole_member_that_is_trained_anew_is_the_one_that_ships(tmp_path):
     member = "placement-post"
     (tmp_path / family.file_of(member, 0)).write_bytes(command.trained(member, 0))
     command.train_what_is_missing(tmp_path, [])
-    anew, ships = opened(member, 0, tmp_path), opened(member, 0)
+    anew = opened(member, 0, tmp_path)
+    ships = opened(member, 0)
     weights = ships.model.state_dict()
     if not all(torch.equal(x, weights[name]) for name, x in anew.model.state_dict().items()):
         figures = [compared[name](examined(each)) for name in ("accuracy", "perplexity") for each in (anew, ships)]
@@ -254,7 +265,8 @@ def test_by_distance_is_a_paired_test_of_what_is_shown_corrected_by_holm(made, m
         return there.value.to_numpy()
 
     lines = {"baseline": (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
-    tested, p = [], []
+    tested = []
+    p = []
     for row in rows[rows.line != "baseline"].itertuples():
         gaps = values(*lines[row.line], row.distance) - values(WHOLE, TRAINED, row.distance)
         same = np.ptp(gaps) == 0

@@ -26,7 +26,8 @@ from ui.studies import server
 from ui.training import finished
 from ui.training.controls import ANEW
 
-SHIPS, HERE = "Precomputed", "Cached on this server"
+SHIPS = "Precomputed"
+HERE = "Cached on this server"
 CPU = {"device": "cpu"}
 MADE_BY = {name: (f"{name}_of_1980",) for name in MADE} | {"code": ("0123456789abcdef",)}
 
@@ -203,7 +204,8 @@ def test_what_a_study_hands_over_is_shown_at_once(store):
     assert untrained(app) and "From the study “made *up*”: 6 runs, seeds 0 to 2. Trained on CPU (made up) with" in said
     assert "Results of a study, seeds 0 to 2" in said and "diverged at step 21, seed 0" in said
     assert button(app, "start").label == ANEW
-    number, stored = store.find("made up"), {}
+    number = store.find("made up")
+    stored = {}
     for run, *row in store.rows(number):
         stored.setdefault(run, []).append(tuple(row))
     runs = [run for run in store.runs(number) if run.task == "copy" and run.variant in ("baseline", "1 head")]

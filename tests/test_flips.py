@@ -20,7 +20,8 @@ def answers(gained, lost, same):
 
 
 def test_five_flips_of_256_are_no_more_than_chance_and_six_are():
-    five, six = changed(answers(0, 5, 251)), changed(answers(0, 6, 250))
+    five = changed(answers(0, 5, 251))
+    six = changed(answers(0, 6, 250))
     assert five.p == 0.0625 and not five.clear and five.high == 0.0
     assert six.p == 0.03125 and six.clear
     assert stats.ttest_1samp(answers(0, 5, 251), 0).pvalue < 0.03  # Student's t takes it for more
@@ -56,14 +57,16 @@ def slow_score(change, gained, lost, n):
             terms = [(gained, share + change), (lost, share), (n - gained - lost, 1 - 2 * share - change)]
             return -sum(many * math.log(max(p, 1e-300)) for many, p in terms if many)
 
-    low, high = max(0.0, -change), (1 - change) / 2
+    low = max(0.0, -change)
+    high = (1 - change) / 2
     share = optimize.minimize_scalar(less_likely, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).x
     return (gained - lost - n * change) / math.sqrt(n * (2 * share + change - change**2))
 
 
 @given(some.integers(1, 30), some.integers(1, 30), some.integers(1, 200), LEVELS)
 def test_at_the_ends_of_the_interval_the_score_is_the_normal_quantile(gained, lost, same, level):
-    n, z = gained + lost + same, stats.norm.ppf((1 + level) / 2)
+    n = gained + lost + same
+    z = stats.norm.ppf((1 + level) / 2)
     low, high = tango(gained, lost, n, level)
     assert slow_score(low, gained, lost, n) == pytest.approx(z, abs=1e-3)
     assert slow_score(high, gained, lost, n) == pytest.approx(-z, abs=1e-3)
@@ -74,7 +77,8 @@ def test_interval_and_test_say_the_same_at_every_level(flips, level):
     gained, lost, same = flips
     if gained + lost + same < 2:
         return
-    found, back = changed(answers(gained, lost, same), level), changed(answers(lost, gained, same), level)
+    found = changed(answers(gained, lost, same), level)
+    back = changed(answers(lost, gained, same), level)
     assert found.clear == (found.p < 1 - level)
     assert -1 <= found.low <= found.mean <= found.high <= 1
     assert (back.low, back.high, back.p) == pytest.approx((-found.high, -found.low, found.p), abs=1e-9)

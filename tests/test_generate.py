@@ -42,7 +42,8 @@ def test_what_is_kept_changes_nothing(field, name, cuts):
     """Logits of a text in one go and piece by piece: equal to 1e-5 of their size."""
     made = model(**{field: name})
     with torch.inference_mode():
-        whole, past = made(IDS), Past(made)
+        whole = made(IDS)
+        past = Past(made)
         pieces = torch.cat([made(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
     torch.testing.assert_close(pieces, whole, rtol=1e-5, atol=1e-5 * max(1.0, whole.abs().max().item()))
     assert past.length == 14
@@ -57,7 +58,8 @@ def test_chunks_beyond_a_window_read_what_the_whole_text_reads(changes, window, 
     """A chunk of several tokens, after more than the window holds: none of them reads what comes after it."""
     made = model(window=window, **changes)
     with torch.inference_mode():
-        whole, past = made(IDS), Past(made)
+        whole = made(IDS)
+        past = Past(made)
         pieces = torch.cat([made(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
     torch.testing.assert_close(pieces, whole, rtol=1e-5, atol=1e-5 * max(1.0, whole.abs().max().item()))
 
@@ -88,7 +90,8 @@ def test_what_is_kept_needs_a_causal_mask():
 )
 @pytest.mark.parametrize("edits", [(), (Lesion((Cut(1, "head", 1), Cut(0, "ffn"))),)], ids=["whole", "knocked out"])
 def test_a_text_goes_on_the_same_with_and_without_keeping(changes, edits):
-    made, sampling = model(**changes), Sampling(words=20, temperature=1.3, top_k=12, top_p=0.9, draw=3)
+    made = model(**changes)
+    sampling = Sampling(words=20, temperature=1.3, top_k=12, top_p=0.9, draw=3)
     one, other = (list(generate(made, IDS[0], sampling, *edits, cache=cache)) for cache in (True, False))
     assert [s.token for s in one] == [s.token for s in other]
     for a, b in zip(one, other):
@@ -183,7 +186,9 @@ def test_the_nucleus_is_the_fewest_words_that_make_up_p():
 def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
     """Against the float64 pass in reference.py over the last tokens, with positions counted from the first of them."""
     made = model(d_model=8, n_heads=2, d_ff=8, **{"n_layers": 2, **changes}).requires_grad_(False)
-    config, weights, ids = made.config, reference.weights_of(made), IDS[0].tolist()
+    config = made.config
+    weights = reference.weights_of(made)
+    ids = IDS[0].tolist()
     for step in generate(made, ids, Sampling(words=6, draw=1), context=context):
         recorded = reference.forward(weights, config, [ids[-context:]])
         right = torch.tensor(recorded["logits"][0][0][-1])
@@ -198,7 +203,8 @@ def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
 
 def test_a_sliding_context_is_the_loop_of_nanogpt():
     """Greedy, as in nanoGPT's generate(): the last block_size tokens, the whole pass again for each."""
-    made, ids = model(position="learned"), IDS[:1]
+    made = model(position="learned")
+    ids = IDS[:1]
     with torch.inference_mode():
         for _ in range(20):
             logits = made(ids if ids.shape[1] <= 16 else ids[:, -16:])[:, -1]

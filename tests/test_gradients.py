@@ -154,7 +154,8 @@ def in_float64(monkeypatch):
 
 
 def test_a_repeated_block_has_one_layer_and_its_gradients_add_up_over_the_passes():
-    config, passes = BASE.replace(padding=2), 3
+    config = BASE.replace(padding=2)
+    passes = 3
     bare = Bare(config, "same", passes)
     bare.model = Transformer(config.replace(n_layers=passes), KNOWN).double()
     for block in bare.model.blocks[1:]:  # separate blocks that hold the same numbers
@@ -179,7 +180,9 @@ def test_a_repeated_block_has_one_layer_and_its_gradients_add_up_over_the_passes
 @WAYS
 def test_finite_differences_of_the_loss_give_the_same_norms(way):
     """Every number of every stream and every weight moved a little to both sides, in float64."""
-    config, passes, little = Config(d_model=8, n_heads=2, d_ff=8, seed=5, padding=1, mask="causal"), 2, 1e-5
+    config = Config(d_model=8, n_heads=2, d_ff=8, seed=5, padding=1, mask="causal")
+    passes = 2
+    little = 1e-5
     bare = Bare(config, way, passes)
     made = gradients(config, WORDS, HERE, Depth(passes, way))
 
@@ -207,7 +210,8 @@ def test_finite_differences_of_the_loss_give_the_same_norms(way):
             found = slopes(moved.view(-1), lambda moved=moved, at=at: onwards(moved, at))
             assert made.stream[at] == pytest.approx(found.norm().item(), rel=1e-4)
             x = bare.step(x, at) if at < passes else x
-        start, found = bare.start(), rows_of(made)
+        start = bare.start()
+        found = rows_of(made)
         for layer, block in enumerate(bare.model.blocks, 1):
             for name, parameter in block.named_parameters():
                 slope = slopes(parameter.data.view(-1), lambda: onwards(start, 0)).view(parameter.shape)

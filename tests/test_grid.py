@@ -190,7 +190,9 @@ def test_the_grid_shows_each_model_once(name, tokens, way):
     But for two that are different models with the same first numbers: a sink learns what softmax + 1 has, and ReZero
     begins at 0, where skips change nothing.
     """
-    depth, baseline, chosen = Depth(3, way), BASE.replace(position="rope"), axes(**GRIDS[name])
+    depth = Depth(3, way)
+    baseline = BASE.replace(position="rope")
+    chosen = axes(**GRIDS[name])
     made = grid(baseline, chosen, tokens, HERE, depth)
     built, order = depth.plan(baseline)
     shown = {stream_of(config, len(tokens), len(order))[0]: at for at, config in enumerate(made.configs)}

@@ -53,7 +53,8 @@ def test_rates_of_the_menu_are_around_each_models_own(kind):
     text = TEXT.replace('device = "cpu"', f'search = "{kind}"').replace(
         "{n_heads = 1}", '{optimiser = "sgd", learning_rate = 0.1}'
     )
-    made, factors = parse(text), {"none": (), "three": (3,), "five": (3, 9)}[kind]
+    made = parse(text)
+    factors = {"none": (), "three": (3,), "five": (3, 9)}[kind]
     assert not made.notes
     for name in ("copy", "reverse"):
         for model, own in {BASELINE: DEFAULT[name], "− norm": DEFAULT[name], "1 head": 0.1}.items():

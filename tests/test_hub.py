@@ -49,7 +49,8 @@ class Hub:
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self):
         there = self.server.hub
-        path, token = self.path.partition("?")[0], self.headers.get("authorization")
+        path = self.path.partition("?")[0]
+        token = self.headers.get("authorization")
         if path == "/api/agent-harnesses":  # the library asks for it once a day, to know what it runs in
             self.send_error(404)
             return
@@ -85,7 +86,8 @@ class Answer(BaseHTTPRequestHandler):
 @contextmanager
 def served(there: Hub):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    server.hub, server.daemon_threads = there, True
+    server.hub = there
+    server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

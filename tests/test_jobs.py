@@ -178,7 +178,9 @@ def test_a_job_that_nobody_polls_pauses_and_goes_on_when_polled_again(workers, q
 
 @pytest.mark.parametrize("many", [1, 2])
 def test_the_same_training_that_two_ask_for_is_trained_once(quick, many, monkeypatch):
-    pool, given, steps = ProcessPool(many), states((0, 1), steps=200, batch=18), []
+    pool = ProcessPool(many)
+    given = states((0, 1), steps=200, batch=18)
+    steps = []
     take = jobs.SharedTraining.take
 
     def count_steps(training, state, *more):
@@ -186,7 +188,8 @@ def test_the_same_training_that_two_ask_for_is_trained_once(quick, many, monkeyp
         take(training, state, *more)
 
     monkeypatch.setattr(jobs.SharedTraining, "take", count_steps)
-    one, two = Job(pool, given), Job(pool, {("other", state.seed): state for state in given.values()})
+    one = Job(pool, given)
+    two = Job(pool, {("other", state.seed): state for state in given.values()})
     wait(lambda: one.progress > 0.3, one, two)
     assert two.progress > 0  # both see how it grows
     wait(lambda: one.done and two.done, one, two)

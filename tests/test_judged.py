@@ -37,7 +37,8 @@ def row(step: int, accuracy: float, note: str = "", loss: float = 1.0) -> Row:
 
 @pytest.mark.parametrize("kind", search)
 def test_every_model_is_trained_at_as_many_rates(kind):
-    made, many = planned(search=kind), {"none": 1, "three": 3, "five": 5}[kind]
+    made = planned(search=kind)
+    many = {"none": 1, "three": 3, "five": 5}[kind]
     found = list(made.trainings())
     assert len(found) == len({(name, seed) for name, _, _, seed in found}) == 3 * 3 * many
     for arm in made.arms:
@@ -73,7 +74,8 @@ def test_the_rate_of_the_least_loss_is_chosen_the_lowest_of_equals(losses):
 def test_what_is_compared_is_the_run_at_the_chosen_rate(data):
     """Runs that have come to different steps: the choice is made where all of a model's runs of a seed have come, each seed by itself."""
     made = planned(search="three", seeds=2)
-    steps, runs = [1, 5, 10, 15, 20], {}
+    steps = [1, 5, 10, 15, 20]
+    runs = {}
     for name, _, _, seed in made.trainings():
         many = data.draw(some.integers(1, 5))
         rows = [row(step, 0.5, loss=data.draw(some.integers(0, 20)) / 4) for step in steps[:many]]

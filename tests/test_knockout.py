@@ -63,7 +63,8 @@ def plain(made):
 
 def slow(bench, edits=lambda n: ()):
     """Logits at every place asked, one text at a time, without padding, in float32: (Q, V)"""
-    q, rows = bench.questions, []
+    q = bench.questions
+    rows = []
     for row, place in zip(q.row.tolist(), q.position.tolist()):
         ids = q.tokens[row : row + 1, : int(q.lengths[row])]
         with torch.inference_mode(), trace(*edits(row), sites=()):
@@ -138,10 +139,12 @@ def by_hand(logits, whole, q):
     """Every effect, question by question, in float64 with plain Python."""
     rows = []
     for n in range(len(logits)):
-        scores, base = logits[n].double().tolist(), whole[n].double().tolist()
+        scores = logits[n].double().tolist()
+        base = whole[n].double().tolist()
         totals = [math.log(sum(math.exp(v) for v in x)) for x in (scores, base)]
         log, base_log = ([v - total for v in x] for x, total in zip((scores, base), totals))
-        right, wrong = int(q.right[n]), int(q.wrong[n])
+        right = int(q.right[n])
+        wrong = int(q.wrong[n])
         if wrong < 0:
             wrong = max((v, t) for t, v in enumerate(base) if t != right)[1]
         best = max(q.among or range(len(scores)), key=lambda t: scores[t])
@@ -190,7 +193,8 @@ def mean_by_hand(bench):
 
     That one is over the words from the last position that enough texts reach.
     """
-    q, at = bench.questions, {}
+    q = bench.questions
+    at = {}
     own = sorted(q.lengths.tolist())[-8]
     for row, length in zip(q.tokens, q.lengths.tolist()):
         with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as seen:
@@ -272,7 +276,8 @@ def test_the_baseline_is_never_overwritten(made):
 
 
 def test_two_visitors_with_other_knock_outs_read_their_own_numbers(made):
-    every, wrong = cuts(made.model.config), []
+    every = cuts(made.model.config)
+    wrong = []
     wanted = {(cut, how): made.effect((cut,), how).values["difference"] for cut in every for how in mode}
 
     def visit(seed):
@@ -292,7 +297,8 @@ def test_two_visitors_with_other_knock_outs_read_their_own_numbers(made):
 
 
 def test_accuracy_by_distance_is_the_mean_of_the_right_ones(made):
-    table, q = tables.by_distance(made.baseline, made.questions), made.questions
+    table = tables.by_distance(made.baseline, made.questions)
+    q = made.questions
     assert table.questions.sum() == len(q.row)
     for row in table.itertuples():
         right = made.baseline.correct[q.value == row.value]
@@ -322,7 +328,8 @@ def test_readings_are_the_attention_on_the_subject(made):
 
 def test_an_even_spread_over_a_window_is_over_what_that_layer_sees():
     bench = knockout.bench(legal(window=6, global_every=2), 96)
-    q, even = bench.questions, {}
+    q = bench.questions
+    even = {}
     for layer, near in ((0, 6), (1, 100)):
         shares = []
         for n in q.across.nonzero()[:, 0].tolist():
@@ -364,7 +371,8 @@ def test_wrong_is_the_likeliest_word_that_is_not_right(name):
 def test_where_no_answers_are_named_the_right_word_must_be_the_likeliest_of_all(name):
     opened = learner(name)
     bench = knockout.bench(opened, 32)
-    q, right = bench.questions, []
+    q = bench.questions
+    right = []
     for row, place in zip(q.row.tolist(), q.position.tolist()):
         with torch.inference_mode():
             scores = opened.model(q.tokens[row : row + 1])[0, place].tolist()
@@ -424,7 +432,9 @@ def test_contributions_under_a_soft_cap_add_up_to_the_difference_before_it():
 def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it():
     """Of two layers the second reads the first one's output twice: as it is, and times the skip's number."""
     bench = knockout.bench(legal(skips=True, norm="none"), 48)
-    q, model, n = bench.questions, bench.model, 7
+    q = bench.questions
+    model = bench.model
+    n = 7
     (share,) = model.skip.tolist()
     assert abs(share - 1) > 0.01
     with torch.inference_mode(), trace() as seen:
@@ -445,10 +455,14 @@ def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it()
 def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, out, how):
     """By hand, for one text: a head's z through its columns of W_O, all others as they stand; centred and scaled as the
     stream is, times gain. What takes the place of a whole sub-layer belongs to no head."""
-    q, n, model = made.questions, 7, made.model
+    q = made.questions
+    n = 7
+    model = made.model
     with torch.inference_mode(), trace(Lesion(out, how, made.means)) as seen:
         model(q.tokens[n : n + 1, : int(q.lengths[n])])
-    place, width, d = int(q.position[n]), model.config.d_head, model.config.d_model
+    place = int(q.position[n])
+    width = model.config.d_head
+    d = model.config.d_model
     stream = seen["resid_post"][-1][0, place].double()
     scale = math.sqrt(((stream - stream.mean()) ** 2).mean() + 1e-5)
     words = model.unembed.weight.double()
@@ -456,7 +470,8 @@ def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, 
     found = credit.of_bench(made, out, how)[:, n].tolist()
     thrown = {cut.layer for cut in out if cut.part in ("attention", "layer")}
     for part, value in zip(credit.parts(model), found, strict=True):
-        wrote, attn = torch.zeros(d, dtype=torch.float64), model.blocks[part.layer].attn
+        wrote = torch.zeros(d, dtype=torch.float64)
+        attn = model.blocks[part.layer].attn
         if part.kind == "embedding":
             wrote = seen["embed"][0][0, place].double()
         elif part.kind == "ffn":
@@ -483,7 +498,8 @@ def whole_name(row) -> str:
 
 
 def test_the_table_of_contributions_has_every_part_with_its_interval(made):
-    table, each = credit.table(made), credit.of_bench(made).numpy()
+    table = credit.table(made)
+    each = credit.of_bench(made).numpy()
     ps = [scipy.stats.ttest_1samp(values, 0).pvalue for values in each]
     for at, (row, values) in enumerate(zip(table.itertuples(), each, strict=True)):
         assert row.name == whole_name(row)
@@ -499,7 +515,8 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
     table = credit.takeover(made, cut, "zero")
     assert set(table.name) == {"FFN 1", "L2H1", "L2H2", "L2H3", "L2H4"}
     assert table.change.is_monotonic_decreasing
-    before, after = credit.of_bench(made), credit.of_bench(made, cut, "zero")
+    before = credit.of_bench(made)
+    after = credit.of_bench(made, cut, "zero")
     names = [part.name for part in credit.parts(made.model)]
     values = [(before[names.index(name)].numpy(), after[names.index(name)].numpy()) for name in table.name]
     tests = [scipy.stats.ttest_rel(other, one) for one, other in values]
@@ -526,7 +543,8 @@ def test_what_is_left_out_of_the_takeover_wrote_what_it_wrote(made, cut):
         )
         one, other = (each.written[site, part.layer] for each in (effect, made.baseline))
         if part.kind == "head":
-            one, other = one[:, part.head], other[:, part.head]
+            one = one[:, part.head]
+            other = other[:, part.head]
         assert own or torch.equal(one, other), part.name
 
 
@@ -608,7 +626,8 @@ def test_the_lens_ends_with_what_the_model_says(made):
 def test_rollout_is_the_product_of_the_mixed_maps(residual):
     opened = legal(residual_attention=residual)
     seen = prompt.look(knockout.bench(opened, 32), prompt.read(opened, "the judge , who was late , was right ."))
-    found, wanted = prompt.rollout(seen), np.eye(len(seen.tokens))
+    found = prompt.rollout(seen)
+    wanted = np.eye(len(seen.tokens))
     for layer, pattern in enumerate(seen.sites["pattern"]):
         mixed = pattern.double().numpy().mean(0)
         mixed = 0.5 * mixed + 0.5 * np.eye(len(mixed)) if residual else mixed
@@ -659,7 +678,8 @@ def test_with_all_attention_knocked_out_no_word_reaches_another(made):
 
 
 def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
-    read, sampling = prompt.read(made.opened, "the judge"), Sampling(words=6)
+    read = prompt.read(made.opened, "the judge")
+    sampling = Sampling(words=6)
     whole = [s.token for s in prompt.continuation(made, read, 1, sampling)]
     without = [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")]
     assert [s.token for s in prompt.continuation(made, read, 1, sampling)] == whole
@@ -671,7 +691,8 @@ def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
 @pytest.mark.parametrize("how", ["", "zero", "mean"])
 def test_a_text_goes_on_from_the_word_that_is_named(made, how):
     """As generate has it, which is given no more of the text; another word is another text."""
-    read, sampling = prompt.read(made.opened, "the judge , who was late , was right ."), Sampling(words=5, draw=2)
+    read = prompt.read(made.opened, "the judge , who was late , was right .")
+    sampling = Sampling(words=5, draw=2)
     cut = (Cut(0, "layer"),) if how else ()
     edits = (Lesion(cut, how, made.means if how == "mean" else {}),) if how else ()
     texts = []
@@ -697,7 +718,8 @@ def test_a_text_ends_where_positions_do(after, room):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_on_a_gpu_it_is_the_same():
-    here, there = knockout.bench(legal(), 64), legal()
+    here = knockout.bench(legal(), 64)
+    there = legal()
     there.model.to("cuda")
     there = knockout.bench(there, 64)
     for how in mode:
@@ -707,6 +729,7 @@ def test_on_a_gpu_it_is_the_same():
                 torch.testing.assert_close(other.values[name], one.values[name], rtol=1e-3, atol=1e-3)
     made = (Cut(0, "head", 1),)
     torch.testing.assert_close(credit.of_bench(there, made), credit.of_bench(here, made), rtol=1e-3, atol=1e-3)
-    read, sampling = prompt.read(here.opened, "the judge"), Sampling(words=8, temperature=0.0)
+    read = prompt.read(here.opened, "the judge")
+    sampling = Sampling(words=8, temperature=0.0)
     one, other = ([s.token for s in prompt.continuation(each, read, 1, sampling)] for each in (here, there))
     assert one == other

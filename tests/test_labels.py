@@ -31,7 +31,8 @@ def test_next_words_with_equal_labels_have_bars_of_their_own(monkeypatch, out):
     app = fine(opened(taken="words", out=out))
     spec, table = drawn(app.get("vega_lite_chart")[0])
     bars = spec["layer"][0]["encoding"]
-    row, side = bars["y"]["field"], bars["yOffset"]["field"]
+    row = bars["y"]["field"]
+    side = bars["yOffset"]["field"]
     assert table.token.nunique() >= 8 and table[row].nunique() == table.token.nunique()
     assert (table.groupby([row, side]).size() == 1).all()  # bars in one place would be stacked
     assert table.groupby(row).token.nunique().eq(1).all()

@@ -104,7 +104,8 @@ def test_d_ff_and_d_head_follow_d_model(width):
 @pytest.mark.parametrize("padded", [False, True])
 def test_it_runs_forward_and_backward_and_every_parameter_gets_a_gradient(change, padded):
     # A short learned table's other rows and the words not in the text get zeros: each table has one gradient as a whole.
-    model, real = Transformer(BASE.replace(**change), WORDS), torch.ones_like(TOKENS, dtype=torch.bool)
+    model = Transformer(BASE.replace(**change), WORDS)
+    real = torch.ones_like(TOKENS, dtype=torch.bool)
     real[0, 4:] = False
     logits = model(TOKENS, real if padded else None)
     assert logits.shape == (2, 6, len(WORDS))
@@ -165,7 +166,8 @@ def test_a_causal_models_past_does_not_see_the_future(change):
         changed = TOKENS.clone()
         changed[:, at:] = changed[:, at:].flip(0)
         assert not torch.equal(changed[:, at:], TOKENS[:, at:])
-        before, after = run(config), run(config, changed)
+        before = run(config)
+        after = run(config, changed)
         near(after[:, :at], before[:, :at], 1e-6)
         assert not torch.allclose(after[:, at:], before[:, at:])
 
@@ -215,7 +217,8 @@ def test_the_same_numbers_in_every_thread_whatever_the_others_do():
 
 def test_streams_are_the_same_on_every_machine():
     """Pinned: a link shows the same numbers today, tomorrow, and in a process with another PYTHONHASHSEED."""
-    uniform, normal = [0.7229, 0.4194, 0.4407], [0.4205, 0.1239, -1.0727]
+    uniform = [0.7229, 0.4194, 0.4407]
+    normal = [0.4205, 0.1239, -1.0727]
     assert torch.rand(3, generator=generator(0, "embed.court")).tolist() == pytest.approx(uniform, abs=1e-4)
     assert torch.randn(16, generator=generator(0, "embed.court"))[:3].tolist() == pytest.approx(normal, abs=1e-4)
     streams = {tuple(torch.rand(3, generator=generator(s, n)).tolist()) for s in (0, 1) for n in ("a", "b", "1/a")}
@@ -290,7 +293,8 @@ def test_a_part_that_is_off_is_gone_and_nothing_else_with_it(change, gone):
 @pytest.mark.parametrize("init", MENUS["init"])
 def test_fused_queries_keys_and_values_hold_the_numbers_of_three_matrices(init):
     config = BASE.replace(init=init)
-    fused, width = MultiHeadAttention(config).qkv, config.d_model
+    fused = MultiHeadAttention(config).qkv
+    width = config.d_model
     draw = Draw(MENUS["init"][init], config.seed).at("blocks.0.attn")
     for at, name in enumerate("QKV"):
         rows = slice(at * width, (at + 1) * width)
@@ -332,7 +336,8 @@ def test_weights_sum_to_1_or_are_all_zero(change, padding):
     """Padding before the text leaves a causal model's first tokens nothing to look at."""
     config = BASE.replace(**change)
     if not config.attention:
-        change, config = {}, BASE
+        change = {}
+        config = BASE
     real = torch.ones_like(TOKENS, dtype=torch.bool)
     if padding != "none":
         real[0, {"behind": slice(4, None), "before": slice(None, 2), "everything": slice(None)}[padding]] = False
@@ -415,7 +420,8 @@ def test_without_positions_and_mask_order_does_not_matter(change):
 @pytest.mark.parametrize("change", named([c for c in ENTRIES if c.get("position", c.get("mask", "none")) != "none"]))
 def test_with_positions_or_a_mask_it_does(change):
     """A shuffle and not a reversal: ALiBi without a mask sees distance and not direction, so it cannot tell that one."""
-    config, order = BASE.replace(**change), torch.tensor([3, 0, 5, 1, 4, 2])
+    config = BASE.replace(**change)
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
     assert (run(config, TOKENS[:, order]) - run(config)[:, order]).abs().max() > 1e-3
 
 

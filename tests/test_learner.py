@@ -103,7 +103,8 @@ def test_variants_that_were_chosen_stay_when_the_task_changes():
 
 @pytest.mark.parametrize("name", showcase)
 def test_every_experiment_is_a_link_that_can_be_trained(name):
-    link, kinds = showcase[name], (Training, Learner, Removed, Trial)
+    link = showcase[name]
+    kinds = (Training, Learner, Removed, Trial)
     (training, learner, pins, trial), problems = zip(*(kind.read(link) for kind in kinds))
     assert not any(problems)
     assert link.keys() <= {field for kind in kinds for field in kind.settings()}

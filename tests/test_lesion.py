@@ -46,7 +46,8 @@ def recorded(made) -> dict:
 @pytest.mark.parametrize("head", range(4))
 @pytest.mark.parametrize("layer", range(2))
 def test_a_head_at_zero_equals_a_model_whose_rows_of_w_o_are_zero(changes, layer, head):
-    made, cut_off = model(**changes), model(**changes)
+    made = model(**changes)
+    cut_off = model(**changes)
     width = made.config.d_head
     with torch.no_grad():
         cut_off.blocks[layer].attn.out.weight[:, width * head : width * (head + 1)] = 0
@@ -58,7 +59,8 @@ def test_a_head_at_zero_equals_a_model_whose_rows_of_w_o_are_zero(changes, layer
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 @pytest.mark.parametrize("kind", ["attention", "ffn"])
 def test_a_sublayer_at_zero_equals_a_model_whose_last_map_is_zero(changes, kind):
-    made, cut_off = model(**changes), model(**changes)
+    made = model(**changes)
+    cut_off = model(**changes)
     last = cut_off.blocks[1].attn.out if kind == "attention" else cut_off.blocks[1].mlp.w_out
     with torch.no_grad():
         for each in last.parameters():
@@ -85,7 +87,8 @@ def test_what_stands_there_afterwards_is_what_the_mode_says(cut, how):
     _, plain = run(made, sites=("z", "attn_out", "mlp_out"))
     _, seen = run(made, Lesion((cut,), how, known), sites=("z", "attn_out", "mlp_out"))
     for site in cut.sites():
-        x, pick = seen[site][cut.layer], (slice(None), cut.head) if site == "z" else (slice(None),)
+        x = seen[site][cut.layer]
+        pick = (slice(None), cut.head) if site == "z" else (slice(None),)
         wanted = {
             "zero": torch.zeros_like(x[pick]),
             "mean": known[site, cut.layer].mean[cut.head if site == "z" else slice(None)].expand_as(x[pick]),
@@ -100,7 +103,8 @@ def test_what_stands_there_afterwards_is_what_the_mode_says(cut, how):
 @pytest.mark.parametrize("how", mode)
 def test_an_edit_leaves_the_tensors_of_the_model_as_they_were(how):
     made = model()
-    before, known = {name: x.clone() for name, x in made.state_dict().items()}, recorded(made)
+    before = {name: x.clone() for name, x in made.state_dict().items()}
+    known = recorded(made)
     kept = {key: (each.mean.clone(), each.elsewhere.clone()) for key, each in known.items()}
     whole, _ = run(made)
     for cut in EVERY:
@@ -115,7 +119,8 @@ def test_an_edit_leaves_the_tensors_of_the_model_as_they_were(how):
 def test_visitors_with_other_knock_outs_do_not_disturb_each_other():
     made = model()
     wanted = {cut: run(made, Lesion((cut,)))[0] for cut in EVERY}
-    whole, wrong = run(made)[0], []
+    whole = run(made)[0]
+    wrong = []
 
     def visit(cut):
         for _ in range(40):
@@ -157,7 +162,8 @@ def test_a_lesion_that_cannot_be_is_told(how, told):
 
 @pytest.mark.parametrize("cut", EVERY, ids=lambda cut: cut.name)
 def test_tokens_beyond_the_means_take_the_last_one(cut):
-    made, rows = model(), 4
+    made = model()
+    rows = 4
     known = {key: Recorded(each.mean[..., :rows, :]) for key, each in recorded(made).items()}
     longer = {key: Recorded(each.mean[..., [0, 1, 2, 3, 3, 3, 3, 3, 3], :]) for key, each in known.items()}
     assert torch.equal(run(made, Lesion((cut,), "mean", known))[0], run(made, Lesion((cut,), "mean", longer))[0])

@@ -93,7 +93,8 @@ def test_a_rank_is_judged_pair_by_pair(name):
 
 @given(some.floats(-5, 5), some.floats(0, 3), some.floats(-5, 5), some.floats(0.001, 5))
 def test_the_rule(mean, half, low, width):
-    found, high = Interval(mean, mean - half, mean + half, 5), low + width
+    found = Interval(mean, mean - half, mean + half, 5)
+    high = low + width
     said = judged(found, low, high)
     if said == AS_PREDICTED:
         assert low <= found.low and found.high < high
@@ -135,7 +136,8 @@ def test_temperature_by_hand():
     ids = torch.tensor([[model.model.vocabulary.index(word) for word in words]])
     with torch.inference_mode():
         scores = model.model(ids)[0, -1].double()
-    out, was = outcome(read_lesson("temperature")), model.model.vocabulary.index("was")
+    out = outcome(read_lesson("temperature"))
+    was = model.model.vocabulary.index("was")
     for name, temperature in (("half", 0.5), ("one", 1), ("two", 2)):
         weights = [math.exp(float(score - scores.max()) / temperature) for score in scores]
         assert out.values[name].found.mean == pytest.approx(weights[was] / sum(weights), abs=1e-6)
@@ -205,7 +207,8 @@ def test_a_language_names_nothing_that_is_not_there(name):
         assert item.right == english.right and len(set(item.options)) == len(english.options)
     for each in lesson:
         assert is_complete(name, each)
-        of, english = read_lesson(each, name), read_lesson(each)
+        of = read_lesson(each, name)
+        english = read_lesson(each)
         assert of.values.keys() == english.values.keys() and of.number == english.number
         if name != ENGLISH and is_complete(name, each):
             assert of.language == name and fields_of(name, each) == fields_of(ENGLISH, each)
@@ -222,7 +225,8 @@ def unknown(said) -> list[str]:
 
     def beyond(texts, given, place: str) -> list[str]:
         if isinstance(texts, list) and isinstance(given, list):
-            texts, given = dict(enumerate(texts)), dict(enumerate(given))
+            texts = dict(enumerate(texts))
+            given = dict(enumerate(given))
         if not (isinstance(texts, dict) and isinstance(given, dict)):
             return [] if isinstance(texts, str) and isinstance(given, str) else [place]
         here = [f"{place}.{key}" for key in texts if key not in given]

@@ -64,13 +64,17 @@ def kept(page, name: str):
 
 @of_each
 def test_a_lesson_to_its_end(open_page, name):
-    of, words, out = read_lesson(name), phrases(ENGLISH), outcome(read_lesson(name))
+    of = read_lesson(name)
+    words = phrases(ENGLISH)
+    out = outcome(read_lesson(name))
     page = open_page(address(name), width=1280, height=720)
     errors = console_errors(page)
-    main, picture = page.get_by_test_id("stMain"), page.locator(".st-key-lesson svg")
+    main = page.get_by_test_id("stMain")
+    picture = page.locator(".st-key-lesson svg")
     expect(page.get_by_role("heading", name=of.title)).to_be_visible()
     assert picture.locator(".bar, .curve, .figure").count() == 0
-    result, before = written(out.number.found.mean, out.unit), page.content()
+    result = written(out.number.found.mean, out.unit)
+    before = page.content()
     told = any(result in option.text for option in of.prediction.options)  # one of the answers on offer says it
     assert len(result) < 3 or told or result not in before
     assert fill_in(of.means, of, out)[:60] not in before and of.transfer.because not in before
@@ -119,7 +123,8 @@ def tab_to(page, target):
 
 
 def test_a_lesson_by_keyboard_alone(open_page):
-    page, words = open_page(address("heads")), phrases(ENGLISH)
+    page = open_page(address("heads"))
+    words = phrases(ENGLISH)
     tab_to(page, page.locator(".st-key-answer_heads [role=radiogroup]"))
     page.keyboard.press("Space")
     settle(page)
@@ -193,14 +198,16 @@ def test_what_came_out_can_be_read_by_all(open_page, name, theme):
     light = sum(map(int, re.findall(r"\d+", colours[0])[:3])) > 384
     assert light == (theme == "dark") and len(set(colours)) == 1
     (said,) = page.locator(".st-key-lesson svg").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
-    of, out = read_lesson(name), outcome(read_lesson(name))
+    of = read_lesson(name)
+    out = outcome(read_lesson(name))
     assert all(of.values[each].label in said for each in of.shown)
     first = of.shown[0]
     assert written(out.values[first].found.mean, reading[of.values[first].reading].unit) in said
 
 
 def test_a_language_stays_while_lessons_change(open_page):
-    page, words = open_page("/Lessons?language=de"), phrases("de")
+    page = open_page("/Lessons?language=de")
+    words = phrases("de")
     expect(page.locator("html")).to_have_attribute("lang", "de")
     expect(page.locator(".ablation-menu")).to_have_attribute("lang", "en")  # its words are English
     page.get_by_role("link", name=read_lesson("scaling", "de").title).click()

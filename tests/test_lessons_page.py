@@ -101,7 +101,8 @@ def test_it_says_what_follows_from_the_numbers(name, verdict):
     if chosen is None:
         return  # no answer to this one has that verdict
     app = store(answer(open_lesson(name), name, chosen), name)
-    said, out = " ".join(said_on(app)), outcome(of)
+    said = " ".join(said_on(app))
+    out = outcome(of)
     words = {name: phrases(ENGLISH)[name] for name in VERDICTS}
     assert words[verdict] in said and sum(each in said for each in words.values()) == 1
     assert fill_in(of.explanation[verdict], of, out) in said and fill_in(of.means, of, out) in said
@@ -172,7 +173,8 @@ def pressed(app, name: str):
 
 @pytest.mark.parametrize("name", [name for name in lesson if read_lesson(name).prediction])
 def test_what_is_taken_back_in_the_moment_of_storing_is_not_stored(name):
-    first, last = answers(read_lesson(name))[0], answers(read_lesson(name))[-1]
+    first = answers(read_lesson(name))[0]
+    last = answers(read_lesson(name))[-1]
     app = answer(open_lesson(name), name, first)
     how = next(each for each in app.button_group if each.key == f"sure_{name}")
     app = how.set_value(2).run()

@@ -73,7 +73,9 @@ def leave_after(signs: int):
 
 def test_heavy_runs_go_one_at_a_time_and_whoever_waits_says_so_and_can_leave(monkeypatch):
     monkeypatch.setattr(memory, "HEAVY", 0)
-    begun, on, signs = threading.Event(), threading.Event(), []
+    begun = threading.Event()
+    on = threading.Event()
+    signs = []
 
     def first():
         with memory.room_for(1, "This grid"):
@@ -95,12 +97,11 @@ def test_what_stands_elsewhere_is_recorded_in_a_turn_of_its_own(what, monkeypatc
     """Six visitors at once who had the mean put in took 3 GB."""
     monkeypatch.setattr(memory, "HEAVY", 0)
     model = legal()
-    bench, read, cut = (
-        knockout.Bench(model, questions(model, 8)),
-        prompt.read(model, "the judge"),
-        cuts(model.config)[:1],
-    )
-    turns, record = [], bench._record
+    bench = knockout.Bench(model, questions(model, 8))
+    read = prompt.read(model, "the judge")
+    cut = cuts(model.config)[:1]
+    turns = []
+    record = bench._record
     monkeypatch.setattr(bench, "_record", lambda: (turns.append(memory._heavy_run.locked()), record())[1])
     if what == "look":
         prompt.look(bench, read, tuple(cut), "mean")
@@ -118,7 +119,8 @@ def test_what_stands_elsewhere_is_recorded_in_a_turn_of_its_own(what, monkeypatc
 
 
 def everything(bench):
-    made, read = cuts(bench.model.config)[:1], prompt.read(bench.opened, "the judge , who was late , was right .")
+    made = cuts(bench.model.config)[:1]
+    read = prompt.read(bench.opened, "the judge , who was late , was right .")
     prompt.look(bench, read)
     prompt.look(bench, read, tuple(made), "resample")
     list(prompt.continuation(bench, read, 3, Sampling(words=2), tuple(made), "mean"))
@@ -140,7 +142,8 @@ def test_a_bench_that_is_not_kept_is_not_held_by_what_was_measured_on_it(monkeyp
 
 def test_what_was_measured_on_other_texts_is_another_result():
     model = legal()
-    few, many = knockout.bench(model, 32), knockout.bench(model, 64)
+    few = knockout.bench(model, 32)
+    many = knockout.bench(model, 64)
     assert few.key != many.key == knockout.Bench(model, questions(model, 64)).key
     assert knockout.bench(legal(), 32).key == few.key
 
@@ -151,7 +154,8 @@ def test_what_was_measured_on_other_texts_is_another_result():
 @pytest.mark.parametrize("what", ["effect", "bench", "words", "credit"])
 def test_everything_that_is_long_says_how_far_it_is(what, monkeypatch):
     monkeypatch.setattr(knockout, "SLICE", 8)
-    model, signs = legal(), []
+    model = legal()
+    signs = []
     bench = knockout.bench(model, 64)
     with watched(lambda share, words: signs.append((share, words))):
         if what == "bench":

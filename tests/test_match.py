@@ -47,7 +47,8 @@ def size(kind, config, tokens, words) -> int:
 
 def fitted(kind, name, change):
     """-> (the task's model, with the change, and that made as large as the first; tokens, words)"""
-    full, learnt = task[name].config(), task[name]
+    full = task[name].config()
+    learnt = task[name]
     measured = lambda config: match[kind](config, Training(task=name))  # noqa: E731
     changed = apply(change, full)
     return full, changed, widened(changed, measured(full), measured), learnt.length, learnt.vocabulary
@@ -78,7 +79,8 @@ def test_every_task_without_every_part_comes_within_two_percent(kind, name, chan
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_formula_is_what_is_counted(kind, name):
     for change in CHANGES.values():
-        config, learnt = apply(change, task[name].config()), task[name]
+        config = apply(change, task[name].config())
+        learnt = task[name]
         assert match[kind](config, Training(task=name)) == size(kind, config, learnt.length, learnt.vocabulary)
 
 
@@ -97,11 +99,13 @@ def test_flops_by_hand():
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", task)
 def test_steps_are_as_many_as_take_the_baselines_time(name, change):
-    full, training = task[name].config(), Training(task=name)
+    full = task[name].config()
+    training = Training(task=name)
     changed = apply(CHANGES[change], full)
     made, how, said = held("time", (changed, training), (full, training))
     assert made == changed  # no width is touched
-    each, wanted = step_seconds(changed, training), training.steps * step_seconds(full, training)
+    each = step_seconds(changed, training)
+    wanted = training.steps * step_seconds(full, training)
     assert abs(how.steps * each - wanted) <= each / 2 * (1 + 1e-9)
     off = how.steps * each / wanted - 1
     assert said == ", ".join(

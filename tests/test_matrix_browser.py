@@ -71,9 +71,11 @@ def test_readers_of_screens_are_told_rows_columns_and_each_cell(matrix):
 def test_on_a_phone_the_names_of_rows_stay_while_the_tasks_go_by(matrix, theme):
     page = matrix(width=390, height=844, theme=theme)
     names = page.locator(".st-key-home_matrix .names")
-    before, cell = names.bounding_box(), page.locator(CELLS).nth(2).bounding_box()
+    before = names.bounding_box()
+    cell = page.locator(CELLS).nth(2).bounding_box()
     page.locator(".st-key-home_matrix .root").evaluate("root => { root.scrollLeft = 200 }")
-    after, gone = names.bounding_box(), page.locator(CELLS).nth(2).bounding_box()
+    after = names.bounding_box()
+    gone = page.locator(CELLS).nth(2).bounding_box()
     assert after["x"] == pytest.approx(before["x"], abs=1) and gone["x"] == pytest.approx(cell["x"] - 200, abs=1)
     box = page.locator(".st-key-home_matrix .names svg").bounding_box()
     assert 80 < box["width"] < 200

@@ -55,10 +55,12 @@ def chances():
 
 def test_the_text_that_the_page_opens_on_is_known_word_by_word_and_no_other_head_is_needed_to_turn_it(chances):
     """A sentence of the grammar, held out, whose nouns after the subject are all of the other number."""
-    sentence, (whole, without) = TEXT.split(), chances
+    sentence = TEXT.split()
+    (whole, without) = chances
     places = anatomy(sentence)
     assert set(words(TEXT)) <= set(VOCABULARY) and kept_back(sentence) and places.distractors == 3
-    right, wrong = sentence[places.verb], BE[1 - BE.index(sentence[places.verb])]
+    right = sentence[places.verb]
+    wrong = BE[1 - BE.index(sentence[places.verb])]
     assert NUMBER[sentence[places.subject]] == BE.index(right)
     assert whole[right] > 0.9 > 0.1 > whole[wrong] and without[wrong] > 0.9 > 0.1 > without[right]
 

@@ -114,7 +114,8 @@ def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
 
 
 def test_two_users_do_not_see_each_other():
-    one, two = opened(d_ff="96", seed="1"), opened(d_ff="320", seed="2", text="quite another sentence")
+    one = opened(d_ff="96", seed="1")
+    two = opened(d_ff="320", seed="2", text="quite another sentence")
     moved(one, norm="none")
     moved(two, mask="causal")
     assert link(one) == {"weights": "random", "d_ff": "96", "seed": "1", "norm": "none"}

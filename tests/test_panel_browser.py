@@ -102,7 +102,8 @@ def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address
     picture = page.locator("[data-testid=stMain] canvas:visible").first
     assert picture.bounding_box()["y"] < page.locator(".st-key-drawing").bounding_box()["y"], "the picture comes first"
     page.get_by_test_id("stExpandSidebarButton").tap()
-    sheet, width = page.get_by_test_id("stSidebar"), page.locator("[data-name=d_model] input")
+    sheet = page.get_by_test_id("stSidebar")
+    width = page.locator("[data-name=d_model] input")
     expect(sheet).to_be_in_viewport()
     page.wait_for_timeout(500)
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollBy(0, 260)")
@@ -118,7 +119,8 @@ def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address
 @pytest.mark.parametrize("path", [page.path for page in PAGES], ids=[page.key for page in PAGES])
 def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(chromium, address, path):
     context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page, sent = context.new_page(), []
+    page = context.new_page()
+    sent = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     page.goto(f"{address}/{re.sub(r'^pages/[0-9]_|app|[.]py$', '', path)}")
     settle(page)
@@ -171,7 +173,8 @@ def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
 def test_a_value_between_two_steps_is_shown_as_it_is(open_page, key, then):
     """As a link may have it; the first move goes to the next step."""
     page = open_page("/Training?steps=60")
-    field, said = page.locator("[data-name=steps] input"), page.locator("[data-name=steps] output")
+    field = page.locator("[data-name=steps] input")
+    said = page.locator("[data-name=steps] output")
     expect(said).to_have_text("60")
     assert field.input_value() == "60" and field.get_attribute("aria-valuetext") == "60"
     field.press(key)

@@ -65,7 +65,8 @@ def torch_attention(ours, config):
 @pytest.mark.parametrize("mask", MASKS)
 def test_multi_head_attention(mask, padded, bias):
     config = CONFIG.replace(bias=bias)
-    ours, x = MultiHeadAttention(config), numbers(2, 6, 32)
+    ours = MultiHeadAttention(config)
+    x = numbers(2, 6, 32)
     with torch.no_grad(), trace() as seen:
         got = ours(x, allowed(mask, REAL) if padded else MENUS["mask"][mask](6))
     with torch.no_grad():
@@ -88,7 +89,8 @@ def test_multi_head_attention(mask, padded, bias):
 def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
     """The sum over heads of softmax(x W_Q (x W_K)ᵀ / √d_head) x W_V W_O, each with its own four matrices."""
     ours = MultiHeadAttention(CONFIG.replace(d_head=d_head, bias=bias))
-    x, blocked = numbers(2, 6, 32), forbidden(mask, 6)
+    x = numbers(2, 6, 32)
+    blocked = forbidden(mask, 6)
     size = {"qkv": 3 * 4 * d_head, "out": 32}
     assert {name: tuple(getattr(ours, name).weight.shape) for name in size} == {"qkv": (size["qkv"], 32), "out": (32, 4 * d_head)}  # fmt: skip
     with torch.no_grad():
@@ -123,7 +125,8 @@ def test_scaled_dot_product_attention(mask, padded, scale):
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_transformer_encoder_layer(norm_first, padded, mask, activation, bias):
     config = CONFIG.replace(placement="pre" if norm_first else "post", activation=activation, bias=bias)
-    ours, x = shake(Block(config)), numbers(2, 6, 32)
+    ours = shake(Block(config))
+    x = numbers(2, 6, 32)
     theirs = encoder_layer(ours, config)
     with torch.no_grad():
         got = ours(x, allowed(mask, REAL) if padded else MENUS["mask"][mask](6))
@@ -136,7 +139,9 @@ def test_transformer_encoder_layer(norm_first, padded, mask, activation, bias):
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_epsilon_is_layer_norm_eps_of_pytorch(norm_first, eps):
     config = CONFIG.replace(placement="pre" if norm_first else "post", activation="relu", norm_eps=eps)
-    ours, x = shake(Block(config)), 1e-3 * numbers(2, 6, 32)  # the variance is below epsilon
+    # the variance is below epsilon
+    ours = shake(Block(config))
+    x = 1e-3 * numbers(2, 6, 32)
     with torch.no_grad():
         same(ours(x), encoder_layer(ours, config).eval()(x))
 
@@ -175,7 +180,8 @@ class Masked(nn.Module):
 
     def __init__(self, share, stream):
         super().__init__()
-        self.share, self.stream = share, stream
+        self.share = share
+        self.stream = stream
 
     def forward(self, x):
         return x * (torch.rand(x.shape, generator=self.stream) >= self.share) / (1 - self.share)
@@ -185,7 +191,9 @@ class Masked(nn.Module):
 def test_dropout_in_the_feed_forward_network_is_where_pytorch_has_it(hidden):
     """The masks come from the same stream in the same order: the numbers agree only if the places do."""
     config = CONFIG.replace(activation="relu", dropout=0.4, ffn_dropout=hidden)
-    ours, x, stream = Block(config), numbers(2, 6, 32), generator(0, "masks")
+    ours = Block(config)
+    x = numbers(2, 6, 32)
+    stream = generator(0, "masks")
     theirs = encoder_layer(ours, config)
     theirs.dropout = Masked(0.4, stream) if hidden else nn.Identity()
     theirs.dropout2 = Masked(0.4, stream)
@@ -241,7 +249,8 @@ def test_attention_has_biases_by_its_own_switch(bias, attention_bias):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("eps", [1e-5, 1e-6])
 def test_layer_norm(eps, bias, size):
-    ours, theirs = shake(MENUS["norm"]["LayerNorm"]("ln1", 32, bias, eps)), nn.LayerNorm(32, eps, bias=bias)
+    ours = shake(MENUS["norm"]["LayerNorm"]("ln1", 32, bias, eps))
+    theirs = nn.LayerNorm(32, eps, bias=bias)
     theirs.load_state_dict(ours.state_dict())
     x = size * (numbers(2, 6, 32) + 0.5)
     same(ours(x), theirs(x))
@@ -250,7 +259,8 @@ def test_layer_norm(eps, bias, size):
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("eps", [1e-5, 1e-6])
 def test_rms_norm(eps, size):
-    ours, theirs = shake(MENUS["norm"]["RMSNorm"]("ln1", 32, eps=eps)), nn.RMSNorm(32, eps=eps)
+    ours = shake(MENUS["norm"]["RMSNorm"]("ln1", 32, eps=eps))
+    theirs = nn.RMSNorm(32, eps=eps)
     theirs.load_state_dict(ours.state_dict())
     x = size * (numbers(2, 6, 32) + 0.5)
     same(ours(x), theirs(x))
@@ -275,7 +285,9 @@ def test_activations(name):
 # One table for words
 
 
-TIED, WORDS, TEXT = CONFIG.replace(tied=True, n_layers=2), "abcdef", torch.tensor([[0, 3, 2, 2], [5, 1, 0, 4]])
+TIED = CONFIG.replace(tied=True, n_layers=2)
+WORDS = "abcdef"
+TEXT = torch.tensor([[0, 3, 2, 2], [5, 1, 0, 4]])
 
 
 def loss_of(logits):
@@ -353,7 +365,8 @@ def test_rope_keeps_lengths_and_leaves_position_0_alone():
             MultiHeadAttention(CONFIG.replace(position=position))(numbers(2, 6, 32))
         return seen["q"][0]
 
-    plain, turned = queries("none"), queries("rope")
+    plain = queries("none")
+    turned = queries("rope")
     same(turned.norm(dim=-1), plain.norm(dim=-1))
     assert torch.equal(turned[:, :, 0], plain[:, :, 0])
     assert (turned[:, :, 1:] - plain[:, :, 1:]).abs().amax(-1).min() > 1e-3

@@ -20,7 +20,8 @@ LINK = "/Depth?show=play&variants=norm-none&passes=6"
 def cell(page, panel: int, row: int, column: int) -> str:
     """What is said where one points at a cell."""
     canvas = page.locator(".st-key-played canvas")
-    a, box = json.loads(canvas.get_attribute("data-layout")), canvas.bounding_box()
+    a = json.loads(canvas.get_attribute("data-layout"))
+    box = canvas.bounding_box()
     x = box["x"] + (panel % a["across"]) * a["stepX"] + a["left"] + (column + 0.5) * a["cellW"]
     y = box["y"] + a["head"] + panel // a["across"] * a["stepY"] + a["top"] + (row + 0.5) * a["cellH"]
     page.mouse.move(x, y)
@@ -118,7 +119,8 @@ def test_whatever_is_done_while_an_animated_picture_is_made_it_comes_as_it_was_a
     if done is other_view:
         return
     expect(page.locator(".st-key-played output")).to_have_text("pass 100 of 100")
-    said, seen = page.locator(".st-key-played p").inner_text(), cell(page, 0, 3, 5)
+    said = page.locator(".st-key-played p").inner_text()
+    seen = cell(page, 0, 3, 5)
     page.goto(page.url)
     settle(page)
     scrubber(page).press("End")

@@ -175,7 +175,8 @@ def by_our_names(theirs, config, norms, one):
     """
     neox = hasattr(theirs, "gpt_neox")
     body, layers, last = ("gpt_neox", "layers", "final_layer_norm") if neox else ("model", "layers", "norm")
-    heads, size = config.n_heads, config.d_head
+    heads = config.n_heads
+    size = config.d_head
 
     def rows(name):  # GPT-NeoX has queries, keys and values head by head
         return lambda w: w[name].unflatten(0, (heads, 3, size)).transpose(0, 1).flatten(0, 2)
@@ -186,7 +187,8 @@ def by_our_names(theirs, config, norms, one):
     if neox:
         made["ln_final.bias"] = lambda w: w[f"{body}.{last}.bias"]
     for layer in range(config.n_layers):
-        there, here = f"{body}.{layers}.{layer}", f"blocks.{layer}"
+        there = f"{body}.{layers}.{layer}"
+        here = f"blocks.{layer}"
         for kind in ("weight", "bias")[: 1 + neox]:
             for ours, name in norms.items():
                 made[f"{here}.{ours}.{kind}"] = lambda w, name=f"{there}.{name}.{kind}": w[name]
@@ -248,7 +250,8 @@ def both(build, dtype):
 @pytest.mark.parametrize("build", MODELS, ids=lambda build: build.__name__)
 def test_logits_and_gradients_are_theirs(build, dtype, near):
     theirs, ours, names, config = both(build, dtype)
-    wanted, got = theirs(TOKENS).logits, ours(TOKENS)
+    wanted = theirs(TOKENS).logits
+    got = ours(TOKENS)
     size = wanted.abs().max().item()
     assert size > 0.5
     torch.testing.assert_close(got, wanted, rtol=0, atol=near * max(1, size))
@@ -270,7 +273,8 @@ def test_logits_and_gradients_are_theirs(build, dtype, near):
 def test_each_part_shows(build):
     """Without any one of its parts the model is another: so each was compared."""
     _, ours, _, config = both(build, torch.float32)
-    usual, state = Config(d_model=32, n_heads=4, n_layers=4), ours.state_dict()
+    usual = Config(d_model=32, n_heads=4, n_layers=4)
+    state = ours.state_dict()
     with torch.no_grad():
         right = ours(TOKENS)
         for name in (

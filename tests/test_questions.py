@@ -55,7 +55,8 @@ def test_everything_can_be_asked_and_nothing_else():
 @settings(max_examples=40)
 @given(data=some.data())
 def test_every_vote_is_counted_once(name, data):
-    of, offered = find_question(name, WORDS), some_answers(name)
+    of = find_question(name, WORDS)
+    offered = some_answers(name)
     votes = {
         n: data.draw(some.dictionaries(some.sampled_from(offered), some.integers(1, 9), max_size=12)) for n in (1, 2)
     }
@@ -81,7 +82,8 @@ def test_every_vote_is_counted_once(name, data):
 
 @pytest.mark.parametrize("name", WITH_PREDICTION)
 def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
-    of, out = find_question(name, WORDS), outcome(read_lesson(name))
+    of = find_question(name, WORDS)
+    out = outcome(read_lesson(name))
     votes = {1: dict.fromkeys(some_answers(name), 1)}
     assert not any(each.right for each in of.counts(votes))
     marked = [each.right for each in of.counts(votes, out)]
@@ -103,7 +105,8 @@ def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
 class Seen(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
-        self.tags, self.told = [], []
+        self.tags = []
+        self.told = []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
@@ -180,7 +183,8 @@ def test_there_are_eight_questions_with_one_right_answer_each():
 def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
     before, after = ({seat: pair[n] / 8 for seat, pair in seats.items()} for n in (0, 1))
     found = gain(before, after)
-    a, b = np.array(list(before.values())), np.array(list(after.values()))
+    a = np.array(list(before.values()))
+    b = np.array(list(after.values()))
     if a.mean() == 1:
         assert math.isnan(found.mean)
         return

@@ -158,7 +158,8 @@ class Hands:
 
     def move(self, cut: int, **texts: str):
         """Change settings; the run is cut short after so many controls, and another follows."""
-        self.drawn, self.cut = 0, cut
+        self.drawn = 0
+        self.cut = cut
         say(self.app, *({name: text} for name, text in texts.items())).run()
         assert not self.app.exception, [each.value for each in self.app.exception]
 
@@ -172,7 +173,8 @@ def test_a_run_that_is_cut_short_loses_no_change(name, monkeypatch):
         with monkeypatch.context() as patch:
             user = Hands(name, patch)
             for delta, cut in changes:
-                user.drawn, user.cut = 0, cut
+                user.drawn = 0
+                user.cut = cut
                 say(user.app, delta).run()
             assert session(user.app).choices == applied(name, [delta for delta, _ in changes])
             for made in session(user.app).settings(KINDS[name])[0]:

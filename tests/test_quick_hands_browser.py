@@ -244,7 +244,8 @@ def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(open_page, slowed):
 @pytest.mark.parametrize("gap", [60, pytest.param(90, marks=pytest.mark.slow)])
 def test_no_quick_click_in_the_drawing_is_lost(open_page, view, gap):
     """A second click takes a first one back, so one that is lost turns what is out into what is in."""
-    page, out = open_page(f"/Trained_model?taken={view}&out=1.1"), {"1.1"}
+    page = open_page(f"/Trained_model?taken={view}&out=1.1")
+    out = {"1.1"}
     drawn = page.locator(".part[data-part='2.2']")
     drawn.wait_for()
     for clicked in (
@@ -298,7 +299,8 @@ def test_a_finger_that_scrolls_the_page_on_a_slider_moves_no_slider(chromium, ad
     drawn_by_a_finger(page, box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2, 0.6 * box["width"], 3)
     page.wait_for_url(lambda url: f"{name}=" in url)
     settle(page)
-    value, link = slider.input_value(), page.url
+    value = slider.input_value()
+    link = page.url
     assert value != first and f"{name}={value}" in link
     for share in (0.15, 0.9):
         slider.scroll_into_view_if_needed()

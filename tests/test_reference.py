@@ -166,7 +166,8 @@ def test_gradients_are_those_of_the_formulas(seed):
     (model(TOKENS, REAL) * wanted).sum().backward()
     way = {name: torch.randn(p.shape, generator=stream, dtype=torch.float64) for name, p in model.named_parameters()}
     slope = sum((p.grad * way[name]).sum().item() for name, p in model.named_parameters() if p.grad is not None)
-    start, h = reference.weights_of(model), 1e-4
+    start = reference.weights_of(model)
+    h = 1e-4
 
     def value(at):
         moved = {name: start[name] + at * h * way[name].numpy() if name in way else start[name] for name in start}
@@ -230,7 +231,9 @@ def assert_follows(numbers, law):
 
 @pytest.mark.parametrize("name", MENUS["init"])
 def test_initial_weights_follow_their_law(name):
-    fan_in, fan_out = 80, 250  # unequal, so that fan_in and fan_out cannot be confused
+    # unequal, so that fan_in and fan_out cannot be confused
+    fan_in = 80
+    fan_out = 250
     weight, bias, embedding = promise(name, fan_in, fan_out)
     draw = Draw(MENUS["init"][name], seed=5)
     assert_follows(draw.weight("W", fan_out, fan_in), weight)
@@ -241,7 +244,10 @@ def test_initial_weights_follow_their_law(name):
 @pytest.mark.parametrize("name", MENUS["init"])
 def test_the_model_draws_each_parameter_for_its_own_shape(name):
     """The fused matrix counts as three of n_heads · d_head each, W_O reads as many, W_out reads d_ff numbers, and so on."""
-    width, heads, hidden, vocabulary = 64, 4 * 24, 192, [f"word {n}" for n in range(100)]
+    width = 64
+    heads = 4 * 24
+    hidden = 192
+    vocabulary = [f"word {n}" for n in range(100)]
     config = Config(
         d_model=width, n_heads=4, d_head=24, d_ff=hidden, init=name, activation="swiglu", position="learned"
     )

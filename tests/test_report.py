@@ -46,7 +46,9 @@ class Seen(HTMLParser):
 
     def __init__(self, text: str):
         super().__init__()
-        self.tags, self.texts, self.links = [], [], []
+        self.tags = []
+        self.texts = []
+        self.links = []
         self.feed(text)
         self.close()
 
@@ -96,7 +98,8 @@ def test_typed_text_stays_text(name, conclusion, because):
 @pytest.mark.parametrize("spoken", language)
 def test_parts_stand_in_their_order_and_nothing_is_asked_of_a_server(spoken):
     text = write(everything(), spoken)
-    words, shown = phrases(spoken), plain(text)
+    words = phrases(spoken)
+    shown = plain(text)
     places = [f"{read_lesson(name, spoken).number} · {read_lesson(name, spoken).title}" for name in WITH_PREDICTION]
     places += [words[f"report_{part}"] for part in ("conclusion", "settings", "measured", "made_with", "script")]
     at = [shown.index(place) for place in places]
@@ -180,7 +183,9 @@ def test_from_the_disk_it_asks_for_nothing_fits_and_prints(chromium, tmp_path, w
     made = Report(everything().entries, HARM[0] + "x" * 60, HARM[2] * 20, SETTINGS)
     file.write_text(write(made), encoding="utf-8")
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
-    page, asked, errors = context.new_page(), [], []
+    page = context.new_page()
+    asked = []
+    errors = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("console", lambda message: errors.append(message.text))
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -30,7 +30,10 @@ NAN = math.nan
 CPU = Machine(device="cpu")
 BASE = Config(d_model=16, n_heads=2, n_layers=1)
 SHORT = Training(steps=30, every=10)
-NO_NORM, NO_FFN, NO_SCALING, NO_ATTENTION = ({"norm": "none"}, {"ffn": False}, {"scale": False}, {"attention": False})
+NO_NORM = {"norm": "none"}
+NO_FFN = {"ffn": False}
+NO_SCALING = {"scale": False}
+NO_ATTENTION = {"attention": False}
 
 
 def planned(*changes, baseline=BASE, training=SHORT, **trial):
@@ -237,9 +240,11 @@ def made_up(draw, together=False):
 @given(made_up())
 def test_the_summary_is_what_plain_numpy_and_scipy_say(case):
     made, runs = case
-    table, step = summary(runs, made), results.common(runs, made)
+    table = summary(runs, made)
+    step = results.common(runs, made)
     assert list(table.variant) == [arm.name for arm in made.arms]
-    base, pairs = values_of(runs, made, "baseline", step), {}
+    base = values_of(runs, made, "baseline", step)
+    pairs = {}
     for arm in made.arms[1:]:
         mine = values_of(runs, made, arm.name, step)
         pairs[arm.name] = [round(mine[seed] - base[seed], 6) for seed in sorted(mine.keys() & base.keys())]
@@ -276,7 +281,9 @@ def shown_number(text):
 @given(made_up())
 def test_a_finding_says_what_the_table_says(case):
     made, runs = case
-    text, table, step = finding(runs, made), summary(runs, made), results.common(runs, made)
+    text = finding(runs, made)
+    table = summary(runs, made)
+    step = results.common(runs, made)
     assert "nan" not in text and "undefined" not in text and "e-" not in text and "None" not in text
     for arm in made.arms:  # what diverged, and first
         lost = [
@@ -311,7 +318,8 @@ def test_a_finding_says_what_the_table_says(case):
         return
     chosen = by.loc[name]
     assert abs(chosen.difference) == with_difference.abs().max()
-    one, other = shown_number(match["one"]), shown_number(match["other"])
+    one = shown_number(match["one"])
+    other = shown_number(match["other"])
     assert one - other == pytest.approx(100 * chosen.difference, abs=0.11)  # both over the same seeds
     both = values_of(runs, made, name, step).keys() & values_of(runs, made, "baseline", step).keys()
     assert (match["n"] is not None) == (len(both) < len(made.seeds))
@@ -342,7 +350,8 @@ def test_a_course_is_the_mean_of_what_all_seeds_have_reached(case):
 
 
 def test_of_several_differences_each_has_to_be_clearer():
-    one, base = {0: 0.1, 1: 0.12, 2: 0.08}, dict.fromkeys(range(3), 0.0)
+    one = {0: 0.1, 1: 0.12, 2: 0.08}
+    base = dict.fromkeys(range(3), 0.0)
     noise = {0: 0.3, 1: -0.2, 2: 0.1}
     alone = told(results.gaps({"one": (one, base)})["one"])
     assert "p = 0.013)" in alone and "higher (95 % CI 5.0 to 15.0;" in alone
@@ -395,7 +404,8 @@ def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
     made, runs = case
     singles = [arm.name for arm in made.arms if arm.colour]
     assume(len(singles) > 1)
-    by, step = {arm.members: arm.name for arm in made.arms}, results.common(runs, made)
+    by = {arm.members: arm.name for arm in made.arms}
+    step = results.common(runs, made)
     value = lambda *members: values_of(runs, made, by[frozenset(members)], step)  # noqa: E731
 
     def each(plus, minus):
@@ -439,7 +449,8 @@ def a_state(name, **changes):
 @pytest.mark.parametrize("name", task)
 @pytest.mark.parametrize("change", [{}, {"attention": False}, {"mask": "none"}], ids=str)
 def test_a_reading_is_what_the_model_says(name, change):
-    state, learnt = a_state(name, **change), task[name]
+    state = a_state(name, **change)
+    learnt = task[name]
     tokens, targets = held_out(name, 2)
     network = Transformer(state.config, learnt.vocabulary)
     network.load_state_dict(state.model)
@@ -479,7 +490,8 @@ def test_a_reading_is_what_the_model_says(name, change):
 @pytest.mark.parametrize("name", task)
 def test_before_training_it_is_the_model_as_drawn(name):
     state = a_state(name)
-    before, fresh = untrained(state), start(state.config, state.training, state.seed, CPU)
+    before = untrained(state)
+    fresh = start(state.config, state.training, state.seed, CPU)
     assert before == fresh and before.seconds == 0
     tokens, targets = (each[0] for each in held_out(name, 2))
     one, other, now = (read(each, tokens, targets) for each in (before, fresh, state))

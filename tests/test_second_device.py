@@ -118,7 +118,8 @@ def assert_same(here, there, near: float = NEAR, at: str = "result"):
 
 @pytest.mark.skipif(NAME != "second", reason="a real GPU needs no proof that it is one")
 def test_the_second_device_refuses_what_a_gpu_refuses():
-    x, here = torch.randn(3, 4, device=NAME), torch.ones(4)
+    x = torch.randn(3, 4, device=NAME)
+    here = torch.ones(4)
 
     def set_rows(values):
         x[torch.tensor([0, 2])] = values
@@ -176,7 +177,8 @@ def test_a_machine_says_what_it_is():
 
 
 def test_time_is_taken_by_the_devices_events(monkeypatch):
-    event, records = torch.get_device_module(NAME).Event, []
+    event = torch.get_device_module(NAME).Event
+    records = []
     record = event.record
     monkeypatch.setattr(event, "record", lambda each: (records.append(each), record(each)))
     result, taken = timed(
@@ -205,7 +207,8 @@ def test_a_pass_in_float16(changes):
 
 @pytest.mark.parametrize("mask", ["causal", "none"])
 def test_a_text_goes_on_in_a_context_that_slides(mask):
-    config, sampling = SMALL.replace(mask=mask, n_layers=2), Sampling(words=12, top_p=0.95)
+    config = SMALL.replace(mask=mask, n_layers=2)
+    sampling = Sampling(words=12, top_p=0.95)
     texts = [continuation(config, tuple(TOKENS), machine, "random", sampling, 6) for machine in both()]
     here, there = ([step.token for step in steps] for _, steps in texts)
     assert here == there
@@ -220,7 +223,8 @@ def test_a_pass_with_dropout():
 
 def test_measures_of_a_trace_on_the_device():
     """As From Python in README.md has it; large enough that the CPU totals tensors as they pass."""
-    model, ids = Transformer(SMALL.replace(d_ff=512), TOKENS[:3]), torch.arange(3).repeat(2, 60)
+    model = Transformer(SMALL.replace(d_ff=512), TOKENS[:3])
+    ids = torch.arange(3).repeat(2, 60)
     with torch.inference_mode(), trace() as here:
         model(ids)
     model.to(NAME)
@@ -334,7 +338,8 @@ def trained_on(machine, name, method="adamw", **changes):
 
 def assert_same_training(here, there, dtype="float32"):
     """(state, rows) of a training on each of the two; in half precision autocast lowers other operations on a CPU."""
-    (one, some), (other, others) = here, there
+    (one, some) = here
+    (other, others) = there
     near = NEAR if dtype == "float32" else 0.05
     assert_same([row._replace(accuracy=0.0) for row in some], [row._replace(accuracy=0.0) for row in others], near)
     if dtype == "float32":
@@ -364,7 +369,8 @@ def test_a_training_that_diverges():
 
 @pytest.mark.parametrize("name, method, dtype", WAYS)
 def test_seeds_side_by_side(name, method, dtype):
-    training, made = Training(task=name, batch=4, steps=2, every=2, optimiser=method, clip=0.5), []
+    training = Training(task=name, batch=4, steps=2, every=2, optimiser=method, clip=0.5)
+    made = []
     for machine in both(dtype):
         begun = [start(small(name), training, seed, machine) for seed in (3, 4)]
         further = stack.chunk(begun, 0)
@@ -425,7 +431,8 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
         assert {(each.state, each.device) for each in runs} == {(DONE, Machine(NAME).name)}
         training = study.runs[0].training
         states = {seed: start(study.runs[0].config, training, seed, Machine(NAME)) for seed in (7, 8)}
-        job, sizes = Job(workers, states), []
+        job = Job(workers, states)
+        sizes = []
         monkeypatch.setattr(workers, "train", lambda some, *given, _plain=workers.train: (sizes.append(len(some)), _plain(some, *given))[1])  # fmt: skip
         while not job.poll().done:
             time.sleep(0.01)
@@ -442,7 +449,8 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
 def opened(place: str, **changes) -> Opened:
     """An untrained model of sentences, with biases and gains that are not 0 and 1."""
     config = Config(**{"n_layers": 2, "d_model": 16, "n_heads": 2, "position": "rope", "mask": "causal", **changes})
-    made, stream = Transformer(config, vocabulary()), torch.Generator().manual_seed(5)
+    made = Transformer(config, vocabulary())
+    stream = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for each in made.parameters():
             each.add_(0.3 * torch.randn(each.shape, generator=stream))
@@ -563,7 +571,8 @@ def _fine(app, what):
 
 
 def test_every_view_of_one_block():
-    views, written = pytest.importorskip("ui.block").view, pytest.importorskip("tests.pages").written
+    views = pytest.importorskip("ui.block").view
+    written = pytest.importorskip("tests.pages").written
     for view in views:
         app = opens(
             "pages/1_One_block.py",
@@ -585,7 +594,8 @@ def test_every_view_of_depth():
 
 def test_every_view_of_a_trained_model(monkeypatch):
     """Which goes to the fastest device if it is large."""
-    views, choose = pytest.importorskip("ui.trained").view, pytest.importorskip("ui.shared.models")
+    views = pytest.importorskip("ui.trained").view
+    choose = pytest.importorskip("ui.shared.models")
     monkeypatch.setattr(choose, "LARGE", 0)
     assert choose.known(choose.SHIPPED).model.embed.device.type == NAME
     for view in views:

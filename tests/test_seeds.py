@@ -68,7 +68,8 @@ def test_an_interval_by_hand():
 
 
 def test_none_and_one_have_no_interval():
-    nothing, one = interval([]), interval([0.25])
+    nothing = interval([])
+    one = interval([0.25])
     assert nothing.n == 0 and all(map(math.isnan, nothing[:3]))
     assert one.n == 1 and one.mean == 0.25 and all(map(math.isnan, one[1:3]))
     assert math.isnan(interval([], (0, 1)).low) and math.isnan(interval([0.3], (0, 1)).high)
@@ -87,7 +88,8 @@ def test_nan_is_left_out(values):
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
 def test_an_interval_is_cut_at_what_a_value_can_be_and_nowhere_else(values):
-    free, cut = interval(values), interval(values, (0.0, 1.0))
+    free = interval(values)
+    cut = interval(values, (0.0, 1.0))
     assert (cut.mean, cut.n) == (free.mean, free.n)
     assert cut.low == max(free.low, 0.0) and cut.high == min(free.high, 1.0)
     assert 0 <= cut.low <= cut.mean + 1e-12 and cut.mean <= cut.high + 1e-12 and cut.high <= 1
@@ -135,14 +137,17 @@ def test_pairs_are_made_by_seed_whatever_is_missing(values, base):
 
 
 def test_the_order_of_seeds_does_not_matter():
-    one, other = {3: 0.9, 1: 0.5, 2: 0.8}, {1: 0.4, 2: 0.1, 3: 0.6}
+    one = {3: 0.9, 1: 0.5, 2: 0.8}
+    other = {1: 0.4, 2: 0.1, 3: 0.6}
     assert paired(one, other) == paired(dict(sorted(one.items())), other)
     assert paired(one, other).mean == pytest.approx((0.3 + 0.1 + 0.7) / 3)
 
 
 def test_the_other_way_round_the_sign_turns():
-    one, other = {0: 0.9, 1: 0.5, 2: 0.8}, {0: 0.4, 1: 0.1, 2: 0.6}
-    there, back = paired(one, other), paired(other, one)
+    one = {0: 0.9, 1: 0.5, 2: 0.8}
+    other = {0: 0.4, 1: 0.1, 2: 0.6}
+    there = paired(one, other)
+    back = paired(other, one)
     assert (back.mean, back.low, back.high, back.p) == pytest.approx((-there.mean, -there.high, -there.low, there.p))
 
 
@@ -178,7 +183,8 @@ def compared(samples, within=(-math.inf, math.inf)):
 @given(FAMILIES)
 def test_several_are_corrected_as_a_closed_test_by_definition_does(samples):
     samples = [each for each in samples if len(each) < 2 or varied(each)]
-    found, expected = compared(samples), differences(dict(enumerate(samples)))
+    found = compared(samples)
+    expected = differences(dict(enumerate(samples)))
     assert list(found) == list(range(len(samples)))
     for at, (mean, low, high, n, p) in expected.items():
         one = found[at]
@@ -230,7 +236,8 @@ def test_the_interval_holds_the_true_mean_in_95_of_100_experiments(n):
 def test_where_there_is_no_difference_one_in_twenty_is_called_clear(n):
     random = np.random.default_rng(n)
     hard = random.normal(0, 1.0, (4000, n))  # a seed that is hard is hard for both: the pairing takes that out
-    some, others = hard + random.normal(0, 0.1, hard.shape), hard + random.normal(0, 0.1, hard.shape)
+    some = hard + random.normal(0, 0.1, hard.shape)
+    others = hard + random.normal(0, 0.1, hard.shape)
     clear = [paired(dict(enumerate(a)), dict(enumerate(b))).clear for a, b in zip(some.tolist(), others.tolist())]
     assert np.mean(clear) == pytest.approx(0.05, abs=0.012)
 
@@ -244,7 +251,8 @@ def test_pairing_sees_what_seeds_alone_would_hide():
 
 @pytest.mark.parametrize("values", [[1.0, 10.0, 100.0], [0.2, 0.3], [5.0], [1e-30, 1e-20, 3e-25, float("nan")]])
 def test_a_geometric_mean_is_that_of_the_logarithms(values):
-    found, logs = geometric(values), interval([math.log(value) for value in values if value == value])
+    found = geometric(values)
+    logs = interval([math.log(value) for value in values if value == value])
     assert found.n == logs.n and found.mean == pytest.approx(math.exp(logs.mean))
     if found.n > 1:
         assert (found.low, found.high) == pytest.approx((math.exp(logs.low), math.exp(logs.high)))

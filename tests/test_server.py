@@ -31,7 +31,8 @@ def imported_names(tree: ast.Module) -> set[str]:
 
 def patched(tree: ast.Module) -> list[str]:
     """Return assignments onto what was imported from elsewhere: `Class.method = …`, `setattr(module, …)`."""
-    foreign, found = imported_names(tree), []
+    foreign = imported_names(tree)
+    found = []
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":

@@ -35,7 +35,8 @@ def test_the_menu_and_the_makefile_say_what_the_file_says(name):
 
 @of_each_study
 def test_the_table_has_every_cell_of_the_study_and_its_link(name):
-    table, study = pd.read_csv(table_of(name)), STUDIES[name]
+    table = pd.read_csv(table_of(name))
+    study = STUDIES[name]
     first = {run.task: run for run in study.runs if run.variant == BASELINE}
     search = tomllib.loads(study.source).get("search", "none")
     asked = [
@@ -48,7 +49,8 @@ def test_the_table_has_every_cell_of_the_study_and_its_link(name):
         seeds[run.task, run.variant].append(run.seed)
     links = {}
     for run in asked:
-        base, machine = first[run.task], {"device": run.machine.device, "dtype": run.machine.dtype}
+        base = first[run.task]
+        machine = {"device": run.machine.device, "dtype": run.machine.dtype}
         several = seeds[run.task, run.variant]
         made = parameters(run.config, run.training, (base.config, base.training), several, machine, search)
         links[run.task, run.variant] = query(made)
@@ -84,7 +86,9 @@ def test_no_shipped_run_counts_as_diverged_for_a_norm_alone():
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_curves_have_every_run_of_the_study_and_end_where_its_table_does(name):
-    curves, ends, search = shipped_curves(name), {}, "\nsearch = " in STUDIES[name].source
+    curves = shipped_curves(name)
+    ends = {}
+    search = "\nsearch = " in STUDIES[name].source
     for run in STUDIES[name].runs:
         rows = curves.rows(run)
         assert [row.step for row in rows] == [n for n in range(1, rows[-1].step + 1) if run.training.due(n) or n == rows[-1].step]  # fmt: skip

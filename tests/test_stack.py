@@ -138,11 +138,13 @@ def test_bfloat16_is_trained_as_it_is_alone_as_far_as_its_digits_go():
 
 def in_steps(states, *ways):
     """One step at a time, each in the next of these ways -> (rows of each, states at the end)"""
-    rows, taken = [[] for _ in states], 0
+    rows = [[] for _ in states]
+    taken = 0
     while not all(state.done for state in states):
         states = pickle.loads(pickle.dumps(states))
         done = ways[taken % len(ways)](states)
-        states, taken = [state for state, _ in done], taken + 1
+        states = [state for state, _ in done]
+        taken = taken + 1
         rows = [before + new for before, (_, new) in zip(rows, done)]
     return rows, states
 

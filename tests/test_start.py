@@ -89,7 +89,8 @@ def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
 @pytest.mark.parametrize("chosen, wrong", [("was", False), ("were", True)])
 @pytest.mark.parametrize("removed", [False, True])
 def test_the_picture_holds_every_word_and_says_what_it_shows(chosen, wrong, removed):
-    words, weights = ["the", "defendant", "<b>", ","], [0.01, 0.8, 0.15, 0.04]
+    words = ["the", "defendant", "<b>", ","]
+    weights = [0.01, 0.8, 0.15, 0.04]
     svg = agreement_svg(words, weights, chosen, wrong, removed)
     assert re.findall(r'class="word middle[^"]*"[^>]*>([^<]*)<', svg) == ["the", "defendant", "&lt;b&gt;", ",", chosen]
     assert svg.count("<path") == 3 and (svg.count(' off"') == 3 + 2) == removed  # 0.01 is not drawn

@@ -44,7 +44,8 @@ def states(store, study) -> dict:
 
 
 def test_a_study_is_entered_whole_and_only_once(store):
-    first, again = store.enrol(STUDY), store.enrol(STUDY)
+    first = store.enrol(STUDY)
+    again = store.enrol(STUDY)
     assert (first.new, first.ended, first.unwanted) == (12, 0, 0)
     assert (again.study, again.new, again.ended, again.unwanted) == (first.study, 0, 0, 0)
     found = store.runs(first.study)
@@ -86,7 +87,8 @@ def test_rows_come_back_to_the_last_bit(store, study):
 
 
 def test_nobody_gets_what_another_has(store, study):
-    one, two = taken(store, study, "me|1|a", 5), taken(store, study, "me|1|b", 100)
+    one = taken(store, study, "me|1|a", 5)
+    two = taken(store, study, "me|1|b", 100)
     assert len(one) == 5 and len(two) == 7 and not set(one) & set(two)
     assert one == [each.id for each in store.runs(study)][:5]  # in the order of the study
     assert taken(store, study, "me|1|c") == []
@@ -119,7 +121,8 @@ def test_stopped_and_failed_runs_go_back_without_their_rows_and_results_stay(sto
 
 def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
     """Each through a connection of its own, as fast as they can."""
-    got, problems = {}, []
+    got = {}
+    problems = []
 
     def work(name):
         own = Store(store.url.render_as_string(hide_password=False))

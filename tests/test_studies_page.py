@@ -130,7 +130,8 @@ def test_every_view_of_every_study_opens(store, kind, view):
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_says_how_far_a_study_is_and_offers_what_can_be_done(store, kind):
     filled(store, kind)
-    app, now = good(opened()), standing(store, 1)
+    app = good(opened())
+    now = standing(store, 1)
     assert now.words() in texts(app)
     assert ("Resume" in labels(app)) == (kind in ("half", "failed", "all failed", "not begun"))
     assert ("Stop" in labels(app)) == (kind == "elsewhere") and "Delete study" in labels(app)
@@ -316,7 +317,9 @@ def test_a_study_is_started_stopped_resumed_and_deleted(url, monkeypatch):
 
 
 def test_a_database_that_cannot_be_opened_is_named_in_words(tmp_path, monkeypatch):
-    folder, text, missing = tmp_path / "folder", tmp_path / "text.txt", tmp_path / "nowhere" / "x.sqlite"
+    folder = tmp_path / "folder"
+    text = tmp_path / "text.txt"
+    missing = tmp_path / "nowhere" / "x.sqlite"
     folder.mkdir()
     text.write_text("This is a letter. " * 100)
     newer = Store(str(tmp_path / "newer.sqlite"))
@@ -353,7 +356,8 @@ def gone(app, name: str) -> bool:
 @pytest.mark.parametrize("view", views)
 def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
     filled(store, "complete", "half")
-    one, two = good(opened(study="half", shown=view)), good(opened(study="half"))
+    one = good(opened(study="half", shown=view))
+    two = good(opened(study="half"))
     two = good(press(two, "Delete study"))
     assert setting(two, "study") == "complete" and not two.warning
     one = good(one.run())
@@ -367,7 +371,8 @@ def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
 
 def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):
     fill(store, study(text=LONG), lambda run: QUEUED)
-    one, two = good(opened()), good(opened())
+    one = good(opened())
+    two = good(opened())
     one = good(press(one, "Resume"))
     two = good(two.run())
     assert "Stop" in labels(two)

@@ -70,7 +70,8 @@ def test_a_task_that_draws_other_data_than_before_is_another_training():
 
 @pytest.mark.parametrize("name", [*SETTINGS, "seed"])
 def test_any_other_setting_gives_another_hash(name):
-    config, training = RUN.config, RUN.training
+    config = RUN.config
+    training = RUN.training
     if name in TRAINING:
         changed = {name: 24 if name == "length" else other(TRAINING[name], getattr(training, name))}
         run = dataclasses.replace(RUN, training=dataclasses.replace(training, **changed))

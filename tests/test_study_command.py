@@ -65,7 +65,8 @@ def state_counts(store) -> dict:
 
 
 def check_complete(store):
-    study, found = parse(TEXT), {}
+    study = parse(TEXT)
+    found = {}
     number = store.find("small")
     for run, *row in store.rows(number):
         found.setdefault(run, []).append(Row(*row))

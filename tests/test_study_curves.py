@@ -50,7 +50,8 @@ def test_what_is_read_is_what_was_trained_to_the_last_bit(file, rows):
 
 def test_the_command_exports_every_run_that_has_its_result(tmp_path, capsys):
     url = f"sqlite:///{tmp_path}/store.sqlite"
-    store, planned = Store(url), study()
+    store = Store(url)
+    planned = study()
     ends = dict(zip((run.hash for run in planned.runs), [0.5, float("nan"), "failed", "queued"] * 6))
     number = fill(store, planned, lambda run: ends[run.hash])
     stored = {}

@@ -63,7 +63,8 @@ def plain(run: Run) -> str:
 
 def check_complete(store, study):
     """Every run of the study has its result, and its rows are those of a training in one piece, each of them once."""
-    found, number = {}, store.find(study.name)
+    found = {}
+    number = store.find(study.name)
     for run, *row in store.rows(number):
         found.setdefault(run, []).append(Row(*row))
     stored = store.runs(number)
@@ -78,7 +79,9 @@ def check_complete(store, study):
 
 def finish(store, study, workers, until=None, seconds=240) -> list[Progress]:
     """Work on a study to its end, or until until(progress)."""
-    made, end, seen = Runner(store, [store.enrol(study).study], workers), time.monotonic() + seconds, []
+    made = Runner(store, [store.enrol(study).study], workers)
+    end = time.monotonic() + seconds
+    seen = []
     steps = made.progress()
     for each in steps:
         seen.append(each)
@@ -129,7 +132,8 @@ def test_two_studies_share_the_workers_fairly(tmp_path, workers):
     store = Store(str(tmp_path / "x.sqlite"))
     big = parse(TEXT.replace('"small"', '"big"').replace("seeds = 2", "seeds = [10, 11, 12, 13, 14, 15]"))
     small = parse(TEXT.replace("seeds = 2", "seeds = [20]"))
-    first, second = store.enrol(big).study, store.enrol(small).study
+    first = store.enrol(big).study
+    second = store.enrol(small).study
     for _ in Runner(store, [first, second], workers).progress():
         pass
     check_complete(store, big)

@@ -163,7 +163,8 @@ def test_every_number_that_was_stored_is_in_the_tables(database):  # noqa: F811
     made = Store(database)
     ends_ = [[0.25, NAN, RUNNING, QUEUED, FAILED, STOPPED][n % 6] for n in range(len(SCATTERED.runs))]
     number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
-    runs_, rows_ = run_table(made, number), row_table(made, number)
+    runs_ = run_table(made, number)
+    rows_ = row_table(made, number)
     made.close()
     assert list(rows_.columns) == ["run", "task", "variant", "seed", *Row._fields]
     assert not set(runs_.columns) & {"owner", "heartbeat", "id", "study", "wanted"} and runs_.run.is_unique
@@ -192,15 +193,19 @@ def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours
         .replace('["copy", "reverse"]', '["reverse", "facts"]') + "new = {scale = false}\n[task.reverse]\nsteps = 30\n",
     )  # fmt: skip
     theirs = theirs[: len(other.runs)]
-    one, two = fill(store, SCATTERED, by_run(SCATTERED, ours)), fill(store, other, by_run(other, theirs))
+    one = fill(store, SCATTERED, by_run(SCATTERED, ours))
+    two = fill(store, other, by_run(other, theirs))
     found = comparison(store, one, two)
-    first, second = accuracies(SCATTERED, ours), accuracies(other, theirs)
+    first = accuracies(SCATTERED, ours)
+    second = accuracies(other, theirs)
     assert list(zip(found.task, found.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
     shared_by = {name: {seed: first[name][seed] for seed in (3, 17)} for name in zip(found.task, found.variant)}
     off_by = paired({name: (shared, second[name]) for name, shared in shared_by.items()})
     for line in found.itertuples():
-        his, shared = second[line.task, line.variant], shared_by[line.task, line.variant]
-        off, mine = off_by[line.task, line.variant], first[line.task, line.variant]
+        his = second[line.task, line.variant]
+        shared = shared_by[line.task, line.variant]
+        off = off_by[line.task, line.variant]
+        mine = first[line.task, line.variant]
         assert all(map(same, (line.difference, line.low, line.high, line.seeds, line.p), off))
         both = [seed for seed in shared if not math.isnan(mine[seed] - his[seed])]
         assert same(line.accuracy, student([mine[seed] for seed in both], 0, 1)[0])
@@ -224,7 +229,8 @@ def test_a_cell_agrees_as_long_as_it_lies_in_its_interval(summary, at, end):
     if math.isnan(line[value]):
         pytest.raises(AssertionError, lambda: check(summary, at, value, 0.5, True))  # it had diverged
         return
-    edge, sign = line[prefix + end], -1 if end == "low" else 1
+    edge = line[prefix + end]
+    sign = -1 if end == "low" else 1
     check(summary, at, value, edge + sign * 0.009, True)
     check(summary, at, value, edge + sign * 0.011, False)
     check(summary, at, value, NAN, False)
@@ -233,7 +239,8 @@ def test_a_cell_agrees_as_long_as_it_lies_in_its_interval(summary, at, end):
 def check(summary, at, column, value, agrees):
     now = summary.copy()
     now.loc[at, column] = value
-    found, line = agreement(now, summary), now.loc[at]
+    found = agreement(now, summary)
+    line = now.loc[at]
     assert (found.cells, found.same, len(found.off)) == (6, 5, 0 if agrees else 1)
     assert agrees or found.off[0].startswith(f"{line.task}, {line.variant}: ")
 
@@ -276,7 +283,8 @@ def test_stored_runs_are_those_of_the_seeds_that_all_have(store):
 def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store, seeds):
     made = study(old="seeds = 3", new=f"seeds = {seeds}")
     number = fill(store, made, lambda run: NAN if (run.variant, run.seed) == ("− norm", seeds[0]) else score(run))
-    found, table = stored(store, number, "copy", ["1 head", "− norm"]), summary_table(store, number)
+    found = stored(store, number, "copy", ["1 head", "− norm"])
+    table = summary_table(store, number)
     mine = table[table.task == "copy"].set_index("variant")
     theirs = results.summary(found.runs, found.plan).set_index("variant")
     for name in ["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"]:
@@ -334,10 +342,13 @@ def test_a_run_is_lost_when_its_process_is_dead_or_silent(store):
 
 def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F811
     made = Store(database)
-    mine, other = study(), study("other")
+    mine = study()
+    other = study("other")
     ends_ = [[0.5, RUNNING, QUEUED, STOPPED, FAILED, NAN][n % 6] for n in range(18)]
-    number, second = fill(made, mine, by_run(mine, ends_)), fill(made, other, by_run(other, ends_))
-    before, rows = made.runs(second), made.rows(number)
+    number = fill(made, mine, by_run(mine, ends_))
+    second = fill(made, other, by_run(other, ends_))
+    before = made.runs(second)
+    rows = made.rows(number)
     assert made.stop(number) == 6
     assert standing(made, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
     assert made.runs(second) == before and repr(made.rows(number)) == repr(rows)
@@ -352,9 +363,11 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
 
 def test_delete_forgets_one_study_and_no_number_is_given_twice(database):  # noqa: F811
     made = Store(database)
-    first, second = fill(made, study(), score), fill(made, study("other"), score)
+    first = fill(made, study(), score)
+    second = fill(made, study("other"), score)
     ids = {each.id for number in (first, second) for each in made.runs(number)}
-    runs_, rows_ = made.runs(first), made.rows(first)
+    runs_ = made.runs(first)
+    rows_ = made.rows(first)
     made.delete(second)
     assert made.find("other") is None and [each.id for each in made.studies()] == [first]
     assert made.runs(second) == [] and made.rows(second) == [] and made.results(second) == {}
@@ -410,7 +423,8 @@ def test_the_stamp_is_another_when_the_summary_is(database, what):  # noqa: F811
     made = Store(database)
     number = fill(made, study(), lambda run: RUNNING if (run.task, run.seed) == ("copy", 1) else score(run))
     act, differs = changes_of_a_store(number)[what]
-    stamp, table = made.stamp(number), summary_table(made, number)
+    stamp = made.stamp(number)
+    table = summary_table(made, number)
     assert made.stamp(number) == stamp
     act(made)
     if differs is not None:

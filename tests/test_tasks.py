@@ -71,7 +71,9 @@ def test_the_example_in_the_docstring_is_what_the_generator_gives(name):
 def test_the_same_stream_gives_the_same_data_and_another_one_others(name):
     torch.manual_seed(1)
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
-    once, again, other = drawn(name), drawn(name), drawn(name, seed=1)
+    once = drawn(name)
+    again = drawn(name)
+    other = drawn(name, seed=1)
     assert all(map(torch.equal, once, again))
     assert not torch.equal(once[0], other[0])
     assert torch.equal(torch.random.get_rng_state(), before[0])
@@ -92,10 +94,8 @@ def test_training_never_draws_what_is_held_out(name):
     seen = set(map(tuple, drawn(name, 20000)[0].tolist()))
     apart = set(map(tuple, drawn(name, 3000, seed=1, held_out=True)[0].tolist()))
     assert not seen & apart
-    everything, words = (
-        task[name].draw(generator(2, "x"), 5000, task[name].length, task[name].vocabulary)[0],
-        task[name],
-    )
+    everything = task[name].draw(generator(2, "x"), 5000, task[name].length, task[name].vocabulary)[0]
+    words = task[name]
     share = is_held_out(everything.unique(dim=0), words.vocabulary, words.held_out, words.until).float().mean().item()
     assert share == pytest.approx(words.held_out, abs=0.05)
     rows = drawn(name, 500, seed=1, held_out=True)[0]
@@ -122,7 +122,8 @@ def test_no_question_of_the_test_begins_like_one_of_training(name):
 def test_how_much_of_the_test_training_has_met(name, length):
     """Said of the task by a formula; here counted in what is drawn."""
     training = Training(task=name, length=length)
-    made, shares = training.steps * training.batch, []
+    made = training.steps * training.batch
+    shares = []
     for seed in range(6):
         seen = set(map(tuple, task[name](generator(seed, f"{name}.training"), made, length)[0].tolist()))
         test = list(map(tuple, held_out(name, seed, length)[0].tolist()))
@@ -206,7 +207,8 @@ def test_keys_stand_once_and_the_repeated_part_has_no_symbol_twice():
 
 def agreements(words):
     """(subject, verb) as places, by a stack of subjects that wait for their verb."""
-    found, waiting = [], [words.index("that") + 2 if "that" in words else 1]
+    found = []
+    waiting = [words.index("that") + 2 if "that" in words else 1]
     for at, word in enumerate(words):
         if word == "whom":
             waiting.append(at + 2)
@@ -228,7 +230,9 @@ def test_every_verb_agrees_with_its_noun():
 
 
 def test_distances_vary_and_other_nouns_stand_in_between():
-    gaps, between, misled = Counter(), 0, 0
+    gaps = Counter()
+    between = 0
+    misled = 0
     for words in sentences():
         subject, verb = agreements(words)[-1]
         gaps[verb - subject] += 1

@@ -161,7 +161,8 @@ def test_all_heads_of_a_long_text():
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 @SHAPES
 def test_other_number_formats(dtype, shape):
-    x, y = (2 + normal(*shape)).to(dtype), normal(*shape, seed=1)
+    x = (2 + normal(*shape)).to(dtype)
+    y = normal(*shape, seed=1)
     for got, right in zip(measured(x, y, x), (x, y, x), strict=True):
         assert_right(got, right)
 
@@ -244,7 +245,8 @@ def test_a_pass_measured_while_it_runs_is_the_pass_measured_afterwards(d_model):
 
 def test_measuring_changes_no_tensor_and_no_random_state():
     tensors = [with_zeros(*shape) for shape in SIZES.values()]
-    before, state = [x.clone() for x in tensors], torch.random.get_rng_state()
+    before = [x.clone() for x in tensors]
+    state = torch.random.get_rng_state()
     measured(*tensors)
     assert all(map(torch.equal, tensors, before))
     assert torch.equal(torch.random.get_rng_state(), state)

@@ -27,7 +27,8 @@ CPU = Machine(device="cpu")
 
 def run(config=SMALL, training=SHORT, seed=5):
     """-> (rows, last state)"""
-    rows, stream = [], train(config, training, seed, CPU)
+    rows = []
+    stream = train(config, training, seed, CPU)
     while True:
         try:
             rows.append(next(stream))
@@ -68,7 +69,8 @@ def reference(config, training, seed):
         made = torch.optim.SGD(parameters, momentum=0.9, weight_decay=training.weight_decay, foreach=False)
     else:
         made = MuonByHand(network, training.weight_decay)
-    data, dropout = generator(seed, f"{training.task}.training"), generator(seed, "dropout")
+    data = generator(seed, f"{training.task}.training")
+    dropout = generator(seed, "dropout")
     test_tokens, test_targets = each(generator(seed, f"{training.task}.held_out"), each.test, held_out=True)
     for step in range(1, training.steps + 1):
         rate = training.learning_rate * min(1, step / training.warmup)
@@ -103,7 +105,8 @@ class MuonByHand:
         rest = [p for p in network.parameters() if all(p is not each for each in self.matrices.values())]
         self.adam = torch.optim.AdamW(rest, weight_decay=weight_decay, foreach=False, fused=False)
         self.momentum = {name: torch.zeros_like(p, dtype=torch.float64) for name, p in self.matrices.items()}
-        self.param_groups, self.weight_decay = self.adam.param_groups, weight_decay
+        self.param_groups = self.adam.param_groups
+        self.weight_decay = weight_decay
 
     def zero_grad(self):
         self.adam.zero_grad()
@@ -134,8 +137,10 @@ class MuonByHand:
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_it_is_the_plain_loop(change, method, share):
-    config, training = SMALL.replace(dropout=share), dataclasses.replace(SHORT, optimiser=method, every=1, **change)
-    rows, right = run(config, training)[0], list(reference(config, training, 5))
+    config = SMALL.replace(dropout=share)
+    training = dataclasses.replace(SHORT, optimiser=method, every=1, **change)
+    rows = run(config, training)[0]
+    right = list(reference(config, training, 5))
     assert len(rows) == len(right) == 9
     for row, expected in zip(rows, right):
         assert row[:6] == pytest.approx(expected, rel=1e-5, abs=1e-6)
@@ -229,9 +234,12 @@ def test_float16_is_refused_and_bfloat16_trains():
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_any_cutting_gives_the_same_rows_and_the_same_weights(method, share):
-    config, training = SMALL.replace(dropout=share), dataclasses.replace(SHORT, optimiser=method)
+    config = SMALL.replace(dropout=share)
+    training = dataclasses.replace(SHORT, optimiser=method)
     rows, last = run(config, training)
-    state, pieces, cuts = start(config, training, 5, CPU), [], 0
+    state = start(config, training, 5, CPU)
+    pieces = []
+    cuts = 0
     while not state.done:
         state, more = chunk(pickle.loads(pickle.dumps(state)), seconds=0)  # one step each
         pieces += more
@@ -246,7 +254,8 @@ def test_any_cutting_gives_the_same_rows_and_the_same_weights(method, share):
 def test_a_chunk_leaves_the_state_it_started_from_alone():
     state, _ = chunk(chunk(start(SMALL, SHORT, 5, CPU), 0)[0], 0)
     kept = pickle.loads(pickle.dumps(state))
-    once, again = chunk(state, 0), chunk(state, 0)
+    once = chunk(state, 0)
+    again = chunk(state, 0)
     assert same_state(state, kept)
     assert same(once[1], again[1]) and same_state(once[0], again[0])
     assert once[0].step == state.step + 1
@@ -256,7 +265,8 @@ def test_a_state_gives_the_model_that_was_trained():
     assert alike(dict(model(start(SMALL, SHORT, 5, CPU)).state_dict()),
                  dict(Transformer(SMALL.replace(seed=5), task["reverse"].vocabulary).state_dict()))  # fmt: skip
     rows, last = run()
-    trained, (tokens, targets) = model(last), held_out("reverse", 5)
+    trained = model(last)
+    (tokens, targets) = held_out("reverse", 5)
     with torch.no_grad(), trace() as seen:
         right = task["reverse"].right(trained(tokens), targets)
     assert right.float().mean().item() == rows[-1].accuracy
@@ -299,7 +309,8 @@ PARTS = [{"attention": False}, {"ffn": False}, {"residual_attention": False, "re
 @pytest.mark.parametrize("change", PARTS, ids=str)
 def test_without_a_part_the_data_and_the_other_weights_are_the_same(change):
     def seen(config):
-        batches, forward = [], Transformer.forward
+        batches = []
+        forward = Transformer.forward
 
         def watched(self, tokens, *rest):
             batches.append(tokens)
@@ -309,7 +320,8 @@ def test_without_a_part_the_data_and_the_other_weights_are_the_same(change):
             patch.setattr(Transformer, "forward", watched)
             return batches, run(config)[1]
 
-    (full, last), (without, other) = seen(SMALL), seen(apply(change, SMALL))
+    (full, last) = seen(SMALL)
+    (without, other) = seen(apply(change, SMALL))
     assert len(full) == len(without) and all(map(torch.equal, full, without))
     assert torch.equal(last.data, other.data)
     a, b = (model(start(config, SHORT, 5, CPU)).state_dict() for config in (SMALL, apply(change, SMALL)))

@@ -12,7 +12,8 @@ from core.train import Training, train
 
 pytestmark = pytest.mark.browser
 
-BASELINE, VARIANT = "#0072B2", "#D55E00"
+BASELINE = "#0072B2"
+VARIANT = "#D55E00"
 SMALL = "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0"
 LONG = f"{SMALL}&steps=20000&seeds=2"  # on a slow machine more would be refused: at most ten minutes are allowed
 

@@ -27,7 +27,8 @@ from ui.training import view as views
 from ui.training.context import TrainingLook
 
 KINDS = (Training, Learner, Machine, Removed, Trial, TrainingLook)
-TRAINING, BLOCK = "pages/3_Training.py", "pages/1_One_block.py"
+TRAINING = "pages/3_Training.py"
+BLOCK = "pages/1_One_block.py"
 TINY = {"d_model": "8", "n_heads": "2", "n_layers": "1", "steps": "6", "batch": "4", "seeds": "2", "warmup": "0"}
 
 
@@ -80,7 +81,8 @@ def test_it_opens_on_reverse_with_and_without_positions():
 @pytest.mark.parametrize("name", task)
 def test_every_task_brings_its_own_model_budget_and_example(name):
     app = fine(opened(task=name))
-    full, budget = task[name].config(), Training(task=name)
+    full = task[name].config()
+    budget = Training(task=name)
     for field in type(full).settings():
         if field != "padding":
             assert setting(app, field) == getattr(full, field), field
@@ -130,7 +132,8 @@ def test_the_rows_are_those_of_the_plain_loop():
 def test_what_is_played_are_the_rows_of_the_plain_loop():
     app = trained(trained="play", **TINY)
     head, cells = grids(app)["played_training"]
-    frames, plan = head["frames"], running(app).plan
+    frames = head["frames"]
+    plan = running(app).plan
     rows = {(arm.name, seed): list(train(arm.config, plan.training, seed)) for arm in plan.arms for seed in plan.seeds}
     assert frames["numbers"] == [row.step for row in next(iter(rows.values()))]
     cells = cells.reshape(len(frames["numbers"]), len(plan.arms), len(plan.seeds))

@@ -17,7 +17,8 @@ def press_twice(page, button, gap: int):
     second press later than half a second after the first."""
     box = button.bounding_box()
     given = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2, "button": "left"}
-    browser, began = page.context.new_cdp_session(page), time.time()
+    browser = page.context.new_cdp_session(page)
+    began = time.time()
     for count, at in ((1, began), (2, began + gap / 1000)):
         page.wait_for_timeout(max(0.0, 1000 * (at - time.time())))
         for kind in ("mousePressed", "mouseReleased"):

@@ -62,7 +62,8 @@ def configs(draw):
 @st.composite
 def neighbours(draw, config):
     """Another Config that has most of its settings from this one."""
-    other, made = draw(configs()), {}
+    other = draw(configs())
+    made = {}
     kept = draw(st.sets(st.sampled_from([name for name in Config.settings() if name not in ("d_model", "n_heads")])))
     for name in kept:
         made[name] = getattr(config, name)

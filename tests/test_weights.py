@@ -106,7 +106,8 @@ def test_the_two_orders_are_compared_on_these_weights(kind):
     config = BASELINE
     seen = forward(config, TOKENS, kind=kind)
     table = positions.order(seen).set_index(["position", "mask"])
-    one, two = weights[kind].order, tuple(reversed(weights[kind].order))
+    one = weights[kind].order
+    two = tuple(reversed(weights[kind].order))
     first, second = (forward(config, each, kind=kind).output for each in (one, two))
     apart = (first - second.flip(0)).abs().max().item()
     assert table.value["rope", "causal"] == pytest.approx(apart, rel=1e-3) and apart > 0.01

@@ -68,7 +68,9 @@ def evidence(context):
     name = context.look.claim
     names = list(claim)
     st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", name))
-    claim_shown, result, values = claim[name], context.found[name], context.values[name]
+    claim_shown = claim[name]
+    result = context.found[name]
+    values = context.values[name]
     figure(capital(claim.help(name)), describe(result, claim_shown))
     claims("claim", {name: result}, values=list(values.values()))
     rule = f"within ±{format_smallest(claim_shown)}" if claim_shown.alike else f"above {format_smallest(claim_shown)}"

@@ -145,7 +145,8 @@ def changed(config: Config, baseline: Opened) -> Transformer | None:
     has not."""
     if not fits(config, baseline.config):
         return None
-    has, model = baseline.model.state_dict(), blank(config, vocabulary())
+    has = baseline.model.state_dict()
+    model = blank(config, vocabulary())
     model.load_state_dict({name: has[name] for name in _shapes(plain(config))}, assign=True)
     return model
 

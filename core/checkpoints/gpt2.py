@@ -30,7 +30,8 @@ FIXED = {  # what core has no setting for: the only value with which the numbers
 }
 IGNORED = (".attn.bias", ".attn.masked_bias")  # the causal mask, which some files hold too
 PREFIX = "transformer."
-EMBEDDING, HEAD = "wte.weight", "lm_head.weight"
+EMBEDDING = "wte.weight"
+HEAD = "lm_head.weight"
 MOST = 1_000_000  # of what a configuration counts: widths, heads, layers, positions, words
 NAMES = {  # core's name of a part -> the published one
     "embed": EMBEDDING, "unembed.weight": HEAD, "position": "wpe", "blocks": "h", "ln1": "ln_1", "ln2": "ln_2",

@@ -26,9 +26,13 @@ from core.tasks import task
 from core.train import State
 from core.train import model as model_of
 
-FORMAT, VERSION = "ablation-lab", 1
-WEIGHTS, SETTINGS = "model.safetensors", "config.json"
-MOST_WORDS, MOST_LETTERS = 100_000, 200  # of a vocabulary, of a word
+FORMAT = "ablation-lab"
+VERSION = 1
+WEIGHTS = "model.safetensors"
+SETTINGS = "config.json"
+# of a vocabulary, of a word
+MOST_WORDS = 100_000
+MOST_LETTERS = 200
 LONGEST_NAME = 80  # letters
 
 
@@ -100,10 +104,9 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
     about = settings.get("about", {})
     if not isinstance(about, dict):
         raise CheckpointError(f"{SETTINGS}: about must be an object.")
-    reader, counts = (
-        about.get("reader", [1, 1]),
-        (config.n_layers, config.n_heads),
-    )  # the head with which the page opens
+    # the head with which the page opens
+    reader = about.get("reader", [1, 1])
+    counts = (config.n_layers, config.n_heads)
     is_pair = isinstance(reader, list) and len(reader) == 2
     if not is_pair or not all(type(n) is int and 1 <= n <= limit for n, limit in zip(reader, counts)):
         raise CheckpointError(

@@ -65,7 +65,9 @@ def _continue(
         return vocabulary, [step._replace(logits=None) for step in written]
 
 
-SMALL, RUNS = 2e7, 3  # floating point operations up to which a pass is timed so many times
+# floating point operations up to which a pass is timed so many times
+SMALL = 2e7
+RUNS = 3
 SLOW = 1000  # milliseconds from which on a pass is not run again to be timed
 
 

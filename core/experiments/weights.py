@@ -149,6 +149,7 @@ def _check(kind: str, config: Config) -> None:
 def _changed(config: Config) -> str:
     """What a config changes in the trained baseline, as it stands behind "trained": "with all components", "without norm"."""
     names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
-    out, put = [name[2:] for name in names if name.startswith("− ")], [name for name in names if name[:2] != "− "]
+    out = [name[2:] for name in names if name.startswith("− ")]
+    put = [name for name in names if name[:2] != "− "]
     phrases = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(put)
     return " and ".join(phrases) or "with all components"

@@ -145,9 +145,11 @@ def compare_script(
         configs: name -> model, the baseline first.
         baseline: a model that is cut into other numbers of heads: tables heads, attention.
     """
-    names, title = ["compared"], "Effect of every variant on the output of a transformer block."
+    names = ["compared"]
+    title = "Effect of every variant on the output of a transformer block."
     if baseline:
-        names, title = ["heads", "attention"], "Effect of the number of heads in a transformer block."
+        names = ["heads", "attention"]
+        title = "Effect of the number of heads in a transformer block."
     settings = {"TOKENS": list(tokens), "DROPOUT": dropout, "WEIGHTS": kind, "MACHINE": machine}
     models = _models(configs, baseline)
     return Script(title, machine, models | settings, [COMPARE_TABLES[name] for name in names], PASSES)

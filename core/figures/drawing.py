@@ -21,12 +21,17 @@ from core.model.parts.position import acts_in_attention, adds_to_tokens
 from core.model.variants import difference, encode
 from core.settings.wording import count
 
-LEFT, STEP, ROW, MOST = 118, 11, 16, 15  # x of the first box, from box to box, from row to row, boxes that fit
+# x of the first box, from box to box, from row to row, boxes that fit
+LEFT = 118
+STEP = 11
+ROW = 16
+MOST = 15
 
 
 def patterns(config: Config) -> dict[str, list[bool]]:
     """What some layers have and others have not: words -> of each layer, whether it has it."""
-    layers, rows = range(config.n_layers), {}
+    layers = range(config.n_layers)
+    rows = {}
     if config.attention and config.window and config.global_every:
         rows[f"window {config.window}"] = [config.window_in(layer) > 0 for layer in layers]
     position = config.part("position")
@@ -53,8 +58,13 @@ def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
     return shapes, ROW * len(rows) + 4 * bool(rows)
 
 
-STREAM, CENTRE, SIDE = 58, 196, 291  # x of the stream, of the sub-layers, and of what passes them by
-BOX, NORM = 172, 104  # widths
+# x of the stream, of the sub-layers, and of what passes them by
+STREAM = 58
+CENTRE = 196
+SIDE = 291
+# widths
+BOX = 172
+NORM = 104
 TARGET = 32  # height of what is clicked: 24 pixels where a page has room for three quarters of the drawing's width
 WIRE = 12  # height of a wire between two boxes
 GAP = 3  # between two heads
@@ -221,11 +231,13 @@ def block_svg(
     """
     changed = set(p.config.write() if usual is None else difference(p.config, usual)) if knocked is None else set()
     picture = Picture(p, layer, knocked, changed, beside, compact)
-    shape, (strip, height) = _shape(p.sites["resid_pre"][layer]), layers_svg(p.config, layer, 20)
+    shape = _shape(p.sites["resid_pre"][layer])
+    (strip, height) = layers_svg(p.config, layer, 20)
     above = (
         f"layer {layer + 1} of {p.config.n_layers}{', one block' * p.config.shared}" if p.config.n_layers > 1 else "in"
     )
-    shapes, y = [text(STREAM, 12, f"{above}: {shape}", "small middle")], 18 + height
+    shapes = [text(STREAM, 12, f"{above}: {shape}", "small middle")]
+    y = 18 + height
     early = p.config.early_of(layer)
     if early is not None:
         kind = "small changed" if "skips" in changed else "small"
@@ -302,7 +314,8 @@ class Picture:
 
     def ffn(self, beginning: int) -> Sublayer:
         """beginning: y of where the block's first sub-layer reads the stream."""
-        c, is_present = self.seen.config, "mlp_out" in self.seen.sites
+        c = self.seen.config
+        is_present = "mlp_out" in self.seen.sites
         hidden = self.seen.sites["mlp_post"][self.layer].shape[-1] if is_present else c.d_ff
         inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
         reads = beginning if c.parallel and c.attention else None
@@ -319,7 +332,8 @@ class Picture:
         reads: int | None = None,
     ) -> Sublayer:
         if self.seen.dropout and self.seen.config.dropout:
-            inside, changed = [*inside, f"dropout {self.seen.config.dropout:g}"], True
+            inside = [*inside, f"dropout {self.seen.config.dropout:g}"]
+            changed = True
             if part == "ffn" and self.seen.config.ffn_dropout:
                 inside.append("also on hidden units")
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
@@ -374,7 +388,8 @@ class Picture:
 
 def in_attention(c: Config, layer: int) -> list[str]:
     """What else acts in a layer's attention, in a word or two each."""
-    position, window = c.part("position"), c.window_in(layer)
+    position = c.part("position")
+    window = c.window_in(layer)
     parts = [c.mask] * (c.part("mask")(1) is not None) + ["QK-norm"] * c.qk_norm
     if c.attention_bias != c.bias:
         parts.append("with biases" if c.attention_bias else "no biases")

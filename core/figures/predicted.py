@@ -14,8 +14,14 @@ from core.figures.svg import line, picture, text
 WIDTH = 326  # of a card on a phone, where words keep their size
 MARGIN = 8
 FIGURE = 96  # room for the numbers on the right of bars
-ROW, NAME, BAR = 56, 22, 18  # a row: the name above, so that it may be long, and the bar below it
-CURVE_HEIGHT, LEGEND, END = 170, 18, 26  # of curves: a line of the legend, and room for the mark at their end
+# a row: the name above, so that it may be long, and the bar below it
+ROW = 56
+NAME = 22
+BAR = 18
+# of curves: a line of the legend, and room for the mark at their end
+CURVE_HEIGHT = 170
+LEGEND = 18
+END = 26
 SEEN = 0.01  # of an axis: less of a predicted range beyond what was measured is not drawn
 ROOM = 0.25  # how much of an axis a predicted range may take beyond what was measured: its far end would flatten that
 STYLE = (
@@ -58,12 +64,15 @@ def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None)
     Without values: all of the mark that is finite. scale: from where to where it reaches at the least.
     """
     finite = [value for value in (*values, *(scale or ()), 0.0) if math.isfinite(value)]
-    low, high = min(finite), max(finite)
+    low = min(finite)
+    high = max(finite)
     ends = [end for end in mark or () if math.isfinite(end)]
     if not values:
-        low, high = min(low, *ends, low), max(high, *ends, high)
+        low = min(low, *ends, low)
+        high = max(high, *ends, high)
     elif mark:
-        near, far = min(low, mark[1]), max(high, mark[0])
+        near = min(low, mark[1])
+        far = max(high, mark[0])
         room = ROOM * (far - near)
         measured = low, high
         if near < low or math.isfinite(mark[0]):  # an open end adds nothing where the mark is in sight
@@ -89,7 +98,8 @@ def bars_svg(
     mark show; scale: from where to where the axis reaches at the least."""
     values = [] if hidden else [value for bar in bars for value in (bar.mean, bar.low, bar.high)]
     low, high = _ends(values, mark, scale)
-    left, right = MARGIN, WIDTH - MARGIN - FIGURE
+    left = MARGIN
+    right = WIDTH - MARGIN - FIGURE
 
     def x(value: float) -> float:
         return round(left + (right - left) * (min(max(value, low), high) - low) / (high - low), 1)
@@ -102,7 +112,8 @@ def bars_svg(
         if hidden:
             shapes.append(line("axis", (left, top + BAR / 2), (right, top + BAR / 2)))
         if index == 0 and mark:
-            from_, to = x(mark[0]), x(mark[1])
+            from_ = x(mark[0])
+            to = x(mark[1])
             shapes.append(f'<rect class="mark" x="{from_}" y="{top - 5:g}" width="{max(3.0, to - from_):.1f}" height="{BAR + 10}" rx="4"/>')  # fmt: skip
         if hidden:
             shapes.append(text(right + 10, top + BAR - 4, "?", "open"))
@@ -143,8 +154,11 @@ def curves_svg(
     values = [value for line in lines for value in (*line.mean, *line.low, *line.high)]
     low, high = _ends(values, mark)
     top = LEGEND * len(lines) + 14.0
-    left, right, bottom = 50, WIDTH - MARGIN - END, top + CURVE_HEIGHT
-    start, end = min(line.at[0] for line in lines), max(line.at[-1] for line in lines)
+    left = 50
+    right = WIDTH - MARGIN - END
+    bottom = top + CURVE_HEIGHT
+    start = min(line.at[0] for line in lines)
+    end = max(line.at[-1] for line in lines)
 
     def x(value: float) -> float:
         return round(left + (right - left) * (value - start) / max(1, end - start), 1)
@@ -159,7 +173,8 @@ def curves_svg(
         text(x(end), bottom + 18, str(end), "small end"),
     ]
     if mark:
-        head, foot = y(mark[1]), y(mark[0])
+        head = y(mark[1])
+        foot = y(mark[0])
         shapes.append(f'<rect class="mark" x="{right - 8}" y="{head}" width="22" height="{max(3.0, foot - head):.1f}" rx="4"/>')  # fmt: skip
         shapes.append(text(WIDTH - MARGIN, bottom + 36, words["your_prediction"], "small end"))
     for index, curve in reversed(list(enumerate(lines))):
@@ -177,7 +192,8 @@ def curves_svg(
 
 def sketch_svg(heights: Sequence[float], description: str) -> str:
     """The shape of a curve to choose. heights: from 0 to 1."""
-    width, height = 130, 64
+    width = 130
+    height = 64
     step = (width - 16) / (len(heights) - 1)
     points = [
         (round(8 + step * index, 1), round(height - 8 - (height - 16) * height_share, 1))

@@ -40,7 +40,8 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
         if scale.get("type") == "log":
             low, high = (low, high) if low > 0 else (math.nan, math.nan)
         elif kind in ("bar", "area") or scale.get("zero") is not False:
-            low, high = min(low, 0.0), max(high, 0.0)
+            low = min(low, 0.0)
+            high = max(high, 0.0)
         if low < high:
             encoding["scale"] = {"nice": True, **scale, "domain": [low, high]}
     return scaled

@@ -10,10 +10,16 @@ from typing import NamedTuple
 from core.figures.palette import BASELINE, VARIANTS
 from core.figures.svg import picture, text
 
-LETTER, GAP = 9.4, 14  # width of a letter, and between two words of the sentence
-TOP, FOOT = 24, 112  # y of the highest arc, and of the end of all arcs
+# width of a letter, and between two words of the sentence
+LETTER = 9.4
+GAP = 14
+# y of the highest arc, and of the end of all arcs
+TOP = 24
+FOOT = 112
 SPREAD_WIDTH = 260
-LEAST_DRAWN, LEAST_WRITTEN = 0.02, 0.1  # of attention
+# of attention
+LEAST_DRAWN = 0.02
+LEAST_WRITTEN = 0.1
 
 # For the cards of the start page: thin lines, what is there, what is removed.
 _LINE = "fill='none' stroke='currentColor' stroke-width='1.5'"
@@ -51,13 +57,16 @@ def agreement_svg(words: Sequence[str], weights: Sequence[float], chosen: str, w
         weights: how much of its attention the head gives to each.
         chosen: the word that comes next.
     """
-    middles, x = [], 6.0
+    middles = []
+    x = 6.0
     for word in [*words, chosen]:
         width = LETTER * len(word) + GAP
         middles.append(x + width / 2)
         x += width
-    slot, line = middles[-1], FOOT + 20
-    off, bad = " off" * removed, " wrong" * wrong
+    slot = middles[-1]
+    line = FOOT + 20
+    off = " off" * removed
+    bad = " wrong" * wrong
     shapes = []
     for index, weight in sorted(zip(middles, weights), key=lambda pair: pair[1]):
         if weight < LEAST_DRAWN:
@@ -109,7 +118,10 @@ def spread_svg(
         alike: whether the interval has to lie within ± it, and not above it.
         values: one for each seed.
     """
-    width, height, margin, line = SPREAD_WIDTH, 46, 14, 16
+    width = SPREAD_WIDTH
+    height = 46
+    margin = 14
+    line = 16
     mean, low, high = interval
     least = min(0.0, low, mean, *values, -smallest if alike else 0.0)
     highest = max(0.0, high, mean, smallest, *values)
@@ -159,7 +171,10 @@ def tally_svg(counts: Sequence[Count], votes: str) -> str:
     Args:
         votes: the word for them.
     """
-    width, margin, row, bar = 640, 8, 50, 16
+    width = 640
+    margin = 8
+    row = 50
+    bar = 16
     highest = max([1, *(votes for count in counts for votes in count.rounds)])
     label = width * 0.46
     room = width - label - 2 * margin - 60

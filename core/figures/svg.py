@@ -23,7 +23,8 @@ def in_own_size(svg: str) -> str:
 def box(x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0) -> str:
     """Lines of words in a box. x: of its middle; below: how much of its height stays free of words, at its foot."""
     drawn = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
-    step, first = 15, y + (height - below) / 2 - 7.5 * (len(lines) - 1) + 4
+    step = 15
+    first = y + (height - below) / 2 - 7.5 * (len(lines) - 1) + 4
     for index, line in enumerate(lines):
         kind = " name" if index == 0 else " small changed" if line.startswith("✕") else " small"
         drawn += text(x, first + index * step, line, f"middle{kind}")

@@ -87,8 +87,10 @@ def wilson(right: int, total: int) -> tuple[float, float, float]:
     """A share and its 95 % interval -> (share, low, high), by the score test (Wilson, 1927): good where it is near 0 or 1."""
     if not total:
         return math.nan, math.nan, math.nan
-    z, share = NormalDist().inv_cdf((1 + LEVEL) / 2), right / total
-    middle, wide = share + z * z / (2 * total), z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    share = right / total
+    middle = share + z * z / (2 * total)
+    wide = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     low, high = ((middle + side * wide) / (1 + z * z / total) for side in (-1, 1))
     return share, max(0.0, low) if right else 0.0, min(1.0, high) if right < total else 1.0
 
@@ -135,7 +137,8 @@ def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> di
     """
     compared = {key: compare(key, LEVEL) for key in keys}
     order = sorted((key for key in compared if not math.isnan(compared[key].p)), key=lambda key: compared[key].p)
-    p, level = 0.0, LEVEL
+    p = 0.0
+    level = LEVEL
     for left, key in zip(range(len(order), 0, -1), order):
         # Else one was not told from noise: the rest is held to the level at which that one was tested.
         if p < 1 - LEVEL:
@@ -173,14 +176,17 @@ def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
     n = len(values)
     if n < 2:
         return Paired(float(values[0]) if n else math.nan, math.nan, math.nan, n, math.nan, math.nan)
-    mean, p = float(sum(values) / n), sign_flips(values)
+    mean = float(sum(values) / n)
+    p = sign_flips(values)
     if all(abs(value) in (0, 1) for value in values):
         low, high = tango(values.count(Fraction(1)), values.count(Fraction(-1)), n, level)
     else:
         share = interval(map(float, values), (-1.0, 1.0), level)
-        low, high = share.low, share.high
+        low = share.low
+        high = share.high
     if p >= 1 - level:
-        low, high = min(low, 0.0), max(high, 0.0)
+        low = min(low, 0.0)
+        high = max(high, 0.0)
     return Paired(mean, *cut(low, high, (-1.0, 1.0)), n, p, (high - low) / 2)
 
 

@@ -16,7 +16,9 @@ import torch
 
 from core.settings.device import in_float64
 
-SMALL, LARGE = 4096, 65536  # numbers in a tensor
+# numbers in a tensor
+SMALL = 4096
+LARGE = 65536
 PIECE = 4096  # numbers that BLAS may add up in float32
 
 

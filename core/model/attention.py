@@ -27,7 +27,8 @@ class MultiHeadAttention(Part):
     def __init__(self, config: Config, draw: Draw | None = None, layer: int = 0):
         super().__init__()
         draw = draw or drawing(config, "blocks.0.attn")
-        width, d_head = config.d_model, config.d_head
+        width = config.d_model
+        d_head = config.d_head
         self.config, self.n_heads, self.n_kv_heads = config, config.n_heads, config.n_kv_heads
         self.factor = 1 / math.sqrt(d_head) if config.scale else 1.0
         self.dropout = config.dropout
@@ -63,14 +64,18 @@ class MultiHeadAttention(Part):
             q, k, v = (part.view(B, T, heads, -1).transpose(1, 2) for part, heads in parts)
         if self.q_norm is not None and self.k_norm is not None:
             eps = self.config.norm_eps
-            q, k = head_norm(q, self.q_norm, eps), head_norm(k, self.k_norm, eps)
+            q = head_norm(q, self.q_norm, eps)
+            k = head_norm(k, self.k_norm, eps)
         if self.config.value_residual and memory is not None:  # "identity" form: ½ and ½ (Zhou et al., 2024, section 3)
             if "values" in memory:
                 v = (v + memory["values"]) / 2
             else:
                 memory["values"] = v
         q, k = self.position.rotate(q, k, 0 if kv_cache is None else kv_cache.length)
-        q, k, v = tap("q", q), tap("k", k), tap("v", v)  # (B, H, T, d_head), of k and v (B, n_kv_heads, T, d_head)
+        # (B, H, T, d_head), of k and v (B, n_kv_heads, T, d_head)
+        q = tap("q", q)
+        k = tap("k", k)
+        v = tap("v", v)
         if kv_cache is not None:
             k, v = kv_cache.add(k, v)  # from here on there are more keys than queries: K of them
         scores = self.per_group_matmul(q, k.mT).mul_(self.factor)

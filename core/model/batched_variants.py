@@ -60,7 +60,8 @@ class Many:
         real: torch.Tensor | None,
         machine: Machine,
     ):
-        self.configs, self.machine = configs, machine
+        self.configs = configs
+        self.machine = machine
         self.n_real = ids.shape[1] if real is None else int(real.sum())
         first = configs[0]
         self._drawn: dict[tuple[str, tuple[int, ...]], torch.Tensor] = {}
@@ -78,7 +79,8 @@ class Many:
 
     def streams(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """What enters the first pass and what leaves each one: (V, T, D), and the attention entropy in bits: (V,)."""
-        x, first = self._start, self.configs[0]
+        x = self._start
+        first = self.configs[0]
         yield x, torch.full((len(x),), torch.nan, device=x.device)
         skip = [index for index, config in enumerate(self.configs) if config.skips]
         skipping = self._at(skip)
@@ -139,7 +141,8 @@ class Many:
             return halves(c.part("placement"), first, self._placed(join), *second)
 
         def before(c: Config, members: list[int]) -> Map:
-            read, beside = cut(c)[0], c.parallel and name == "ffn"
+            read = cut(c)[0]
+            beside = c.parallel and name == "ffn"
             return lambda x, block_input: read(block_input if beside else x)
 
         read = self._split(members, NORM, before)
@@ -157,7 +160,9 @@ class Many:
 
     def _attention(self, config: Config, members: list[int]) -> Map:
         module = self._part("attn", MultiHeadAttention, config)
-        reading, allowed, memory = self._at(members), self._allowed[config.mask], Memory()
+        reading = self._at(members)
+        allowed = self._allowed[config.mask]
+        memory = Memory()
 
         def attend(x: torch.Tensor) -> torch.Tensor:
             self._reading = reading
@@ -182,7 +187,8 @@ class Many:
             return parts[0]
         order = [index for group in groups for index in group]
         sizes = [len(group) for group in groups]
-        to_groups, back = self._at(order), self._at(order).argsort()
+        to_groups = self._at(order)
+        back = self._at(order).argsort()
         sorted_already = order == list(range(len(order)))
 
         def run(*streams: Any) -> torch.Tensor:

@@ -46,7 +46,8 @@ class Block(Part):
         draw = (draw or drawing(config)).at(f"blocks.{layer}")
         self.place: Callable[..., torch.Tensor] = config.part("placement")
         where = norm_places(self.place)
-        scale, self.parallel = config.part("residual_scale"), config.parallel
+        scale = config.part("residual_scale")
+        self.parallel = config.parallel
         # Whether something acts between what a sub-layer computes and the stream.
         self.on_output = "on the output of" in where or config.residual_scale != "none"
         self.attn = self.mlp = None
@@ -69,7 +70,8 @@ class Block(Part):
         self, x: torch.Tensor, allowed: torch.Tensor | None = None, kv_cache: Any = None, memory: Memory | None = None
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) -> (B, T, D)
         block_input = x = tap("resid_pre", x)
-        attn, mlp = self.attn, self.mlp
+        attn = self.attn
+        mlp = self.mlp
         if attn is not None:
             x = self.place(
                 x,
@@ -102,7 +104,10 @@ class Join(Part):
 
     def __init__(self, wrote: str, site: str, residual: bool, scale: nn.Module):
         super().__init__()
-        self.wrote, self.site, self.residual, self.scale = wrote, site, residual, scale
+        self.wrote = wrote
+        self.site = site
+        self.residual = residual
+        self.scale = scale
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
         return self.plain(x, self.scale.forward(y))

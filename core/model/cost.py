@@ -15,10 +15,14 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     """Numbers to learn, by part, over all layers. `vocabulary`: how many different tokens (0: the blocks alone)."""
-    D, F, gates, layers = config.d_model, config.d_ff, inputs(config.part("activation")), config.n_blocks
+    D = config.d_model
+    F = config.d_ff
+    gates = inputs(config.part("activation"))
+    layers = config.n_blocks
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     norm = _learned(config.part("norm"), "", D, config.bias)
-    places, sublayers = norm_places(config.part("placement")), config.attention + config.ffn
+    places = norm_places(config.part("placement"))
+    sublayers = config.attention + config.ffn
     projections = D * 2 * (q + kv) + config.attention_bias * (q + 2 * kv + D)
     heads = _learned(config.part("softmax"), config.n_heads) + config.qk_norm * 2 * config.d_head
     gate = config.gate * (D * q + config.attention_bias * q)
@@ -47,7 +51,10 @@ def _learned(make: Callable[..., nn.Module], *arguments: int | bool | str) -> in
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
     """Floating point operations of the blocks' matrix products for one sequence: 2·m·n·k each, by part."""
-    D, F, T, layers = config.d_model, config.d_ff, tokens, config.n_layers
+    D = config.d_model
+    F = config.d_ff
+    T = tokens
+    layers = config.n_layers
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     return {
         "projections Q, K, V, O": config.attention * (4 * (q + kv) + 2 * q * config.gate) * T * D * layers,
@@ -73,7 +80,11 @@ def kept_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
 
 def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
     """Bytes of everything a trace records in one pass, by part (a tensor that stands at two sites counts twice)."""
-    D, F, T, H, layers = config.d_model, config.d_ff, tokens, config.n_heads, config.n_layers
+    D = config.d_model
+    F = config.d_ff
+    T = tokens
+    H = config.n_heads
+    layers = config.n_layers
     places = norm_places(config.part("placement"))
     raw = "on the output of" in places or config.residual_scale != "none"
     of_sublayer = 2 + config.part("norm").normalises * len(places) + raw

@@ -12,13 +12,16 @@ class Kept:
     def __init__(self, window: int = 0) -> None:
         self.k: torch.Tensor | None = None  # (B, n_kv_heads, tokens that are kept, d_head)
         self.v: torch.Tensor | None = None
-        self.window, self.length = window, 0  # length: of all tokens so far
+        # length: of all tokens so far
+        self.window = window
+        self.length = 0
 
     def add(self, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Keep those of T tokens: 2 × (B, n_kv_heads, T, d_head) -> 2 × (B, n_kv_heads, kept and new, d_head)."""
         self.length += k.shape[2]
         if self.k is not None and self.v is not None:
-            k, v = torch.cat([self.k, k], 2), torch.cat([self.v, v], 2)
+            k = torch.cat([self.k, k], 2)
+            v = torch.cat([self.v, v], 2)
         self.k, self.v = (x[:, :, -self.window :] for x in (k, v))
         return k, v
 
@@ -39,7 +42,8 @@ class Past:
 
     def go_on(self, model: Transformer, tokens: torch.Tensor) -> torch.Tensor:
         """Return what leaves the last block: int (B, T) -> (B, T, D)."""
-        before, self.length = self.length, self.length + tokens.shape[-1]
+        before = self.length
+        self.length = self.length + tokens.shape[-1]
         x = model.start(tokens, before)
         alone = model.mask.sees_all_before and self.length - before == 1
         allowed = None if alone else model.mask(self.length, tokens.device)[before:]

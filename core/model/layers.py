@@ -73,7 +73,9 @@ class Linear(Part):
 
     def __init__(self, fan_in: int, parts: dict[str, int], bias: bool, draw: Draw):
         super().__init__()
-        self.fan_in, self.parts, self.biased = fan_in, parts, bias
+        self.fan_in = fan_in
+        self.parts = parts
+        self.biased = bias
         weight, added = self.drawn(draw)
         self.weight = nn.Parameter(weight)
         self.bias = None if added is None else nn.Parameter(added)

@@ -10,7 +10,8 @@ from core.settings.setting import ANY, ConfigError, Settings, setting
 
 MAX_TOKENS = 256
 MAX_CHARACTERS = 10_000
-PAD, UNKNOWN = "<pad>", "<unk>"
+PAD = "<pad>"
+UNKNOWN = "<unk>"
 
 JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}  # zero-width joiner, variation selectors, keycap
 INSIDE_WORD = {"'", "’", "-", "\u200c"}  # don't, O’Neil, re-read, and the Persian zero-width non-joiner
@@ -75,7 +76,8 @@ def _continues(token: str, c: str) -> bool:
 
 def cut(text: str) -> tuple[list[str], list[str]]:
     """-> (at most 256 tokens, sentences that say what was left out and why)."""
-    tokens, notes = words(text), []
+    tokens = words(text)
+    notes = []
     if len(tokens) > MAX_TOKENS:
         notes.append(f"The text has {len(tokens):,} tokens; only the first {MAX_TOKENS} are used.")
     return tokens[:MAX_TOKENS], notes

@@ -55,7 +55,8 @@ class Transformer(nn.Module):
         if past is not None:
             x: torch.Tensor = past.go_on(self, tokens)
             return x
-        allowed, memory = self.allowed(tokens, real), Memory()
+        allowed = self.allowed(tokens, real)
+        memory = Memory()
         x = self.start(tokens)
         for layer in range(self.config.n_layers) if order is None else order:
             x = self.layer(layer, x, allowed, memory)

@@ -13,7 +13,10 @@ from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import distinct, shorten, some_of
 
-AND, NEXT, NOTHING, PLAIN = "__", "~", "none", "defaults"
+AND = "__"
+NEXT = "~"
+NOTHING = "none"
+PLAIN = "defaults"
 MOST = 4
 
 Changes = dict[str, Any]  # the settings that are other than in a baseline
@@ -49,7 +52,8 @@ def encode(changes: Changes) -> str:
 
 def decode(text: str, field: str) -> Changes:
     """The changed settings that a link's text stands for. Raises ConfigError, for that field, naming what is wrong."""
-    settings, changes = Config.settings(), Changes()
+    settings = Config.settings()
+    changes = Changes()
     for part in text.split(AND):
         name, _, value = part.partition("-")
         if name not in settings:
@@ -116,7 +120,8 @@ class Pins(Settings):
             except ConfigError as error:
                 where = "" if error.field == "baseline" else "baseline: "
                 raise ConfigError("baseline", f"{where}{error}", "") from None
-        valid, problems = [], []
+        valid = []
+        problems = []
         for text in self.variants.split(NEXT) if self.variants not in ("", NOTHING) else []:
             try:
                 text = encode(decode(text, "variants")) if text else ""
@@ -193,7 +198,8 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
     """
     pinned = pins.pinned()
     baseline = replace(pinned or config, **fixed)
-    variants, notes = [Variant("baseline", baseline)], []
+    variants = [Variant("baseline", baseline)]
+    notes = []
     for slot, text in enumerate(pins.slots, 1):
         if not text:
             continue

@@ -136,7 +136,8 @@ def timed(call: Callable[[], Result], torch_device: str) -> tuple[Result, float]
         result = call()
         return result, 1e3 * (time.perf_counter() - start)
     event = torch.get_device_module(torch_device).Event
-    before, after = event(enable_timing=True), event(enable_timing=True)
+    before = event(enable_timing=True)
+    after = event(enable_timing=True)
     before.record()
     result = call()
     after.record()

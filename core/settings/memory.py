@@ -11,7 +11,8 @@ from pathlib import Path
 from core.settings.environment import whole_number
 from core.settings.progress import turn
 
-LEAST_MAX_MB, DEFAULT_MAX_MB = 200, 1024
+LEAST_MAX_MB = 200
+DEFAULT_MAX_MB = 1024
 HEAVY = 64 << 20  # bytes from which on runs go one at a time
 PIECE = 2 << 20  # numbers of a large table that are computed at once
 GROUPS = Path("/sys/fs/cgroup")
@@ -129,7 +130,10 @@ def reuse_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt:
-        TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # <malloc.h>
+        # <malloc.h>
+        TRIM_THRESHOLD = -1
+        MMAP_THRESHOLD = -3
+        ARENA_MAX = -8
         mallopt(ARENA_MAX, 2)
         mallopt(MMAP_THRESHOLD, 4 << 20)
         mallopt(TRIM_THRESHOLD, 16 << 20)

@@ -14,7 +14,8 @@ from core.settings.wording import in_sentence, number, shorten
 LONGEST = 20_000  # characters of a text, where its setting says nothing else
 ANY = 1_000_000  # of one that is cut, and not refused, where it is too long
 LISTED = 12  # entries of a menu that are all named where another was given
-YES, NO = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
+YES = ("on", "true", "yes", "1")
+NO = ("off", "false", "no", "0")
 
 
 class ConfigError(ValueError):
@@ -22,7 +23,8 @@ class ConfigError(ValueError):
 
     def __init__(self, field: str, message: str, instead: Any = None):
         super().__init__(message)
-        self.field, self.instead = field, instead
+        self.field = field
+        self.instead = instead
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,8 @@ class Settings:
         """
         params = {}
         for field in dataclasses.fields(self):
-            definition, value = self.settings()[field.name], getattr(self, field.name)
+            definition = self.settings()[field.name]
+            value = getattr(self, field.name)
             if field.name in names or (not self.follows(field.name) if definition.follows else value != field.default):
                 params[field.name] = definition.write(value)
         return params

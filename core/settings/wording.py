@@ -15,7 +15,8 @@ def head_name(layer: int, head: int) -> str:
 
 def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
     """Explain the label of a head by an example that a model of this size has."""
-    layer, head = min(2, n_layers), min(3, n_heads)
+    layer = min(2, n_layers)
+    head = min(3, n_heads)
     return f"L{layer}H{head}: layer {layer}, head {head}, numbered from 1"
 
 
@@ -70,7 +71,8 @@ def distinct(labels: Iterable[str]) -> list[str]:
     used: set[str] = set()
     result = []
     for label in labels:
-        name, n = label, 1
+        name = label
+        n = 1
         while name in used or (n > 1 and name in labels):
             n += 1
             name = f"{label} ({n})"

@@ -197,7 +197,8 @@ def check(arguments: Namespace) -> int:
     summary = f"{agreed.same} identical, {len(agreed.off)} outside their earlier interval"
     summary += f", {agreed.empty} without a value in both" if agreed.empty else ""
     print(f"{count(agreed.cells, 'cell')}: {summary}.", *agreed.off, sep="\n")
-    this_name, other_name = "this study", arguments.before
+    this_name = "this study"
+    other_name = arguments.before
     for names, present, lacking in ((agreed.new, this_name, other_name), (agreed.gone, other_name, this_name)):
         if names:
             first = "; ".join(names[:SHOWN]) + ("; …" if len(names) > SHOWN else "")
@@ -230,7 +231,9 @@ def print_state(store: Store, number: int) -> bool:
     if name is None:
         print("The study has been deleted in the meantime.")
         return False
-    now, failed = standing(store, number), store.runs(number, FAILED, spec=False)  # before anything is printed
+    # before anything is printed
+    now = standing(store, number)
+    failed = store.runs(number, FAILED, spec=False)
     print(f"{name}: {now.words()}.")
     if now.lost:
         lost = count(now.lost, "running run")
@@ -299,7 +302,8 @@ def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
 
 def _work(runner: Runner, signals: list[int]) -> None:
     """Let it run, with a bar, until all is done or there is a signal."""
-    bar, steps = Bar(sys.stderr), runner.progress()
+    bar = Bar(sys.stderr)
+    steps = runner.progress()
     # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one ends them.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     runner.workers.warm()
@@ -351,7 +355,8 @@ class Bar:
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.terminal = stream, stream.isatty()
-        self._drawn, self._said = -EVERY, ""
+        self._drawn = -EVERY
+        self._said = ""
 
     def draw(self, progress: Progress) -> None:
         now = time.monotonic()
@@ -381,7 +386,8 @@ class Bar:
 
 def line(progress: Progress) -> str:
     """Return "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed"."""
-    counts, full = progress.counts, int(WIDTH * progress.share)
+    counts = progress.counts
+    full = int(WIDTH * progress.share)
     ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
     words = [f"{ended} of {sum(counts.values())} runs", f"{100 * progress.share:.0f} %"]
     if counts.get(QUEUED) or counts.get(RUNNING):
@@ -418,8 +424,11 @@ class Agreement:
 def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
     """Return whether accuracy and difference of each cell lie in the interval that they had, widened by CLOSE."""
     cells = {(cell.task, cell.variant): cell for cell in lines(before)}
-    same, empty, total = 0, 0, 0
-    off, new = [], []
+    same = 0
+    empty = 0
+    total = 0
+    off = []
+    new = []
     for cell in lines(now):
         name = f"{cell.task}, {cell.variant}"
         old = cells.pop((cell.task, cell.variant), None)

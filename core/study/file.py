@@ -90,11 +90,15 @@ class _Reader:
         for key in self.document:
             if key not in KEYS:
                 self.problems.append(f"{shorten(key)} is not a key of a study{nearest(key, KEYS)}")
-        name, question = self.text_of("name"), self.text_of("question")
-        machine, seeds = self.machine(), self.seeds()
+        name = self.text_of("name")
+        question = self.text_of("question")
+        machine = self.machine()
+        seeds = self.seeds()
         base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
-        setups, variants = self.setups(base), self.variants()
-        equal, rates = self.equal(), self.rates()
+        setups = self.setups(base)
+        variants = self.variants()
+        equal = self.equal()
+        rates = self.rates()
         arms: dict[str, Arms] = {}
         notes: list[str] = []
         for setup in setups:
@@ -150,7 +154,8 @@ class _Reader:
             return Machine()
 
     def seeds(self) -> list[int]:
-        value, seed = self.document.get("seeds", 5), Config.settings()["seed"]
+        value = self.document.get("seeds", 5)
+        seed = Config.settings()["seed"]
         is_number = isinstance(value, int) and not isinstance(value, bool)
         numbers = list(range(value)) if is_number else value
         with suppress(ConfigError):
@@ -238,7 +243,8 @@ class _Reader:
 
     def setups(self, base: Changes) -> list[TaskSetup]:
         """Return the tasks, with the settings of base, training and their own tables."""
-        names, tables = self.document.get("tasks"), self.document.get("task", {})
+        names = self.document.get("tasks")
+        tables = self.document.get("task", {})
         if not isinstance(tables, dict):
             self.problems.append(f"task is {shorten(tables)}; write a table [task.name] for each task to be changed.")
             tables = {}

@@ -23,13 +23,12 @@ from core.study.training_link import query, read_query
 from core.tasks import task
 
 LESS = VARIANTS[0]
-COLUMN, ROW, LOW, LINE, LETTER = (
-    85,
-    40,
-    34,
-    15,
-    7.6,
-)  # width and height of a cell, with an interval or without, height of a line of words, width of a letter
+# width and height of a cell, with an interval or without, height of a line of words, width of a letter
+COLUMN = 85
+ROW = 40
+LOW = 34
+LINE = 15
+LETTER = 7.6
 PALE = 0.4  # of the colour, where a difference cannot be told from seed noise
 LETTERS = 12, 26  # of a task's name in one line, and of a variant's
 GROUP = 24  # height of the names of groups of columns
@@ -81,11 +80,10 @@ def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "", inte
     names = [wrap(shown_name(name), wide, max_lines=2, placeholder="…") for name in variants]
     groups = _groups(summary, tasks) if not intervals else []
     top = GROUP if groups else 0
-    head, left = (
-        top + 12 + LINE * max(map(len, heads)),
-        14 + LETTER * max(len(line) for lines in names for line in lines),
-    )
-    width, height = left + COLUMN * len(tasks), head + height_of_row * len(variants)
+    head = top + 12 + LINE * max(map(len, heads))
+    left = 14 + LETTER * max(len(line) for lines in names for line in lines)
+    width = left + COLUMN * len(tasks)
+    height = head + height_of_row * len(variants)
     shapes = [
         _words(left + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name")
         for n, lines in enumerate(heads)
@@ -96,7 +94,8 @@ def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "", inte
         edges = left + COLUMN * first + 4, left + COLUMN * (first + n_tasks) - 4
         shapes.append(f'<line class="edge" x1="{edges[0]:g}" x2="{edges[1]:g}" y1="{GROUP - 2}" y2="{GROUP - 2}"/>')
     for row, variant in enumerate(variants):
-        y, lines = head + height_of_row * row, names[row]
+        y = head + height_of_row * row
+        lines = names[row]
         shapes.append(_words(left - 10, y + height_of_row / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
         for column, name in enumerate(tasks):
             line = cells.get((name, variant))
@@ -105,7 +104,8 @@ def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "", inte
                 dash = _words(left + COLUMN * (column + 0.5), y + height_of_row / 2 + 5, ["n/a"], "middle noise")
                 shapes.append(f"<g><title>{words}</title>{dash}</g>")
                 continue
-            cell, href = _cell(line, left + COLUMN * column, y, intervals), query(read_query(line.link))
+            cell = _cell(line, left + COLUMN * column, y, intervals)
+            href = query(read_query(line.link))
             shapes.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
     ground = f'<style>{style}</style><rect class="paper" width="{width:g}" height="{height}"/>' if style else ""
     return picture(width, height, ground + "".join(shapes), describe(summary), "group" if links else "img")

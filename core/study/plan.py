@@ -192,8 +192,10 @@ def variant_name(changes: dict[str, Any]) -> str:
 def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing") -> tuple[Arms, list[str]]:
     """-> ({variant: (config, training)}, the baseline first; why others are left out). equal: what all have as much of as the
     baseline (core.train.match). Raises ConfigError for the baseline."""
-    first, training = setting.baseline(), setting.training({})
-    planned, notes = {BASELINE: (first, training)}, []
+    first = setting.baseline()
+    training = setting.training({})
+    planned = {BASELINE: (first, training)}
+    notes = []
     names = {arm: name for name, arm in planned.items()}
     for name, changes in variants.items():
         try:

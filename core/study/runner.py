@@ -67,7 +67,9 @@ class Runner:
 
         Raises StoreError where the store can no longer be used, and what WorkerPool.look raises.
         """
-        result, self._begun, self.asked = Progress(), None, True
+        result = Progress()
+        self._begun = None
+        self.asked = True
         try:
             while self.asked or not result.over:
                 absent = self.workers.look()
@@ -82,7 +84,8 @@ class Runner:
 
     def _turn(self, progress: Progress) -> Progress:
         """Store what is new, take what is next, and see how far all is. While the store is busy, trainings go on."""
-        self._written, self.asked = time.monotonic(), False
+        self._written = time.monotonic()
+        self.asked = False
         try:
             self._keep()
             self.store.reclaim(self.studies, self.owner, self.jobs)
@@ -105,11 +108,16 @@ class Runner:
 
     def _report(self, run: int, job: Job, state: str) -> Report:
         with self.workers.lock:  # a chunk may land meanwhile
-            rows, now, error, is_known = list(job.rows[run]), job.states[run], job.error, bool(job.known)
+            rows = list(job.rows[run])
+            now = job.states[run]
+            error = job.error
+            is_known = bool(job.known)
         if now.done:
-            state, message = DIVERGED if now.diverged else DONE, rows[-1].note
+            state = DIVERGED if now.diverged else DONE
+            message = rows[-1].note
         elif error:
-            state, message = FAILED, f"{type(error).__name__}: {error}"
+            state = FAILED
+            message = f"{type(error).__name__}: {error}"
         else:
             message = ""
         message = f"{message}. {KNOWN}".lstrip(". ") if is_known else message
@@ -164,7 +172,9 @@ class Runner:
         with suppress(StoreError):  # then others will see that this process is gone
             if self.jobs or self.ended:
                 patiently(lambda: self._keep(STOPPED), FAREWELL)
-        self.jobs, self.of, self._devices = {}, {}, {}
+        self.jobs = {}
+        self.of = {}
+        self._devices = {}
 
 
 class Service:
@@ -174,7 +184,8 @@ class Service:
     """
 
     def __init__(self, store: Store, workers: WorkerPool) -> None:
-        self.store, self.workers = store, workers
+        self.store = store
+        self.workers = workers
         self.seen = Progress()
         self.trouble = ""  # why it has ended before its time
         self._lock = threading.Lock()
@@ -208,4 +219,5 @@ class Service:
             logging.error("the studies' thread has ended: %s", error, exc_info=not isinstance(error, ServerError))
             message = error.told if isinstance(error, ServerError) else type(error).__name__  # visitors see it
             with self._lock:
-                self._runner, self.trouble = None, message
+                self._runner = None
+                self.trouble = message

@@ -19,7 +19,9 @@ NUMBERS = (
     "chance", "best", "parameters", "flops", "steps", "seconds",
 )  # fmt: skip
 
-AS_SET, SEARCHED = "shared learning rate", "tuned per model"  # the columns of a study whose rates were searched
+# the columns of a study whose rates were searched
+AS_SET = "shared learning rate"
+SEARCHED = "tuned per model"
 
 
 Line = Any  # with its columns as attributes: as many types as columns
@@ -65,7 +67,8 @@ def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> p
     """The cells of a study whose learning rates were searched, and those of other studies that are the same but for that, as their
     links say: two columns, a row for each model and task, in the order of the others."""
     plain = [line for table in others for line in table.to_dict("records") if "search" not in read_query(line["link"])]
-    line_of, order = {_asked(line["link"]): line for line in plain}, [line["variant"] for line in plain]
+    line_of = {_asked(line["link"]): line for line in plain}
+    order = [line["variant"] for line in plain]
     right = in_one_column(searched.sort_values("variant", key=lambda names: names.map(order.index)), SEARCHED)
     left = [
         line_of[_asked(line.link)] | {"variant": line.variant} for line in lines(right) if _asked(line.link) in line_of

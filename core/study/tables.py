@@ -79,7 +79,8 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
         search: of the menu (core.train.match), and so of the links, or "" for a list of rates that no link has: then a
             cell opens at the rate that was chosen most often.
     """
-    last, specs = store.results(study), store.specs(study)
+    last = store.results(study)
+    specs = store.specs(study)
     cells: dict[Name, list[Line]] = {}
     rates: list[str] = []
     for key, several in chosen(store.runs(study, spec=False), store.late_losses(study), specs).items():
@@ -161,8 +162,10 @@ def _line(
         late_losses: their accuracy.
         off: the difference to the baseline; None for a baseline.
     """
-    spec, baseline = specs[name], specs.get((name[0], BASELINE))
-    mean, off = interval(late_losses.values(), RANGE), off or gap({}, {})
+    spec = specs[name]
+    baseline = specs.get((name[0], BASELINE))
+    mean = interval(late_losses.values(), RANGE)
+    off = off or gap({}, {})
     config, training = read_settings(spec)
     learnt = task[training.task]
     sizes = {kind: match[kind](config, training) for kind in ("parameters", "flops")}
@@ -223,7 +226,8 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
         OSError: the folder cannot be written.
         StudyError: the folder has the tables of another study.
     """
-    folder, study_line = Path(folder), next(line for line in store.studies() if line.id == study)
+    folder = Path(folder)
+    study_line = next(line for line in store.studies() if line.id == study)
     folder.mkdir(parents=True, exist_ok=True)
     if any(path.stem in TABLES and path.suffix in (".csv", ".parquet") for path in folder.iterdir()):
         try:
@@ -240,7 +244,8 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
     paths = [folder / FILE]
     paths[0].write_text(study_line.source, encoding="utf-8")
     for name, table in TABLES.items():
-        path, rows = folder / f"{name}.{kind}", table(store, study)
+        path = folder / f"{name}.{kind}"
+        rows = table(store, study)
         write_csv(rows, path) if kind == "csv" else rows.to_parquet(path, index=False)
         paths.append(path)
     return paths
@@ -286,7 +291,8 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
         for run in store.runs(study, spec=False)
         if run.task == task and run.variant in names and run.step
     }
-    rows, specs = rows_of(store, study, lines.values()), store.specs(study)
+    rows = rows_of(store, study, lines.values())
+    specs = store.specs(study)
     with_rows = {variant for variant, seed in lines if lines[variant, seed].id in rows}
     if BASELINE not in with_rows:
         return None

@@ -41,7 +41,8 @@ def parameters(
     values = {name: getattr(shown_config, name) for name in Config.settings()} | {"seed": min(seeds)}
     written = Learner(task=training.task, **values).write() | training.write()
     written |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
-    n_seeds, limit = max(seeds) - min(seeds) + 1, Trial.settings()["seeds"].high
+    n_seeds = max(seeds) - min(seeds) + 1
+    limit = Trial.settings()["seeds"].high
     written |= Trial(
         seeds=n_seeds if limit is None else min(n_seeds, int(limit)), search=search, otherwise=extra
     ).write()

@@ -8,7 +8,8 @@ import torch
 from core.tasks.task import IGNORE, Drawn, Words, described, uniform
 
 LETTERS = tuple(string.ascii_lowercase[:16])
-KEYS, VALUES = tuple(string.ascii_lowercase[:8]), tuple(map(str, range(8)))
+KEYS = tuple(string.ascii_lowercase[:8])
+VALUES = tuple(map(str, range(8)))
 
 
 def shuffles(generator: torch.Generator, batch: int, count: int) -> torch.Tensor:
@@ -34,7 +35,8 @@ def every_period(length: int, vocabulary: Words) -> list[tuple[float, int]]:
 
 def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     """That of associative recall: keys in order, a value for each, the order in which they are asked for."""
-    pairs, half = length // 3, len(vocabulary) // 2
+    pairs = length // 3
+    half = len(vocabulary) // 2
     return [(1.0, math.perm(half, pairs) * half**pairs * math.factorial(pairs))]
 
 
@@ -140,7 +142,8 @@ def recall(generator: torch.Generator, batch: int, length: int, vocabulary: Word
 
     Example (seed 0): e 4 b 5 g 1 d 2 a 6 c 2 c e b d a g → · · · · · · · · · · · · 2 4 5 2 6 1
     """
-    pairs, half = length // 3, len(vocabulary) // 2
+    pairs = length // 3
+    half = len(vocabulary) // 2
     keys = shuffles(generator, batch, half)[:, :pairs]
     values = half + torch.randint(half, (batch, pairs), generator=generator)
     order = shuffles(generator, batch, pairs)

@@ -32,7 +32,8 @@ HOLDING = "holding reading selling carrying hiding buying showing signing".split
 DETERMINERS = "the the the the the my our their".split()  # one of these, each as likely
 OF_KIND = {kind: [form for pair in pairs for form in pair] for kind, pairs in NOUNS.items()}
 FORMS = [form for forms in OF_KIND.values() for form in forms]
-MARKS, LINKS = [",", "."], "that who whom had of by".split()
+MARKS = [",", "."]
+LINKS = "that who whom had of by".split()
 NUMBER = {word: number for pairs in NOUNS.values() for pair in pairs for number, word in enumerate(pair)}
 # Every word once, by its kind, roughly in the order in which a sentence takes them.
 KINDS: dict[str, Sequence[str]] = {
@@ -41,7 +42,10 @@ KINDS: dict[str, Sequence[str]] = {
     "Things": OF_KIND["things"], "Forms of be": BE, "Adjectives": ADJECTIVES, "Punctuation": MARKS,
 }  # fmt: skip
 VOCABULARY = (PAD, *(word for words in KINDS.values() for word in words))
-LONGEST, CLAUSES, NUMBERS = 28, 3, 64  # words of a sentence; clauses in one; random numbers it may use
+# words of a sentence; clauses in one; random numbers it may use
+LONGEST = 28
+CLAUSES = 3
+NUMBERS = 64
 
 
 class Anatomy(NamedTuple):
@@ -62,7 +66,8 @@ def anatomy(words: Sequence[str]) -> Anatomy:
     """Of a whole sentence of this grammar, with its full stop."""
     verb = verb_at(words)
     subject = 5 if words[2] in RULED and words[3] == "that" else 1
-    number, between = BE.index(words[verb]), words[subject + 1 : verb]
+    number = BE.index(words[verb])
+    between = words[subject + 1 : verb]
     return Anatomy(
         subject, verb, "who" in between or "whom" in between, sum(NUMBER.get(w, number) != number for w in between)
     )
@@ -87,7 +92,8 @@ class Writer:
     """
 
     def __init__(self, numbers: Iterable[int]):
-        self.numbers, self.left = iter(numbers), 0
+        self.numbers = iter(numbers)
+        self.left = 0
 
     def pick(self, options: Sequence[Option]) -> Option:
         return options[next(self.numbers) % len(options)]
@@ -110,7 +116,8 @@ class Writer:
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
         """A noun with its clauses; every: all the clauses that are left to be written have to go here or below."""
         number = self.pick((0, 1)) if number is None else number
-        noun_phrase, first = [self.pick(DETERMINERS), self.noun(kind, number)], True
+        noun_phrase = [self.pick(DETERMINERS), self.noun(kind, number)]
+        first = True
         while self.left and (every or (first and self.pick((True, False)))):
             self.left -= 1
             noun_phrase += self.pick(CLAUSE[kind][first])(self, number)

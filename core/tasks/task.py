@@ -106,7 +106,8 @@ class Task:
         held_out: only sequences that training never draws, each once, where the task has such a split (else any).
         Raises ConfigError for a length that cannot be drawn.
         """
-        length, vocabulary = length or self.length, vocabulary or self.vocabulary
+        length = length or self.length
+        vocabulary = vocabulary or self.vocabulary
         self.check_length(length)
         if not self.held_out:
             return self.draw(stream, batch, length, vocabulary)
@@ -129,7 +130,8 @@ class Task:
     def check_length(self, length: int) -> None:
         """Raises ConfigError for a length that cannot be drawn."""
         if length not in self.lengths:
-            low, high = self.lengths[0], self.lengths[-1]
+            low = self.lengths[0]
+            high = self.lengths[-1]
             step = f" in steps of {self.lengths.step}" if self.lengths.step > 1 else ""
             allowed = f"{low}" if low == high else f"from {low} to {high}{step}"
             raise ConfigError(
@@ -159,7 +161,8 @@ class Task:
         (B, T, V), int (B, T) -> bool (number of places asked)
         """
         is_asked = self.asked(targets)
-        logits, targets = logits[is_asked], targets[is_asked]
+        logits = logits[is_asked]
+        targets = targets[is_asked]
         if self.rivals:
             logits = logits.masked_fill(~self.choices(targets), -torch.inf)
         return logits.argmax(-1) == targets
@@ -204,7 +207,8 @@ def is_held_out(tokens: torch.Tensor, vocabulary: Words, share: float, until: Wo
     until: of the words before the first of these alone: then no part of a held-out sequence that ends before one of them
     stands at the beginning of any other.
     """
-    words, places = _numbers(tuple(vocabulary)), _numbers(tuple(map(str, range(tokens.shape[1]))))
+    words = _numbers(tuple(vocabulary))
+    places = _numbers(tuple(map(str, range(tokens.shape[1]))))
     product = words[tokens] * (places | 1)
     if until:
         ends = torch.tensor([word in until for word in vocabulary])

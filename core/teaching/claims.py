@@ -45,7 +45,9 @@ from core.train import Row, Training, chunk, model, start
 Values = Mapping[int, float]  # seed -> number
 Link = tuple[str, Mapping[str, str]]  # key of a page, parameters of the experiment there
 
-REPLICATES, DOES_NOT, UNDECIDED = "replicates here", "does not replicate here", "undecided"
+REPLICATES = "replicates here"
+DOES_NOT = "does not replicate here"
+UNDECIDED = "undecided"
 REASONS = {  # (verdict, whether the claim is that there is no such effect) -> reason
     (REPLICATES, False): "the whole interval is above {smallest}",
     (DOES_NOT, False): "the whole interval is below {smallest}",
@@ -217,7 +219,9 @@ def describe(result: Judged, claim_of: Claim) -> str:
 def tally(results: Iterable[Judged]) -> str:
     """Count verdicts: "18 claims: 9 replicate here, 3 do not, 6 are undecided."."""
     counts = Counter(result.verdict for result in results)
-    yes, no, undecided = counts[REPLICATES], counts[DOES_NOT], counts[UNDECIDED]
+    yes = counts[REPLICATES]
+    no = counts[DOES_NOT]
+    undecided = counts[UNDECIDED]
     return (
         f"{count(yes + no + undecided, 'claim')}: "
         f"{yes} {'replicates' if yes == 1 else 'replicate'} here, "
@@ -254,8 +258,11 @@ def read_values(path: Path = FILE, complete: bool = True) -> dict[str, dict[int,
 
 CPU = Machine(device="cpu")
 TEXT = "the court held that the defendant , who had signed the contracts , was liable .".split()
-DRAWS, SEEDS = range(10), range(5)
-STEPS, ROWS = 600, 512  # of the language models; rows of text on which each is asked
+DRAWS = range(10)
+SEEDS = range(5)
+# of the language models; rows of text on which each is asked
+STEPS = 600
+ROWS = 512
 SMALL = 0.01  # of accuracy: what a head may cost that can be removed
 FIRST = 3  # tokens of a row that have too little before them to choose from
 SENTENCES = "two-layer language model stopped at 300 steps, about 77 % accuracy"
@@ -402,7 +409,8 @@ def suddenly(evidence: Evidence) -> Values:
     shares = {}
     for seed, rows in evidence.curves("induction", "induction").items():
         accuracy = {row.step: row.accuracy for row in rows}
-        wide, total_gain = max(accuracy) // 10, rows[-1].accuracy - rows[0].accuracy
+        wide = max(accuracy) // 10
+        total_gain = rows[-1].accuracy - rows[0].accuracy
         gains = [accuracy[step] - accuracy[step - wide] for step in accuracy if step - wide in accuracy]
         shares[seed] = max(gains) / total_gain
     return shares
@@ -510,7 +518,8 @@ def accuracy(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tens
 
 def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
     """Return the share of heads without which, one at a time, accuracy falls by less than SMALL."""
-    baseline, config = accuracy(transformer, tokens, targets), transformer.config
+    baseline = accuracy(transformer, tokens, targets)
+    config = transformer.config
     heads = [cut for cut in cuts(config) if cut.part == "head"]
     return sum(baseline - accuracy(transformer, tokens, targets, Lesion((cut,))) < SMALL for cut in heads) / len(heads)
 

@@ -68,7 +68,11 @@ CODE = 5  # letters
 HASH = 64  # characters of hash_secret()
 VERSION = 1
 # WAITING: nothing has been asked yet; it is never stored.
-WAITING, OPEN, CLOSED, DISCUSSION, REVEALED = "waiting", "open", "closed", "discussion", "revealed"
+WAITING = "waiting"
+OPEN = "open"
+CLOSED = "closed"
+DISCUSSION = "discussion"
+REVEALED = "revealed"
 
 
 class ClassError(ConfigError):
@@ -174,7 +178,8 @@ def create_tables(connection: Connection) -> None:
 
 def check_text(name: str, value: str, is_needed: bool = False) -> str:
     """Return a text as one clean line. Raises ClassError if it is too long, or empty though needed."""
-    text, limit = clean(str(value)), LONGEST[name]
+    text = clean(str(value))
+    limit = LONGEST[name]
     word = "reason" if name == "because" else name
     if len(text) > limit:
         raise ClassError(name, f"The {word} has {count(len(text), 'character')}; it may have at most {limit}.")
@@ -409,7 +414,8 @@ class Classroom:
 
     def join(self, code: str, nickname: str = "", key: str = "") -> str:
         """Take a seat and return its key; with a key, return to that seat, with a new nickname where one is given."""
-        name, fresh = check_text("nickname", nickname), key or secrets.token_urlsafe(16)
+        name = check_text("nickname", nickname)
+        fresh = key or secrets.token_urlsafe(16)
         self._join(code, hash_secret(fresh), name, is_new=not key)
         return fresh
 
@@ -533,7 +539,8 @@ class Classroom:
         Args:
             seconds: until it closes by itself, 1 to 3,600; None for by hand alone.
         """
-        name, time = check_text("question", question, is_needed=True), check_seconds(seconds)
+        name = check_text("question", question, is_needed=True)
+        time = check_seconds(seconds)
         poll = _current(connection, room)
         closes = None if time is None else clock() + time
         if poll and (poll.question, poll.round, poll.phase) == (name, 1, OPEN):

@@ -24,8 +24,12 @@ from core.teaching.lessons.prediction import Outcome, unit_of
 from core.teaching.lessons.reader import lesson, read_lesson
 from core.teaching.lessons.wording import describe_answer, fill_in, format_range
 
-PREDICTION, CARRY, CHECK = "prediction", "carry", "check"  # kinds
-BEFORE, AFTER = "check/before", "check/after"
+# kinds
+PREDICTION = "prediction"
+CARRY = "carry"
+CHECK = "check"
+BEFORE = "check/before"
+AFTER = "check/after"
 FILE = Path(__file__).parent.parent.parent / "lessons" / "check" / "eight.toml"
 Label = TypeVar("Label", str, int)
 SHOWN = 8  # different answers that are drawn; the others are counted together
@@ -79,7 +83,8 @@ def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
         before, after: seat -> score().
     """
     pairs = [(before[seat], after[seat]) for seat in sorted(before.keys() & after.keys())]
-    total, n = _gain(pairs), len(pairs)
+    total = _gain(pairs)
+    n = len(pairs)
     if n < 2 or math.isnan(total):
         return Interval(total, math.nan, math.nan, n)
     parts = [_gain(pairs[:index] + pairs[index + 1 :]) for index in range(n)]
@@ -92,7 +97,8 @@ def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
 def _gain(pairs: Sequence[tuple[float, float]]) -> float:
     if not pairs:
         return math.nan
-    before, after = fmean(pair[0] for pair in pairs), fmean(pair[1] for pair in pairs)
+    before = fmean(pair[0] for pair in pairs)
+    after = fmean(pair[1] for pair in pairs)
     return (after - before) / (1 - before) if before < 1 else math.nan
 
 
@@ -175,7 +181,8 @@ class Question:
 
     def _count_guesses(self, votes: Distribution, out: Outcome | None) -> list[Count]:
         """Count the guesses in each part of the scale, without its upper end; the last part has both ends."""
-        scale, lesson_shown = self.prediction.scale, self.lesson
+        scale = self.prediction.scale
+        lesson_shown = self.lesson
         assert scale is not None and lesson_shown is not None
         ends = [scale.low + (scale.high - scale.low) * index / PARTS for index in range(PARTS + 1)]
 

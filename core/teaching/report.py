@@ -34,7 +34,9 @@ from core.teaching.questions import (
     score,
 )
 
-NAME, CONCLUSION = 80, 2_000  # characters
+# characters
+NAME = 80
+CONCLUSION = 2_000
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
@@ -244,17 +246,20 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
     rounds = answers[answers.question == question.name].pivot(index="seat", columns="round", values="answer").dropna()
     if len(rounds.columns) < 2 or rounds.empty:
         return pd.DataFrame()
-    first, second = rounds[1].map(question.in_words), rounds[2].map(question.in_words)
+    first = rounds[1].map(question.in_words)
+    second = rounds[2].map(question.in_words)
     labels = list(dict.fromkeys(map(question.in_words, sorted({*rounds[1], *rounds[2]}))))
     table = pd.crosstab(first, second).reindex(index=labels, columns=labels, fill_value=0)
-    table.index.name, table.columns.name = "1 ↓ 2 →", None
+    table.index.name = "1 ↓ 2 →"
+    table.columns.name = None
     return table
 
 
 def add_words(answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH) -> pd.DataFrame:
     """Add each answer in words (`says`) and how sure its author was (`sure_text`); round seconds."""
     table = answers.assign(seconds=answers.seconds.round(2))
-    says, sure = [], []
+    says = []
+    sure = []
     for name, text, level in zip(answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()):
         question = find_question(str(name), words, language)
         says.append(question.in_words(str(text)) if question else "")

@@ -52,7 +52,9 @@ def seconds(config: Config, training: Training) -> float:
 
 def step_seconds(config: Config, training: Training) -> float:
     """One step without the drawing of its data."""
-    words, length, batch = len(task[training.task].vocabulary), training.length, training.batch
+    words = len(task[training.task].vocabulary)
+    length = training.length
+    batch = training.batch
     operations = 3 * batch * cost.forward_flops(config, length, words)
     numbers = batch * (sum(cost.activations(config, length).values()) / 4 + 2 * length * words)
     if training.optimiser == "muon":

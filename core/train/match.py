@@ -105,12 +105,14 @@ Model = tuple[Config, Training]
 
 def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
     """A model that costs as much as the baseline does, and what was changed for that, in words. kind: of the menu."""
-    (config, training), target = model, match[kind](*baseline)
+    (config, training) = model
+    target = match[kind](*baseline)
     if kind == "nothing":
         return config, training, ""
     if match[kind].by_steps:  # type: ignore[attr-defined]  # a fact of the menu
         # As many steps as come nearest, with about as many rows and as large a share of them for the warm-up.
-        settings, how = Training.settings(), training
+        settings = Training.settings()
+        how = training
         nearest = round(target * baseline[1].steps / match[kind](config, training))
         steps = max(1, min(nearest, int(settings["steps"].high or nearest)))
         if steps != training.steps:
@@ -145,7 +147,8 @@ def widened(config: Config, target: float, measured: Measured) -> Config:
     name = "d_ff" if config.ffn else "d_head" if config.attention else None
     if name is None or abs(measured(config) - target) <= 0.001 * target:
         return config
-    field, definition = name, Config.settings()[name]
+    field = name
+    definition = Config.settings()[name]
 
     def off(tried: Config) -> float:
         return abs(measured(tried) - target) / target

@@ -8,9 +8,14 @@ import torch
 from core.model.layers import Linear
 from core.model.transformer import Transformer
 
-MOMENTUM, STEPS = 0.95, 5  # Jordan (2024): Nesterov's momentum, and the iteration
+# Jordan (2024): Nesterov's momentum, and the iteration
+MOMENTUM = 0.95
+STEPS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-BETAS, EPSILON, TINY = (0.9, 0.999), 1e-8, 1e-7  # AdamW's own, and the least norm that is divided by
+# AdamW's own, and the least norm that is divided by
+BETAS = (0.9, 0.999)
+EPSILON = 1e-8
+TINY = 1e-7
 MATCH = 0.2  # of √(larger side): so that an update is as large as one of AdamW, whose rates then fit (Liu et al., 2025, section 2.2)
 
 
@@ -38,7 +43,8 @@ class Muon(torch.optim.Optimizer):
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         for group in self.param_groups:
             for parameter in group["params"]:
-                gradient, state = parameter.grad, self.state[parameter]
+                gradient = parameter.grad
+                state = self.state[parameter]
                 if gradient is None:
                     continue
                 parameter.mul_(1 - group["lr"] * group["weight_decay"])

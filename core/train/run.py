@@ -123,7 +123,9 @@ def train(config: Config, training: Training, seed: int, machine: Machine | None
 
 def chunk(state: State, seconds: float) -> tuple[State, list[Row]]:
     """Train for about so long, at least one step -> (state to go on from, rows on the way)."""
-    run, rows, end = Run(state), [], time.monotonic() + seconds
+    run = Run(state)
+    rows = []
+    end = time.monotonic() + seconds
     while not run.done:
         row = run.step()
         if row:
@@ -153,12 +155,14 @@ class Run:
 
     def __init__(self, state: State):
         self.start, self.at, self.diverged, self.begun = state, state.step, state.diverged, time.monotonic()
-        training, device = state.training, state.machine.torch_device
+        training = state.training
+        device = state.machine.torch_device
         self.task = task[training.task]
         self.model = model(state)
         self.parameters = list(self.model.parameters())
         make = optimiser[training.optimiser]
-        rate, shrink = training.learning_rate, training.weight_decay
+        rate = training.learning_rate
+        shrink = training.weight_decay
         self.optimiser = make(self.parameters, matrices(self.model), rate, shrink, device != "mps")
         if state.optimiser:
             self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
@@ -177,7 +181,8 @@ class Run:
         """One update, and its row where one is due."""
         training = self.start.training
         self.at += 1
-        rate, due = training.rate(self.at), training.due(self.at)
+        rate = training.rate(self.at)
+        due = training.due(self.at)
         loss, norm = self.gradients()
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return self.diverge(Row(self.at, loss, math.nan, norm, math.nan, rate))
@@ -192,7 +197,8 @@ class Run:
 
     def gradients(self) -> tuple[float, float]:
         """Compute and clip the gradients of the next batch -> (loss, norm before clipping)"""
-        clip, device = self.start.training.clip, self.start.machine.torch_device
+        clip = self.start.training.clip
+        device = self.start.machine.torch_device
         tokens, targets = (
             tensor.to(device) for tensor in self.task(self.data, self.start.training.batch, self.start.training.length)
         )

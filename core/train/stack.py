@@ -39,7 +39,8 @@ def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
     while True:
         for run, row in stack.step().items():
             rows[run].append(row)
-        going, over = [run for run in stack.runs if not run.done], time.monotonic() >= end
+        going = [run for run in stack.runs if not run.done]
+        over = time.monotonic() >= end
         if over or len(going) < len(stack.runs):
             stack.put_back(run for run in stack.runs if not run.diverged)
             if over or not going:
@@ -52,11 +53,14 @@ class _Stack:
 
     def __init__(self, runs: list[Run]):
         self.runs, self.model = list(runs), runs[0].model
-        self.training, self.machine = runs[0].start.training, runs[0].start.machine
+        self.training = runs[0].start.training
+        self.machine = runs[0].start.machine
         self.named = stack_module_state([run.model for run in runs])[0]
         self.weights = list(self.named.values())
-        make, fused = optimiser[self.training.optimiser], self.machine.torch_device != "mps"
-        rate, shrink = self.training.learning_rate, self.training.weight_decay
+        make = optimiser[self.training.optimiser]
+        fused = self.machine.torch_device != "mps"
+        rate = self.training.learning_rate
+        shrink = self.training.weight_decay
         self.optimiser = make(self.weights, matrices(self.model), rate, shrink, fused)
         states = [run.optimiser.state_dict() for run in runs]
         beside = {
@@ -84,8 +88,10 @@ class _Stack:
 
     def step(self) -> dict[Run, Row]:
         """One update of each run, and the rows that are due. Those that diverge are put back at once."""
-        next_step, training = self.runs[0].at + 1, self.training
-        rate, due = training.rate(next_step), training.due(next_step)
+        next_step = self.runs[0].at + 1
+        training = self.training
+        rate = training.rate(next_step)
+        due = training.due(next_step)
         for run in self.runs:
             run.at = next_step
         losses, norms = self.gradients()
@@ -111,10 +117,12 @@ class _Stack:
 
     def gradients(self) -> tuple[list[float], list[float]]:
         """Compute and clip the gradients of each run's next batch -> (losses, norms before clipping)"""
-        clip, training = self.training.clip, self.training
+        clip = self.training.clip
+        training = self.training
         drawn = [run.task(run.data, training.batch, training.length) for run in self.runs]
         tokens, targets = (torch.stack(tensors).to(self.machine.torch_device) for tensors in zip(*drawn))
-        scores, answers = self.logits(tokens).flatten(0, 2).float(), targets.flatten()
+        scores = self.logits(tokens).flatten(0, 2).float()
+        answers = targets.flatten()
         losses = F.cross_entropy(scores, answers, ignore_index=IGNORE, reduction="none").view(len(targets), -1).sum(1)
         losses = losses / (targets != IGNORE).flatten(1).sum(1)
         self.optimiser.zero_grad()

@@ -87,7 +87,8 @@ class ProcessPool(WorkerPool):
 
     def _kill(self) -> None:
         """Kill the processes, and have the executor fail what they have in hand."""
-        executor, self._executor = self._executor, None
+        executor = self._executor
+        self._executor = None
         if executor is None:
             return
         for process in list((executor._processes or {}).values()):

@@ -55,14 +55,16 @@ def toy():
 
 def test_settings_follow_it_until_they_are_given():
     assert Training(task="toy_task").steps == 20 and Training(task="toy_task").length == 6
-    learner, removed = Learner(task="toy_task"), Removed(task="toy_task")
+    learner = Learner(task="toy_task")
+    removed = Removed(task="toy_task")
     assert learner.plain() == task["toy_task"].config()
     assert removed.changes == [{"attention": False}]
     assert Learner.read(learner.write())[0] == learner
 
 
 def test_it_is_learnt_alone_and_stacked():
-    config, training = task["toy_task"].config(**SMALL), Training(task="toy_task", **SHORT)
+    config = task["toy_task"].config(**SMALL)
+    training = Training(task="toy_task", **SHORT)
     alone = [list(train(config, training, seed)) for seed in (0, 1)]
     together = stack.chunk([start(config, training, seed) for seed in (0, 1)], 60.0)
     for rows, (_, others) in zip(alone, together, strict=True):

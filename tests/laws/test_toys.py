@@ -35,7 +35,8 @@ SMALL = {"d_model": 16, "n_heads": 2}
 @pytest.fixture(params=TOYS)
 def toy(request):
     """A setting and its value: a toy part is in the menu for as long as a test lasts."""
-    menu, part = MENUS[request.param], TOYS[request.param]
+    menu = MENUS[request.param]
+    part = TOYS[request.param]
     enter(menu, part)
     yield request.param, part.__name__
     del menu[part.__name__], menu._words[part.__name__]
@@ -81,7 +82,8 @@ def test_it_is_drawn_where_it_acted():
 ])  # fmt: skip
 def test_a_placement_that_does_not_call_its_norms_once_is_refused(which, calls, place):
     """One norm at two places would be one gain for both, and its tensors two at one site."""
-    place.__name__, place.__doc__ = "toy_placement", "Toy placement: wrong."
+    place.__name__ = "toy_placement"
+    place.__doc__ = "Toy placement: wrong."
     with pytest.raises(ValueError, match=f"toy_placement calls its {which} {calls} times; a placement calls it once"):
         enter(MENUS["placement"], place)
     assert "toy_placement" not in MENUS["placement"]

@@ -22,7 +22,8 @@ class toy_norm(nn.Module):
 
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = 1e-5):
         super().__init__()
-        self.site, self.eps = site, eps
+        self.site = site
+        self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x):  # (B, T, D) -> (B, T, D)

@@ -82,7 +82,8 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
             less = ", minus the baseline" * context.look.difference
             drawn = [(name, partial(ONE_BLOCK.open_view, _of(context, side))) for name, side in sides.items()]
             head = lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], [])  # noqa: E731
-            a, other = baseline.config, variant.config
+            a = baseline.config
+            other = variant.config
             counts = {"layer": max(a.n_layers, other.n_layers), "head": max(a.n_heads, other.n_heads)}
             in_rows = context.look.view == "attention" and context.look.maps == "heads"  # wide, where others are high
             colour = pins.COLOURS[variant.colour]
@@ -91,7 +92,8 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
     """Return which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
-    remembered, selected = session().kept, context.look.beside
+    remembered = session().kept
+    selected = context.look.beside
     now = next((variant.name for variant in others if variant.colour == NOW), "")
     name, before = remembered.get("beside", (now, selected))
     if now and now != name and selected == before != "now":
@@ -119,7 +121,8 @@ def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None,
     figures = summary(_of(context, baseline).forward_pass)
     if variant is None:
         return _drawn(context, baseline, baseline, "", HINT, figures, usual(context.kind))
-    name, statistics = _name(context, variant), summary(_of(context, variant).forward_pass)
+    name = _name(context, variant)
+    statistics = summary(_of(context, variant).forward_pass)
     which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
     _drawn(context, baseline, baseline, "Baseline", MORE, "")
     below = f"<b>{escape(name)}:</b><br>{statistics}<br><br><b>Baseline:</b><br>{figures}"
@@ -162,7 +165,8 @@ def _drawn(
         below: What stands below, as HTML.
         other: What it is drawn as differing from, where that is not the baseline.
     """
-    forward_pass, first = _of(context, variant).forward_pass, variant.colour == 0
+    forward_pass = _of(context, variant).forward_pass
+    first = variant.colour == 0
 
     def clicked(text: str):
         changes = decode(text, "variants")

@@ -48,8 +48,10 @@ class OneByOne(Mapping):
     """The passes of what is compared, each computed when it is asked for: together they would need several times what one run may."""
 
     def __init__(self, forward_pass, variants, look):
-        self.forward_pass, self.look = forward_pass, look
-        self.configs, self.seen = {variant.name: variant.config for variant in variants}, {}
+        self.forward_pass = forward_pass
+        self.look = look
+        self.configs = {variant.name: variant.config for variant in variants}
+        self.seen = {}
 
     def __getitem__(self, name: str) -> Pass:
         forward_pass = self.forward_pass.other(self.configs[name])

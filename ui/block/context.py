@@ -189,7 +189,9 @@ class BlockContext:
 
     @lazily
     def _lineup(self) -> tuple[list[Variant], list[str]]:
-        config, available, left_out = self.forward_pass.config, [], []
+        config = self.forward_pass.config
+        available = []
+        left_out = []
         variants, notes = lineup(config, self.pins if self.kind == "random" else whole(config, self.pins))
         for variant in variants:
             why = weights[self.kind].refused(variant.config) or self._broken(variant)

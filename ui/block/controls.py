@@ -20,8 +20,10 @@ from ui.shared.base import unknown_words
 
 def script(context: BlockContext) -> Script:
     """Write the script of the open view."""
-    forward_pass, look = context.forward_pass, context.look
-    config, kind = forward_pass.config, forward_pass.kind
+    forward_pass = context.forward_pass
+    look = context.look
+    config = forward_pass.config
+    kind = forward_pass.kind
     tokens = forward_pass.tokens[: forward_pass.n_real]
     how = (tokens, forward_pass.machine, forward_pass.dropout, kind)
     if look.view == "compare":

@@ -18,7 +18,9 @@ LENGTHS = (128, 1024)  # tokens of a text, beside this one
 @view.register("cost", label="Cost", help="parameters, FLOPs, memory and time.")
 def cost(context):
     forward_pass = context.forward_pass
-    config, tokens, machine = forward_pass.config, len(forward_pass.tokens), forward_pass.machine
+    config = forward_pass.config
+    tokens = len(forward_pass.tokens)
+    machine = forward_pass.machine
     left, right = beside.columns(2)
     with left:
         block = sum(formulas.parameters(config).values())

@@ -21,7 +21,8 @@ def neurons(context):
     if not needs(forward_pass, "ffn", "The feed-forward network"):
         return
     pick("token", "layer", forward_pass=forward_pass)
-    layer, token = context.look.layer_of(forward_pass), context.look.token_of(forward_pass)
+    layer = context.look.layer_of(forward_pass)
+    token = context.look.token_of(forward_pass)
     silent = experiment.sparsity(forward_pass, layer)
     units, numbers = experiment.unit_map(forward_pass, layer)
     activation = MENUS["activation"].label(forward_pass.config.activation)
@@ -38,10 +39,14 @@ def neurons(context):
     )  # fmt: skip
     left, right = beside.columns(2)
     with left:
-        counted, values = "exact zeros", silent.value
-        title, sentence = "Inactive units per token", "Share of exact zeros after the activation function."
+        counted = "exact zeros"
+        values = silent.value
+        title = "Inactive units per token"
+        sentence = "Share of exact zeros after the activation function."
         if silent.value.mean() < RARE:
-            counted, values = "nearly inactive", silent.small  # the one is not to be subtracted from the other
+            # the one is not to be subtracted from the other
+            counted = "nearly inactive"
+            values = silent.small
             title = "Nearly inactive units per token"
             has = "rarely gives" if silent.value.any() else "has no"
             sentence = f"{activation} {has} exact zeros; units with |x| < 0.1 RMS are counted."

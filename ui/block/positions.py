@@ -16,7 +16,8 @@ from ui.shared.base import needs, sure
 def positions(context):
     forward_pass = context.forward_pass
     if needs(forward_pass, "attention", "Attention"):
-        table, words = experiment.order(forward_pass), weights_menu[forward_pass.kind].order
+        table = experiment.order(forward_pass)
+        words = weights_menu[forward_pass.kind].order
         figure(
             f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell?",
             f"{_now(table, forward_pass.config)} Identical outputs (up to rounding) mean that the model is blind to word order. "

@@ -71,7 +71,8 @@ def _filled(name: str, which: str, n: dict, **words) -> str:
     part = MENUS["norm"][name]
     if not getattr(part, which):
         return ""
-    scale, epsilon = n[part.divides_by], n["epsilon"]
+    scale = n[part.divides_by]
+    epsilon = n["epsilon"]
     size = number(math.sqrt(scale + epsilon), 4)
     return getattr(part, which).format(scale=number(scale, 4), epsilon=f"{Decimal(str(epsilon)):f}", size=size, **words)
 
@@ -90,7 +91,8 @@ def _of_a_vector(look, eps):
     if not values:
         st.caption("Enter comma-separated numbers to see each norm's output.")
         return
-    numbers, table = moments(values, eps), normed(values, eps)
+    numbers = moments(values, eps)
+    table = normed(values, eps)
     figure(
         f"Output of each norm for {count(len(values), 'number')}",
         f"Mean {number(numbers['mean'], 4)}, variance {number(numbers['variance'], 4)} (divided by {len(values)}), mean square {number(numbers['mean square'], 4)}. "
@@ -141,8 +143,10 @@ def stages(context):
     forward_pass = context.forward_pass
     pick("layer", forward_pass=forward_pass)
     table = table_of(forward_pass, context.look.layer_of(forward_pass))
-    first, last = table.iloc[0], table.iloc[-1]
-    before, after = number(first["std"]), number(last["std"])
+    first = table.iloc[0]
+    last = table.iloc[-1]
+    before = number(first["std"])
+    after = number(last["std"])
     sentence = f"Standard deviation goes from {before} at the input to {after} at the output. "
     if before == after:
         sentence = f"Standard deviation is {after} at the input and at the output. "

@@ -15,11 +15,14 @@ from ui.shared.base import pick
 
 @view.register("text", label="Text", help="generated text, token by token.")
 def text(context):
-    forward_pass, look = context.forward_pass, context.look
+    forward_pass = context.forward_pass
+    look = context.look
     if forward_pass.config.attention:
         pick("layer", "head", forward_pass=forward_pass)
     tokens = forward_pass.tokens[: forward_pass.n_real]
-    config, machine, kind = forward_pass.config, forward_pass.machine, forward_pass.kind
+    config = forward_pass.config
+    machine = forward_pass.machine
+    kind = forward_pass.kind
     try:
         words, steps = continuation(config, tokens, machine, kind, context.sampling, look.context)
     except ConfigError as error:
@@ -28,7 +31,8 @@ def text(context):
     figure("Generated text", _about(kind, words, look.context, len(tokens) + len(steps)), forward_pass.weights)
     beside.no_difference()
     key = beside.keyed("text")
-    layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
+    layer = look.layer_of(forward_pass)
+    head = look.head_of(forward_pass)
     labels = forward_pass.labels[: forward_pass.n_real]
     generated(key, labels, steps, lambda token: shown(words[token]), layer, head)
     st.caption(literal(_chosen(forward_pass, words, steps, opened_step(key, steps), look)))
@@ -47,7 +51,8 @@ def _about(kind: str, words, context: int, length: int) -> str:
 
 
 def _chosen(forward_pass, words, steps, opened: int, look) -> str:
-    step, before = steps[opened], forward_pass.n_real + opened
+    step = steps[opened]
+    before = forward_pass.n_real + opened
     sentence = (
         f"“{shown(words[step.token])}”: p = {number(step.probability)}, sampling probability {number(step.chance)}"
     )

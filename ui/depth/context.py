@@ -87,7 +87,8 @@ class DepthContext:
         return max(v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants)
 
     def _travel_all(self, played: int) -> dict[str, Journey]:
-        journeys, models = {}, count(len(self.variants), "model")
+        journeys = {}
+        models = count(len(self.variants), "model")
         for done, variant in enumerate(self.variants):
             with told_as(done / len(self.variants), f"{variant.name}: {done} of {models}"):
                 journeys[variant.name] = self.travel(variant.config, played)

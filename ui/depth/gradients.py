@@ -13,7 +13,9 @@ from ui.pictures.curves import Line, Panel, curves
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import LOST
 
-VANISHED, EXPLODED = 1e-3, 1e3  # a thousandth, a thousandfold of what went in at the end
+# a thousandth, a thousandfold of what went in at the end
+VANISHED = 1e-3
+EXPLODED = 1e3
 
 
 @view.register("gradients", label="Gradients", help="gradient norm at each layer and weight.")
@@ -43,7 +45,8 @@ def lost(travel) -> str | None:
 
 def travelled(of_variants) -> str:
     """Return what becomes of the gradient on its way from the last pass to the first, variant by variant."""
-    factors, without = [], []
+    factors = []
+    without = []
     for name, travel in of_variants.items():
         if travel.diverged:
             without.append(f"{name} ({lost(travel)})")
@@ -81,9 +84,12 @@ def per_weight(context, of_variants):
         st.caption(literal(f"Softmax is invariant to b_K, so the gradient of b_K is zero up to rounding{whose}."))
     pivots = [table.pivot(index="weight", columns="layer", values="value") for table in tables.values()]
     cells = np.stack([pivot.reindex(index=weights, columns=range(1, layers + 1)).to_numpy() for pivot in pivots])
-    columns, titles = [f"block {n + 1}" for n in range(layers)], list(tables)
+    columns = [f"block {n + 1}" for n in range(layers)]
+    titles = list(tables)
     if shared:  # one block: its variants side by side, instead of panels of a single column
-        cells, columns, titles = cells[:, :, 0].T[None], list(tables), None
+        cells = cells[:, :, 0].T[None]
+        columns = list(tables)
+        titles = None
     heatmaps(
         "weight_gradients", cells, weights, columns, titles=titles, what="Gradient norm", log=True, numbers="brief",
         alt=f"Norm of each weight's gradient; columns are {'variants' if shared else 'blocks'}.", square=False,

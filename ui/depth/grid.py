@@ -24,7 +24,8 @@ def grid(context):
     choices(context)
     results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
     meter = context.look.grid_statistic
-    label, size = statistic.label(meter), len(results.configs)
+    label = statistic.label(meter)
+    size = len(results.configs)
     when = "after the last pass" if context.look.grid_order == "parts" else "pass by pass"
     figure(
         f"{label} of {count(size, 'variant')}, {when}."
@@ -152,7 +153,8 @@ def by_parts(context, results, meter):
     """A cell per variant."""
     down, across = halves(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
-    cells, chosen = np.full((len(rows), len(columns)), math.nan), {}
+    cells = np.full((len(rows), len(columns)), math.nan)
+    chosen = {}
     for index, entry in enumerate(results.entries):
         place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
         cells[place], chosen[place] = results.ends(meter)[index], index

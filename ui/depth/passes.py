@@ -100,7 +100,9 @@ def play(context):
     journeys = context.played
     labels = _head_matrices(context, journeys)
     passes = context.depth.played(context.cells)
-    cells, titles, words = [], [], []
+    cells = []
+    titles = []
+    words = []
     for pass_index in passes:
         shown_at = [_matrix(context.look, journeys[variant.name], pass_index) for variant in context.variants]
         cells.append(in_one_frame([matrix for matrix, _ in shown_at], len(labels)))
@@ -117,13 +119,15 @@ def _head_matrices(context, journeys) -> list[str]:
     """Draw the controls, title and legend of matrices. Return the labels of their rows."""
     controls = [tabs("Matrix", matrices, "matrix")]
     tokens = context.tokens
-    title, statistic_name = "Token similarity", "cosine"
+    title = "Token similarity"
+    statistic_name = "cosine"
     if context.look.matrix != "alike":
         n_heads = max(v.config.n_heads for v in context.variants)
         words = ["mean over heads", *(f"head {n}" for n in range(1, n_heads + 1))]
         controls.append(choice("Head", "map_head", min(context.look.map_head, n_heads), range(n_heads + 1), words))
         tokens = max((journey.tokens for journey in journeys.values()), key=len)  # with padding
-        title, statistic_name = "Attention pattern", "entropy"
+        title = "Attention pattern"
+        statistic_name = "entropy"
     bar("lens", controls)
     figure(title, finding(statistic_name, journeys))
     pins.legend(context.variants, {}, context.pins)

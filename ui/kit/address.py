@@ -17,7 +17,8 @@ SECRETS = ("key", "teacher")  # parameters that let somebody in: kept in the ses
 PRESENT = "present"  # presentation mode, which the browser draws (panel/menu.js)
 MENU = "menu"  # says, while a page is asked for, that the menu asks for it and not the browser's Back
 # Entries in Session.kept: keys that came with the address and were not used yet, and those that the address has.
-GIVEN, TAKEN = "secrets", "secrets_taken"
+GIVEN = "secrets"
+TAKEN = "secrets_taken"
 
 
 def take_address():

@@ -150,7 +150,8 @@ def beside(
         colour: Of the second side.
         in_rows: Whether the second side stands below the first, and not to its right.
     """
-    drawn, bars = [], set()
+    drawn = []
+    bars = set()
     places = [st.container(), st.container()] if in_rows else st.columns(2, gap="medium")
     for index, (place, (name, draw)) in enumerate(zip(places, sides)):
         side = Side(name, index > 0, difference, counts, bars, colour)

@@ -15,7 +15,9 @@ from core.settings.setting import ConfigError
 from core.train.budget import TimeLimit
 from ui.kit import turns
 
-AFTER, EVERY = 1.0, 0.3  # seconds from the begin of the page, and between two drawings
+# seconds from the begin of the page, and between two drawings
+AFTER = 1.0
+EVERY = 0.3
 
 JOINER = "\u2060"
 UNBROKEN = re.compile(r"(?<=\d) (?=%)|(?<=×) (?=\d)")

@@ -19,7 +19,10 @@ from core.workers.pool import ProcessPool
 from ui.kit.guard import fragment, literal
 from ui.kit.store import session
 
-RUNNING, REFUSED, SHOWN = "running", "refused", "shown"  # keys of a session's `kept`
+# keys of a session's `kept`
+RUNNING = "running"
+REFUSED = "refused"
+SHOWN = "shown"
 TICK = 0.4  # seconds between two looks at a job
 PATIENCE = 0.3  # seconds for which a page waits for the first point of a new training
 _jobs: weakref.WeakSet[Job] = weakref.WeakSet()  # of all users; a job is gone with its session
@@ -67,7 +70,8 @@ def started() -> StartedTrainings | None:
 
 def begin(plan: Plan):
     """Start a plan; the user's training before it ends. refused() says why one cannot start."""
-    pool, remembered = workers(), session().kept
+    pool = workers()
+    remembered = session().kept
     before = started()
     try:
         states = plan.states()

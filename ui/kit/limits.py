@@ -14,7 +14,11 @@ from core.settings.setting import Settings
 
 PARAMETER = "only"
 FIELDS = ("pages", "views", "moved", "locked")
-NEXT, ITEM, LARGE, KEPT_AS, SEAL = "~", "-", "large", "kept", "seal"
+NEXT = "~"
+ITEM = "-"
+LARGE = "large"
+KEPT_AS = "kept"
+SEAL = "seal"
 LONGEST = 40_000  # characters of the whole
 NAME = re.compile(r"[\w.]{1,60}")
 LOOK = "Look"  # the group of settings that say what is looked at, which may always be moved

@@ -201,7 +201,8 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     sentence = takeaway.said()
 
     def draw(twin):
-        values, shown_spec = table, spec
+        values = table
+        shown_spec = spec
         if beside.difference() and can_subtract(spec, table, twin):
             values = subtract(table, twin)
             shown_spec = for_differences(spec, values)
@@ -227,7 +228,8 @@ def table(data, alt: str, exported=None, **words):
 
     -> what st.dataframe gives
     """
-    exported, alt = data if exported is None else exported, beside.named(alt)
+    exported = data if exported is None else exported
+    alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), exported if callable(exported) else lambda: exported)
     columns = _columns(data, words.pop("column_config", {}))
     return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words)
@@ -261,6 +263,7 @@ def caption(text: str):
 
 def small_table(data, alt: str, exported=None):
     """A table of few rows, as plain HTML: on the screen at once, where st.dataframe takes a tenth of a second to draw itself."""
-    exported, alt = data if exported is None else exported, beside.named(alt)
+    exported = data if exported is None else exported
+    alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: exported)
     st.table(data.rename(columns=literal).map(literal), border="horizontal", hide_index=True, alt=alt)

@@ -45,7 +45,8 @@ def row(
     if can:
         ready, others = ([text for text in texts if can(text, baseline)] for texts in (ready, others))
     offered = list(dict.fromkeys([*ready, *others, *pins.texts]))
-    labels, turn = list(map(_label, offered)), partial(_switch, on_new)
+    labels = list(map(_label, offered))
+    turn = partial(_switch, on_new)
     chosen = pills("Compare with", PILLS, pins.texts, offered, labels, on=turn, search="Search ablations")
     chosen["titles"] = list(map(_about, offered))
     chosen["colours"] = {text: colour for text, colour in zip(pins.slots, VARIANTS) if text}
@@ -148,7 +149,9 @@ def legend_html(entries: list[tuple[int, str, str | None]], common: list[str] = 
 
 def _line(colour: int) -> str:
     """A piece of the line that has this colour on curves, with its dashes."""
-    shade, position, stops = COLOURS[colour], 0, []
+    shade = COLOURS[colour]
+    position = 0
+    stops = []
     for n, length in enumerate(map(int, DASHES[colour].split() or "1")):
         stops.append(f"{'transparent' if n % 2 else shade} {position}px {position + length}px")
         position += length
@@ -180,7 +183,8 @@ def baseline_words(pins: Pins, kind: str = "random") -> str:
 
 def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):
     """One more variant, or one less if it is there already; from a callback. on_new: as of row()."""
-    texts, text = now().texts, _text(changes, baseline, baseline)
+    texts = now().texts
+    text = _text(changes, baseline, baseline)
     if text == "":
         st.toast("That is the baseline.", icon=":material/info:")
     elif text:

@@ -14,7 +14,8 @@ from core.settings.environment import read_only
 from ui.kit import address
 from ui.kit.store import session
 
-VARIABLE, PARAMETER = "ABLATION_KEY", "key"
+VARIABLE = "ABLATION_KEY"
+PARAMETER = "key"
 HOLDS = "holds_the_key"  # key of a session's `kept`
 REASON = "Only the administrator of this server can change what all users share."
 WRONG = "The key in this link is not valid for this server, so nothing can be changed."

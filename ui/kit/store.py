@@ -28,7 +28,9 @@ Kinds = tuple[type[Settings], ...]
 
 ALL = "*"  # in a delta: every setting of the page follows its default first
 HANDLER = "@"  # in front of the name of a function of the page, which is called with the value
-SESSION, CHANNEL = "session", "channel"  # keys in st.session_state
+# keys in st.session_state
+SESSION = "session"
+CHANNEL = "channel"
 
 kinds_of: dict[str, Kinds] = {}  # page -> classes of its settings, once the page has been opened
 
@@ -136,7 +138,8 @@ class Session:
         before = self.choices
         self.choices, self.problems = apply(before, delta, kinds_of[page], locked)
         self.seen_on |= {key: {page} for key, text in self.choices.items() if before.get(key) != text}
-        self.begun, self.built = {}, {}
+        self.begun = {}
+        self.built = {}
 
     def take(self, message: Mapping[str, Any]):
         """Apply what is new in a message of the browser."""
@@ -168,7 +171,9 @@ class Session:
         self.handlers = {
             handler_key: call for handler_key, call in self.handlers.items() if handler_key[0] in (page, self.page)
         }
-        self.page, self.problems, self.begun = page, [], {}
+        self.page = page
+        self.problems = []
+        self.begun = {}
         kinds = kinds_of[page]
         once = {name for kind in kinds for name, setting in kind.settings().items() if setting.once}
         if is_back:

@@ -60,7 +60,8 @@ def said() -> str:
 def note(name: str, make: Callable[[], pd.DataFrame]):
     """Offer a table of this run. Two of one name are numbered."""
     tables = st.session_state.setdefault(TABLES, {})
-    unique, n = name, 1
+    unique = name
+    n = 1
     while unique in tables:
         n += 1
         unique = f"{name} ({n})"
@@ -129,7 +130,8 @@ class MatrixTable:
     def __call__(self) -> pd.DataFrame:
         cells = self._cells()
         panel, row, column = np.nonzero(~np.isnan(cells))
-        titles, columns = self.titles or [""] * len(cells), self.columns or [str(n + 1) for n in range(cells.shape[2])]
+        titles = self.titles or [""] * len(cells)
+        columns = self.columns or [str(n + 1) for n in range(cells.shape[2])]
         table = {"panel": _words(titles, panel), "row_number": row + 1, "row": _words(self.rows, row)}
         table |= {"column_number": column + 1, "column": _words(columns, column)}
         return pd.DataFrame(table | {"value": cells[panel, row, column].astype(np.float64)})

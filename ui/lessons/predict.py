@@ -38,7 +38,9 @@ def ask(
         is_form: whether the server is asked for nothing before the button is pressed, as where a hundred students answer
             at the same time; for one of a few options.
     """
-    prediction, place, button = lesson.prediction, place or lesson.name, button or words["store"]
+    prediction = lesson.prediction
+    place = place or lesson.name
+    button = button or words["store"]
     sent = {"type": "primary", "on_click": _send, "args": (lesson, words, then, place, refuse)}
     with st.form(f"form_{place}", border=False) if is_form else contextlib.nullcontext():
         st.markdown(f"## {literal(fill_in(prediction.asks, lesson))}")
@@ -69,8 +71,10 @@ def ask_sure(words, place: str) -> int | None:
 
 def _send(lesson: Lesson, words, then, place: str, refuse) -> None:
     """Store what the controls show now: a press may come together with what was moved just before."""
-    prediction, values = lesson.prediction, st.session_state
-    sure, answer = values.get(f"sure_{place}"), values.get(f"answer_{place}")
+    prediction = lesson.prediction
+    values = st.session_state
+    sure = values.get(f"sure_{place}")
+    answer = values.get(f"answer_{place}")
     if prediction.kind == "number":
         answer = _guess(lesson, answer, values.get(f"within_{place}"))
     elif prediction.ranked:
@@ -109,7 +113,8 @@ def _choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | 
 
 
 def _number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[float] | None:
-    scale, (factor, sign) = prediction.scale, _shown_unit(lesson)
+    scale = prediction.scale
+    (factor, sign) = _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
     ends = [factor * end for end in (scale.low, scale.high, middle, scale.step)]
     left, right = st.columns([3, 2], gap="medium")

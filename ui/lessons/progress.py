@@ -18,7 +18,8 @@ from ui.kit.panel.control import handle
 from ui.kit.server.scripts import with_store
 from ui.kit.store import session
 
-KEY, KEPT = "progress", "progress"
+KEY = "progress"
+KEPT = "progress"
 LONGEST = 200_000  # characters that a browser may send
 
 _component = st.components.v2.component(
@@ -104,7 +105,9 @@ def _read_entry(lesson_read: Lesson, document: Any) -> Entry | None:
         answer = check(lesson_read.prediction, document.get("answer"))
     except ValueError:
         return None
-    sure, because, carried = document.get("sure"), document.get("because", ""), document.get("carried")
+    sure = document.get("sure")
+    because = document.get("because", "")
+    carried = document.get("carried")
     if type(sure) is not int or sure not in SURE or not isinstance(because, str):
         return None
     if type(carried) is not int or not 0 <= carried < len(lesson_read.transfer.options):

@@ -50,7 +50,8 @@ def page_of(key: str) -> Page:
 def render_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
     """Show the verdict, the prediction, and what was measured."""
     result = verdict(lesson.prediction, entry.answer, out)
-    sentence, sure = describe_answer(lesson, entry.answer), words[f"was_sure_{entry.sure}"]
+    sentence = describe_answer(lesson, entry.answer)
+    sure = words[f"was_sure_{entry.sure}"]
     because = f" “{literal(entry.because)}”" if entry.because else ""
     st.markdown(
         f"## {ICONS.get(result, OPEN)} {literal(words[result])}\n"
@@ -80,7 +81,8 @@ def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None
         render_way(words["change_it"], lesson.challenge)
     _ask_transfer(lesson, entry, words)
     with st.container(horizontal=True, vertical_alignment="center"):
-        names, language = order_lessons(), value("language")
+        names = order_lessons()
+        language = value("language")
         following = names[(names.index(lesson.name) + 1) % len(names)]
         label = words["next_lesson"].format(title=read_lesson(following, language).title)
         with st.container(key="next", width="content"):
@@ -99,7 +101,8 @@ def render_way(title: str, to: Way) -> None:
 
 
 def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
-    transfer, key = lesson.transfer, f"carried_{lesson.name}"
+    transfer = lesson.transfer
+    key = f"carried_{lesson.name}"
     st.markdown(f"**{literal(words['carry_over'])}**  \n{literal(transfer.asks)}")
 
     def store_answer() -> None:

@@ -46,7 +46,8 @@ def every(context):
 
 @view.register("one", label="One lesson", help="question, prediction, result, transfer question.")
 def one(context):
-    words, lesson_shown = context.words, context.lesson(context.look.lesson)
+    words = context.words
+    lesson_shown = context.lesson(context.look.lesson)
     entries = progress().entries
     entry = entries.get(lesson_shown.name)
     style_answers(lesson_shown.name, lesson_shown if entry is None else None)
@@ -94,7 +95,8 @@ def _draw_picture(lesson_shown, words, answer, out=None):
     help="one HTML file to submit: predictions, results and a script that reproduces them.",
 )
 def report(context):
-    words, entries = context.words, progress().entries
+    words = context.words
+    entries = progress().entries
     style_answers()
     with st.container(key="report"):
         _draw_report(context, words, entries)
@@ -118,10 +120,12 @@ def _draw_report(context, words, entries):
     st.text_input(words["report_name"], max_chars=NAME, **name)
     conclusion = bind("report_conclusion", typed["conclusion"], partial(typed.__setitem__, "conclusion"))
     st.text_area(words["report_conclude"], max_chars=CONCLUSION, **conclusion)
-    base, language = own_address(), context.look.language
+    base = own_address()
+    language = context.look.language
     settings = {}
     for key in EXPERIMENTS:
-        page, params = page_of(key), link_to(key)
+        page = page_of(key)
+        params = link_to(key)
         if params:
             settings[page.name] = link(address_of(page.path, base), **params)
 
@@ -180,7 +184,8 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
         labels = dict(zip(names, distinct(definitions[name] for name in names)))
         return st.multiselect(label, names, default=default, format_func=labels.get, key=f"{key}_{first.key}")
 
-    moved, locked = [], []
+    moved = []
+    locked = []
     if definitions:
         moved = tick(
             words["link_moved"], list(definitions), "link_moved", [name for name in FREE if name in definitions]

@@ -45,7 +45,8 @@ def generated(
         labels: the words that the text began with. unknown: which of them the model does not know.
         layer, head: whose attention shades the words, both counted from 0.
     """
-    chosen, start = opened_step(key, steps), len(labels)
+    chosen = opened_step(key, steps)
+    start = len(labels)
     weights = weights_read(steps[chosen], layer, head, start + chosen)
     tokens = []
     for n, label in enumerate(labels):

@@ -125,9 +125,11 @@ def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]
     least, largest = (finite.min().item(), finite.max().item()) if len(finite) else (0.0, 0.0)
     if log:
         middle = finite.median().item() if len(finite) else 0.0
-        low, high = max(least, middle - DECADES), min(largest, middle + DECADES)
+        low = max(least, middle - DECADES)
+        high = min(largest, middle + DECADES)
     else:
-        low, high = min(least, 0.0), max(largest, 0.0)
+        low = min(least, 0.0)
+        high = max(largest, 0.0)
     if diverging:
         high = max(high, -low) or 1.0
         low = -high
@@ -174,7 +176,8 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, exported=N
 
     def draw(other):
         twin, *its_words = other or (None,)
-        displayed, extra = matrices, {"twin": twin, "said": said_above}
+        displayed = matrices
+        extra = {"twin": twin, "said": said_above}
         if twin is not None and "diverging" in words:  # one scale for both, whichever goes below zero
             extra["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
         if beside.difference() and its_words == [list(rows), columns and list(columns)] and len(matrices) == len(twin):

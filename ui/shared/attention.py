@@ -28,7 +28,8 @@ def attention(forward_pass, look):
     """Draw which token attends to which, head by head."""
     if not needs(forward_pass, "attention", "Attention"):
         return
-    layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
+    layer = look.layer_of(forward_pass)
+    head = look.head_of(forward_pass)
     patterns = experiment.patterns(forward_pass, layer)  # (head, query, key)
     selected_head = ["head"] if look.maps in ("one", "lines") else []
     name = forward_pass.head_name(layer, head)
@@ -229,10 +230,8 @@ def pairs(forward_pass, look, text: str):
     chart(charts.arcs(), table, "Marked pairs as arcs over the sentence.", height=170)
     left, right = beside.columns([3, 2])
     with left:
-        title, sentence = (
-            "Mean attention pattern",
-            "Averaged over heads. Marked pairs are outlined.",
-        )
+        title = "Mean attention pattern"
+        sentence = "Averaged over heads. Marked pairs are outlined."
         figure(title, sentence, forward_pass.weights)
         mean = experiment.patterns(forward_pass, layer).mean(0, keepdim=True)
         words = {"what": "mean weight", "alt": "Attention with the marked pairs outlined."}
@@ -296,7 +295,8 @@ def steps(forward_pass, look):
     """One head by hand, from queries to output."""
     if not needs(forward_pass, "attention", "Attention"):
         return
-    layer, head = look.layer_of(forward_pass), look.head_of(forward_pass)
+    layer = look.layer_of(forward_pass)
+    head = look.head_of(forward_pass)
     stages = walk(forward_pass, layer, head)
     numbers = range(1, len(stages) + 1)
     now = min(look.step, len(stages))
@@ -309,7 +309,8 @@ def steps(forward_pass, look):
     figure(f"{look.step}. {step.name}: {step.formula}", sentence, forward_pass.weights)
     by_token = step.columns == "token"
     matrix = step.matrix.masked_fill(step.matrix == -float("inf"), float("nan"))
-    columns, tips = forward_pass.labels, None
+    columns = forward_pass.labels
+    tips = None
     if not by_token:
         columns = [str(n + 1) for n in range(matrix.shape[1])]
         tips = [f"dimension {n}" for n in columns]
@@ -324,7 +325,8 @@ def steps(forward_pass, look):
 def _entropies(forward_pass, layer, head, step) -> str:
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""
-    bits, config = scaling(forward_pass, layer, head), forward_pass.config
+    bits = scaling(forward_pass, layer, head)
+    config = forward_pass.config
     softmax = in_sentence(MENUS["softmax"].label(config.softmax))
     left = "" if config.part("softmax").sums_to_one else " with nothing discarded"
     return " " + sure(

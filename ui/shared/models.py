@@ -17,7 +17,9 @@ from core.settings.environment import whole_number
 from core.settings.memory import MemoryLimit, max_mb
 from core.settings.setting import ConfigError
 
-TEXTS, WORK = 256, 8e10  # held-out texts; floating point operations that a pass through all of them may take
+# held-out texts; floating point operations that a pass through all of them may take
+TEXTS = 256
+WORK = 8e10
 ENGLISH = (
     ("Clause in between", "The defendant, who had filed a motion to dismiss, was liable."),
     ("Distractor noun", "The keys to the cabinet are on the table."),
@@ -63,8 +65,12 @@ def texts(name: str) -> int:
     return max(16, min(TEXTS, int(WORK / (2 * opened.parameters * 20)) // 16 * 16))
 
 
-SHIPPED, FAMILY = files.SHIPPED, "family/"  # FAMILY: before a member and its seed, "family/norm-none.0"
-OWN, OPEN = "_models", "_open_model"  # keys in the session; OPEN: the model to go to
+# FAMILY: before a member and its seed, "family/norm-none.0"
+SHIPPED = files.SHIPPED
+FAMILY = "family/"
+# keys in the session; OPEN: the model to go to
+OWN = "_models"
+OPEN = "_open_model"
 KEPT = 4  # models of one visitor at most; all together may have as much memory as one run
 LARGE = 5_000_000  # parameters
 
@@ -110,7 +116,8 @@ def known(name: str) -> Opened:
     own_models = st.session_state.get(OWN, {})
     if name in own_models:
         return own_models[name]
-    shipped, of_family = folders(), of_the_family()
+    shipped = folders()
+    of_family = of_the_family()
     if name in of_family:
         try:
             return family.kept(*of_family[name])
@@ -152,14 +159,16 @@ def check_room(size: int):
 
 def add(opened: Opened) -> str:
     """Put a model with this visitor's own -> the name under which it stands there. Raises MemoryLimit."""
-    opened, own_models = _placed(opened), st.session_state.setdefault(OWN, {})
+    opened = _placed(opened)
+    own_models = st.session_state.setdefault(OWN, {})
     same = next((name for name, model in own_models.items() if model.key == opened.key), None)
     if same:
         return same
     check_room(opened.size)
     with _counting:
         kept_by_all.add(opened)
-    name, n = opened.name, 1
+    name = opened.name
+    n = 1
     while name in own_models or name in folders():
         n += 1
         name = f"{opened.name} ({n})"

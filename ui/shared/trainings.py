@@ -79,7 +79,8 @@ def legend(trainings: StartedTrainings, notes=None):
     """Draw who has which colour, and what all have in common."""
     plan = trainings.plan
     ended = {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)} if notes is None else notes
-    first, last = plan.seeds[0], plan.seeds[-1]
+    first = plan.seeds[0]
+    last = plan.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     if last - first >= len(plan.seeds):  # a study may have any seeds
         seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
@@ -230,7 +231,8 @@ def change(share: float) -> str:
 
 def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
     """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
-    plan, runs = trainings.plan, trainings.runs
+    plan = trainings.plan
+    runs = trainings.runs
     steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})
     several = 1 < len(plan.seeds) <= FEW
     banded = len(plan.seeds) > 2  # of two seeds an interval spans nearly everything

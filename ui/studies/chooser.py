@@ -61,7 +61,8 @@ def can_write(store) -> bool:
 
 def _turn(call, number: int):
     """Stop or resume (a callback). The second press of a double click meets what the first has made of the button: it is none."""
-    remembered, now = session().kept, time.monotonic()
+    remembered = session().kept
+    now = time.monotonic()
     last, remembered[TURNED] = remembered.get(TURNED, (0, -TWICE)), (number, now)
     if last[0] != number or now - last[1] >= TWICE:
         _change(call, number)
@@ -153,7 +154,8 @@ def _draw_progress(store, study, before: Standing):
 
 
 def _left(number: int, now: Standing) -> str:
-    workers, service = server.workers(), server.service()
+    workers = server.workers()
+    service = server.service()
     absent = service.seen.absent
     if absent:
         return f"Training is paused: {absent}."

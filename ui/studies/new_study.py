@@ -40,7 +40,10 @@ def _named(text: str) -> str:
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
 # In Session.kept: how many dialogs were opened, which of them is open (0: none) and was drawn last, and what was typed.
-OPENED, NEW, DRAWN, DRAFT = "new_studies", "new_study", "new_study_drawn", "study_draft"
+OPENED = "new_studies"
+NEW = "new_study"
+DRAWN = "new_study_drawn"
+DRAFT = "study_draft"
 FIRST = "Small example"
 TEMPLATE = """name = "my study"
 question = "What does removing the norm cost?"
@@ -120,7 +123,8 @@ def _new(store):
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         is_started = st.button("Start", type="primary", icon=":material/play_arrow:")
         details = _in_words(study, store)
-    doubts, cells = [], _cells(study)
+    doubts = []
+    cells = _cells(study)
     if len(cells) == len({task for task, _ in cells}):
         doubts.append("Only the baseline would be trained. Select an ablation, a setting or an axis.")
     with suppress(StudyError):
@@ -163,7 +167,9 @@ def _written() -> tuple[str, str]:
         boxes("Other settings", "tick_others", others, _apart(CHANGES)[1], _named, choose_others)
         with st.expander("Grid search", expanded=bool(ticked.axes)):
             for name, offered in AXES.items():
-                label, chosen, menu = SETTINGS[name].label, ticked.axes.get(name, ()), SETTINGS[name].menu
+                label = SETTINGS[name].label
+                chosen = ticked.axes.get(name, ())
+                menu = SETTINGS[name].menu
                 choose = lambda new, old, name=name: replace(old, axes={**old.axes, name: new})  # noqa: E731
                 boxes(label, f"tick_{name}", chosen, list(offered), menu.label if menu else str, choose)
     else:

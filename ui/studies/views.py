@@ -162,7 +162,8 @@ def _taken(context):
 def _open(context, picked):
     """A link to a run, beside its baseline with the same seed."""
     specs = context.store.specs(context.number)
-    spec, first = specs[picked.task, picked.variant], specs.get((picked.task, BASELINE))
+    spec = specs[picked.task, picked.variant]
+    first = specs.get((picked.task, BASELINE))
     params = read_query(link(spec, first, [int(picked.seed)]))
     hand_over(context.store, context.number, context.name, picked.task, picked.variant)
     label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} in {TRAINING.name}"

@@ -63,7 +63,8 @@ def layers(context):
 
 
 def _reached(context, rolled) -> str:
-    label, row = context.whole.labels[context.after], rolled[-1][context.after].clone()
+    label = context.whole.labels[context.after]
+    row = rolled[-1][context.after].clone()
     own_weight, row[context.after] = row[context.after].item(), 0
     if not row.any():
         return f"“{label}” attends only to itself." if own_weight else f"No token reaches “{label}”."
@@ -83,7 +84,8 @@ def _found(context):
     """Draw what this head does on held-out sentences, where the sentences tell."""
     if not context.readings:
         return
-    layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
+    layer = context.look.layer_of(context.whole)
+    head = context.look.head_of(context.whole)
     reading_here = next(reading for reading in context.readings if (reading.layer, reading.head) == (layer, head))
     best = context.readings[0]
     sentence = (

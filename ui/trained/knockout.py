@@ -57,10 +57,8 @@ def knockout(context):
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
         where += f" {mode.label(context.look.mode)} ablation: {mode.help(context.look.mode)}"
-        own_positions, longest = (
-            bench.positions_with_means,
-            max(bench.questions.tokens.shape[1], len(context.prompt.ids)),
-        )
+        own_positions = bench.positions_with_means
+        longest = max(bench.questions.tokens.shape[1], len(context.prompt.ids))
         if context.look.mode == "mean" and own_positions < longest:
             where += f" Positions from {own_positions + 1} on share one mean: fewer than {ENOUGH} texts are that long."
         st.caption(literal(where))
@@ -82,7 +80,9 @@ def _nothing(context):
 
 def _finding(questions, effect) -> str:
     """Return what becomes of accuracy, probability and logit difference. effect: name -> its row of the table."""
-    right, chance, gap = effect.loc["accuracy"], effect.loc["probability"], effect.loc["difference"]
+    right = effect.loc["accuracy"]
+    chance = effect.loc["probability"]
+    gap = effect.loc["difference"]
     texts = count(int(right.texts), "text")
     if right.change == 0:
         sentence = f"Accuracy stays at {percent(right.whole)} on {texts}."
@@ -108,7 +108,8 @@ def _effects(table) -> pd.DataFrame:
     """Return every effect with its interval, as text."""
     rows = []
     for row in table.itertuples():
-        label, effect = effects.label(row.effect), effects[row.effect]
+        label = effects.label(row.effect)
+        effect = effects[row.effect]
         if effect.distance:
             without, low, high = aligned([row.without, row.low, row.high])
             changed = f"{without}  [{low}, {high}] {effect.unit}".rstrip()
@@ -195,7 +196,8 @@ def _less(changes) -> str:
 
 def _by_distance(context):
     """Draw accuracy by what the questions of this task depend on."""
-    questions, lines = context.bench.questions, []
+    questions = context.bench.questions
+    lines = []
     for place, effect in enumerate((context.bench.baseline, context.effect)):
         rows = sorted(tables.by_distance(effect, questions, tables.LEAST).itertuples(index=False, name=None))
         distances, right, low, high, counts = (list(column) for column in zip(*rows))

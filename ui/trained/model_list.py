@@ -31,7 +31,8 @@ def _uploader() -> str:
 
 def _brought():
     """Open what was uploaded, or is to be downloaded (a callback)."""
-    sent, model_name = st.session_state.get(_uploader()) or [], (st.session_state.get("model_hub") or "").strip()
+    sent = st.session_state.get(_uploader()) or []
+    model_name = (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)
     if not all(hasattr(file, "size") for file in sent):  # Streamlit's mark for one that did not arrive
         st.session_state[REFUSED] = "An upload failed: the server refused it, or it was cancelled. Try again."

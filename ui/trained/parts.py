@@ -22,7 +22,9 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import LOST, sure
 from ui.trained.context import take_out, view
 
-SHOWN, RANKED = 16, 14  # bars of what each part adds, and of what is lost without it
+# bars of what each part adds, and of what is lost without it
+SHOWN = 16
+RANKED = 14
 STARTED = "sweep_start"
 ASKED = 10.0  # seconds from which on a sweep waits for a click
 
@@ -121,7 +123,8 @@ def sweep(context):
 def _measured(context):
     """The whole sweep, kept with the model; None where it may not be made, or while one that takes long waits for the click that
     starts it."""
-    key, seconds = (context.bench.key, "sweep", context.look.mode), context.bench.sweep_seconds
+    key = (context.bench.key, "sweep", context.look.mode)
+    seconds = context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
         n_cuts = f"{len(cuts(context.opened.config)):,} ablations on {context.bench.questions.what}"
         if seconds > max_seconds():
@@ -153,7 +156,8 @@ def _told(ranked) -> str:
     idle = [line for line in heads.itertuples() if not apart(line.low, line.high)]
     if len(idle) == len(heads):
         return f"No head has a significant effect.{click}"
-    losses, gains = heads[heads.high < 0], heads[heads.low > 0]
+    losses = heads[heads.high < 0]
+    gains = heads[heads.low > 0]
     first = losses.iloc[0] if len(losses) else gains.iloc[-1]
     right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
     change, low, high = aligned([first.change, first.low, first.high])

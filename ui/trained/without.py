@@ -28,7 +28,8 @@ def without(context):
     if split:
         _by_distance(context.look.part)
     else:
-        measure, rows = comparison.compared[context.look.compared], _summary(context.look.compared)
+        measure = comparison.compared[context.look.compared]
+        rows = _summary(context.look.compared)
         figure(
             "Needed for learning, or only relied on after training?",
             comparison.told(rows, context.look.compared),
@@ -39,7 +40,8 @@ def without(context):
         baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
         decades = math.ceil(math.log10(rows.value.max())) if measure.logarithmic else 0
         alt = "Trained without each component, and with it removed after training."
-        spec, height = charts.with_and_without(measure.axis, decades), 34 * rows.label.nunique() + 60
+        spec = charts.with_and_without(measure.axis, decades)
+        height = 34 * rows.label.nunique() + 60
         chart(spec, rows.assign(reference=baseline, how=rows.how.map(comparison.SHOWN)), alt, height=height)
     caption(
         "Models trained without a component are new ones, with the same data order and initial weights. "
@@ -61,7 +63,8 @@ def _by_distance(member: str):
     rows = rows.assign(line=rows.line.replace(comparison.SHOWN))
     names = tuple(dict.fromkeys(rows.line))
     last = rows[rows.distance == rows.distance.iloc[-1]].sort_values("value", ascending=False, kind="stable")
-    baseline_at, above = {}, math.inf
+    baseline_at = {}
+    above = math.inf
     for line in last.itertuples():
         above = baseline_at[line.Index] = min(line.value, above - NEAR)
     drawn = rows.assign(

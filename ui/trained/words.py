@@ -35,7 +35,8 @@ def scores_of(context: TrainedContext) -> dict:
 def consequence(context: TrainedContext, scores: dict) -> str:
     """The word of the text, what is likeliest without the part, and their rivals in the task: probability → probability."""
     before, now = (logits.double().softmax(-1) for logits in scores.values())
-    best, best_now = int(before.argmax()), int(now.argmax())
+    best = int(before.argmax())
+    best_now = int(now.argmax())
     sentence = said_after(context)
     named = list(dict.fromkeys([best if sentence is None else sentence, best_now]))
     named += [word for word in _rivals(context, named) if word not in named]
@@ -52,7 +53,8 @@ def _share(chance) -> str:
 
 def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
     """The words that are scored against one of these in the task that the model has learnt."""
-    learnt, words_known = context.opened.learnt, context.opened.model.vocabulary
+    learnt = context.opened.learnt
+    words_known = context.opened.model.vocabulary
     groups = (
         [[words_known.index(word) for word in group if word in words_known] for group in learnt.rivals]
         if learnt
@@ -66,7 +68,8 @@ def words(context):
     after = context.after
     labels = context.prompt.labels
     bar("lens", [_choose_token(context)])
-    scores, next_token = scores_of(context), said_after(context)
+    scores = scores_of(context)
+    next_token = said_after(context)
     extra = () if next_token is None else (next_token,)
     table = experiment.next_words(scores, context.sampling, context.opened.tokens.label, also=extra)
     # Two tokens may read alike: each has a row of its own.
@@ -74,9 +77,11 @@ def words(context):
     table["label"] = [word(rows[token], text) for token, text in zip(table.token, table.word)]
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        asks, axis = "Next token after", "probability of the next token"
+        asks = "Next token after"
+        axis = "probability of the next token"
         if not context.language:
-            asks, axis = "Prediction at", "probability of the answer"
+            asks = "Prediction at"
+            axis = "probability of the answer"
         explanation = consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], next_token)
         ticks = "Grey ticks: sampling probability after temperature, top-k and top-p"
         sampling = context.sampling
@@ -137,7 +142,8 @@ def _text(context, after, name, cuts):
     with place.container(gap="xxsmall"):
         figure(f"Generated text: {name}", f"Click a generated word to see its attention. Seed {context.sampling.draw}.")
         step = steps[chosen]
-        layer, head = context.look.layer_of(context.whole), context.look.head_of(context.whole)
+        layer = context.look.layer_of(context.whole)
+        head = context.look.head_of(context.whole)
         labels = context.prompt.labels[: after + 1]
         generated(key, labels, steps, context.word, layer, head, context.prompt.unknown)
         read = f"Shading shows the attention of {context.whole.head_name(layer, head)} from the token before it"

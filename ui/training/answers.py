@@ -37,8 +37,10 @@ def without_models(context: TrainingContext) -> bool:
 def sequence(context: TrainingContext):
     """One sequence of the test of the first seed, without padding -> (task, tokens (T,), targets (T,)). The longest come
     first; number 0 is one on which the models differ most."""
-    plan, look = context.trainings.plan, context.look
-    training, seed = plan.training, plan.seeds[0]
+    plan = context.trainings.plan
+    look = context.look
+    training = plan.training
+    seed = plan.seeds[0]
     learnt = task[training.task]
     tokens, targets = held_out(training.task, seed, training.length)
     empty = tokens == (learnt.vocabulary.index(PAD) if PAD in learnt.vocabulary else -1)
@@ -62,10 +64,13 @@ def pick_sequence(context: TrainingContext):
 def attention(context):
     if without_models(context):
         return
-    look, arms, seed = context.look, arms_shown(context.trainings), context.trainings.plan.seeds[0]
+    look = context.look
+    arms = arms_shown(context.trainings)
+    seed = context.trainings.plan.seeds[0]
     layers = max(arm.config.n_layers for arm in arms)
     heads = max(arm.config.n_heads for arm in arms)
-    layer, head = min(look.trained_layer, layers), look.trained_head
+    layer = min(look.trained_layer, layers)
+    head = look.trained_head
     sequences, of_layer, of_head = st.columns(3)
     with sequences:
         pick_sequence(context)
@@ -81,10 +86,14 @@ def attention(context):
         )  # fmt: skip
     learnt, tokens, targets = sequence(context)
     if len(arms) <= 2:  # one row: each model before and now
-        pairs, across = [(arm, now) for arm in arms for now in (False, True)], 2 * len(arms)
+        pairs = [(arm, now) for arm in arms for now in (False, True)]
+        across = 2 * len(arms)
     else:  # two rows: all before, all now
-        pairs, across = [(arm, now) for now in (False, True) for arm in arms], len(arms)
-    cells, titles, bits = [], [], {}
+        pairs = [(arm, now) for now in (False, True) for arm in arms]
+        across = len(arms)
+    cells = []
+    titles = []
+    bits = {}
     for arm, now in pairs:
         state = context.trainings.states[arm.name, seed]
         reading = read(state if now else untrained(state), tokens, targets)
@@ -111,12 +120,15 @@ def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | Non
     if not reading.patterns:
         return None, "none"
     index = min(layer, len(reading.patterns)) - 1
-    weights, entropy = reading.patterns[index], reading.entropy(index)
+    weights = reading.patterns[index]
+    entropy = reading.entropy(index)
     if head:
         last = min(head, config.n_heads) - 1
-        weights, entropy = weights[last], entropy[last]
+        weights = weights[last]
+        entropy = entropy[last]
     else:
-        weights, entropy = weights.mean(0), entropy.mean()
+        weights = weights.mean(0)
+        entropy = entropy.mean()
     return weights.masked_fill(~reading.allowed[index], math.nan), fixed(entropy.item())
 
 
@@ -124,10 +136,13 @@ def _change(before: str, now: str) -> str:
     return f"still {now}" if before == now else f"{before} → {now}"
 
 
-LINE, SHORTEST = 100, 5  # characters in a line, and what the shortest word takes of it
+# characters in a line, and what the shortest word takes of it
+LINE = 100
+SHORTEST = 5
 CELL = "padding:2px 7px;text-align:center;white-space:nowrap;border-radius:4px;"
 HEAD = "text-align:left;padding-right:14px;font-weight:400;white-space:nowrap;min-width:9.5rem"
-RIGHT, WRONG = "background:rgba(0,158,115,.22)", "background:rgba(213,94,0,.28);font-weight:600"
+RIGHT = "background:rgba(0,158,115,.22)"
+WRONG = "background:rgba(213,94,0,.28);font-weight:600"
 
 
 @view.register("answers", label="Answers", help="predictions of all models on one sequence.")
@@ -137,7 +152,8 @@ def answers(context):
     trainings = context.trainings
     pick_sequence(context)
     learnt, tokens, targets = sequence(context)
-    words, seed = learnt.vocabulary, trainings.plan.seeds[0]
+    words = learnt.vocabulary
+    seed = trainings.plan.seeds[0]
     readings = {arm: read(trainings.states[arm.name, seed], tokens, targets) for arm in arms_shown(trainings)}
     phrases = []
     for arm, reading in readings.items():
@@ -155,7 +171,8 @@ def answers(context):
 
 def _lines(words, tokens):
     """Return the places of a sequence, cut into lines that fit on the page."""
-    lines, used = [[]], 0
+    lines = [[]]
+    used = 0
     for place, token in enumerate(tokens):
         width = max(SHORTEST, len(words[token]) + 3)
         if lines[-1] and used + width > LINE:

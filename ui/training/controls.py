@@ -52,7 +52,8 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
     """Every trained model as a file: label -> (name of the file, what makes it)."""
     files = {}
     for arm, seed in trained_models(trainings) if trainings else []:
-        state, accuracy = trainings.states[arm, seed], last(trainings.runs[arm, seed])
+        state = trainings.states[arm, seed]
+        accuracy = last(trainings.runs[arm, seed])
         name = f"{state.training.task}: {arm}, seed {seed}"
         write = lambda model=(state, name, accuracy): own.zipped(own.write_trained(*model))  # noqa: E731
         files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", write)

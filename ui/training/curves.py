@@ -20,7 +20,8 @@ from ui.training.context import view
 @view.register("play", label="Play", help="animation of the training: accuracy of each model and seed.")
 def play(context):
     trainings = context.trainings
-    plan, arms = trainings.plan, arms_shown(trainings)
+    plan = trainings.plan
+    arms = arms_shown(trainings)
     steps, accuracy = lines(trainings, "accuracy")
     figure(
         "Accuracy over training",
@@ -65,7 +66,8 @@ def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
     """Return what each model gets right at one moment, on average over the seeds that have come so far. lost: seeds that diverged."""
     sentences = []
     for arm, row in zip(arms, moment):
-        reached, diverged_seeds = [value for value in row if not math.isnan(value)], lost[arm.name]
+        reached = [value for value in row if not math.isnan(value)]
+        diverged_seeds = lost[arm.name]
         words = percent(fmean(reached)) if reached else "diverged" if diverged_seeds else "no results yet"
         of_seeds = (
             f" ({diverged_seeds} of {count(len(row), 'seed')} diverged)" if diverged_seeds and len(row) > 1 else ""

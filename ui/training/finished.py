@@ -54,7 +54,9 @@ def _runs(planned: Plan):
 
 
 def _done_here(planned: Plan) -> FinishedTrainings | None:
-    pool, runs, states = jobs.workers(), {}, {}
+    pool = jobs.workers()
+    runs = {}
+    states = {}
     for name, run in _runs(planned):
         finished_states = pool.finished((run.config, run.training, run.machine))
         if finished_states is None:
@@ -84,7 +86,8 @@ def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
 
 
 def _from_study(planned: Plan) -> FinishedTrainings | None:
-    runs, sources = {}, []
+    runs = {}
+    sources = []
     for name, run in _runs(planned):
         stored_run = from_study(run)
         if stored_run is None or any(stored_run.study != source.study for source in sources):
@@ -97,7 +100,8 @@ def _from_study(planned: Plan) -> FinishedTrainings | None:
 
 
 def _these(planned: Plan) -> str:
-    first, last = planned.seeds[0], planned.seeds[-1]
+    first = planned.seeds[0]
+    last = planned.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     return f"{count(len(list(planned.trainings())), 'run')}, {seeds}"
 

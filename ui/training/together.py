@@ -18,7 +18,8 @@ NOTHING = "No results yet: all models need at least a few steps."
     help="leave one out, add one back, and interactions between ablations.",
 )
 def together(context):
-    plan, runs = context.trainings.plan, context.trainings.runs
+    plan = context.trainings.plan
+    runs = context.trainings.runs
     if len(plan.parts) < 2:
         st.info("Interactions need at least two ablations.", icon=":material/add:")
         return

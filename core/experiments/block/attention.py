@@ -29,7 +29,8 @@ def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
     readers: dict[int, list[int]] = {}
     for reader, other in pairs:
         readers.setdefault(reader, []).append(other)
-    pattern, allowed = p.sites["pattern"][layer], p.allowed_in(layer)
+    pattern = p.sites["pattern"][layer]
+    allowed = p.allowed_in(layer)
     rows = []
     for head in range(len(pattern)):
         shares = [pattern[head, reader, others].sum().item() for reader, others in readers.items()]
@@ -135,14 +136,20 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
 
     Raw scores are recomputed from q and k; everything else is what the model itself computed.
     """
-    c, sites = p.config, p.sites
+    c = p.config
+    sites = p.sites
     group = group_of(c, head)
-    q, k, v = sites["q"][layer][head], sites["k"][layer][group], sites["v"][layer][group]
-    scores, z = sites["scores"][layer][head], sites["z"][layer]
+    q = sites["q"][layer][head]
+    k = sites["k"][layer][group]
+    v = sites["v"][layer][group]
+    scores = sites["scores"][layer][head]
+    z = sites["z"][layer]
     written = sites.get("attn_raw", sites["attn_out"])[layer]
     visible = scores.masked_fill(~p.allowed_in(layer), -math.inf)
 
-    position, window, bias = c.position_in(layer), c.window_in(layer), c.attention_bias
+    position = c.position_in(layer)
+    window = c.window_in(layer)
+    bias = c.attention_bias
     turned = f"{', each head normalised (QK-norm)' if c.qk_norm else ''}{position.on_queries}"
     shared = ""
     if c.n_kv_heads < c.n_heads:
@@ -201,8 +208,11 @@ def group_of(config: Config, head: int) -> int:
 def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     """Return the mean entropy (bits) of one head's weights with scores scaled by 1/√d_k and not, on the same q and k."""
     c = p.config
-    q, k = p.sites["q"][layer][head], p.sites["k"][layer][group_of(c, head)]
-    entropies, length, allowed = {}, len(q), p.allowed_in(layer)
+    q = p.sites["q"][layer][head]
+    k = p.sites["k"][layer][group_of(c, head)]
+    entropies = {}
+    length = len(q)
+    allowed = p.allowed_in(layer)
     bias = c.position_in(layer)(c).bias(torch.zeros(1, c.n_heads, length, length))[0, head]
     readers = allowed.any(-1)
     readers[p.n_real :] = False

@@ -50,17 +50,20 @@ def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
     layers); distance: ‖output − baseline's output‖ / ‖baseline's output‖; direction: their cosine similarity, averaged
     over tokens. Both are NaN where widths differ.
     """
-    rows, base = [], None
+    rows = []
+    base = None
     for name, forward_pass in passes.items():
         output = forward_pass.output[: forward_pass.n_real]
         base = output if base is None else base
-        maps, entropy = forward_pass.sites.get("pattern"), torch.tensor([math.nan])
+        maps = forward_pass.sites.get("pattern")
+        entropy = torch.tensor([math.nan])
         if maps:
             entropy = attention_entropy(torch.stack(maps), forward_pass.n_real).mean()[None]
         values = Streams(output[None], entropy).table[0].tolist()
         distance = direction = math.nan
         if output.shape == base.shape:
-            a, two = output.double(), base.double()
+            a = output.double()
+            two = base.double()
             distance = ((a - two).norm() / two.norm()).item()
             direction = cosine_similarity(a, two, dim=-1).mean().item()
         learned = sum(cost.parameters(forward_pass.config).values())

@@ -16,7 +16,8 @@ def strongest(p: Pass, layer: int, token: int) -> pd.DataFrame:
 
     For a gated activation, `before` is the value half.
     """
-    after, before = p.sites["mlp_post"][layer][token], p.sites["mlp_pre"][layer][token]
+    after = p.sites["mlp_post"][layer][token]
+    before = p.sites["mlp_pre"][layer][token]
     top = after.abs().argsort(descending=True, stable=True)[:8]
     return pd.DataFrame({"unit": (top + 1).tolist(), "before": before[top].tolist(), "after": after[top].tolist()})
 

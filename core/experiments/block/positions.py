@@ -34,7 +34,8 @@ def order(p: Pass) -> pd.DataFrame:
     float64, so that a difference of 0 can be told from rounding; notices: whether it is larger than rounding. If not,
     the two outputs are a permutation of each other: the model cannot know who bit whom.
     """
-    config, words = p.config.replace(padding=0), weights[p.kind].order
+    config = p.config.replace(padding=0)
+    words = weights[p.kind].order
     needed = 3 * run_bytes(config, len(words), CONTEXT)
     with room_for(needed, "Comparing two word orders with this model"), torch.inference_mode():
         model, ids, _ = prepared(config, words, Machine("cpu"), p.kind)
@@ -51,7 +52,8 @@ def order(p: Pass) -> pd.DataFrame:
             for layer, block in enumerate(model.blocks):
                 if isinstance(block, Block) and block.attn is not None:
                     block.attn.position = changed.position_in(layer)(changed).double()
-            first, second = model.stream(ids)[0], model.stream(ids.flip(1))[0]
+            first = model.stream(ids)[0]
+            second = model.stream(ids.flip(1))[0]
             value = (first - second.flip(0)).abs().max().item()
             notices = value > 1e-9 * max(first.abs().max().item(), 1e-300)
             rows.append((position, MENUS["position"].label(position), mask, value, notices))

@@ -12,7 +12,9 @@ from core.model.parts.position import adds_to_tokens
 from core.settings.setting import ConfigError
 from core.settings.wording import shorten
 
-MOST, LARGEST = 64, 1e100  # numbers; and how large one may be, so that no square leaves its range
+# numbers; and how large one may be, so that no square leaves its range
+MOST = 64
+LARGEST = 1e100
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 SIGNS = str.maketrans("−–", "--")  # as they are typeset
 HOW = "enter comma-separated numbers, such as 3.2, −1.5, 0.8."
@@ -133,6 +135,7 @@ def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame
     Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and 0 in a model that
     was not trained, so `after` is the normalised vector itself.
     """
-    before, after = p.sites[read_by(p, site)][layer][token], p.sites[site][layer][token]
+    before = p.sites[read_by(p, site)][layer][token]
+    after = p.sites[site][layer][token]
     table = pd.DataFrame({"dimension": range(1, len(before) + 1), "before": before.numpy(), "after": after.numpy()})
     return table, moments(before, p.config.norm_eps)

@@ -29,7 +29,8 @@ class Axis:
 
 def _menu(field: str, *first: str) -> Axis:
     """An axis of all entries of a menu."""
-    menu, definition = MENUS[field], Config.settings()[field]
+    menu = MENUS[field]
+    definition = Config.settings()[field]
     words = {entry: f"no {definition.short}" if entry == "none" else menu.label(entry) for entry in menu}
     return Axis(definition.label, {entry: {field: entry} for entry in menu}, words, first)
 
@@ -95,7 +96,8 @@ class Axes(Settings):
     )
 
     def _check_together(self) -> None:
-        valid, problems = {}, []
+        valid = {}
+        problems = []
         for part in filter(None, self.grid.split("__")):
             axis, _, entries = part.partition("-")
             try:

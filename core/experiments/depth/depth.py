@@ -215,7 +215,8 @@ def rounding_decides_from(
     """
     # Where a block multiplies differences, those of rounding grow from pass to pass.
     if not ids.is_cpu and not ids.is_cuda:  # Apple's GPUs have no float64
-        model, ids = model.cpu(), ids.cpu()
+        model = model.cpu()
+        ids = ids.cpu()
         real = real if real is None else real.cpu()
     model.double()
     with trace(sites=["resid_pre"]) as recorded:
@@ -246,12 +247,15 @@ class _Watch:
     """
 
     def __init__(self, n_real: int, passes: set[int], step: Callable[[], None]) -> None:
-        self.n_real, self.shown, self.step = n_real, passes, step
+        self.n_real = n_real
+        self.shown = passes
+        self.step = step
         self.patterns: dict[int, torch.Tensor] = {}
         self.alike: dict[int, torch.Tensor] = {}
         self._streams: list[torch.Tensor] = []
         self._attention: dict[int, torch.Tensor] = {}
-        self._waiting, self._passes = 0, 0
+        self._waiting = 0
+        self._passes = 0
         self._values: list[np.ndarray] = []
         self._finite: list[np.ndarray] = []
 
@@ -286,7 +290,9 @@ class _Watch:
         measured = Streams(streams, entropy.to(streams.device))
         self._values.append(measured.table.numpy())
         self._finite.append(measured.finite.cpu().numpy())
-        self._streams, self._attention, self._waiting = [], {}, 0
+        self._streams = []
+        self._attention = {}
+        self._waiting = 0
 
     def measured(self) -> tuple[np.ndarray, np.ndarray]:
         """-> (values (passes + 1, statistics), finite (passes + 1,))"""

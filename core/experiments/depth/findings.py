@@ -28,7 +28,8 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
         return "There is only one token."
     base: Journey | None = first[1]
     if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
-        others, base = candidates, None
+        others = candidates
+        base = None
     if not others:
         return _told(meter, "", first[1], None)
     name, journey = max(others, key=lambda pair: far(meter, pair[1], base) if base else 0)
@@ -86,7 +87,8 @@ def far(meter: str, journey: Journey, base: Journey) -> float:
 
 def distance(meter: str, journey: Journey, base: Journey, index: int) -> float:
     """How far apart two are after one pass (-1: the last); see far()."""
-    a, two = float(journey.of(meter)[index]), float(base.of(meter)[index])
+    a = float(journey.of(meter)[index])
+    two = float(base.of(meter)[index])
     if math.isnan(a) or math.isnan(two):
         return 0.0 if math.isnan(a) and math.isnan(two) else 1e6
     if statistic[meter].log:
@@ -145,8 +147,10 @@ def _beside(meter: str, journey: Journey, base: Journey) -> str:
 
 def _grown(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
-    begin, values = start(journey, meter), journey.of(meter)
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    begin = start(journey, meter)
+    values = journey.of(meter)
+    low = float(np.nanmin(values))
+    high = float(np.nanmax(values))
     if end == 0 == begin:
         return f"stays at 0 over {passes(n)}"
     if end == 0:
@@ -171,7 +175,8 @@ def _alike_from(values: np.ndarray) -> int | None:
 
 
 def _alike(meter: str, journey: Journey) -> str:
-    values, n = journey.of(meter), journey.n_real
+    values = journey.of(meter)
+    n = journey.n_real
     index = _alike_from(values)
     if index is None:
         index, end = last(journey, meter)
@@ -182,11 +187,13 @@ def _alike(meter: str, journey: Journey) -> str:
 
 def _directions(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
-    limit, values = min(journey.n_real, journey.config.d_model), journey.of(meter)
+    limit = min(journey.n_real, journey.config.d_model)
+    values = journey.of(meter)
     if math.isnan(end):
         finite = np.flatnonzero(np.isfinite(values))
         return f"all zeros {f'from pass {finite[-1] + 1} on' if len(finite) else 'from the start'}, so the rank is undefined"
-    begin, last_one = _value(meter, start(journey, meter)), _value(meter, end)
+    begin = _value(meter, start(journey, meter))
+    last_one = _value(meter, end)
     if begin != last_one:
         return f"effective rank {begin} → {last_one} in {passes(n)} (max. {limit})"
     return f"effective rank starts and ends at {begin} over {passes(n)} (max. {limit}){_in_between(meter, values)}"
@@ -194,8 +201,10 @@ def _directions(meter: str, journey: Journey) -> str:
 
 def _narrowed(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
-    begin, values = start(journey, meter), journey.of(meter)
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    begin = start(journey, meter)
+    values = journey.of(meter)
+    low = float(np.nanmin(values))
+    high = float(np.nanmax(values))
     left = "" if journey.config.part("softmax").sums_to_one else ", nothing discarded"
     even = f"(uniform{left}: {fixed(evenly(journey))})"
     if abs(end - begin) <= 0.05:
@@ -225,7 +234,8 @@ def _in_between(meter: str, values: np.ndarray) -> str:
 
 def _plain(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
-    begin, last_one = number(start(journey, meter)), number(end)
+    begin = number(start(journey, meter))
+    last_one = number(end)
     if begin == last_one:
         return f"starts and ends at {begin} over {passes(n)}{_in_between(meter, journey.of(meter))}"
     return f"goes from {begin} to {last_one} in {passes(n)}"

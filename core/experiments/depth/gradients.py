@@ -104,14 +104,18 @@ def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tupl
     """The norm of every weight's gradient: (layer, weight, norm). Fused matrices are taken apart: W_Q, W_K, W_V."""
     rows = []
     for name, gradient in grads.items():
-        layer, path, kind = int(name.split(".")[0]), name.split(".")[1:-1], name.rsplit(".", 1)[1]
+        layer = int(name.split(".")[0])
+        path = name.split(".")[1:-1]
+        kind = name.rsplit(".", 1)[1]
         module = model.blocks[layer].get_submodule(".".join(path))
         if isinstance(module, Linear):
             names = [f"{'W' if kind == 'weight' else 'b'}_{part}" for part in module.parts]
             pieces = torch.split(gradient, list(module.parts.values()))
         elif kind in ("weight", "bias"):
-            names, pieces = [f"{path[-1]} {'gain' if kind == 'weight' else 'bias'}"], (gradient,)
+            names = [f"{path[-1]} {'gain' if kind == 'weight' else 'bias'}"]
+            pieces = (gradient,)
         else:  # it has a name of its own: attn q_norm, ln1 alpha
-            names, pieces = [f"{path[-1] if path[-1] != 'scale' else path[-2]} {kind}"], (gradient,)
+            names = [f"{path[-1] if path[-1] != 'scale' else path[-2]} {kind}"]
+            pieces = (gradient,)
         rows += [(layer + 1, name, norm(piece)) for name, piece in zip(names, pieces)]
     return rows

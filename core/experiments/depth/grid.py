@@ -143,7 +143,8 @@ class Grid:
         finite = np.isfinite(values)
         if self.alike(meter):
             return {}
-        spread, shares = values[finite].var(), {}
+        spread = values[finite].var()
+        shares = {}
         for axis in self.axes:
             groups = [finite & np.array([entry[axis] == name for entry in self.entries]) for name in self.axes[axis]]
             means = [
@@ -154,7 +155,8 @@ class Grid:
 
     def alike(self, meter: str) -> bool:
         """Whether all variants end with the same number, but for float32's rounding."""
-        values, size = self.ends(meter), self.ends("rms" if meter == "mean" else meter)
+        values = self.ends(meter)
+        size = self.ends("rms" if meter == "mean" else meter)
         finite = np.isfinite(values)
         return not finite.any() or np.ptp(values[finite]) <= SAME * np.abs(size[finite]).max()
 
@@ -184,7 +186,9 @@ def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
     reason_of: dict[Config, tuple[str, ...]] = {}  # settings of the stream -> why the first model has these
-    all_entries, all_changes, configs = [], [], []
+    all_entries = []
+    all_changes = []
+    configs = []
     left_out: dict[str, None] = {}
     reasons: dict[str, None] = {}
     repeats = 0
@@ -237,7 +241,8 @@ def travel_together(
 
 def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
     """The weights of the largest and of all parts that differ, what one block of each keeps, and what waits to be skipped to."""
-    length, vocabulary_size = len(tokens) + family[0].padding, len(vocabulary(list(tokens)))
+    length = len(tokens) + family[0].padding
+    vocabulary_size = len(vocabulary(list(tokens)))
     recorded = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
     waiting = 4 * length * family[0].d_model * (family[0].n_layers // 2 + 1) * sum(c.skips for c in family)
     largest = max(run_bytes(config.replace(n_layers=1), 1, vocabulary_size, machine.dtype) for config in family)
@@ -250,7 +255,9 @@ def _measure(
 ) -> tuple[np.ndarray, np.ndarray]:
     """-> (values (V, passes + 1, statistics), finite (V, passes + 1))"""
     words, ids, real = numbered(tokens, family[0].padding, machine.torch_device)
-    values, finite, size = [], [], 0
+    values = []
+    finite = []
+    size = 0
     waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def measure() -> None:

@@ -21,7 +21,9 @@ from core.settings.wording import count
 TABLE = Path(__file__).parent.parent.parent.parent / "results" / "family.csv"
 TEXTS = ("member", "how", "meter", "at")
 NUMBERS = ("seed", "steps", "value", "n")
-TRAINED, CUT = "trained without it", "cut afterwards"  # values of the column `how`
+# values of the column `how`
+TRAINED = "trained without it"
+CUT = "cut afterwards"
 SHOWN = {TRAINED: "trained without", CUT: "removed after training"}  # on screen
 FEW = 3  # seeds up to which it is said what they cannot show
 COMPARED = ["value", "low", "high", "seeds", "difference", "p", "clear"]
@@ -87,7 +89,8 @@ def read(path: Path = TABLE) -> pd.DataFrame:
         table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""]}, dtype=dict.fromkeys(TEXTS, str))
         numeric = all(pd.api.types.is_numeric_dtype(table[name]) for name in NUMBERS)
     except (OSError, ValueError, KeyError):
-        table, numeric = pd.DataFrame(), False
+        table = pd.DataFrame()
+        numeric = False
     if table.empty or not numeric or not set(TEXTS) <= set(table):
         raise CheckpointError(
             "The results of these models, results/family.csv, are missing or damaged; make family recreates them."
@@ -150,7 +153,8 @@ def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
     fewest = {str(distance): int(n) for distance, n in least.items()}
     named = []
     for group in join_neighbours(sorted(fewest.items(), key=lambda item: _ends(item[0])[0]), LEAST):
-        low, high = _ends(group[0])[0], _ends(group[-1])[1]
+        low = _ends(group[0])[0]
+        high = _ends(group[-1])[1]
         named.append((f"{low}" if low == high else f"{low}–{high}", group))
     return named
 
@@ -164,7 +168,9 @@ def _ends(distances: str) -> tuple[int, int]:
 def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
     """distance, line (baseline, trained without it, cut afterwards), value, low, high, n (sentences), seeds, difference, p, clear: as in
     summary(), for one part, at every distance; all differences that are shown are corrected together (Holm)."""
-    measure, values, sentences = compared["distance"], {}, {}
+    measure = compared["distance"]
+    values = {}
+    sentences = {}
     lines = {WHOLE: (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
     rows = table[(table.meter == "accuracy") & table.member.isin((WHOLE, member))]
     for name, distances in bins(table):
@@ -182,7 +188,8 @@ def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
 
 def told_by_distance(rows: pd.DataFrame) -> str:
     """What may be said of by_distance(), by the rule of its intervals."""
-    n_distances, seeds = rows.distance.nunique(), int(rows.seeds.min())
+    n_distances = rows.distance.nunique()
+    seeds = int(rows.seeds.min())
     if seeds < 2:
         return ONE_SEED
     sentences = []
@@ -202,7 +209,8 @@ def told_by_distance(rows: pd.DataFrame) -> str:
 
 def told(summary: pd.DataFrame, name: str) -> str:
     """What may be said of a summary: how many changes do harm, cut afterwards and trained without, by the rule of its intervals."""
-    measure, rows = compared[name], summary[(summary.member != WHOLE) & summary.value.notna()]
+    measure = compared[name]
+    rows = summary[(summary.member != WHOLE) & summary.value.notna()]
     seeds = int(rows.seeds.min())
     if seeds < 2:
         return ONE_SEED

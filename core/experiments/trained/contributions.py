@@ -81,7 +81,8 @@ def contributions(
             if "attn_out" in lost:  # what the heads computed was thrown away
                 wrote[index_of[Part("attention", layer)]] = written["attn_out", layer]
             else:
-                out, z = written.get(("attn_raw", layer), written["attn_out", layer]), written["z", layer]
+                out = written.get(("attn_raw", layer), written["attn_out", layer])
+                z = written["z", layer]
                 heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
                 first = index_of[Part("head", layer, 0)]
                 wrote[first : first + len(heads)] = heads
@@ -129,8 +130,11 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
     """Of every part to every text's logit difference, its questions averaged: float64 (parts, N), kept with the model."""
 
     def make() -> tuple[torch.Tensor, int]:
-        q, blocks, written = bench.questions, [], measured(bench, cuts, mode).written
-        right, wrong = q.right.to(bench.device), bench.whole.wrong.to(bench.device)
+        q = bench.questions
+        blocks = []
+        written = measured(bench, cuts, mode).written
+        right = q.right.to(bench.device)
+        wrong = bench.whole.wrong.to(bench.device)
         # Held at once for one question: four tables of all parts, and one of each early layer that a late one reads.
         config = bench.model.config
         early = sum(map(config.is_early, range(config.n_layers)))
@@ -183,7 +187,8 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
     What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its contribution may
     still change, because the last norm then divides by another number.)
     """
-    before, after = of_bench(bench), of_bench(bench, cuts, mode)
+    before = of_bench(bench)
+    after = of_bench(bench, cuts, mode)
     cut = {Part("head", cut.layer, cut.head) for cut in cuts if cut.part == "head"}
     ablated = {(cut.layer, "head") for cut in cuts if "attn_out" in cut.sites()}
     ablated |= {(cut.layer, "ffn") for cut in cuts if "mlp_out" in cut.sites()}

@@ -114,7 +114,9 @@ class Written(Sites):
 
     def __init__(self, row: torch.Tensor, position: torch.Tensor, first: int = 0) -> None:
         super().__init__()
-        self.row, self.position, self.first = row, position, first
+        self.row = row
+        self.position = position
+        self.first = first
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
         if site in self.SITES:
@@ -147,7 +149,8 @@ class Bench:
 
     def __init__(self, opened: Opened, questions: Questions) -> None:
         self.opened, self.model, self.questions = opened, opened.model, questions
-        self.key, self.device = questions.key, opened.model.embed.device
+        self.key = questions.key
+        self.device = opened.model.embed.device
         self.needed = check_room(opened, questions)
         self.slices: list[Slice] = []
         size = sum(activations(self.model.config, questions.tokens.shape[1]).values())
@@ -168,16 +171,21 @@ class Bench:
 
     @torch.inference_mode()
     def _whole(self) -> tuple[Answers, Sites]:
-        q, answers, rows, written = self.questions, [], [], []
+        q = self.questions
+        answers = []
+        rows = []
+        written = []
         for first, end, indices, width in self._in_turn(self.slices):
             tokens = q.tokens[first:end, :width].to(self.device)
-            row, position = q.row[indices] - first, q.position[indices]
+            row = q.row[indices] - first
+            position = q.position[indices]
             written.append(Written(row, position))
             with trace(written[-1], sites=("resid_pre", "pattern")) as recorded:
                 stream = self.model.stream(tokens, self._real(first, end, width))
             self.streams.append(recorded["resid_pre"])
             answers.append(self.model.read(stream[row, position]).float().cpu())
-            both, short = torch.stack([position, (position + 1).clamp(max=width - 1)]), (0, q.tokens.shape[1] - width)
+            both = torch.stack([position, (position + 1).clamp(max=width - 1)])
+            short = (0, q.tokens.shape[1] - width)
             read = [x[row, :, both].float().cpu() for x in recorded.get("pattern", [])]
             rows.append([torch.nn.functional.pad(x, short) for x in read])
         self.patterns = [torch.cat(patterns, 1) for patterns in zip(*rows)]
@@ -204,7 +212,9 @@ class Bench:
             return self._recorded
 
     def _record(self) -> list[Recordings]:
-        sites, others, real = ("z", "attn_out", "mlp_out"), [], self.questions.real
+        sites = ("z", "attn_out", "mlp_out")
+        others = []
+        real = self.questions.real
         sums: Sites = {}  # (site, layer) -> over all texts, by position: (T, d) or (H, T, d_head)
         for first, end, _, width in self._in_turn(self.slices):
             padding = ~real[first:end, :width].to(self.device)
@@ -235,7 +245,8 @@ class Bench:
         Args:
             sums: over all texts, float64 (…, T, d).
         """
-        texts, replaced = self.questions.real.sum(0), self.positions_with_means
+        texts = self.questions.real.sum(0)
+        replaced = self.positions_with_means
         means = sums[..., :replaced, :] / texts[:replaced, None]
         # From the last position with a mean of its own on, so that enough texts stand behind the shared mean, too.
         late = slice(max(0, replaced - 1), None)
@@ -252,14 +263,18 @@ class Bench:
         if not chosen:
             return self.baseline
         recorded = self.recorded if mode != "zero" else []
-        q, logits, written = self.questions, [], []
+        q = self.questions
+        logits = []
+        written = []
         # All layers before the first cut are as they were, unless early layers leave something for late ones.
         begin = min(cut.layer for cut in chosen)
         if self.model.config.skips or self.model.config.value_residual:
             begin = 0
         with room_for(self.needed, "This model"), torch.inference_mode():
             for index, (first, end, indices, width) in self._in_turn(enumerate(self.slices)):
-                x, row, position = self.streams[index][begin], q.row[indices] - first, q.position[indices]
+                x = self.streams[index][begin]
+                row = q.row[indices] - first
+                position = q.position[indices]
                 allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
                 written.append(Written(row, position, begin))
                 memory = Memory()
@@ -300,7 +315,9 @@ def check_room(opened: Opened, q: Questions) -> int:
 
 def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     """Bytes of the streams, of what is recorded elsewhere once it is asked for, of what is kept of the parts, and of the answers."""
-    c, (texts, width), n_questions = opened.config, q.tokens.shape, len(q.right)
+    c = opened.config
+    (texts, width) = q.tokens.shape
+    n_questions = len(q.right)
     streams = texts * width * c.d_model * c.n_layers
     recorded = (texts + 1) * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
     # What each part wrote, and whom it read.

@@ -24,7 +24,8 @@ from core.settings.setting import ConfigError
 from core.tasks.sentences import BE, LONGEST
 
 TEXT = "the defendant carrying the letters signed by the judges"  # what stands before the verb; its subject is one
-SUBJECT, RIGHT = "defendant", BE[0]
+SUBJECT = "defendant"
+RIGHT = BE[0]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class Flip:
 
 def flip(opened: Opened, layer: int, head: int) -> Flip:
     """layer, head: from 0."""
-    questions, cut = bench(opened), Cut(layer, "head", head)
+    questions = bench(opened)
+    cut = Cut(layer, "head", head)
     text = read(opened, TEXT)
     passes = [look(questions, text, cuts) for cuts in ((), (cut,))]
     last = len(text.ids) - 1
@@ -75,7 +77,8 @@ def flip(opened: Opened, layer: int, head: int) -> Flip:
 
 def reachable(forward_pass: Pass) -> list[torch.Tensor]:
     """After each layer, which words' streams can have come to which word at all: bool (T, T) each."""
-    so_far, reached = torch.eye(len(forward_pass.tokens), dtype=torch.bool), []
+    so_far = torch.eye(len(forward_pass.tokens), dtype=torch.bool)
+    reached = []
     for layer in forward_pass.layers:
         step = forward_pass.allowed_in(layer)
         if forward_pass.config.residual_attention:
@@ -97,7 +100,8 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
     def chances(stream: torch.Tensor) -> torch.Tensor:  # (T, D) -> (T, V)
         return model.read(stream[None].to(model.embed)).float().softmax(-1)[0].cpu()
 
-    output, rows = forward_pass.output, []
+    output = forward_pass.output
+    rows = []
     pieces = list(some_rows(len(output), len(model.vocabulary)))  # the words may be a million
     last = torch.cat([chances(output[piece]).argmax(-1) for piece in pieces])
     for depth, stream in enumerate([*forward_pass.sites["resid_pre"], output]):
@@ -262,7 +266,8 @@ def continuation(
     edits = (lesion(bench, prompt.ids, cuts, mode),) if cuts else ()
     written = []
     limit = Sampling(**{**sampling.__dict__, "words": max(1, min(sampling.words, room))})
-    config, length = bench.opened.config, after + 1 + limit.words
+    config = bench.opened.config
+    length = after + 1 + limit.words
     pattern_bytes = 4 * limit.words * config.n_layers * config.n_heads * length
     drawn = DRAWN * len(bench.opened.model.vocabulary)
     with room_for(pattern_bytes + drawn + sum(activations(config, length).values()), "Generating this many tokens"):

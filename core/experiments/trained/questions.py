@@ -89,7 +89,8 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
     """Held-out legal sentences: was or were, after all that stands before the verb of the sentence itself."""
     tokens = opened.tokens
     encode: Encode = partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
-    texts, questions = [], []
+    texts = []
+    questions = []
     for words in sentences(n_texts, SEED):
         places = anatomy(list(words))
         ids, positions = encode(words, places.subject, places.verb)
@@ -102,7 +103,8 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
     both = (encode(f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
     was, were = (ids[verb] for ids, (_, verb) in both)
     order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
-    texts, questions = [texts[n] for n in order], [questions[n] for n in order]
+    texts = [texts[n] for n in order]
+    questions = [questions[n] for n in order]
     subject, verb, between, across = (torch.tensor(column) for column in zip(*questions))
     right = torch.tensor([ids[index] for ids, index in zip(texts, verb.tolist())])
     padded_texts, lengths = padded(texts, _pad(opened))
@@ -130,7 +132,8 @@ def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> 
         text = " ".join(words[:end]).replace(" ,", ",").replace(" .", ".")
         return tokens.encode(text[:1].upper() + text[1:]).ids
 
-    before, with_verb = read(verb), read(verb + 1)
+    before = read(verb)
+    with_verb = read(verb + 1)
     if with_verb[:-1] != before:
         raise ConfigError(
             "model", f"model has no single token for {words[verb]!r}, so it cannot be tested on legal sentences."

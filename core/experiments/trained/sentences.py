@@ -33,7 +33,8 @@ class Place:
 @functools.cache
 def places() -> tuple[Place, ...]:
     """Every place, the beginning first. (Which noun is one and which are several, is left open: that is for the model to know.)"""
-    forms_by_kind, places_found = forms(), [Place()]
+    forms_by_kind = forms()
+    places_found = [Place()]
     slots = np.stack(forms_by_kind.slots, -1)  # (nodes, words, 6)
     first = forms_by_kind.nodes[2]
     ends = np.flatnonzero(first == np.arange(len(first)))  # nodes from which the way goes nowhere else
@@ -97,7 +98,8 @@ class Undecided(Exception):
     """The form depends on the random number at this place, modulo so many cases."""
 
     def __init__(self, place: int, cases: int) -> None:
-        self.place, self.cases = place, cases
+        self.place = place
+        self.cases = cases
 
 
 class FormWriter(Writer):
@@ -140,7 +142,8 @@ class Forms:
 
     def write(self, numbers: np.ndarray, vocabulary: Sequence[str]) -> np.ndarray:
         """Random numbers (N, NUMBERS) -> sentences (N, LONGEST + 1), filled up with PAD."""
-        rows, flat = np.arange(len(numbers))[:, None] * NUMBERS, numbers.astype(np.int32).ravel()
+        rows = np.arange(len(numbers))[:, None] * NUMBERS
+        flat = numbers.astype(np.int32).ravel()
         node = np.zeros(len(numbers), dtype=np.int32)
         for _ in range(self.depth):
             place, cases, first = (table[node] for table in self.nodes)
@@ -200,7 +203,8 @@ def draw(
 def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
     """Different held-out sentences as words: a training on the task never draws them, and the shipped model never reads one that
     begins so, up to its verb."""
-    learnt, stream = replace(task["sentences"], draw=draw), generator(seed, "knockout.sentences")
+    learnt = replace(task["sentences"], draw=draw)
+    stream = generator(seed, "knockout.sentences")
     unique: dict[tuple[str, ...], None] = {}
     end = learnt.vocabulary.index(".")
     while len(unique) < n:

@@ -63,7 +63,8 @@ def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.Da
     rows = []
     for values in join_neighbours(sorted(Counter(questions.value.tolist()).items()), least):
         inside = torch.isin(questions.value, torch.tensor(values))
-        right, value = measured.correct[inside], questions.value[inside].median().item()
+        right = measured.correct[inside]
+        value = questions.value[inside].median().item()
         rows.append((value, *wilson(int(right.sum()), len(right)), len(right)))
     return pd.DataFrame(rows, columns=["value", "accuracy", "low", "high", "questions"])
 

@@ -55,7 +55,8 @@ def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
 
 def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
     """Of a run of so many steps, at those steps at which the baseline is measured."""
-    training, valid = plan.training, [row for row in rows if not row.note]
+    training = plan.training
+    valid = [row for row in rows if not row.note]
     if steps == training.steps or not rows:
         return rows
     own_steps = [row.step for row in valid]

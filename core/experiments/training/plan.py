@@ -216,7 +216,9 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
     No model is in it twice: the seed of a variant does not count, and what is made as wide as the baseline may become it.
     """
     first, *others = variants
-    arms, notes, models = [Arm(BASELINE, first.config, 0, frozenset())], [], []
+    arms = [Arm(BASELINE, first.config, 0, frozenset())]
+    notes = []
+    models = []
     for variant in others:
         config = variant.config.replace(seed=first.config.seed)
         arm = _arm(Arm(variant.name, config, variant.colour, frozenset({variant.name})), arms[0], training, trial)
@@ -257,7 +259,8 @@ def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str
 
     Two that change the same setting cannot: what one of them takes out is not there to be taken out by the other.
     """
-    combined, notes = [], []
+    combined = []
+    notes = []
     refused: list[set[str]] = []
     for size in range(2, len(variants) + 1):
         for several in combinations(variants, size):

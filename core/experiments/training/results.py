@@ -102,10 +102,13 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     flops_difference; note (how it was widened); loss; steps_to_90 (mean over the seeds that came to 90 % right, of the
     first step at which they had; as coarse as the rows are), seeds_at_90 (how many did); guards (what was held alike for all); rates, where they are given (variant -> which learning rates were chosen).
     """
-    base, step = plan.arms[0], common(runs, plan)
+    base = plan.arms[0]
+    step = common(runs, plan)
     size = {arm.name: match["parameters"](arm.config, plan.training) for arm in plan.arms}
     work = {arm.name: match["flops"](arm.config, plan.training) for arm in plan.arms}
-    rows, nothing, compared = [], gap({}, {}), differences(runs, plan, step)
+    rows = []
+    nothing = gap({}, {})
+    compared = differences(runs, plan, step)
     for arm in plan.arms:
         mean = accuracy(runs, plan, arm.name, step)
         off = compared.get(arm.name, nothing)
@@ -156,7 +159,8 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
     alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them. At the newest
     step that all have reached, over the seeds on which neither of the two diverged; each of the two columns corrected
     for all parts (Holm)."""
-    by, step = _by_members(plan), common(runs, plan)
+    by = _by_members(plan)
+    step = common(runs, plan)
     every = frozenset(arm.name for arm in plan.parts)
 
     def scored(members: frozenset[str]) -> dict[int, float]:  # NaN of an arm that is not trained
@@ -175,7 +179,8 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
     simply add up; below 0: taking out both costs more than the two losses together; above 0: less (what the first took,
     the second cannot). At the newest step that all have reached, over the seeds on which none of the four diverged (each
     mean over its own, where there are none)."""
-    by, step = _by_members(plan), common(runs, plan)
+    by = _by_members(plan)
+    step = common(runs, plan)
     results = {}
     for a, other in combinations([arm.name for arm in plan.parts], 2):
         four = [by.get(frozenset(members)) for members in ((), (a,), (other,), (a, other))]
@@ -189,7 +194,8 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
         )
         for pair, (neither, first, second, both) in results.items()
     }
-    rows, off_by = [], gaps(sums, (-2.0, 2.0))
+    rows = []
+    off_by = gaps(sums, (-2.0, 2.0))
     for pair, values in results.items():
         all_four = [seed for seed in plan.seeds if not any(math.isnan(v[seed]) for v in values)] or plan.seeds
         means = [interval([v[seed] for seed in all_four]).mean for v in values]

@@ -16,7 +16,8 @@ FEW = 3  # seeds, of which it is said what they cannot show
 def finding(runs: Runs, plan: Plan) -> str:
     """What diverged, and what the numbers say about the arm that ends farthest from the baseline, at the newest step that
     all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
-    step, diverged_runs = common(runs, plan), lost(runs, plan)
+    step = common(runs, plan)
+    diverged_runs = lost(runs, plan)
     when = "Accuracy" if step == plan.training.steps else f"At step {step}, accuracy"
     values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.colour is not None}
     means = {name: interval(per_seed.values()).mean for name, per_seed in values.items()}
@@ -84,7 +85,8 @@ def few(gap: Paired) -> str:
 def beats_chance(runs: Runs, plan: Plan) -> bool:
     """Whether a model without the part that its task needs is right more often than chance: the interval of its accuracy
     at the newest step lies above."""
-    learnt, step = task[plan.training.task], common(runs, plan)
+    learnt = task[plan.training.task]
+    step = common(runs, plan)
     lacking = [arm for arm in plan.arms[1:] if arm.config == apply(learnt.without, plan.arms[0].config)]
     spans = [accuracy(runs, plan, arm.name, step) for arm in lacking]
     return any(span.low > learnt.chance for span in spans)

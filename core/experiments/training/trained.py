@@ -36,7 +36,8 @@ def untrained(state: State) -> State:
 
 def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     """Tokens and targets (T,) of one sequence -> what the model answers, and its attention."""
-    learnt, machine = task[state.training.task], state.machine
+    learnt = task[state.training.task]
+    machine = state.machine
     device = machine.torch_device
     with torch.inference_mode():
         trained_model = model(state)
@@ -47,7 +48,8 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
     chances = scores.softmax(-1)
     answers = scores.argmax(-1)
-    is_asked, is_finite = learnt.asked(targets).tolist(), ~logits.isnan().any(-1)
+    is_asked = learnt.asked(targets).tolist()
+    is_finite = ~logits.isnan().any(-1)
     length = len(tokens)
     is_word = torch.ones_like(tokens, dtype=torch.bool)
     if PAD in learnt.vocabulary:
@@ -66,7 +68,8 @@ def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -
     """Which of the sequences (N, T) the models differ on most, in the share of right answers; the first if on none."""
     shares = []
     for state in states:
-        learnt, is_asked = task[state.training.task], task[state.training.task].asked(targets)
+        learnt = task[state.training.task]
+        is_asked = task[state.training.task].asked(targets)
         with torch.inference_mode(), state.machine.autocast():
             logits = model(state)(tokens.to(state.machine.torch_device)).float().cpu()
         right = torch.zeros(targets.shape)

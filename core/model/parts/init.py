@@ -115,7 +115,10 @@ class Draw:
         path: str = "",
         drawn_tensors: dict[tuple[str, tuple[int, ...]], torch.Tensor] | None = None,
     ):
-        self.recipe, self.seed, self.path, self.kept = recipe, seed, path, drawn_tensors
+        self.recipe = recipe
+        self.seed = seed
+        self.path = path
+        self.kept = drawn_tensors
         self._init = recipe()
 
     def at(self, path: str) -> "Draw":

@@ -123,7 +123,9 @@ class learned(Position):
             self.weight = nn.Parameter(draw.rows(map(str, range(CONTEXT)), config.d_model))
 
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
-        end, rows = start + x.shape[-2], len(self.weight)  # a model from a file brings a table of its own length
+        # a model from a file brings a table of its own length
+        end = start + x.shape[-2]
+        rows = len(self.weight)
         if end > rows:
             raise ValueError(f"learned positions go up to {rows} tokens; these are {end}")
         return x + self.weight[start:end]
@@ -140,7 +142,8 @@ class rope(Position):
 
     def __init__(self, config: "Config", draw: Draw | None = None):
         super().__init__(config)
-        self.turned, self.base = config.turned, config.rope_base
+        self.turned = config.turned
+        self.base = config.rope_base
         self.rest = config.d_head - self.turned
 
     def rotate(self, q: torch.Tensor, k: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -168,7 +171,8 @@ class alibi(Position):
         self.register_buffer("slopes", torch.tensor(self.exact)[:, None, None], persistent=False)
 
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
-        keys, slope = torch.arange(scores.shape[-1], device=scores.device), self.slopes
+        keys = torch.arange(scores.shape[-1], device=scores.device)
+        slope = self.slopes
         if scores.dtype == torch.float64:  # which the buffer, made from float32, would be too coarse for
             slope = torch.tensor(self.exact, dtype=torch.float64, device=scores.device)[:, None, None]
         return scores - slope * (keys - keys[-scores.shape[-2] :, None]).abs()

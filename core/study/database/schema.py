@@ -11,7 +11,12 @@ from sqlalchemy.sql.functions import FunctionElement
 from core.train import Row
 
 VERSION = 1
-QUEUED, RUNNING, DONE, DIVERGED, FAILED, STOPPED = "queued", "running", "done", "diverged", "failed", "stopped"
+QUEUED = "queued"
+RUNNING = "running"
+DONE = "done"
+DIVERGED = "diverged"
+FAILED = "failed"
+STOPPED = "stopped"
 STATES = (QUEUED, RUNNING, DONE, DIVERGED, FAILED, STOPPED)
 ENDED = (DONE, DIVERGED)  # with a result
 
@@ -21,7 +26,8 @@ metadata = sql.MetaData()
 class Number(sql.TypeDecorator[float]):
     """A float to the last bit. NaN is kept as NULL, which is what SQLite makes of it anyway."""
 
-    impl, cache_ok = sql.Double, True
+    impl = sql.Double
+    cache_ok = True
 
     def process_bind_param(self, value: float | None, dialect: sql.Dialect) -> float | None:
         return None if value is None or math.isnan(value) else value
@@ -33,7 +39,8 @@ class Number(sql.TypeDecorator[float]):
 class clock(FunctionElement[float]):
     """The database's own clock, in seconds since 1970: machines that share a store need not agree on the time."""
 
-    type, inherit_cache = sql.Double(), True
+    type = sql.Double()
+    inherit_cache = True
 
 
 @compiles(clock, "postgresql")

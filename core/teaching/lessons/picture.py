@@ -34,7 +34,8 @@ def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str
     for name, mean in means.items():
         share = abs(mean) / largest if out and largest and math.isfinite(mean) else 0.0
         kind = ("first " if name == lesson.shown[0] else "") + ("seen" if out else "")
-        label, number = escape(lesson.values[name].label), escape(written(mean, unit, words)) if out else "?"
+        label = escape(lesson.values[name].label)
+        number = escape(written(mean, unit, words)) if out else "?"
         bar = f'<i class="{kind}" style="--share:{100 * share:.1f}%"></i>'
         drawn.append(f'<div><span title="{label}">{label}</span>{bar}<b>{number}</b></div>')
     return f'<div class="{"rows many" if len(drawn) > 3 else "rows"}">{"".join(drawn)}</div>'
@@ -106,7 +107,8 @@ def _mark(lesson: Lesson, answer: Answer | None, out: Outcome | None) -> Mark | 
         return None
     if prediction.kind == "number":
         return interval_of(answer)
-    option, kind = prediction.options[answer], prediction.number.kind
+    option = prediction.options[answer]
+    kind = prediction.number.kind
     if kind == "value":
         return option.low, option.high
     if out is None:

@@ -151,7 +151,8 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
     if kind_of == "curve":
         is_drawn = all(option.sketch for option in options) and reading[values[number.of[0]].reading].curve
         table.require(is_drawn, "prediction: a curve needs a sketch for every option, and a reading with a curve.")
-    texts, labels = {option.text for option in options}, {values[name].label for name in ranked}
+    texts = {option.text for option in options}
+    labels = {values[name].label for name in ranked}
     table.require(len(texts) == len(options), "prediction.options: two of them have the same text.")
     table.require(len(labels) == len(ranked), "prediction.ranked: two of the values have one label.")
     table.done()
@@ -173,7 +174,8 @@ def _option(table: Table) -> Option:
     sketch = tuple(table.take("sketch", list, []))
     is_drawn = all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch) and len(sketch) != 1
     table.require(is_drawn, f"{table.place}.sketch must have at least two heights from 0 to 1.")
-    low, high = table.take("from", float, -math.inf), table.take("to", float, math.inf)
+    low = table.take("from", float, -math.inf)
+    high = table.take("to", float, math.inf)
     table.require(low < high, f"{table.place}: “from” must be less than “to”.")
     option = Option(table.take("text", str), low, high, table.take("instead", str, ""), tuple(map(float, sketch)))
     table.done()

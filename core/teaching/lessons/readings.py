@@ -47,7 +47,9 @@ SEEDS = range(10)  # of random weights
 TEXT = "the court held that the defendant , who had signed the contracts , was liable .".split()
 TURNED = ("dog", "bites", "man")
 LONGEST = 100_000  # words of a text whose cost is computed
-EXACT, SEED, SENTENCE = "", "seed", "sentence"
+EXACT = ""
+SEED = "seed"
+SENTENCE = "sentence"
 SHARE = (0.0, 1.0)
 COSINE = (-1.0, 1.0)
 POSITIVE = (0.0, math.inf)
@@ -220,7 +222,8 @@ def turned(params: Params) -> Measured:
 
 def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
     """Measure a statistic of the stream after the last pass, with its curve over passes."""
-    config, depth = settings_of(params, Config), settings_of(params, Depth)
+    config = settings_of(params, Config)
+    depth = settings_of(params, Depth)
     curve = {}
     for seed in SEEDS:
         values = travel(config.replace(seed=seed), TEXT, CPU, depth).of(statistic)
@@ -257,7 +260,8 @@ reading.add(
     takes=names_of(Config, Depth),
 )
 def gradient(params: Params) -> Measured:
-    config, depth = settings_of(params, Config), settings_of(params, Depth)
+    config = settings_of(params, Config)
+    depth = settings_of(params, Depth)
     curve = {}
     for seed in SEEDS:
         stream = gradients(config.replace(seed=seed), TEXT, CPU, depth).stream
@@ -400,7 +404,8 @@ def without_head(params: Params) -> Measured:
 )
 def next_word(params: Params) -> Measured:
     bench = shipped_bench()
-    vocabulary, word = bench.model.vocabulary, params.get("word", "")
+    vocabulary = bench.model.vocabulary
+    word = params.get("word", "")
     if word not in vocabulary:
         raise ConfigError("word", f"word is {word[:20]!r}; it must be in the model's vocabulary.")
     try:

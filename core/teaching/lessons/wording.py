@@ -35,7 +35,8 @@ def reach(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
     """Format an interval: "78 to 86 %"."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return words["no_number"]
-    low, high = _format(interval.low, unit, words), _format(interval.high, unit, words)
+    low = _format(interval.low, unit, words)
+    high = _format(interval.high, unit, words)
     return _add_unit(unit, words["from_to"].format(low=low, high=high), words)
 
 
@@ -80,10 +81,12 @@ def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
 
     def replace(match: re.Match[str]) -> str:
         if out and match[1] == "outcome":
-            interval, unit = out.number.found, out.unit
+            interval = out.number.found
+            unit = out.unit
         else:
             value = lesson.values[match[1]]
-            interval, unit = measured(value.reading, value.params).found, reading[value.reading].unit
+            interval = measured(value.reading, value.params).found
+            unit = reading[value.reading].unit
         return reach(interval, unit, words) if match[2] else written(interval.mean, unit, words)
 
     return FIELD.sub(replace, text)
@@ -112,7 +115,8 @@ def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
         means = [written(out.values[name].found.mean, out.unit, words) for name in order]
         listed = " > ".join(f"{lesson.values[name].label} {mean}" for name, mean in zip(order, means))
         return f"{listed} ({describe_sample(out.values[order[0]], words)})"
-    mean, sample = written(out.number.found.mean, out.unit, words), describe_sample(out.number, words)
+    mean = written(out.number.found.mean, out.unit, words)
+    sample = describe_sample(out.number, words)
     if out.number.per == EXACT:
         return f"{mean} ({sample})"
     return f"{mean} ({words['interval'].format(reach=reach(out.number.found, out.unit, words))}, {sample})"

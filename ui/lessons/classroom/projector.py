@@ -27,7 +27,8 @@ ALONE = """<style>
 LARGE = 72  # pixels of an answer where there are few
 FEW = 6  # answers that are drawn with a wide gap
 ROOM = 348  # for all answers
-HEAD, HEAD_WITH_PREMISE = 132, 188
+HEAD = 132
+HEAD_WITH_PREMISE = 188
 MEANING = 290  # characters that fit below the answers
 SHORT = 90  # characters of a question that fit two lines of 36 px
 

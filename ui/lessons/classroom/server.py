@@ -25,7 +25,9 @@ from ui.lessons.html import draw_html, render_bars, render_legend
 
 VARIABLE = "ABLATION_CLASSES"
 KEY = re.compile(r"[\w-]{10,60}")
-KEPT, TEACHER_KEYS = "seats", "teacher_keys"  # entries of Session.kept: code of a class -> Seat, Key
+# entries of Session.kept: code of a class -> Seat, Key
+KEPT = "seats"
+TEACHER_KEYS = "teacher_keys"
 SEEN = "classes_seen"  # entry of Session.kept: codes of classes that existed
 PAGE = "pages/8_Class.py"
 

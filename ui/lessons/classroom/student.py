@@ -116,7 +116,8 @@ def draw_door(context):
         if not may_start():
             st.info(literal(words["class_locked"]), icon=":material/lock:")
             return
-        label, rendered = words["class_questions"], label_questions(context, question_names())
+        label = words["class_questions"]
+        rendered = label_questions(context, question_names())
         st.multiselect(label, question_names(), default=list(USUAL), format_func=rendered.get, key="class_questions")
         if listens_here_alone():
             st.info(words["class_here_alone"], icon=":material/wifi_off:")
@@ -245,7 +246,8 @@ def _ask_transfer(question: Question, send, refuse, words, place: str):
     st.markdown(literal(question.asks))
 
     def sent():
-        chosen, sure = st.session_state.get(f"carry_{place}"), st.session_state.get(f"sure_{place}")
+        chosen = st.session_state.get(f"carry_{place}")
+        sure = st.session_state.get(f"sure_{place}")
         if isinstance(chosen, int) and isinstance(sure, int):  # Streamlit returns a text that is no option any more
             send(str(chosen), sure)
         else:
@@ -279,7 +281,8 @@ def _draw_answer(question: Question, own_seat: Seat, now: Watched, words):
     if question.kind == CARRY:
         st.markdown(literal(question.transfer.because))
         return
-    out, answer = outcome(question.lesson), None
+    out = outcome(question.lesson)
+    answer = None
     votes = [own_seat.votes[key] for key in sorted(own_seat.votes) if key[0] == now.question]
     if votes:
         answer = prediction.read(question.prediction, votes[-1].answer)

@@ -76,7 +76,8 @@ def teacher(context):
 
 def _draw_links(context, now: TeacherView, token: str):
     """Show the links of students and projector, the key, and what may lie between a phone and this computer."""
-    words, page = context.words, address_of(PAGE, shared_address())
+    words = context.words
+    page = address_of(PAGE, shared_address())
     door = link(page, **context.link_params(code=now.code))
     if read_only():
         st.caption(literal(words["class_disk"]))
@@ -145,7 +146,8 @@ def _draw_answer(question, words, is_revealed: bool):
 
 def _draw_steps(context, token: str, now: TeacherView, question):
     """Show what can be done now. The filled button is the next step, which the space bar takes, too."""
-    words, room = context.words, classroom()
+    words = context.words
+    room = classroom()
     is_closed = now.phase in (CLOSED, DISCUSSION)
     has_second_round = is_closed and now.round == 1 and question.kind != CHECK  # the eight questions are not discussed
     seconds = st.session_state.get("seconds", SECONDS)
@@ -171,7 +173,8 @@ def _draw_next(context, token: str, now: TeacherView):
     offered = list(dict.fromkeys(name for name in (*now.planned, *question_names()) if name not in now.asked))
     if not offered:
         return
-    labels, number = label_questions(context, offered), len(now.asked)
+    labels = label_questions(context, offered)
+    number = len(now.asked)
     name = st.selectbox(words["class_next"], offered, format_func=labels.get, key=f"next_{number}", width=420)
     seconds = st.selectbox(
         words["class_time"],
@@ -241,11 +244,13 @@ def _do(step) -> bool:
 
 def _draw_take_home(context, token: str, now: TeacherView):
     """Show what can be taken home, and the end of the class."""
-    words, room = context.words, classroom()
+    words = context.words
+    room = classroom()
     st.divider()
     with st.expander(words["class_home"], icon=":material/download:"):
         if now.phase == REVEALED:
-            answers, labels = room.answers(token), label_questions(context, list(now.asked))
+            answers = room.answers(token)
+            labels = label_questions(context, list(now.asked))
             for name, label in labels.items():
                 changes = tabulate_changes(context.find_question(name), answers)
                 if len(changes):
