@@ -76,13 +76,13 @@ class Student:
 
     def _note(self, element, part: str):
         for kind in ("button", "radio", "button_group"):
-            found = getattr(element, kind)
-            if found.id:
-                self.widgets[_key(found.id)], self.parts[_key(found.id)] = found.id, part
-            if kind == "radio" and found.id:
-                self.options[_key(found.id)] = list(found.options)
-            if kind == "button_group" and found.id:
-                self.options[_key(found.id)] = [each.content for each in found.options]
+            actual = getattr(element, kind)
+            if actual.id:
+                self.widgets[_key(actual.id)], self.parts[_key(actual.id)] = actual.id, part
+            if kind == "radio" and actual.id:
+                self.options[_key(actual.id)] = list(actual.options)
+            if kind == "button_group" and actual.id:
+                self.options[_key(actual.id)] = [option.content for option in actual.options]
         self.told += element.alert.body
 
 
@@ -176,7 +176,7 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
     await busy
     table = await asyncio.to_thread(room.answers, started.token)
     doubled = int(table.duplicated(["question", "round", "seat"]).sum())
-    accepted = len(votes) - sum("Your vote" not in each for each in problems if "Error" not in each)
+    accepted = len(votes) - sum("Your vote" not in problem for problem in problems if "Error" not in problem)
     ranked = sorted(votes)
     print(f"vote to accepted: median {1000 * statistics.median(ranked):.0f} ms, p95 {1000 * ranked[int(0.95 * len(ranked)) - 1]:.0f} ms, worst {1000 * ranked[-1]:.0f} ms")  # fmt: skip
     print(f"{len(table)} of {students} votes stored, {students - len(table)} lost, {doubled} doubled")
@@ -189,10 +189,10 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
 
 
 def main():
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("--students", type=int, default=100)
-    given.add_argument("--processes", type=int, default=1)
-    args = given.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--students", type=int, default=100)
+    parser.add_argument("--processes", type=int, default=1)
+    args = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         os.environ.setdefault(VARIABLE, f"sqlite:///{folder}/classes.sqlite")

@@ -33,10 +33,10 @@ def burst(where: str, code: str, question: str, spread: float, keys: list[str]) 
         took.append(time.perf_counter() - begun)
 
     threads = [threading.Thread(target=vote, args=(place,)) for place in range(len(keys))]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     store.shut()
     return took
 
@@ -70,15 +70,15 @@ def measure(where: str, seats: int, spread: float, processes: int) -> None:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("--database")
-    asked.add_argument("--seats", type=int, default=100, help="at most 300, as many as may join within a minute")
-    asked.add_argument("--seconds", type=float, default=5.0)
-    asked.add_argument("--processes", type=int, default=1)
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--database")
+    parser.add_argument("--seats", type=int, default=100, help="at most 300, as many as may join within a minute")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--processes", type=int, default=1)
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        where = given.database or str(Path(folder) / "classes.sqlite")
-        measure(where, given.seats, given.seconds, given.processes)
+        where = arguments.database or str(Path(folder) / "classes.sqlite")
+        measure(where, arguments.seats, arguments.seconds, arguments.processes)
 
 
 if __name__ == "__main__":

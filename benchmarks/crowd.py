@@ -39,17 +39,17 @@ class Channel:
     def say(self, number: int, **texts: str) -> WidgetState:
         """Return the message with change number `number`: these settings have these texts."""
         deltas = [[number, self.page, texts]]
-        said = {"session": self.session, "held": False, "deltas": deltas}
-        return WidgetState(id=self.id, json_value=json.dumps({"said": said}))
+        text = {"session": self.session, "held": False, "deltas": deltas}
+        return WidgetState(id=self.id, json_value=json.dumps({"said": text}))
 
 
 def channel_of(answer: ForwardMsg) -> Channel | None:
     """Return the channel, where that is what was sent."""
-    found = answer.delta.new_element.bidi_component
-    if found.component_name != "ablation_channel":
+    actual = answer.delta.new_element.bidi_component
+    if actual.component_name != "ablation_channel":
         return None
-    data = json.loads(found.json)
-    return Channel(found.id, data["session"], data["page"])
+    data = json.loads(actual.json)
+    return Channel(actual.id, data["session"], data["page"])
 
 
 async def run(socket, channel: Channel | None = None, value: int = 0, number: int = 0):
@@ -98,7 +98,7 @@ async def user(address, until, took, lost, ready, go):
 
 
 async def crowd(address, processes, users, seconds):
-    spent = lambda: sum(sum(each.cpu_times()[:2]) for each in processes)  # noqa: E731
+    spent = lambda: sum(sum(process.cpu_times()[:2]) for process in processes)  # noqa: E731
     took = []
     lost = []
     ready = []
@@ -114,11 +114,11 @@ async def crowd(address, processes, users, seconds):
     await asyncio.gather(*tasks)
     lasted = time.monotonic() - start
     ms = sorted(wait for wait, _ in took)
-    at = lambda share: ms[min(len(ms) - 1, int(share * len(ms)))]  # noqa: E731
+    index = lambda share: ms[min(len(ms) - 1, int(share * len(ms)))]  # noqa: E731
     print(
-        f"{users} users: p50 {at(0.5):.0f} ms, p95 {at(0.95):.0f} ms, worst {ms[-1]:.0f} ms over {len(ms)} moves "
+        f"{users} users: p50 {index(0.5):.0f} ms, p95 {index(0.95):.0f} ms, worst {ms[-1]:.0f} ms over {len(ms)} moves "
         f"({len(ms) / lasted:.1f} a second, {sum(size for _, size in took) / len(took) / 1000:.0f} kB each); "
-        f"server: {(spent() - busy) / lasted:.2f} cores, {sum(each.memory_info().rss for each in processes) / 2**20:.0f} MB; "
+        f"server: {(spent() - busy) / lasted:.2f} cores, {sum(process.memory_info().rss for process in processes) / 2**20:.0f} MB; "
         f"dropped: {len(lost)} {lost[:1] or ''}",
         flush=True,
     )

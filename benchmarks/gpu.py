@@ -47,8 +47,8 @@ def main():
     rows = [row for benchmark in BENCHMARKS for row in figures(benchmark, device)]
     card = torch.cuda.get_device_name() if device == "cuda" else "CPU"
     print(f"| {card}, torch {torch.__version__} | |\n|---|---|")
-    for what, figure in rows:
-        print(f"| {what} | {figure} |")
+    for kind_name, figure in rows:
+        print(f"| {kind_name} | {figure} |")
 
 
 if __name__ == "__main__":

@@ -93,8 +93,8 @@ def compare(calls, device, seconds=4.0):
             took[name].append(timed(call, device))
     first = next(iter(took.values()))
     return {
-        name: (statistics.median(each), statistics.median(a / b for a, b in zip(each, first)))
-        for name, each in took.items()
+        name: (statistics.median(item), statistics.median(a / b for a, b in zip(item, first)))
+        for name, item in took.items()
     }
 
 
@@ -117,8 +117,8 @@ def by_torch(tensors):
 
 def by_our_totals(tensors):
     watcher = Watcher()
-    for at, x in enumerate(tensors):
-        watcher("", at, x)
+    for index, x in enumerate(tensors):
+        watcher("", index, x)
     return reduce(watcher)
 
 

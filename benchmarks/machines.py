@@ -34,16 +34,16 @@ class Machines:
 
     def start_worker(self, core: int | None = None, **environment) -> subprocess.Popen:
         """With one thread. core: where it is pinned and stands back as those of core.workers.pool.ProcessPool do, if the system allows it."""
-        given = "worker", self.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"
-        started = self._start(*given, "--local-directory", str(self.folder), **environment)
+        inputs = "worker", self.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"
+        started = self._start(*inputs, "--local-directory", str(self.folder), **environment)
         if core is not None and hasattr(os, "sched_setaffinity"):
             cores = sorted(os.sched_getaffinity(0))
             os.sched_setaffinity(started.pid, {cores[core % len(cores)]})
             os.setpriority(os.PRIO_PROCESS, started.pid, NICE)
         return started
 
-    def _start(self, *given, cwd=ROOT, **environment) -> subprocess.Popen:
-        call = [sys.executable, "-m", "dask", *given, "--dashboard-address", "127.0.0.1:0"]
+    def _start(self, *args, cwd=ROOT, **environment) -> subprocess.Popen:
+        call = [sys.executable, "-m", "dask", *args, "--dashboard-address", "127.0.0.1:0"]
         with_path = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment
         quiet = subprocess.DEVNULL
         self.running.append(subprocess.Popen(call, cwd=cwd, env=with_path, stdout=quiet, stderr=quiet))
@@ -56,5 +56,5 @@ class Machines:
         process.wait()
 
     def close(self):
-        for each in self.running:
-            self.kill(each)
+        for item in self.running:
+            self.kill(item)

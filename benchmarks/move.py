@@ -64,7 +64,7 @@ def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
 
 def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     """The same of the one-slider app."""
-    slider = next(each.delta.new_element.slider.id for each in sent if each.delta.new_element.HasField("slider"))
+    slider = next(item.delta.new_element.slider.id for item in sent if item.delta.new_element.HasField("slider"))
 
     def state(number: int) -> WidgetState:
         moved = WidgetState(id=slider)
@@ -104,7 +104,7 @@ class Case:
             sent = await run(self.socket, self.page, self.state(self.number), self.query)
         took = sum(self.process.cpu_times()[:2]) - before
         waited = time.perf_counter() - began
-        return len(sent), sum(each.ByteSize() for each in sent) / 1000, 1e3 * took / ROUND, 1e3 * waited / ROUND
+        return len(sent), sum(item.ByteSize() for item in sent) / 1000, 1e3 * took / ROUND, 1e3 * waited / ROUND
 
 
 async def in_turn(cases: list[Case], rounds: int):
@@ -114,8 +114,8 @@ async def in_turn(cases: list[Case], rounds: int):
     await asyncio.sleep(WARM)
     for number in range(rounds + 1):
         for case in cases:
-            told = await case.round()
-            case.rounds += [told] * (number > 0)
+            message = await case.round()
+            case.rounds += [message] * (number > 0)
     for case in cases:
         await case.socket.close()
 
@@ -124,8 +124,8 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--rounds", type=int, default=MOST, choices=range(1, MOST + 1))
     args.add_argument("--device", default="auto", help="where the passes are run")
-    given = args.parse_args()
-    place = f"device={given.device}&"
+    arguments = args.parse_args()
+    place = f"device={arguments.device}&"
     asked = {
         "One block, a slider": (on_one_block, "weights=random"),
         "a part, random weights": (a_part, "weights=random&" + LIKE_TRAINED),
@@ -136,7 +136,7 @@ def main():
         cases = {"one slider, nothing else": Case(simple, its, "", on_floor, "")}
         for name, (states, query) in asked.items():
             cases[name] = Case(address, process, "One_block", states, place + query)
-        asyncio.run(in_turn(list(cases.values()), given.rounds))
+        asyncio.run(in_turn(list(cases.values()), arguments.rounds))
     for name, case in cases.items():
         messages, size, took, waited = map(statistics.median, zip(*case.rounds))
         print(

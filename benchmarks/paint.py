@@ -116,19 +116,19 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--moves", type=int, default=10)
     args.add_argument("--rounds", type=int, default=4)
-    given = args.parse_args()
+    arguments = args.parse_args()
     with browser() as chromium:
         start = time.perf_counter()
         with server() as (address, process), server(app="benchmarks/floor.py") as (simple, _):
             cold = _cold(chromium, address, start)
             pages = {FLOOR: (f"{simple}/?", SLIDER)} | {name: (address + path, SEED) for name, path in CASES}
-            seeds = range(0, 1000, given.moves + 2)
-            _round(chromium, dict(list(pages.items())[:2]), given.moves, seeds[0])  # not counted
+            seeds = range(0, 1000, arguments.moves + 2)
+            _round(chromium, dict(list(pages.items())[:2]), arguments.moves, seeds[0])  # not counted
             alone = _memory(process)
-            rounds = [_round(chromium, pages, given.moves, seeds[1])]
+            rounds = [_round(chromium, pages, arguments.moves, seeds[1])]
             later = _memory(process)
-            rounds += [_round(chromium, pages, given.moves, seed) for seed in seeds[2 : given.rounds + 1]]
-    took = {name: sorted(chain.from_iterable(each[name] for each in rounds)) for name in pages}
+            rounds += [_round(chromium, pages, arguments.moves, seed) for seed in seeds[2 : arguments.rounds + 1]]
+    took = {name: sorted(chain.from_iterable(round[name] for round in rounds)) for name in pages}
     floor = statistics.median(took[FLOOR])
     for name, all_of in took.items():
         median = statistics.median(all_of)

@@ -110,16 +110,16 @@ def beside(trees, given, seconds: float) -> list[list[float]]:
     end = None
     while end is None or time.monotonic() < end:
         turn = len(took[0]) % 2  # A B, B A: neither is always the second
-        for child, each in list(zip(children, took))[:: -1 if turn else 1]:
+        for child, item in list(zip(children, took))[:: -1 if turn else 1]:
             child.stdin.write("\n")
             child.stdin.flush()
-            each.append(float(child.stdout.readline()))
+            item.append(float(child.stdout.readline()))
         if len(took[0]) == 20:
             end = time.monotonic() + seconds
     for child in children:
         child.stdin.close()
         child.wait()
-    return [each[20:] for each in took]
+    return [entry[20:] for entry in took]
 
 
 def attention():
@@ -204,8 +204,8 @@ def equal_time():
 
         took = in_turn([lambda c=config, h=how: trained(c, h) for config, how in models.values()], 3, "cpu")
         print(f"{name}: time of the training over its baseline's")
-        for (part, (_, how)), each in zip(models.items(), took):
-            print(f"  {part:22} {how.steps:5} steps   {median_ratio(took[0], each):.2f}", flush=True)
+        for (part, (_, how)), item in zip(models.items(), took):
+            print(f"  {part:22} {how.steps:5} steps   {median_ratio(took[0], item):.2f}", flush=True)
 
 
 def main():
@@ -214,17 +214,17 @@ def main():
     args.add_argument("--commit", default=BEFORE)
     args.add_argument("--seconds", type=float, default=20)
     args.add_argument("--sizes", type=int, default=len(SIZES), help="how many of the sizes, the smallest first")
-    given = args.parse_args()
+    arguments = args.parse_args()
     torch.set_num_threads(1)
     reuse_freed_memory()
     calls = {
-        "before": lambda: before(given.commit, given.seconds, given.sizes),
+        "before": lambda: before(arguments.commit, arguments.seconds, arguments.sizes),
         "attention": attention,
         "grid": grids,
         "time": equal_time,
     }
-    for what in given.what:
-        calls[what]()
+    for kind_name in arguments.what:
+        calls[kind_name]()
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 def chromium_path() -> str | None:
     """Chromium of this machine: $CHROMIUM, or the first found on the path."""
-    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    return os.environ.get("CHROMIUM") or next(filter(None, found), None)
+    actual = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return os.environ.get("CHROMIUM") or next(filter(None, actual), None)
 
 
 @contextlib.contextmanager

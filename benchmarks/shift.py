@@ -29,9 +29,9 @@ def shifts(chromium, address: str) -> tuple[float, float]:
     page.add_init_script(NOTE)
     page.goto(address)
     settle(page, 1000)
-    found = page.evaluate("window.shifts")
+    actual = page.evaluate("window.shifts")
     context.close()
-    return sum(found), sum(found) - max(found, default=0)
+    return sum(actual), sum(actual) - max(actual, default=0)
 
 
 def main():
@@ -40,10 +40,10 @@ def main():
     visits = args.parse_args().visits
     with browser() as chromium, server() as (address, _):
         for path in PATHS:
-            found = [shifts(chromium, f"{address}/{path}") for _ in range(visits + 1)][1:]
-            whole, others = (statistics.median(each) for each in zip(*found, strict=True))
+            actual = [shifts(chromium, f"{address}/{path}") for _ in range(visits + 1)][1:]
+            full, others = (statistics.median(item) for item in zip(*actual, strict=True))
             print(
-                f"{path.partition('?')[0] or 'start page':16} layout shift {whole:.2f}, without the sidebar {others:.2f}",
+                f"{path.partition('?')[0] or 'start page':16} layout shift {full:.2f}, without the sidebar {others:.2f}",
                 flush=True,
             )
 

@@ -92,10 +92,10 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--megabytes", type=int, default=690)
     args.add_argument("--visitors", type=int, default=1)
-    given = args.parse_args()
-    with small_server(given.megabytes) as (address, process, group), browser() as chromium:
-        print(f"started        {used_mb(group):4.0f} MB of {given.megabytes}", flush=True)
-        for _ in range(given.visitors):
+    arguments = args.parse_args()
+    with small_server(arguments.megabytes) as (address, process, group), browser() as chromium:
+        print(f"started        {used_mb(group):4.0f} MB of {arguments.megabytes}", flush=True)
+        for _ in range(arguments.visitors):
             visit(chromium, address, group)
         print(f"{killed(group)} processes killed; the server is {'running' if process.poll() is None else 'gone'}")
 

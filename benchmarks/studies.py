@@ -59,7 +59,7 @@ def seconds(workers: WorkerPool, folder) -> tuple[float, float]:
         for _ in Runner(store, [number], workers).progress():
             pass
         took = time.monotonic() - begin
-        trained = sum(each.seconds for each in store.runs(number))
+        trained = sum(run.seconds for run in store.runs(number))
         store.close()
     return took, trained / took / workers.count
 
@@ -151,9 +151,9 @@ def fill(address: str):
         done = {"state": DONE, "step": runs.c.steps, "seconds": 3.0, "ended": time.time(), "device": "CPU"}
         connection.execute(update(runs).values(done))
     with store.reading() as connection:
-        many = [connection.scalar(select(func.count()).select_from(table)) for table in (runs, rows)]
+        count = [connection.scalar(select(func.count()).select_from(table)) for table in (runs, rows)]
     store.close()
-    print(f"page: a store with {many[0]:,} runs and {many[1]:,} rows", flush=True)
+    print(f"page: a store with {count[0]:,} runs and {count[1]:,} rows", flush=True)
 
 
 def page():
@@ -223,8 +223,8 @@ def dask():
             took = {name: [] for name in pools}
             share = {name: [] for name in pools}
             for turn in range(TURNS + 1):  # the first one loads
-                for name, each in pools.items():
-                    lasted, trained = seconds(each, folder)
+                for name, pool in pools.items():
+                    lasted, trained = seconds(pool, folder)
                     print(f"dask: {name} {lasted:.1f} s, {trained:.0%} of it in trainings", flush=True)
                     if turn:
                         took[name].append(lasted)
@@ -233,7 +233,7 @@ def dask():
             cluster.close()
             local.close()
             machines.close()
-    ratios = [there / here for here, there in zip(*took.values())]
+    ratios = [on_second / on_first for on_first, on_second in zip(*took.values())]
     medians = [
         f"{name} {statistics.median(took[name]):.1f} s ({statistics.median(share[name]):.0%} in trainings)"
         for name in took

@@ -28,16 +28,16 @@ GPT2 = Config(
 
 def sweep(args):
     opened = from_folder(ROOT / SHIPPED)
-    asked = questions(opened, 256)
+    asked_questions = questions(opened, 256)
     opened.model.to(args.device)
     for how in mode:
         took = []
         for _ in range(6):
             begin = time.perf_counter()
-            made = list(Bench(opened, asked).sweep(how))
+            made = list(Bench(opened, asked_questions).sweep(how))
             took.append(time.perf_counter() - begin)
         print(
-            f"{how:9} {len(made)} parts, {asked.what}: {statistics.median(took[1:]):.3f} s, with the whole model's own pass"
+            f"{how:9} {len(made)} parts, {asked_questions.what}: {statistics.median(took[1:]):.3f} s, with the whole model's own pass"
         )
 
 
@@ -53,11 +53,11 @@ def generation(args):
                     steps = generate(model, torch.arange(begin) % 50, Sampling(words=further + 1), cache=cache)
                     next(steps)  # reads the text itself, which both have to
                     start = time.perf_counter()
-                    many = sum(1 for _ in steps)
-                    took[cache].append((time.perf_counter() - start) / many)
-            kept, again = (1e3 * statistics.median(took[cache]) for cache in took)
+                    count = sum(1 for _ in steps)
+                    took[cache].append((time.perf_counter() - start) / count)
+            kept, repeated = (1e3 * statistics.median(took[cache]) for cache in took)
             print(
-                f"{name}: a text of {begin} tokens, {many} further: {kept:.2f} ms each with kept keys and values, {again:.2f} ms without: {again / kept:.1f} times as fast"
+                f"{name}: a text of {begin} tokens, {count} further: {kept:.2f} ms each with kept keys and values, {repeated:.2f} ms without: {repeated / kept:.1f} times as fast"
             )
 
 

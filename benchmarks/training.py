@@ -71,7 +71,7 @@ def plain_step(layers, width, batch, length, device):
     stream = torch.Generator().manual_seed(0)
 
     def step():
-        tokens, targets = (each.to(device) for each in learnt(stream, batch, length))
+        tokens, targets = (item.to(device) for item in learnt(stream, batch, length))
         loss = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -163,10 +163,10 @@ def stacked(device):
             stack.chunk(states, 1.0)
             chunk(states[0], 1.0)
             pace = []  # seconds a step and seed
-            for call, given in ((stack.chunk, states), (lambda s, t: [chunk(s[0], t)], states[:1])) * 2:
+            for call, inputs in ((stack.chunk, states), (lambda s, t: [chunk(s[0], t)], states[:1])) * 2:
                 begin = time.perf_counter()
-                done = call(given, 4.0)[0][0].step
-                pace.append((time.perf_counter() - begin) / done / len(given))
+                done = call(inputs, 4.0)[0][0].step
+                pace.append((time.perf_counter() - begin) / done / len(inputs))
             together = (pace[0] + pace[2]) / 2
             alone = (pace[1] + pace[3]) / 2
             print(
@@ -297,10 +297,10 @@ def main():
     args.add_argument("--device", default="cpu")
     args = args.parse_args()
     torch.set_num_threads(1)
-    wanted = args.parts or [name for name in PARTS if args.device == "cpu" or name in ("step", "stack")]
-    if hasattr(os, "sched_setaffinity") and not {"page", "crowd", "jobs"} & set(wanted):
+    expected = args.parts or [name for name in PARTS if args.device == "cpu" or name in ("step", "stack")]
+    if hasattr(os, "sched_setaffinity") and not {"page", "crowd", "jobs"} & set(expected):
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
-    for name in wanted:
+    for name in expected:
         PARTS[name](args.device)
 
 

@@ -10,7 +10,7 @@ from core.model.config import Config
 from core.model.parts import MENUS
 
 ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
-SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
+SWITCHES = [field for field, definition in Config.settings().items() if definition.kind is bool]
 WAYS = pytest.mark.parametrize("way", blocks)
 
 

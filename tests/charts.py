@@ -22,8 +22,8 @@ ROWS = 6
 def draw_example(chart: Callable) -> tuple[dict, pd.DataFrame]:
     """Return a chart's specification, and a table of every field that it reads."""
     _, *parameters = inspect.signature(chart).parameters.values()
-    needed = [each for each in parameters if each.default is inspect.Parameter.empty]
-    spec = chart(*(ARGUMENTS[inspect.formatannotation(each.annotation)] for each in needed))
+    needed = [parameter for parameter in parameters if parameter.default is inspect.Parameter.empty]
+    spec = chart(*(ARGUMENTS[inspect.formatannotation(item.annotation)] for item in needed))
     text = json.dumps(spec)
     kinds = dict.fromkeys(re.findall(r'"field": "(\w+)"', text), "quantitative") | dict(find_kinds(spec))
     for computed in re.findall(r'"as": "(\w+)"', text):
@@ -46,5 +46,5 @@ def find_kinds(part):
             yield part["field"], part["type"]
         part = list(part.values())
     if isinstance(part, list):
-        for each in part:
-            yield from find_kinds(each)
+        for item in part:
+            yield from find_kinds(item)

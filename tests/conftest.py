@@ -87,14 +87,14 @@ def open_page(chromium, address):
     contexts = []
     errors = []
 
-    def opened(path="/One_block", theme="light", width=1400, height=900, at=None, **more):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **more)
+    def opened(path="/One_block", theme="light", width=1400, height=900, index=None, **extra):
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **extra)
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((at or address) + path)
+        page.goto((index or address) + path)
         settle(page)
         return page
 

@@ -22,9 +22,9 @@ numbers = itertools.count()
 
 def binaries() -> Path | None:
     """The folder of initdb and pg_ctl, which Debian does not put on the path."""
-    found = shutil.which("pg_ctl")
+    actual = shutil.which("pg_ctl")
     places = (
-        [Path(found).resolve().parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+        [Path(actual).resolve().parent] if actual else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     )
     return next((place for place in places if (place / "initdb").exists()), None)
 
@@ -67,9 +67,9 @@ def postgresql():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    def call(name, *given):
+    def call(name, *args):
         subprocess.run(
-            [where / name, "-D", folder / "data", *given], check=True, cwd=folder, stdout=subprocess.DEVNULL, **user
+            [where / name, "-D", folder / "data", *args], check=True, cwd=folder, stdout=subprocess.DEVNULL, **user
         )
 
     call(

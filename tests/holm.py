@@ -15,33 +15,33 @@ def corrected(pvalues: list[float]) -> list[float]:
 @lru_cache(maxsize=16)
 def _closed(pvalues):
     numbers = range(len(pvalues))
-    sets = [each for size in range(1, len(pvalues) + 1) for each in combinations(numbers, size)]
-    return [max(min(1.0, len(s) * min(pvalues[n] for n in s)) for s in sets if at in s) for at in numbers]
+    sets = [combination for size in range(1, len(pvalues) + 1) for combination in combinations(numbers, size)]
+    return [max(min(1.0, len(s) * min(pvalues[n] for n in s)) for s in sets if index in s) for index in numbers]
 
 
-def level(pvalues: list[float], at: int) -> float:
+def level(pvalues: list[float], index: int) -> float:
     """At which the procedure tests one of them: with as many left as it has not rejected before."""
     rejected = sum(p < 0.05 for p in corrected(pvalues))
-    smaller = sum((p, n) < (pvalues[at], at) for n, p in enumerate(pvalues))
+    smaller = sum((p, n) < (pvalues[index], index) for n, p in enumerate(pvalues))
     return 1 - 0.05 / (len(pvalues) - min(smaller, rejected))
 
 
 def differences(samples: dict, low: float = -np.inf, high: float = np.inf) -> dict:
     """Name -> differences, one per seed. -> name -> (mean, low, high, n, p); NaN for the last where there are fewer than two."""
-    known = {name: np.array(each, dtype=float) for name, each in samples.items()}
-    tested = [name for name, each in known.items() if len(each) > 1]
+    known = {name: np.array(sample, dtype=float) for name, sample in samples.items()}
+    tested = [name for name, item in known.items() if len(item) > 1]
     ps = [_p(known[name]) for name in tested]
-    made = {}
-    for name, each in known.items():
+    built = {}
+    for name, entry in known.items():
         if name not in tested:
-            made[name] = (each.mean() if len(each) else np.nan, np.nan, np.nan, len(each), np.nan)
+            built[name] = (entry.mean() if len(entry) else np.nan, np.nan, np.nan, len(entry), np.nan)
             continue
-        at = tested.index(name)
-        ends = (each[0], each[0])
-        if np.ptp(each):
-            ends = stats.ttest_1samp(each, 0).confidence_interval(level(ps, at))
-        made[name] = (each.mean(), max(low, ends[0]), min(high, ends[1]), len(each), corrected(ps)[at])
-    return made
+        index = tested.index(name)
+        ends = (entry[0], entry[0])
+        if np.ptp(entry):
+            ends = stats.ttest_1samp(entry, 0).confidence_interval(level(ps, index))
+        built[name] = (entry.mean(), max(low, ends[0]), min(high, ends[1]), len(entry), corrected(ps)[index])
+    return built
 
 
 def _p(each) -> float:

@@ -21,15 +21,15 @@ def limited(call, megabytes: int):
         taken = int(TAKEN.read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + (megabytes << 20),) * 2)
         try:
-            found = call()
+            actual = call()
         except BaseException as error:
-            found = repr(error)
+            actual = repr(error)
         with os.fdopen(here, "wb") as pipe:
-            pipe.write(pickle.dumps(found))
+            pipe.write(pickle.dumps(actual))
         os._exit(0)
     os.close(here)
     with os.fdopen(there, "rb") as pipe:
-        found = pipe.read()
+        actual = pipe.read()
     os.waitpid(process, 0)
-    assert found, "its process was ended"
-    return pickle.loads(found)
+    assert actual, "its process was ended"
+    return pickle.loads(actual)

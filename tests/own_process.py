@@ -22,15 +22,15 @@ TIME = 600  # seconds
 
 def take_outcome(item: pytest.Function) -> None:
     """Pass, fail or skip as the test did in its own process."""
-    selected = tuple(each.nodeid for each in item.session.items if each.path == item.path)
-    outcomes, said = run(selected, item.config.rootpath)
+    selected = tuple(entry.nodeid for entry in item.session.items if entry.path == item.path)
+    outcomes, text = run(selected, item.config.rootpath)
     if item.name not in outcomes:
-        pytest.fail(f"its process ended before it did:\n{said}", pytrace=False)
-    kind, told = outcomes[item.name]
+        pytest.fail(f"its process ended before it did:\n{text}", pytrace=False)
+    kind, message = outcomes[item.name]
     if kind == "skipped":
-        pytest.skip(told)
+        pytest.skip(message)
     if kind:
-        pytest.fail(told, pytrace=False)
+        pytest.fail(message, pytrace=False)
 
 
 @functools.cache
@@ -48,7 +48,7 @@ def run(selected: tuple[str, ...], root: Path) -> tuple[dict[str, tuple[str, str
 
 
 def _outcome(case: xml.Element) -> tuple[str, str]:
-    for found in case:
-        if found.tag in ("failure", "error", "skipped"):
-            return found.tag, found.text if found.tag != "skipped" else found.get("message", "")
+    for actual in case:
+        if actual.tag in ("failure", "error", "skipped"):
+            return actual.tag, actual.text if actual.tag != "skipped" else actual.get("message", "")
     return "", ""

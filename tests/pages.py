@@ -24,10 +24,10 @@ def opened(page: str, **params: str) -> AppTest:
 
 def texts(app) -> str:
     """Return all that a page says, controls and figures included."""
-    html = [each.proto.body for each in app.get("html")]
-    progress = [each.proto.text for each in app.get("progress")]
-    said = [each.value for each in [*app.markdown, *app.caption, *app.info]]
-    return plain(" ".join([*html, *written(app), *said, *progress]))
+    html = [element.proto.body for element in app.get("html")]
+    progress = [bar.proto.text for bar in app.get("progress")]
+    messages = [element.value for element in [*app.markdown, *app.caption, *app.info]]
+    return plain(" ".join([*html, *written(app), *messages, *progress]))
 
 
 def plain(text: str) -> str:
@@ -36,12 +36,12 @@ def plain(text: str) -> str:
 
 
 def button(app, key: str):
-    return next(each for each in app.button if each.key == key)
+    return next(button for button in app.button if button.key == key)
 
 
 def legend(app) -> str:
     """Return the last legend of a page, as HTML."""
-    return [each.proto.body for each in app.get("html") if "class='legend'" in each.proto.body][-1]
+    return [element.proto.body for element in app.get("html") if "class='legend'" in element.proto.body][-1]
 
 
 def session(app) -> Session:
@@ -56,9 +56,9 @@ def link(app) -> dict[str, str]:
 
 def setting(app, name: str):
     """Return a setting of the page as it is now."""
-    here = session(app)
-    kind = next(kind for kind in store.kinds_of[here.page] if name in kind.settings())
-    settings = here.built.get(kind) or here.settings((kind,))[0][0]
+    current = session(app)
+    kind = next(kind for kind in store.kinds_of[current.page] if name in kind.settings())
+    settings = current.built.get(kind) or current.settings((kind,))[0][0]
     return getattr(settings, name)
 
 
@@ -96,9 +96,9 @@ def links(app) -> dict[str, str]:
 def written(app) -> list[str]:
     """Return what components of our own write in words: controls, and the block's drawing with the figures below."""
     pieces = [str(component.json) for component in components(app, "ablation_drawing")]
-    for shown in controls(app).values():
-        pieces += [shown["label"], shown.get("html", ""), *shown.get("about", ())]
-        pieces += [label for _, label in shown.get("options", ())]
+    for element in controls(app).values():
+        pieces += [element["label"], element.get("html", ""), *element.get("about", ())]
+        pieces += [label for _, label in element.get("options", ())]
     return [html.unescape(re.sub("<[^>]*>", " ", piece)) for piece in pieces]
 
 
@@ -109,27 +109,27 @@ def send(app, *deltas: dict, held: bool = False):
 
 def say(app, *deltas: dict, held: bool = False):
     """Let the browser say these deltas; the page has to be run then."""
-    here = session(app)
-    numbered = [[here.number + n, here.page, delta] for n, delta in enumerate(deltas, 1)]
-    app.session_state[CHANNEL] = {"said": {"session": here.id, "held": held, "deltas": numbered}}
+    current = session(app)
+    numbered = [[current.number + n, current.page, delta] for n, delta in enumerate(deltas, 1)]
+    app.session_state[CHANNEL] = {"said": {"session": current.id, "held": held, "deltas": numbered}}
     return app
 
 
 def move(app, **values):
     """Move controls, or the widgets of settings, as a user does; the page has to be run then."""
-    here = session(app)
-    known = {name: setting for kind in store.kinds_of[here.page] for name, setting in kind.settings().items()}
-    return say(app, *({name: known[name].write(value)} for name, value in values.items()))
+    current = session(app)
+    definition = {name: setting for kind in store.kinds_of[current.page] for name, setting in kind.settings().items()}
+    return say(app, *({name: definition[name].write(value)} for name, value in values.items()))
 
 
 def tell(app, name: str, value):
     """Move one control, with what the page does along with it, and run the page."""
-    shown = control(app, name)
-    if shown["kind"] == "pills":
-        gone = [{f"{shown['set']}/{text}": "off"} for text in shown["value"] if text not in value]
-        new = [{f"{shown['set']}/{text}": "on"} for text in value if text not in shown["value"]]
+    field = control(app, name)
+    if field["kind"] == "pills":
+        gone = [{f"{field['set']}/{text}": "off"} for text in field["value"] if text not in value]
+        new = [{f"{field['set']}/{text}": "on"} for text in value if text not in field["value"]]
         return send(app, *gone, *new)
-    return send(app, {shown["set"]: value, **shown.get("also", {})})
+    return send(app, {field["set"]: value, **field.get("also", {})})
 
 
 def press(app, name: str):
@@ -179,13 +179,17 @@ def tables(app) -> dict:
 
 def downloads(app) -> list[str]:
     """Return the labels of the files that a page offers."""
-    bodies = [each.proto.body for each in app.get("html") if each.proto.body.startswith('<a class="ablation-download')]
+    bodies = [
+        element.proto.body
+        for element in app.get("html")
+        if element.proto.body.startswith('<a class="ablation-download')
+    ]
     return [html.unescape(re.sub("<[^>]*>", "", body)) for body in bodies]
 
 
 def download(app, label: str):
     """Write the file that a page offers under this label. Return its content."""
-    body = next(each.proto.body for each in app.get("html") if f">{html.escape(label)}</a>" in each.proto.body)
+    body = next(element.proto.body for element in app.get("html") if f">{html.escape(label)}</a>" in element.proto.body)
     file = unquote(re.search('href="[^"]*/([^"/]*)"', body)[1])
     return app.session_state[OFFERS][file].write()
 
@@ -193,13 +197,15 @@ def download(app, label: str):
 def trigger(app, component, event: str, value):
     """Let a component of our own tell Streamlit of an event."""
     sent = app._tree.get_widget_states()
-    told = json.dumps([{"event": event, "value": value}])
-    sent.widgets.add(id=_make_trigger_id(component.id, "events"), json_trigger_value=told)
+    message = json.dumps([{"event": event, "value": value}])
+    sent.widgets.add(id=_make_trigger_id(component.id, "events"), json_trigger_value=message)
     return app._run(sent)
 
 
 def drawn(app, key: str = "") -> str:
     """Return the HTML of lessons and classes on a page; of one component, where a key is given."""
     return " ".join(
-        json.loads(each.json) for each in components(app, "ablation_lesson_html") if not key or key in each.id
+        json.loads(component.json)
+        for component in components(app, "ablation_lesson_html")
+        if not key or key in component.id
     )

@@ -50,7 +50,7 @@ class Sentence:
         return value
 
     def run(self):
-        x = [self.weights["embed"][token] + self.position_vector(at) for at, token in enumerate(self.tokens)]
+        x = [self.weights["embed"][token] + self.position_vector(index) for index, token in enumerate(self.tokens)]
         self.record("embed", x)
         outputs = []
         layers = self.config.n_layers
@@ -122,7 +122,7 @@ class Sentence:
         stacked = [self.linear(f"{where}.qkv", vector) for vector in x]  # queries, keys, values, one below the other
         q, k, v, scores, pattern, z = ([] for _ in range(6))
         for group in range(groups):
-            k.append([self.turned(layer, "k", row, config.n_heads + group, at) for at, row in enumerate(stacked)])
+            k.append([self.turned(layer, "k", row, config.n_heads + group, index) for index, row in enumerate(stacked)])
             v.append([row[self.rows(config.n_heads + groups + group)] for row in stacked])
         if config.value_residual:
             if self.first_values is None:
@@ -137,7 +137,7 @@ class Sentence:
         )
         for head in range(config.n_heads):
             group = head // (config.n_heads // groups)  # heads in a row have one group: 0, 0, 1, 1
-            q.append([self.turned(layer, "q", row, head, at) for at, row in enumerate(stacked)])
+            q.append([self.turned(layer, "q", row, head, index) for index, row in enumerate(stacked)])
             scores.append(np.zeros((length, length)))
             pattern.append(np.zeros((length, length)))
             z.append(np.zeros((length, size)))
@@ -155,9 +155,9 @@ class Sentence:
                 nobody = self.score_of_nobody(where, head)
                 largest = max([scores[head][query][key] for key in visible] + nobody)
                 share = {key: math.exp(scores[head][query][key] - largest) for key in visible}
-                whole = sum(share.values()) + sum(math.exp(score - largest) for score in nobody)
+                full = sum(share.values()) + sum(math.exp(score - largest) for score in nobody)
                 for key in visible:
-                    pattern[head][query][key] = share[key] / whole
+                    pattern[head][query][key] = share[key] / full
                     z[head][query] += pattern[head][query][key] * v[group][key]
         for site, value in zip(("q", "k", "v", "scores", "pattern"), (q, k, v, scores, pattern)):
             self.record(site, value)
@@ -165,7 +165,7 @@ class Sentence:
             self.record("gate", gate)
             z = [[a * b for a, b in zip(*of_head)] for of_head in zip(z, gate)]
         self.record("z", z)
-        joined = [np.concatenate([z[head][at] for head in range(config.n_heads)]) for at in range(length)]
+        joined = [np.concatenate([z[head][index] for head in range(config.n_heads)]) for index in range(length)]
         return [self.linear(f"{where}.out", vector) for vector in joined]
 
     def score_of_nobody(self, where, head):
@@ -182,17 +182,17 @@ class Sentence:
         """Which rows of the stacked queries, keys and values are those of a head: all heads' queries first, then keys, then values."""
         return slice(number * self.config.d_head, (number + 1) * self.config.d_head)
 
-    def turned(self, layer, kind, row, number, at):
+    def turned(self, layer, kind, row, number, index):
         """A query or a key: normed (Qwen 3: before the positions act), then turned."""
         vector = row[self.rows(number)]
         if self.config.qk_norm:
-            mean_square = sum(each**2 for each in vector) / len(vector)
+            mean_square = sum(item**2 for item in vector) / len(vector)
             vector = (
                 vector
                 / math.sqrt(mean_square + self.config.norm_eps)
                 * self.weights[f"blocks.{layer}.attn.{kind}_norm"]
             )
-        return self.turn(layer, vector, at)
+        return self.turn(layer, vector, index)
 
     def may_see(self, layer, query, key):
         if self.config.mask not in ("none", "causal"):
@@ -211,19 +211,19 @@ class Sentence:
 
     # Positions
 
-    def position_vector(self, at):
+    def position_vector(self, index):
         position = self.config.position
         width = self.config.d_model
         if position == "sinusoidal":
-            angles = [at / 10000 ** (2 * (i // 2) / width) for i in range(width)]
+            angles = [index / 10000 ** (2 * (i // 2) / width) for i in range(width)]
             return np.array([math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(angles)])
         if position == "learned":
-            return self.weights["position.weight"][at]
+            return self.weights["position.weight"][index]
         if position in ("none", "rope", "alibi"):
             return np.zeros(width)
         raise unknown("position", position)
 
-    def turn(self, layer, vector, at):
+    def turn(self, layer, vector, index):
         """RoPE: number i and number i + half are the coordinates of a point in a plane, which turns as `at` grows. Of a share of
         the numbers only: those come first, and the plane's number counts among them (GPT-NeoX)."""
         if self.config.position != "rope" or self.is_one_of(self.config.nope_every, layer):
@@ -231,7 +231,7 @@ class Sentence:
         turned = vector.copy()
         half = int(len(vector) * Decimal(str(self.config.rope_share)) / 2)
         for i in range(half):
-            angle = at * self.config.rope_base ** (-2 * i / (2 * half))
+            angle = index * self.config.rope_base ** (-2 * i / (2 * half))
             turned[i] = vector[i] * math.cos(angle) - vector[i + half] * math.sin(angle)
             turned[i + half] = vector[i] * math.sin(angle) + vector[i + half] * math.cos(angle)
         return turned

@@ -59,13 +59,13 @@ class Second(torch.Tensor):
     def tolist(self):
         return self.cpu().tolist()  # which torch refuses to do for a class of one's own
 
-    def numpy(self, **given):
+    def numpy(self, **args):
         raise TypeError(f"can't convert {NAME} device type tensor to numpy. Use Tensor.cpu() to copy the tensor first.")
 
-    def __array__(self, *given):
+    def __array__(self, *args):
         self.numpy()
 
-    def __repr__(self, **given):
+    def __repr__(self, **args):
         return f"Second({self.numbers})"
 
     def __format__(self, form: str) -> str:
@@ -98,7 +98,7 @@ def _bare(x):
 
 def _mapped(x, call):
     """call(x), or of each in lists and tuples."""
-    return type(x)([_mapped(each, call) for each in x]) if isinstance(x, list | tuple) else call(x)
+    return type(x)([_mapped(item, call) for item in x]) if isinstance(x, list | tuple) else call(x)
 
 
 def refuse_mixed(op, args, kwargs, here: bool):
@@ -113,16 +113,18 @@ def refuse_mixed(op, args, kwargs, here: bool):
             strangers.append(x)
 
     name = op.overloadpacket.__name__
-    given = [x for at, x in enumerate(args) if not (at == 1 and name in INDEXED and isinstance(args[0], Second))]
-    _mapped([*given, *kwargs.values()], look)
+    inputs = [x for index, x in enumerate(args) if not (index == 1 and name in INDEXED and isinstance(args[0], Second))]
+    _mapped([*inputs, *kwargs.values()], look)
     if not strangers or op in COPIES or (here and not there):
         return
     one_number = torch.Tag.pointwise in op.tags or op in POINTWISE or name in INDEXED
-    for each in strangers:
-        if isinstance(each, torch.Generator):
-            raise RuntimeError(f"{op}: the generator is of the {each.device.type}, and not of {NAME}")
-        if each.dim() or not one_number:
-            raise RuntimeError(f"{op}: a tensor of shape {tuple(each.shape)} is on the CPU, the others are on {NAME}")
+    for stranger in strangers:
+        if isinstance(stranger, torch.Generator):
+            raise RuntimeError(f"{op}: the generator is of the {stranger.device.type}, and not of {NAME}")
+        if stranger.dim() or not one_number:
+            raise RuntimeError(
+                f"{op}: a tensor of shape {tuple(stranger.shape)} is on the CPU, the others are on {NAME}"
+            )
 
 
 class Event:
@@ -170,8 +172,8 @@ def autocast(op, lowered: bool):
     """The operation as autocast has it: on numbers of the lower precision, or of float32."""
 
     def cast(x):
-        wanted = torch.get_autocast_dtype(NAME) if lowered else torch.float32
-        return x.to(wanted) if isinstance(x, torch.Tensor) and x.dtype in FLOATS else x
+        expected = torch.get_autocast_dtype(NAME) if lowered else torch.float32
+        return x.to(expected) if isinstance(x, torch.Tensor) and x.dtype in FLOATS else x
 
     def call(*args, **kwargs):
         with torch.autocast(NAME, enabled=False):
@@ -207,8 +209,8 @@ def _register() -> list[torch.library.Library]:
 def _enter():
     """Make core know it, as one more entry of the menu of devices."""
     device.device.add("second", NAME, label="Second", help="the CPU in another's clothes.")
-    for each in (device, worker):
-        each.present = lambda: (NAME, "cpu")
+    for item in (device, worker):
+        item.present = lambda: (NAME, "cpu")
     worker.train_chunk = chunk
 
 

@@ -45,8 +45,8 @@ def rows_of(run, outcome) -> list[Row]:
     if isinstance(outcome, str):
         return begun
     if math.isnan(outcome):
-        gone = Row(end // 2 + 1, math.inf, math.nan, math.inf, math.nan, 0.003, f"diverged at step {end // 2 + 1}")
-        return [*begun, gone]
+        lost_row = Row(end // 2 + 1, math.inf, math.nan, math.inf, math.nan, 0.003, f"diverged at step {end // 2 + 1}")
+        return [*begun, lost_row]
     return [*begun, Row(end, late_loss(run), outcome, 1.0, 0.01, 0.003)]
 
 
@@ -58,12 +58,12 @@ def fill(store: Store, study: Study, outcome) -> int:
     number = store.enrol(study).study
     store.requeue(number, STATES)
     made = {run.hash: (run, outcome(run)) for run in study.runs}
-    taken = {each.hash: each.id for each in store.runs(number, spec=False)}
-    store.claim(number, OWNER, len(taken))
-    waiting = [key for key, (_, found) in made.items() if found == "queued"]
-    store.keep(OWNER, [Report(taken[key], STOPPED) for key in waiting])
+    run_ids = {run.hash: run.id for run in store.runs(number, spec=False)}
+    store.claim(number, OWNER, len(run_ids))
+    waiting = [key for key, (_, actual) in made.items() if actual == "queued"]
+    store.keep(OWNER, [Report(run_ids[key], STOPPED) for key in waiting])
     store.requeue(number, (STOPPED,))
-    store.keep(OWNER, [_report(taken[key], run, found) for key, (run, found) in made.items() if found != "queued"])
+    store.keep(OWNER, [_report(run_ids[key], run, actual) for key, (run, actual) in made.items() if actual != "queued"])
     return number
 
 

@@ -52,9 +52,13 @@ def test_every_view_is_accessible_and_fits_the_screen(open_page, place, theme, w
 
 def look(page):
     """Fails where axe finds what is more than minor."""
-    found = Axe().run(page).response["violations"]
-    told = [(each["impact"], each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] != "minor"]
-    assert not told
+    actual = Axe().run(page).response["violations"]
+    message = [
+        (violation["impact"], violation["id"], violation["nodes"][0]["html"][:200])
+        for violation in actual
+        if violation["impact"] != "minor"
+    ]
+    assert not message
 
 
 FORBIDDEN = """for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(window, name, {

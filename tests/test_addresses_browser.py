@@ -70,7 +70,7 @@ def test_what_can_be_clicked_stays_where_it_first_was(chromium, address):
     page.add_init_script(PLACES)
     page.goto(f"{address}/Lessons?shown=one&lesson=heads")
     settle(page)
-    x, y = zip(*(map(int, each.split()) for each in page.evaluate("[...window.places]")))
+    x, y = zip(*(map(int, part.split()) for part in page.evaluate("[...window.places]")))
     page.close()
     assert len(set(x)) == 1 and max(y) - min(y) < 20, (x, y)
 
@@ -108,13 +108,13 @@ def test_a_browser_that_comes_through_nginx_on_any_port_is_let_in(address):
 
 def test_scripts_of_components_are_kept_by_the_browser_and_no_others_are_there(chromium, address):
     page = chromium.new_page()
-    asked = []
-    page.on("request", lambda each: asked.append(each.url) if "/scripts/" in each.url else None)
+    requests = []
+    page.on("request", lambda each: requests.append(each.url) if "/scripts/" in each.url else None)
     page.goto(f"{address}/One_block")
     settle(page)
     page.close()
-    assert len(asked) == len(set(asked)) >= 4, "each is asked for once"
-    with urlopen(asked[0]) as answer:
+    assert len(requests) == len(set(requests)) >= 4, "each is asked for once"
+    with urlopen(requests[0]) as answer:
         assert "immutable" in answer.headers["Cache-Control"]
         assert answer.headers["Content-Type"].startswith("text/javascript")
     with pytest.raises(HTTPError, match="404"):
@@ -127,11 +127,11 @@ def test_beside_an_open_sidebar_nothing_leaves_the_page(open_page, path, width):
     page = open_page(path, width=width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     away = page.locator(".st-key-take_away").bounding_box()
-    for each in page.locator(".st-key-head [data-name=title], .st-key-head .tabs").all():
-        each = each.bounding_box()
+    for item in page.locator(".st-key-head [data-name=title], .st-key-head .tabs").all():
+        item = item.bounding_box()
         apart = (
-            each["x"] + each["width"] <= away["x"]
-            or away["y"] + away["height"] <= each["y"]
-            or each["y"] + each["height"] <= away["y"]
+            item["x"] + item["width"] <= away["x"]
+            or away["y"] + away["height"] <= item["y"]
+            or item["y"] + item["height"] <= away["y"]
         )
-        assert apart, (each, away)
+        assert apart, (item, away)

@@ -27,27 +27,27 @@ PARTS = {
 
 
 def sentences(app) -> list[str]:
-    said = [m.value for m in app.markdown if m.value.startswith("**") and ":small[" in m.value]
+    messages = [m.value for m in app.markdown if m.value.startswith("**") and ":small[" in m.value]
     return [
-        re.sub(r"\? Each.*Click a head to open it.*?\*\*", "?**", each) for each in said
+        re.sub(r"\? Each.*Click a head to open it.*?\*\*", "?**", item) for item in messages
     ]  # said where there is room for it
 
 
 def grids(app) -> dict[str, tuple[dict, np.ndarray]]:
     """Key of a heat map -> (what it says of itself, its numbers)."""
-    found = {}
-    for each in components(app, "ablation_grid"):
-        size = int.from_bytes(each.bytes[:4], "little")
-        head = json.loads(each.bytes[4 : 4 + size])
-        body = each.bytes[4 + size + (-size % 4) :]
+    actual = {}
+    for component in components(app, "ablation_grid"):
+        size = int.from_bytes(component.bytes[:4], "little")
+        head = json.loads(component.bytes[4 : 4 + size])
+        body = component.bytes[4 + size + (-size % 4) :]
         if head["steps"]:
             steps = np.frombuffer(body, "<u2").astype(float)
             cells = head["low"] + steps / 65534 * (head["high"] - head["low"])
             cells[steps == 65535] = math.nan
         else:
             cells = np.frombuffer(body, "<f4").astype(float)
-        found[re.search(r"(\w+?)(-None)?$", each.id).group(1)] = head, cells
-    return found
+        actual[re.search(r"(\w+?)(-None)?$", component.id).group(1)] = head, cells
+    return actual
 
 
 def domains(proto) -> list:
@@ -67,7 +67,7 @@ def all_domains(spec) -> list:
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("view", TWICE)
 def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
-    both, alone, baseline = (fine(opened(view=view, **more)) for more in ({"variants": part}, PARTS[part], {}))
+    both, alone, baseline = (fine(opened(view=view, **extra)) for extra in ({"variants": part}, PARTS[part], {}))
     assert sorted(sentences(both)) == sorted([*sentences(baseline), *sentences(alone)])
     pairs = grids(both)
     single = grids(alone)
@@ -90,7 +90,7 @@ def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
     if len(drawn) == 2 * len(baseline.get("vega_lite_chart")) == 2 * len(alone.get("vega_lite_chart")):
         half = len(drawn) // 2
         kinds = [
-            each.proto.alt.removeprefix(f"{name_of(decode(part, ''))}: ").partition(". ")[0] for each in drawn
+            element.proto.alt.removeprefix(f"{name_of(decode(part, ''))}: ").partition(". ")[0] for element in drawn
         ]  # not what each says
         for one, other in ((a, b) for a in range(len(drawn)) for b in range(a + 1, len(drawn)) if kinds[a] == kinds[b]):
             assert domains(drawn[one].proto) == domains(drawn[other].proto)
@@ -99,7 +99,7 @@ def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
 
 @pytest.mark.parametrize("part", ["norm-none", "mask-causal"])
 def test_the_difference_is_the_variants_numbers_less_the_baselines(part):
-    plain, less = (grids(fine(opened(variants=part, **more))) for more in ({}, {"difference": "on"}))
+    plain, less = (grids(fine(opened(variants=part, **extra))) for extra in ({}, {"difference": "on"}))
     head, cells = less["all_heads_beside"]
     expected = plain["all_heads_beside"][1] - plain["all_heads"][1]
     np.testing.assert_allclose(cells, expected, atol=1e-6)

@@ -65,10 +65,10 @@ def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_pag
     settle(page)
     before = page.evaluate(WHERE)
     page.get_by_text("Compare with", exact=True).click()
-    for at in (2, 1):
-        page.locator(".list .tick").nth(at).click()
+    for index in (2, 1):
+        page.locator(".list .tick").nth(index).click()
         settle(page)
-        if at == 2:  # a first variant makes the drawing compact, so that two fit one screen
+        if index == 2:  # a first variant makes the drawing compact, so that two fit one screen
             before |= {name: place for name, place in page.evaluate(WHERE).items() if "_out " in name}
     page.locator(".list .tick", has_text="RMSNorm").click()
     page.keyboard.press("Escape")
@@ -127,8 +127,8 @@ def test_a_finger_takes_a_part_and_scrolling_takes_none(chromium, address):
     x = box["x"] + box["width"] / 2
     y = box["y"] + box["height"] / 2
     touch = page.context.new_cdp_session(page)
-    for kind, at in (("touchStart", y), *(("touchMove", y - 20 * n) for n in range(1, 10)), ("touchEnd", None)):
-        points = [] if at is None else [{"x": x, "y": at}]
+    for kind, index in (("touchStart", y), *(("touchMove", y - 20 * n) for n in range(1, 10)), ("touchEnd", None)):
+        points = [] if index is None else [{"x": x, "y": index}]
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
         page.wait_for_timeout(16)
     page.wait_for_timeout(1000)

@@ -69,8 +69,8 @@ def test_the_picture_shows_the_numbers(open_page, query, config, text, theme):
                     continue  # the name of the head stands there
                 x, y = centre(layout, panel, row, col)
                 shown = picture.getpixel((int(x) + right, int(y) + down))
-                wanted = masked if value != value else colour(SEQUENTIAL, value / high)
-                assert max(abs(a - b) for a, b in zip(shown, wanted)) <= 6, (panel, row, col, value)
+                reference = masked if value != value else colour(SEQUENTIAL, value / high)
+                assert max(abs(a - b) for a, b in zip(shown, reference)) <= 6, (panel, row, col, value)
 
 
 def test_hover_names_the_words_and_the_weight(open_page):
@@ -148,6 +148,6 @@ def test_typed_markup_is_shown_and_not_run(open_page):
 )
 def test_the_first_screen_shows_the_pictures_without_scrolling(open_page, path, picture):
     page = open_page(path)
-    for shown in page.locator(picture).all():
-        box = shown.bounding_box()
+    for element in page.locator(picture).all():
+        box = element.bounding_box()
         assert box["y"] + box["height"] <= 900

@@ -79,9 +79,9 @@ class Held(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         made = function(*args, **(kwargs or {}))
-        for each in tree_leaves(made):
-            if isinstance(each, torch.Tensor) and id(each.untyped_storage()) not in self.alive:
-                storage = each.untyped_storage()
+        for item in tree_leaves(made):
+            if isinstance(item, torch.Tensor) and id(item.untyped_storage()) not in self.alive:
+                storage = item.untyped_storage()
                 key = id(storage)
                 size = storage.nbytes()
                 self.alive[key] = weakref.ref(storage, lambda _, key=key, size=size: self.gone(key, size))
@@ -133,7 +133,7 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
     packed = len(pickle.dumps(before))
     with Held() as held:
         done, _ = chunk(before, 1000)
-    came = sum(each.nbytes for each in tree_leaves((before.model, before.optimiser)) if torch.is_tensor(each))
+    came = sum(item.nbytes for item in tree_leaves((before.model, before.optimiser)) if torch.is_tensor(item))
     assert done.step == 2 and held.most > came
     needed = memory(config, training)
     held_in_all = held.most + came + packed
@@ -153,8 +153,8 @@ def test_what_muon_costs_is_counted(changes):
             for piece in parameter.detach().split(list(heights), 0) if heights else ():
                 orthogonal(piece)
     slower = settings_of("copy", optimiser="muon")
-    more = budget.step_seconds(config, slower) - budget.step_seconds(config, replace(slower, optimiser="adamw"))
-    assert more == pytest.approx(budget.PER_OPERATION * counted.get_total_flops(), rel=1e-9)
+    extra = budget.step_seconds(config, slower) - budget.step_seconds(config, replace(slower, optimiser="adamw"))
+    assert extra == pytest.approx(budget.PER_OPERATION * counted.get_total_flops(), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", task)
@@ -178,11 +178,11 @@ def test_memory_grows_with_batch_and_model(batch, layers, width):
 
 def test_trainings_that_take_too_long_are_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "20")
-    many = states(30, steps=3000)
+    count = states(30, steps=3000)
     with pytest.raises(TimeLimit) as refused:
-        check(many, 2)
+        check(count, 2)
     text = str(refused.value)
-    assert f"30 runs would take about {duration(expected(many, 2))} here on 2 workers; at most 20 s" in text
+    assert f"30 runs would take about {duration(expected(count, 2))} here on 2 workers; at most 20 s" in text
     assert "ABLATION_MAX_SECONDS" in text and "steps, seeds or variants" in text
     assert check(states(3), 2, pace=1.5) == expected(states(3), 2, 1.5)
     assert check([], 2) == 0
@@ -201,17 +201,17 @@ def test_what_many_trainings_keep_together_is_limited(monkeypatch):
     """They advance together: the states of all are kept until the last one ends. The same one counts once."""
     config = Config(d_model=512, n_heads=1, d_ff=1700, n_layers=1)
     training = Training(task="copy", steps=60, batch=1, length=2)
-    many = [start(config, training, seed) for seed in range(30)]
-    bytes_of_one = 12 * sum(each.numel() for each in Transformer(config, task["copy"].vocabulary).parameters())
+    count = [start(config, training, seed) for seed in range(30)]
+    bytes_of_one = 12 * sum(tensor.numel() for tensor in Transformer(config, task["copy"].vocabulary).parameters())
     assert budget.kept(config, training) == bytes_of_one
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "1000000")
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20 + 1}")
-    check(many, 1, active=many)
+    check(count, 1, active=count)
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20}")
     with pytest.raises(MemoryLimit, match="weights and optimiser states of 30 runs would need about"):
-        check(many, 1)
+        check(count, 1)
     with pytest.raises(MemoryLimit, match="of 1 run, with those of other users, would need about"):
-        check(many[:1], 1, active=many[1:])
+        check(count[:1], 1, active=count[1:])
 
 
 @pytest.mark.parametrize("name", task)

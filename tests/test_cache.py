@@ -12,19 +12,19 @@ from tests.test_long_questions import Left, leave_after
 
 def test_a_cache_keeps_the_latest_up_to_its_size():
     cache = LRUCache(10 / 2**20)
-    made = []
+    built = []
 
     def get(key, size):
-        return cache.get(key, lambda: (made.append(key) or key, size))
+        return cache.get(key, lambda: (built.append(key) or key, size))
 
-    assert [get(key, 4) for key in "abab"] == list("abab") and made == ["a", "b"]
+    assert [get(key, 4) for key in "abab"] == list("abab") and built == ["a", "b"]
     get("c", 4)  # evicts the least recently used
     get("b", 4)
     get("a", 4)
-    assert made == ["a", "b", "c", "a"] and cache.bytes == 8
+    assert built == ["a", "b", "c", "a"] and cache.bytes == 8
     get("too large", 11)
     get("too large", 11)
-    assert made.count("too large") == 2 and set(cache.entries) == {"a", "b"}
+    assert built.count("too large") == 2 and set(cache.entries) == {"a", "b"}
     cache.put("a", "new", 3)
     assert cache.peek("a") == "new" and cache.bytes == 7 and cache.peek("c") is None
 
@@ -61,27 +61,27 @@ def test_threads_that_ask_for_what_is_being_made_wait_for_it(kind):
     cache = LRUCache(1)
     begun = threading.Event()
     on = threading.Event()
-    made = []
+    built = []
 
     def make():
         begun.set()
         on.wait(20)
-        made.append(object())
-        return made[-1], 1
+        built.append(object())
+        return built[-1], 1
 
     call = once(make) if kind == "once" else lambda: cache.get("sweep", make)
-    found = []
-    users = [threading.Thread(target=lambda: found.append(call())) for _ in range(4)]
+    actual = []
+    users = [threading.Thread(target=lambda: actual.append(call())) for _ in range(4)]
     for user in users:
         user.start()
         begun.wait()
     on.set()
     for user in users:
         user.join()
-    assert len(made) == 1 and len(set(map(id, found))) == 1
+    assert len(built) == 1 and len(set(map(id, actual))) == 1
     if kind == "once":
         call.clear()
-        assert call()[0] is made[1]
+        assert call()[0] is built[1]
 
 
 def test_a_user_who_waits_can_leave_and_where_the_first_one_leaves_the_next_goes_on():

@@ -34,13 +34,13 @@ opened = files.from_upload
     ("field", "name"), [*PARTS, ("tied", True), ("bias", False), ("ffn", False), ("attention", False)]
 )
 def test_what_is_written_is_read_back_to_the_last_bit(field, name):
-    made = model(**{field: name} if field != "mask" else {})
-    read = opened(own.write(made, "a model", seed=3))
+    transformer = model(**{field: name} if field != "mask" else {})
+    read = opened(own.write(transformer, "a model", seed=3))
     ids = torch.tensor([[1, 2, 3, 4, 5]])
-    assert torch.equal(read.model(ids), made(ids))
-    assert read.config == made.config and read.model.vocabulary == WORDS
+    assert torch.equal(read.model(ids), transformer(ids))
+    assert read.config == transformer.config and read.model.vocabulary == WORDS
     assert read.about["seed"] == 3 and read.name == "a model"
-    assert opened(own.write(made, "a\nb" + "x" * 500)).name == "a�b" + "x" * 77
+    assert opened(own.write(transformer, "a\nb" + "x" * 500)).name == "a�b" + "x" * 77
 
 
 def test_a_training_is_saved_as_far_as_it_came(tmp_path):
@@ -159,7 +159,7 @@ SPELLED = [*LETTERS, *map("".join, MERGES)]
 def tokenizer(folder):
     """Byte-pair encoding, as GPT-2's, of a few words; Ġjudge is on the way to Ġjudges."""
     made = tokenizers.Tokenizer(
-        tokenizers.models.BPE({word: at for at, word in enumerate(SPELLED)}, MERGES, fuse_unk=False)
+        tokenizers.models.BPE({word: index for index, word in enumerate(SPELLED)}, MERGES, fuse_unk=False)
     )
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = tokenizers.decoders.ByteLevel()
@@ -178,14 +178,14 @@ def gpt2(folder, **changes):
         "eos_token_id": 0,
     }
     torch.manual_seed(0)
-    made = transformers.GPT2LMHeadModel(
+    model = transformers.GPT2LMHeadModel(
         transformers.GPT2Config(**{**size, **changes}, attn_implementation="eager")
     ).eval()
-    for name, each in made.named_parameters():
-        torch.nn.init.normal_(each, mean=float("ln" in name and "weight" in name), std=0.2)
-    made.save_pretrained(folder)
+    for name, named_parameter in model.named_parameters():
+        torch.nn.init.normal_(named_parameter, mean=float("ln" in name and "weight" in name), std=0.2)
+    model.save_pretrained(folder)
     tokenizer(folder)
-    return made
+    return model
 
 
 @pytest.mark.parametrize(
@@ -204,14 +204,14 @@ def test_gpt2_equals_hugging_face(tmp_path, changes):
     ids = torch.randint(0, len(SPELLED), (2, 40), generator=torch.Generator().manual_seed(1))
     ours = files.from_folder(tmp_path)
     with torch.inference_mode():
-        wanted = theirs(ids, output_attentions=True, output_hidden_states=True)
-        with trace() as seen:
+        expected = theirs(ids, output_attentions=True, output_hidden_states=True)
+        with trace() as record:
             logits = ours.model(ids)
-    torch.testing.assert_close(logits, wanted.logits, rtol=1e-4, atol=1e-4)
-    for found, attention in zip(seen["pattern"], wanted.attentions):
-        torch.testing.assert_close(found, attention, rtol=1e-4, atol=1e-4)
-    for found, hidden in zip(seen["resid_pre"], wanted.hidden_states):
-        torch.testing.assert_close(found, hidden, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(logits, expected.logits, rtol=1e-4, atol=1e-4)
+    for actual, attention in zip(record["pattern"], expected.attentions):
+        torch.testing.assert_close(actual, attention, rtol=1e-4, atol=1e-4)
+    for actual, hidden in zip(record["resid_pre"], expected.hidden_states):
+        torch.testing.assert_close(actual, hidden, rtol=1e-4, atol=1e-4)
     assert ours.longest == 40
 
 
@@ -233,9 +233,9 @@ def test_every_knock_out_works_on_gpt2_as_on_hugging_face(tmp_path):
         if cut.part in ("ffn", "layer"):
             hooks.append(block.mlp.register_forward_hook(lambda m, i, o: torch.zeros_like(o)))
         with torch.inference_mode(), trace(Lesion((cut,)), sites=()):
-            found = ours.model(ids)
+            actual = ours.model(ids)
         with torch.inference_mode():
-            torch.testing.assert_close(found, theirs(ids).logits, rtol=1e-4, atol=1e-4, msg=cut.name)
+            torch.testing.assert_close(actual, theirs(ids).logits, rtol=1e-4, atol=1e-4, msg=cut.name)
         for hook in hooks:
             hook.remove()
         if kept is not None:
@@ -303,7 +303,7 @@ def test_gpt2_with_an_own_output_embedding_equals_hugging_face(tmp_path, tie_wor
     path.write_text(json.dumps(json.loads(path.read_text()) | {"tie_word_embeddings": tie_word_embeddings}))
     ours = equals(tmp_path, theirs)
     equals(tmp_path, transformers.GPT2LMHeadModel.from_pretrained(tmp_path))
-    assert not ours.config.tied and ours.parameters == sum(each.numel() for each in theirs.parameters())
+    assert not ours.config.tied and ours.parameters == sum(parameter.numel() for parameter in theirs.parameters())
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
     tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")).model.save(str(tmp_path))
     (tmp_path / "tokenizer.json").unlink()
-    assert {"vocab.json", "merges.txt"} <= {each.name for each in tmp_path.iterdir()}
+    assert {"vocab.json", "merges.txt"} <= {file.name for file in tmp_path.iterdir()}
     ours = equals(tmp_path, theirs)
     spelled = transformers.GPT2TokenizerFast.from_pretrained(tmp_path)(TEXT)["input_ids"]
     assert ours.tokens.encode(TEXT).ids == spelled and 0 in spelled
@@ -356,7 +356,7 @@ def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
         b"\xef\xbb\xbf" + merges.replace("\n", "\r\n").encode()
     )  # as Windows saves it
     assert files.from_folder(tmp_path).tokens.encode(TEXT).ids == spelled
-    sent = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    sent = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert files.from_upload(sent).tokens.encode(TEXT).ids == spelled
     (tmp_path / "merges.txt").write_bytes(b"\xff")
     with pytest.raises(CheckpointError, match="merges.txt is not UTF-8"):
@@ -372,5 +372,5 @@ def test_gpt2_in_several_files_equals_hugging_face(tmp_path):
     theirs.save_pretrained(tmp_path, max_shard_size="100KB")
     assert len(list(tmp_path.glob("model-*-of-*.safetensors"))) > 2
     equals(tmp_path, theirs)
-    sent = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    sent = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert files.from_upload(sent).key == files.from_folder(tmp_path).key

@@ -45,21 +45,21 @@ of_each_claim = pytest.mark.parametrize("name", claim)
 
 @given(some.floats(-1, 1), some.floats(0, 1), some.floats(0.01, 0.5), some.booleans())
 def test_the_rule_is_that_of_every_value_that_the_interval_holds(mean, reach, effect, alike):
-    found = Interval(mean, mean - reach, mean + reach, 5)
-    held = np.linspace(found.low, found.high, 2001)
+    actual = Interval(mean, mean - reach, mean + reach, 5)
+    held = np.linspace(actual.low, actual.high, 2001)
     counts = np.abs(held) < effect if alike else held > effect
-    said = verdict(found, effect, alike)
+    text = verdict(actual, effect, alike)
     edge = np.isclose(held[[0, -1]], effect).any() or np.isclose(held[[0, -1]], -effect).any()
     if edge:
         return
     if alike and held[0] < -effect and held[-1] > effect:
-        assert said == UNDECIDED
+        assert text == UNDECIDED
     elif counts.all():
-        assert said == REPLICATES
+        assert text == REPLICATES
     elif not counts.any():
-        assert said == DOES_NOT
+        assert text == DOES_NOT
     else:
-        assert said == UNDECIDED
+        assert text == UNDECIDED
 
 
 @pytest.mark.parametrize("alike", [False, True])
@@ -70,14 +70,14 @@ def test_without_an_interval_nothing_is_decided(alike):
 @of_each_claim
 def test_intervals_of_all_claims_hold_together(name):
     values = list(SHIPPED[name].values())
-    found = judged(SHIPPED[name], claim[name]).interval
+    actual = judged(SHIPPED[name], claim[name]).interval
     if np.std(values) == 0:
-        assert found.low == found.high == values[0]
+        assert actual.low == actual.high == values[0]
         return
     low, high = stats.t.interval(1 - 0.05 / len(claim), len(values) - 1, np.mean(values), stats.sem(values))
     low = max(low, claim[name].within[0])
     high = min(high, claim[name].within[1])
-    assert (found.mean, found.low, found.high, found.n) == pytest.approx((np.mean(values), low, high, len(values)))
+    assert (actual.mean, actual.low, actual.high, actual.n) == pytest.approx((np.mean(values), low, high, len(values)))
     assert all(claim[name].within[0] <= value <= claim[name].within[1] for value in values)
     assert len(values) >= 5
 
@@ -87,12 +87,12 @@ def test_intervals_of_all_claims_hold_together(name):
 
 def last(name: str, learnt: str, variant: str = "baseline") -> dict[int, float]:
     """Seed -> accuracy at the end, read from the file of curves without the project's reader; guessing where it diverged."""
-    found = {}
+    actual = {}
     for run in study(name).runs:
         if (run.task, run.variant) == (learnt, variant):
             gone, _, accuracy = raw_curves()[run.hash]
-            found[run.seed] = task[run.training.task].chance if gone else float(accuracy[-1])
-    return found
+            actual[run.seed] = task[run.training.task].chance if gone else float(accuracy[-1])
+    return actual
 
 
 @cache
@@ -118,13 +118,13 @@ def grammar(variant):
 
 def sudden():
     """The largest gain within a tenth of the training, step by step."""
-    found = {}
+    actual = {}
     for run in study("induction").runs:
         if run.variant == "baseline":
             _, steps, accuracy = raw_curves()[run.hash]
             best = max(accuracy[j] - accuracy[i] for i in range(len(steps)) for j in range(len(steps)) if steps[j] - steps[i] == 30)  # fmt: skip
-            found[run.seed] = best / (accuracy[-1] - accuracy[0])
-    return found
+            actual[run.seed] = best / (accuracy[-1] - accuracy[0])
+    return actual
 
 
 BY_HAND = {
@@ -188,9 +188,9 @@ def test_words_that_attention_alone_makes_alike():
         words = list(dict.fromkeys(claims.TEXT))
         model = Transformer(config, tuple(words)).double()
         ids = torch.tensor([[words.index(word) for word in claims.TEXT]])
-        with torch.inference_mode(), trace(sites=("resid_post",)) as seen:
+        with torch.inference_mode(), trace(sites=("resid_post",)) as record:
             model(ids)
-        x = seen["resid_post"][-1][0].double().numpy()
+        x = record["resid_post"][-1][0].double().numpy()
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         return np.mean([x[i] @ x[j] for i in range(len(x)) for j in range(len(x)) if i != j])
 
@@ -217,15 +217,15 @@ def test_a_head_is_removed_where_it_writes(small):
 
         with torch.inference_mode(), trace(edit, sites=()):
             logits = small(tokens)
-        found = []
+        actual = []
         learnt = task["sentences"]
         for row, column in zip(*torch.nonzero(targets != -100, as_tuple=True)):
             answer = learnt.vocabulary[int(targets[row, column])]
             for rivals in learnt.rivals:
                 if answer in rivals:
                     scores = {word: logits[row, column, learnt.vocabulary.index(word)].item() for word in rivals}
-                    found.append(max(scores, key=scores.get) == answer)
-        return float(np.mean(found))
+                    actual.append(max(scores, key=scores.get) == answer)
+        return float(np.mean(actual))
 
     drops = [right(None) - right((layer, head)) for layer in range(2) for head in range(2)]
     assert claims.removable(small, tokens, targets) == np.mean([drop < 0.01 for drop in drops])
@@ -234,10 +234,10 @@ def test_a_head_is_removed_where_it_writes(small):
 
 def test_attention_to_the_first_word_is_an_average_of_weights(small):
     tokens, _ = claims.texts(0, 4)
-    with torch.inference_mode(), trace(sites=("pattern",)) as seen:
+    with torch.inference_mode(), trace(sites=("pattern",)) as record:
         small(tokens)
     weights = [
-        seen["pattern"][layer][row, head, reader, 0].item()
+        record["pattern"][layer][row, head, reader, 0].item()
         for layer in range(2) for row in range(4) for head in range(2) for reader in range(3, tokens.shape[1])
         if tokens[row, reader]  # 0 is the padding
     ]  # fmt: skip
@@ -257,10 +257,10 @@ def test_a_verdict_is_told_with_its_number_and_its_reason(low, high, words):
         alike = False
         points = False
 
-    found = Interval((low + high) / 2, low, high, 7)
-    said = describe(Judged(found, verdict(found, 0.3, False)), Rule)
-    assert words in said and "7 seeds" in said
-    assert float(said.split(" ")[0].replace("−", "-")) == pytest.approx(found.mean, abs=0.006)
+    actual = Interval((low + high) / 2, low, high, 7)
+    text = describe(Judged(actual, verdict(actual, 0.3, False)), Rule)
+    assert words in text and "7 seeds" in text
+    assert float(text.split(" ")[0].replace("−", "-")) == pytest.approx(actual.mean, abs=0.006)
 
 
 @pytest.mark.parametrize(

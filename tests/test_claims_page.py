@@ -23,23 +23,23 @@ def rows(app) -> list[dict]:
 def test_the_list_holds_every_claim_with_its_verdict():
     app = fine(opened(CLAIMS.path))
     values = read_values()
-    found = {name: judged(values[name], claim[name]) for name in claim}
-    assert any(tally(found.values()) in each for each in said_on(app)) and not warned(app)
+    actual = {name: judged(values[name], claim[name]) for name in claim}
+    assert any(tally(actual.values()) in item for item in said_on(app)) and not warned(app)
     assert [row["title"] for row in rows(app)] == [claim.label(name) for name in claim]
-    assert [row["verdict"] for row in rows(app)] == [each.verdict for each in found.values()]
+    assert [row["verdict"] for row in rows(app)] == [item.verdict for item in actual.values()]
     for row, name in zip(rows(app), claim):
-        assert row["said"] == f"{claim.label(name)}: {describe(found[name], claim[name])}"
+        assert row["said"] == f"{claim.label(name)}: {describe(actual[name], claim[name])}"
         assert claim[name].paper.startswith(row["paper"]) and "nan" not in row["picture"]
 
 
 @of_each_claim
 def test_one_claim_says_how_it_was_measured(name):
     app = fine(opened(CLAIMS.path, shown="evidence", claim=name))
-    said = " ".join(said_on(app))
-    found = judged(read_values()[name], claim[name])
-    assert describe(found, claim[name]) in said and claim[name].number in said and claim[name].here in said
-    assert f"--only {name}" in said and not warned(app)
-    assert rows(app)[0]["picture"].count('class="seed"') == found.interval.n
+    text = " ".join(said_on(app))
+    actual = judged(read_values()[name], claim[name])
+    assert describe(actual, claim[name]) in text and claim[name].number in text and claim[name].here in text
+    assert f"--only {name}" in text and not warned(app)
+    assert rows(app)[0]["picture"].count('class="seed"') == actual.interval.n
 
 
 SHIPS = "Precomputed"

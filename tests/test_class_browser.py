@@ -85,9 +85,9 @@ def test_a_teacher_runs_a_lesson_with_three_students(open_page):
     for page in students:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     teacher.get_by_text(WORDS["class_home"]).click()
-    with teacher.expect_download() as taken:
+    with teacher.expect_download() as download:
         teacher.get_by_role("link", name=WORDS["class_csv"]).click()
-    assert len(taken.value.path().read_text().splitlines()) == 4
+    assert len(download.value.path().read_text().splitlines()) == 4
     teacher.get_by_text(WORDS["class_end_sure"]).click()
     teacher.get_by_role("button", name=WORDS["class_end"]).click()
     expect(students[0].get_by_text(WORDS["class_join_title"])).to_be_visible()

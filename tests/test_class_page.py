@@ -35,19 +35,19 @@ def room(tmp_path, monkeypatch):
 
 
 def button(app, key: str) -> AppTest:
-    return fine(next(each for each in app.button if each.key == key).click().run())
+    return fine(next(button for button in app.button if button.key == key).click().run())
 
 
 def ask(teacher) -> AppTest:
     """Open the next question."""
-    return button(teacher, next(each.key for each in teacher.button if re.fullmatch(r"open_\d+", each.key or "")))
+    return button(teacher, next(button.key for button in teacher.button if re.fullmatch(r"open_\d+", button.key or "")))
 
 
 def start(*questions) -> tuple[AppTest, str, str]:
     """-> (the teacher's page, the code, the token)"""
     app = fine(opened(CLASS.path))
     if questions:
-        app = next(each for each in app.multiselect if each.key == "class_questions").set_value(list(questions)).run()
+        app = next(box for box in app.multiselect if box.key == "class_questions").set_value(list(questions)).run()
     app = button(app, "start_class")
     code = link(app)["code"]
     return app, code, app.session_state[SESSION].kept[TEACHER_KEYS][code].value
@@ -56,7 +56,7 @@ def start(*questions) -> tuple[AppTest, str, str]:
 def join(code: str, nickname: str = "") -> AppTest:
     app = fine(opened(CLASS.path, code=code))
     if nickname:
-        next(each for each in app.text_input if each.key == "nickname").set_value(nickname)  # in a form
+        next(field for field in app.text_input if field.key == "nickname").set_value(nickname)  # in a form
     return button(app, "join")
 
 
@@ -65,18 +65,18 @@ def again(app) -> AppTest:
     return fine(app.run())
 
 
-def choose(app, at: int, because: str = "") -> AppTest:
+def choose(app, index: int, because: str = "") -> AppTest:
     app = again(app)
-    app.radio[0].set_value(at)  # in a form: sent with its button
-    for each in app.button_group:
-        each.set_value(1)  # not very sure
+    app.radio[0].set_value(index)  # in a form: sent with its button
+    for group in app.button_group:
+        group.set_value(1)  # not very sure
     if because:
-        next(each for each in app.text_input if each.key.startswith("because_")).set_value(because)
-    return button(app, next(each.key for each in app.button if each.key.startswith(("store_", "send_"))))
+        next(field for field in app.text_input if field.key.startswith("because_")).set_value(because)
+    return button(app, next(button.key for button in app.button if button.key.startswith(("store_", "send_"))))
 
 
 def texts(app) -> str:
-    return " ".join([*said_on(app), *(each.value for each in [*app.success, *app.info])]).replace("\\", "")
+    return " ".join([*said_on(app), *(element.value for element in [*app.success, *app.info])]).replace("\\", "")
 
 
 def test_a_class_from_the_first_question_to_the_last():
@@ -96,7 +96,7 @@ def test_a_class_from_the_first_question_to_the_last():
     slide = drawn(projector, "slide")
     assert "2 of 2" in slide and "Ann" not in slide
     assert "output><b>" not in slide and "bar right" not in slide  # no counts while voting is open
-    assert not any(WORDS["as_predicted"] in each for each in said_on(ann))
+    assert not any(WORDS["as_predicted"] in item for item in said_on(ann))
     teacher = button(again(teacher), "class_close")
     assert server.classroom().of_teacher(token).phase == CLOSED
     assert WORDS["class_closed"] in texts(again(bob))
@@ -105,7 +105,7 @@ def test_a_class_from_the_first_question_to_the_last():
     assert "somewhat more" in bars and "bar right" not in bars
     slide = drawn(again(projector), "slide")
     teacher = again(teacher)
-    box = next(each for each in teacher.checkbox if each.key.startswith("pick_"))
+    box = next(item for item in teacher.checkbox if item.key.startswith("pick_"))
     fine(box.set_value(True).run())
     assert "each head has its own *matrices*" in texts(again(bob)) and "Ann" not in texts(bob)
     button(again(teacher), "class_reveal")
@@ -117,10 +117,10 @@ def test_answers_have_the_same_letters_on_phone_and_projector_and_the_right_one_
     teacher, code, _ = start("heads")
     ann = join(code)
     ask(again(teacher))
-    of = find_question("heads", WORDS, "en")
+    question = find_question("heads", WORDS, "en")
     options = again(ann).radio[0].options
     assert [option.replace("\\", "") for option in options] == [
-        f"**{mark}** {text}" for mark, text in zip("ABCD", of.offered)
+        f"**{mark}** {text}" for mark, text in zip("ABCD", question.offered)
     ]
     projector = fine(opened(CLASS.path, shown="projector", code=code))
     slide = drawn(projector, "slide")
@@ -139,9 +139,9 @@ def test_answers_have_the_same_letters_on_phone_and_projector_and_the_right_one_
 def test_that_students_cannot_connect_is_said_until_one_has(monkeypatch):
     monkeypatch.setattr("ui.lessons.classroom.teacher.listens_here_alone", lambda: True)
     teacher, code, _ = start("heads")
-    assert WORDS["class_here_alone"] in [each.value for each in teacher.info]
+    assert WORDS["class_here_alone"] in [note.value for note in teacher.info]
     join(code)
-    assert WORDS["class_here_alone"] not in [each.value for each in again(teacher).info]
+    assert WORDS["class_here_alone"] not in [element.value for element in again(teacher).info]
 
 
 @pytest.mark.parametrize("name", ["check/before", "heads/carry", "layer_norm", "placement", "knowledge"])
@@ -150,13 +150,13 @@ def test_every_kind_of_question_can_be_answered(name):
     ann = join(code)
     ask(again(teacher))
     ann = again(ann)
-    for each in ann.radio:
-        each.set_value(0)  # in a form: sent with its button
+    for radio in ann.radio:
+        radio.set_value(0)  # in a form: sent with its button
     while any(box.value is None for box in ann.selectbox):
         box = next(box for box in ann.selectbox if box.value is None)
         ann = box.set_value(box.options and next(iter(box.proto.options)) and _first(box)).run()
     ann = surely(ann)
-    ann = button(ann, next(each.key for each in ann.button if each.key.startswith(("store_", "send_"))))
+    ann = button(ann, next(button.key for button in ann.button if button.key.startswith(("store_", "send_"))))
     assert WORDS["check_in" if name.startswith("check/") else "class_in"].partition("{")[0] in texts(ann)
     assert "/ 8" not in texts(ann)  # a score would tell what is right
     (answer,) = server.classroom().answers(token).answer
@@ -165,10 +165,10 @@ def test_every_kind_of_question_can_be_answered(name):
 
 def surely(app) -> AppTest:
     """Say how sure, where that is asked: outside a form, with a run of its own."""
-    named = [each for each in app.button_group if each.key.startswith("sure_")]
-    for each in named:
-        each.set_value(2)
-    return app.run() if named and any(each.key.startswith("store_") for each in app.button) else app
+    named = [group for group in app.button_group if group.key.startswith("sure_")]
+    for item in named:
+        item.set_value(2)
+    return app.run() if named and any(button.key.startswith("store_") for button in app.button) else app
 
 
 def _first(box):
@@ -196,22 +196,22 @@ def test_a_reload_leads_back_to_the_seat():
 def test_a_wrong_code_is_said_and_the_door_is_there(code):
     start("heads")
     app = fine(opened(CLASS.path, code=code))
-    assert warned(app) and any(each.key == "enter" for each in app.button)
+    assert warned(app) and any(button.key == "enter" for button in app.button)
 
 
 @pytest.mark.parametrize("token", ["nonsense", "x" * 64, "<b>"])
 def test_without_the_token_nobody_is_the_teacher(token):
     _, code, _ = start("heads")
     app = fine(opened(CLASS.path, shown="teacher", teacher=token, code=code))
-    assert warned(app) and not any(re.match("open_|end_class", each.key or "") for each in app.button)
+    assert warned(app) and not any(re.match("open_|end_class", button.key or "") for button in app.button)
 
 
 def test_a_teacher_goes_on_elsewhere_by_typing_the_key():
     _, code, token = start("heads")
     app = fine(opened(CLASS.path))
-    next(each for each in app.text_input if each.key == "class_code").set_value(token)
+    next(field for field in app.text_input if field.key == "class_code").set_value(token)
     app = button(app, "enter")
-    assert any(each.key == "end_class" for each in app.button)
+    assert any(button.key == "end_class" for button in app.button)
     assert link(app)["code"] == code and token not in str(link(app))
 
 
@@ -222,25 +222,25 @@ def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
     ask(again(teacher))
     choose(ann, 1, "only mine")
     bob = again(bob)
-    sent = repr([each for each in bob]) + repr(bob.session_state[SESSION].kept) + texts(bob)
+    sent = repr([item for item in bob]) + repr(bob.session_state[SESSION].kept) + texts(bob)
     assert token not in sent and "only mine" not in sent and "Ann" not in sent
 
 
 def test_who_may_not_write_cannot_start_a_class_unless_it_is_allowed(monkeypatch):
     monkeypatch.setenv("ABLATION_READ_ONLY", "1")
-    assert not any(each.key == "start_class" for each in fine(opened(CLASS.path)).button)
+    assert not any(item.key == "start_class" for item in fine(opened(CLASS.path)).button)
     monkeypatch.setenv(server.VARIABLE, "1")
-    assert any(each.key == "start_class" for each in fine(opened(CLASS.path)).button)
+    assert any(item.key == "start_class" for item in fine(opened(CLASS.path)).button)
 
 
 def test_the_end_deletes_everything():
     teacher, code, token = start("heads")
     ann = join(code)
     teacher = again(teacher)
-    teacher = fine(next(each for each in teacher.checkbox if each.key == "end_sure").set_value(True).run())
+    teacher = fine(next(item for item in teacher.checkbox if item.key == "end_sure").set_value(True).run())
     button(teacher, "end_class")
-    assert any(each.key == "enter" for each in again(ann).button)
-    assert any(each.key == "enter" for each in fine(opened(CLASS.path, shown="teacher", teacher=token)).button)
+    assert any(item.key == "enter" for item in again(ann).button)
+    assert any(item.key == "enter" for item in fine(opened(CLASS.path, shown="teacher", teacher=token)).button)
 
 
 def test_a_qr_code_is_drawn_and_addresses_are_of_this_network():
@@ -260,7 +260,7 @@ def test_the_teacher_sees_the_right_answer_once_it_is_revealed_or_asked_for(is_a
         teacher = again(teacher)
         if is_asked_for and step == "class_close":
             teacher = fine(
-                next(each for each in teacher.toggle if each.key.startswith("answer_")).set_value(True).run()
+                next(toggle for toggle in teacher.toggle if toggle.key.startswith("answer_")).set_value(True).run()
             )
         bars = drawn(teacher, "teacher_distribution")
         is_shown = step == "class_reveal" or (is_asked_for and step in ("class_close", "class_discuss_now"))
@@ -316,10 +316,10 @@ def test_each_page_has_one_filled_button():
             teacher = ask(teacher)
         elif step:
             teacher = button(teacher, step)
-        filled = [each.key for each in again(teacher).button if each.proto.type == "primary"]
+        filled = [element.key for element in again(teacher).button if element.proto.type == "primary"]
         assert (
             len(filled) == 1
-            and "space" == next(each for each in teacher.button if each.key == filled[0]).proto.shortcut
+            and "space" == next(button for button in teacher.button if button.key == filled[0]).proto.shortcut
         )
     for app in (fine(opened(CLASS.path)), again(ann)):
-        assert sum(each.proto.type == "primary" for each in app.button) <= 1
+        assert sum(button.proto.type == "primary" for button in app.button) <= 1

@@ -20,9 +20,9 @@ from ui.kit.server.app import delete_old_classes
 
 @pytest.fixture
 def store(database):  # noqa: F811
-    made = Classroom(database)
-    yield made
-    made.shut()
+    classroom = Classroom(database)
+    yield classroom
+    classroom.shut()
 
 
 @pytest.fixture
@@ -251,8 +251,8 @@ def test_a_code_is_read_as_people_write_it(room):
 
 
 def test_limits_are_said(store, monkeypatch):
-    for name, most in (("CLASSES", 2), ("SEATS", 4), ("QUESTIONS", 2)):
-        monkeypatch.setattr(classroom, name, most)
+    for name, limit in (("CLASSES", 2), ("SEATS", 4), ("QUESTIONS", 2)):
+        monkeypatch.setattr(classroom, name, limit)
     room = lesson(store, 4)
     _ = store.start()
     with refused("class", "limit of 2 classes"):

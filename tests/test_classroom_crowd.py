@@ -29,9 +29,9 @@ for key in keys:
 
 @pytest.fixture
 def store(database):  # noqa: F811
-    made = Classroom(database)
-    yield made
-    made.shut()
+    classroom = Classroom(database)
+    yield classroom
+    classroom.shut()
 
 
 def at_once(*calls) -> list[BaseException]:
@@ -47,10 +47,10 @@ def at_once(*calls) -> list[BaseException]:
             problems.append(error)
 
     threads = [threading.Thread(target=work, args=(call,)) for call in calls]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return problems
 
 
@@ -94,12 +94,12 @@ def test_a_process_that_is_killed_has_lost_nothing_that_was_accepted(store, data
     process.stdin.flush()
     accepted = [process.stdout.readline().strip() for _ in range(after)]
     process.send_signal(signal.SIGKILL)
-    rest = process.stdout.read()  # communicate() passes over what was read ahead with the lines above
+    remaining = process.stdout.read()  # communicate() passes over what was read ahead with the lines above
     process.wait(timeout=60)
-    accepted += [key for key in rest.split() if key in room.keys]
-    found = sorted(line[3] for line in stored(store))
+    accepted += [key for key in remaining.split() if key in room.keys]
+    actual = sorted(line[3] for line in stored(store))
     # What it was about when it was killed may be there, too, though it could not say so; it may be sent again.
-    assert found in ([*range(1, len(accepted) + 1)], [*range(1, len(accepted) + 2)])
+    assert actual in ([*range(1, len(accepted) + 1)], [*range(1, len(accepted) + 2)])
     for seat in range(len(accepted) + 2):
         room.vote(seat)
     with refused("vote", "cannot be changed"):

@@ -53,9 +53,9 @@ def machines(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared(machines):
-    made = Cluster(machines.address)
-    yield made
-    made.close()
+    cluster = Cluster(machines.address)
+    yield cluster
+    cluster.close()
 
 
 @pytest.fixture
@@ -83,10 +83,10 @@ def ready(workers, count):
 
 
 def test_a_study_is_trained_and_stored_to_the_last_bit(workers, store):
-    seen = finish(store, STUDY, workers)
+    reports = finish(store, STUDY, workers)
     check_complete(store, STUDY)
-    assert seen[-1].counts == {DONE: 8} and not any(each.absent for each in seen)
-    assert {each.tries for each in store.runs(1)} == {1}
+    assert reports[-1].counts == {DONE: 8} and not any(step.absent for step in reports)
+    assert {run.tries for run in store.runs(1)} == {1}
 
 
 def test_as_many_are_in_hand_as_the_cluster_has_threads_or_as_were_asked_for(machines, workers):
@@ -113,27 +113,27 @@ def test_a_worker_that_is_killed_costs_nothing_and_another_takes_its_place(machi
 
     finish(store, LONG, workers, until=kill)
     check_complete(store, LONG)
-    assert killed and {each.tries for each in store.runs(1)} == {1}
+    assert killed and {run.tries for run in store.runs(1)} == {1}
     machines.workers.append(machines.start_worker())
     ready(workers, 2)
 
 
 def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store):
-    seen = []
+    observed = []
 
     def kill(progress):
-        if progress.share > 0.2 and not any(each.absent for each in seen):
-            for each in machines.workers:
-                machines.kill(each)
+        if progress.share > 0.2 and not any(step.absent for step in observed):
+            for worker in machines.workers:
+                machines.kill(worker)
             machines.workers = []
         if progress.absent and not machines.workers:
             machines.workers = [machines.start_worker()]
-        seen.append(progress)
+        observed.append(progress)
 
     finish(store, LONG, workers, until=kill)
     check_complete(store, LONG)
-    assert any(each.absent == "there is no worker" for each in seen) and not seen[-1].absent
-    assert {each.tries for each in store.runs(1)} == {1}
+    assert any(step.absent == "there is no worker" for step in observed) and not observed[-1].absent
+    assert {run.tries for run in store.runs(1)} == {1}
     machines.workers.append(machines.start_worker())
     ready(workers, 2)
 
@@ -153,8 +153,8 @@ def test_a_worker_without_this_project_is_left_out_by_name(machines, workers, st
 def test_workers_without_the_device_wait_for_one_that_has_it(machines, store, caplog):
     own = Cluster(machines.address)
     own.require(GPU.runs[0].machine)
-    seen = finish(store, GPU, own, until=lambda each: len(caplog.messages) == 2)
-    assert seen[-1].absent == "no worker is ready" and seen[-1].counts == {QUEUED: 8}
+    reports = finish(store, GPU, own, until=lambda each: len(caplog.messages) == 2)
+    assert reports[-1].absent == "no worker is ready" and reports[-1].counts == {QUEUED: 8}
     assert all(words.endswith("is skipped: it has no cuda.") for words in caplog.messages)
     own.close()
 
@@ -162,8 +162,8 @@ def test_workers_without_the_device_wait_for_one_that_has_it(machines, store, ca
 # The command
 
 
-def started(folder, address, *given, **environment):
-    call = [sys.executable, "-m", "core.study", *given]
+def started(folder, address, *args, **environment):
+    call = [sys.executable, "-m", "core.study", *args]
     with_path = os.environ | {"PYTHONPATH": str(ROOT), "DASK_SCHEDULER_ADDRESS": address} | environment
     pipe = subprocess.PIPE
     return subprocess.Popen(call, cwd=folder, env=with_path, text=True, stdout=pipe, stderr=pipe, encoding="utf-8")
@@ -212,21 +212,21 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     assert f"The Dask scheduler at {own.address} has not answered for 1 s. Stored results are safe" in errors
     assert "Traceback" not in errors and "distributed" not in errors
     store = Store("x.sqlite")
-    before = {each.hash: each.ended for each in store.runs(1, DONE)}
+    before = {run.hash: run.ended for run in store.runs(1, DONE)}
     assert before and store.runs(1, STOPPED) and not store.runs(1, RUNNING)
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
     assert command.main(["resume", LONG.name, "--database", "x.sqlite", "--workers", "2"]) == command.COMPLETE
     check_complete(store, LONG)
-    assert before.items() <= {each.hash: each.ended for each in store.runs(1)}.items()
+    assert before.items() <= {run.hash: run.ended for run in store.runs(1)}.items()
     store.close()
 
 
 def test_a_scheduler_that_comes_back_is_found_again(alone, store):
     (own, workers) = alone
-    seen = []
+    observed = []
 
     def replace_all(progress):
-        seen.append(progress)
+        observed.append(progress)
         if progress.share > 0.2 and own.scheduler.poll() is None and len(own.running) == 2:
             own.close()
         if progress.absent == "the scheduler does not answer" and len(own.running) == 2:
@@ -235,8 +235,8 @@ def test_a_scheduler_that_comes_back_is_found_again(alone, store):
 
     finish(store, LONG, workers, until=replace_all)
     check_complete(store, LONG)
-    assert any(each.absent == "the scheduler does not answer" for each in seen)
-    assert {each.tries for each in store.runs(1)} == {1}
+    assert any(step.absent == "the scheduler does not answer" for step in observed)
+    assert {run.tries for run in store.runs(1)} == {1}
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -296,14 +296,14 @@ def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
     assert type(local) is ProcessPool and local.count == 3
 
 
-def changed(found, **versions):
-    return found._replace(versions=found.versions | versions)
+def changed(actual, **versions):
+    return actual._replace(versions=actual.versions | versions)
 
 
 def test_workers_must_be_alike_and_the_difference_is_named():
-    def unlike(found, here, first, needed):
+    def unlike(actual, here, first, needed):
         answer = Future()
-        answer.set_result(found)
+        answer.set_result(actual)
         return difference(answer, here, first, needed)
 
     here = changed(worker.describe(), torch="2.13.0+cpu")

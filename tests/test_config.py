@@ -38,8 +38,8 @@ def assert_says_what_is_allowed(error, field, begin="{} is "):
         allowed = ["on or off"]
     else:
         allowed = [f"from {setting.show(setting.low)} to {setting.show(setting.high)}"]
-    for each in allowed:
-        assert each in message
+    for item in allowed:
+        assert item in message
 
 
 # Values that cannot be

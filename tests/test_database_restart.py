@@ -58,11 +58,11 @@ def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql
     commands = [command(tmp_path, where) for _ in range(2)]
 
     def trained():
-        return patiently(lambda: sum(each.step for each in store.runs(number, spec=False)))
+        return patiently(lambda: sum(run.step for run in store.runs(number, spec=False)))
 
     try:
         service.start(number)
-        wait(lambda: len({each.owner for each in store.runs(number, RUNNING)}) == 3)
+        wait(lambda: len({run.owner for run in store.runs(number, RUNNING)}) == 3)
         for end in (postgresql.stop, lambda: kill_a_backend(store), postgresql.kill, lambda: kill_a_backend(store)):
             before = trained()
             end()

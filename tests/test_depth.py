@@ -63,12 +63,12 @@ def plain_statistics(x, patterns, n_real) -> dict[str, float]:
 
 def plain_cosine(x) -> float:
     """Over pairs of different tokens; a token alone has no other to be like."""
-    found = []
-    for one in range(len(x)):
-        for two in range(one):
-            lengths = math.sqrt(math.fsum(a * a for a in x[one])) * math.sqrt(math.fsum(b * b for b in x[two]))
-            found.append(math.fsum(a * b for a, b in zip(x[one], x[two])) / lengths if lengths else 0.0)
-    return math.fsum(found) / len(found) if found else math.nan
+    actual = []
+    for index in range(len(x)):
+        for two in range(index):
+            lengths = math.sqrt(math.fsum(a * a for a in x[index])) * math.sqrt(math.fsum(b * b for b in x[two]))
+            actual.append(math.fsum(a * b for a, b in zip(x[index], x[two])) / lengths if lengths else 0.0)
+    return math.fsum(actual) / len(actual) if actual else math.nan
 
 
 def plain_rank(singular) -> float:
@@ -79,21 +79,24 @@ def plain_rank(singular) -> float:
 
 def plain_entropy(patterns, n_real) -> float:
     """Bits, averaged over heads and real readers."""
-    found = []
+    actual = []
     for head in patterns:
         for reader in range(n_real):
-            found.append(-math.fsum(weight * math.log2(weight) for weight in head[reader] if weight > 0))
-    return math.fsum(found) / len(found)
+            actual.append(-math.fsum(weight * math.log2(weight) for weight in head[reader] if weight > 0))
+    return math.fsum(actual) / len(actual)
 
 
 def plain_journey(model, config, order) -> list[dict[str, float]]:
     """reference.py's float64 stream after every pass, and its statistics."""
-    known, ids, _ = numbered(WORDS, config.padding, "cpu")
-    assert known == model.vocabulary
-    real = [at < len(WORDS) for at in range(len(WORDS) + config.padding)]
+    vocabulary_used, ids, _ = numbered(WORDS, config.padding, "cpu")
+    assert vocabulary_used == model.vocabulary
+    real = [index < len(WORDS) for index in range(len(WORDS) + config.padding)]
     sentence = reference.Sentence(reference.weights_of(model), config, ids[0].tolist(), real)
-    x = [sentence.weights["embed"][token] + sentence.position_vector(at) for at, token in enumerate(sentence.tokens)]
-    found = [plain_statistics(x[: len(WORDS)], None, len(WORDS))]
+    x = [
+        sentence.weights["embed"][token] + sentence.position_vector(index)
+        for index, token in enumerate(sentence.tokens)
+    ]
+    actual = [plain_statistics(x[: len(WORDS)], None, len(WORDS))]
     outputs = {}
     layers = model.config.n_layers
     for layer in order:
@@ -105,8 +108,8 @@ def plain_journey(model, config, order) -> list[dict[str, float]]:
             x = [a + sentence.weights["skip"][early] * b for a, b in zip(x, outputs[early])]
         if config.attention:
             patterns = sentence.seen["pattern"][-1]
-        found.append(plain_statistics(x[: len(WORDS)], patterns, len(WORDS)))
-    return found
+        actual.append(plain_statistics(x[: len(WORDS)], patterns, len(WORDS)))
+    return actual
 
 
 def shaken(config, way, passes):
@@ -126,8 +129,8 @@ def assert_statistics(made, expected, tolerance):
     assert made.values.shape == right.shape
     assert (np.isnan(made.values) == np.isnan(right)).all()
     off = np.nan_to_num(np.abs(made.values - right) / (1 + np.abs(right)))
-    at, which = np.unravel_index(off.argmax(), off.shape)
-    assert off.max() <= tolerance, f"{list(statistic)[which]} after pass {at} is off by {off.max():.1e}"
+    index, which = np.unravel_index(off.argmax(), off.shape)
+    assert off.max() <= tolerance, f"{list(statistic)[which]} after pass {index} is off by {off.max():.1e}"
 
 
 @EVERY
@@ -141,9 +144,9 @@ def test_every_statistic_of_every_pass_is_what_its_definition_says_of_the_refere
     # normal_1 saturates attention, which magnifies rounding (tests/test_reference.py): it is compared in float64.
     if config.init.startswith("normal_1"):
         model = model.double()
-    made = journey(model, ids, real, config, WORDS, order, set())
-    assert_statistics(made, plain_journey(model, config, order), 1e-4)
-    assert made.diverged is None
+    journey_made = journey(model, ids, real, config, WORDS, order, set())
+    assert_statistics(journey_made, plain_journey(model, config, order), 1e-4)
+    assert journey_made.diverged is None
 
 
 @WAYS
@@ -152,11 +155,11 @@ def test_travel_measures_the_model_that_the_settings_name(way, setting):
     config = BASE.replace(position="learned", **SETTINGS[setting])
     built, order = Depth(5, way).plan(config)
     model = Transformer(built, numbered(WORDS, config.padding, "cpu")[0])
-    made = travel(config, WORDS, HERE, Depth(5, way))
-    assert_statistics(made, plain_journey(model, config, order), 1e-4)
-    assert made.tokens == (*WORDS, *["<pad>"] * config.padding)
-    assert made.n_real == len(WORDS)
-    assert made.config == config
+    journey_made = travel(config, WORDS, HERE, Depth(5, way))
+    assert_statistics(journey_made, plain_journey(model, config, order), 1e-4)
+    assert journey_made.tokens == (*WORDS, *["<pad>"] * config.padding)
+    assert journey_made.n_real == len(WORDS)
+    assert journey_made.config == config
 
 
 @WAYS
@@ -167,36 +170,36 @@ def test_attention_and_similarity_are_kept_of_the_passes_that_are_shown(way, set
     depth = Depth(passes, way)
     built, order = depth.plan(config)
     model, ids, real = prepared(built, WORDS, HERE)
-    made = travel(config, WORDS, HERE, depth)
+    journey_made = travel(config, WORDS, HERE, depth)
     assert list(depth.shown.values()) == [1, math.ceil(passes / 2), passes]
-    assert set(made.patterns) == set(made.alike) == set(depth.shown.values())
+    assert set(journey_made.patterns) == set(journey_made.alike) == set(depth.shown.values())
     numbers = ids[0].tolist()
     sentence = reference.Sentence(
-        reference.weights_of(model), config, numbers, [at < len(WORDS) for at in range(len(numbers))]
+        reference.weights_of(model), config, numbers, [index < len(WORDS) for index in range(len(numbers))]
     )
     x = [sentence.weights["embed"][token] for token in numbers]
-    for at, layer in enumerate(order, 1):
+    for position, layer in enumerate(order, 1):
         x = sentence.block(layer, x)
-        if at in made.patterns:
+        if position in journey_made.patterns:
             pattern = sentence.seen["pattern"][-1]
-            assert np.abs(made.patterns[at].numpy() - pattern).max() < 1e-5
+            assert np.abs(journey_made.patterns[position].numpy() - pattern).max() < 1e-5
             unit = np.array([vector / np.linalg.norm(vector) for vector in x[: len(WORDS)]])
-            assert np.abs(made.alike[at].numpy() - unit @ unit.T).max() < 1e-5
+            assert np.abs(journey_made.alike[position].numpy() - unit @ unit.T).max() < 1e-5
 
 
 def test_without_attention_there_are_no_patterns_and_no_entropy():
-    made = travel(BASE.replace(attention=False), WORDS, HERE, Depth(3))
-    assert made.patterns == {}
-    assert np.isnan(made.of("entropy")).all()
-    assert set(made.alike) == {1, 2, 3}
+    journey_made = travel(BASE.replace(attention=False), WORDS, HERE, Depth(3))
+    assert journey_made.patterns == {}
+    assert np.isnan(journey_made.of("entropy")).all()
+    assert set(journey_made.alike) == {1, 2, 3}
 
 
 def test_the_table_says_what_the_journeys_say():
     journeys = {"one": travel(BASE, WORDS, HERE, Depth(2)), "two": travel(BASE.replace(seed=1), WORDS, HERE, Depth(2))}
     rows = table(journeys)
     assert len(rows) == 2 * 3 * len(statistic)
-    for name, at, meter, value in rows.itertuples(index=False):
-        assert value == pytest.approx(journeys[name].of(meter)[at], nan_ok=True)
+    for name, index, meter, value in rows.itertuples(index=False):
+        assert value == pytest.approx(journeys[name].of(meter)[index], nan_ok=True)
 
 
 @pytest.mark.parametrize("passes", [0, 101, 2.5, True, "4"])
@@ -260,10 +263,10 @@ def test_a_single_token_is_like_itself_and_has_no_others():
     got = measured(normal(1, 16))
     assert math.isnan(got["cosine"])
     assert got["rank"] == pytest.approx(1, abs=1e-6)
-    made = travel(BASE, ["alone"], HERE, Depth(2))
-    assert np.isnan(made.of("cosine")).all()
-    assert made.of("entropy")[1:].tolist() == [0, 0]
-    assert made.of("rank") == pytest.approx(1, abs=1e-4)
+    journey_made = travel(BASE, ["alone"], HERE, Depth(2))
+    assert np.isnan(journey_made.of("cosine")).all()
+    assert journey_made.of("entropy")[1:].tolist() == [0, 0]
+    assert journey_made.of("rank") == pytest.approx(1, abs=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -320,10 +323,10 @@ def first_not_finite(config, way, passes, dtype=torch.float32) -> int | None:
     model = model.to(dtype)
     x = model.position.embed(model.embed[ids])
     allowed = model.allowed(ids, real)
-    for at, layer in enumerate(order, 1):
+    for index, layer in enumerate(order, 1):
         x = model.blocks[layer](x, allowed)
         if not all(math.isfinite(number) for number in x[0, : len(WORDS)].flatten().tolist()):
-            return at
+            return index
     return None
 
 
@@ -350,13 +353,13 @@ def test_it_diverges_where_the_bare_blocks_do(change, way):
     passes = 60
     pass_ = first_not_finite(config, way, passes)
     assert pass_ is not None and pass_ > 1
-    made = travel(config, WORDS, HERE, Depth(passes, way))
-    assert made.diverged == pass_
-    assert np.isnan(made.values[pass_:]).all()
+    journey_made = travel(config, WORDS, HERE, Depth(passes, way))
+    assert journey_made.diverged == pass_
+    assert np.isnan(journey_made.values[pass_:]).all()
     entropy = list(statistic).index("entropy")
-    assert np.isfinite(np.delete(made.values, entropy, axis=1)[:pass_]).all()
+    assert np.isfinite(np.delete(journey_made.values, entropy, axis=1)[:pass_]).all()
     if config.attention:
-        assert np.isfinite(made.values[1:pass_, entropy]).all()
+        assert np.isfinite(journey_made.values[1:pass_, entropy]).all()
 
 
 @WAYS
@@ -368,14 +371,14 @@ def test_in_float16_it_diverges_where_float32_and_bfloat16_go_on(way):
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
         with torch.inference_mode():
             model, ids, real = prepared(built, WORDS, HERE)
-            made = journey(model.to(dtype), ids, real, config, WORDS, order, {1, passes})
-        assert made.diverged == first_not_finite(config, way, passes, dtype)
-        assert (made.diverged is not None) == (dtype == torch.float16)
-        kept = made.values[: made.diverged, : list(statistic).index("entropy")]
+            journey_made = journey(model.to(dtype), ids, real, config, WORDS, order, {1, passes})
+        assert journey_made.diverged == first_not_finite(config, way, passes, dtype)
+        assert (journey_made.diverged is not None) == (dtype == torch.float16)
+        kept = journey_made.values[: journey_made.diverged, : list(statistic).index("entropy")]
         assert np.isfinite(kept).all() and kept.size
-        if made.diverged:
-            assert 1 < made.diverged < passes
-            assert np.isnan(made.values[made.diverged :]).all()
+        if journey_made.diverged:
+            assert 1 < journey_made.diverged < passes
+            assert np.isnan(journey_made.values[journey_made.diverged :]).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -383,15 +386,15 @@ def test_in_half_precision_the_statistics_are_those_of_the_rounded_stream(dtype)
     built, order = Depth(3, "separate").plan(BASE)
     with torch.inference_mode():
         model, ids, real = prepared(built, WORDS, HERE)
-        made = journey(model.to(dtype), ids, real, BASE, WORDS, order, set())
+        journey_made = journey(model.to(dtype), ids, real, BASE, WORDS, order, set())
         x = model.embed[ids]
         expected = [right(x[0])]
         for layer in order:
             x = model.blocks[layer](x)
             expected.append(right(x[0]))
-    for at, row in enumerate(expected):
+    for index, row in enumerate(expected):
         del row["entropy"]
-        assert {name: made.of(name)[at] for name in row} == pytest.approx(row, rel=1e-6, abs=1e-9)
+        assert {name: journey_made.of(name)[index] for name in row} == pytest.approx(row, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -400,16 +403,16 @@ def test_divergence_raises_nothing_anywhere(way, dtype):
     config = BASE.replace(**TOO_LARGE)
     machine = Machine(device="cpu", dtype=dtype)
     depth = Depth(30, way)
-    made = travel(config, WORDS, machine, depth)
-    assert made.diverged
-    table({"it": made})
+    journey_made = travel(config, WORDS, machine, depth)
+    assert journey_made.diverged
+    table({"it": journey_made})
     assert gradients(config, WORDS, machine, depth).diverged
     together = grid(config, Axes("norm-none"), WORDS, machine, depth)
     assert all(together.diverged)
     assert np.isnan(together.values[:, -1]).all()
-    assert made.diverged < 15  # so of the first, the middle and the last pass only the first is left to look at
-    assert set(made.patterns) == set(made.alike) == {1}
-    assert made.patterns[1].isfinite().all() and made.alike[1].isfinite().all()
+    assert journey_made.diverged < 15  # so of the first, the middle and the last pass only the first is left to look at
+    assert set(journey_made.patterns) == set(journey_made.alike) == {1}
+    assert journey_made.patterns[1].isfinite().all() and journey_made.alike[1].isfinite().all()
 
 
 def come_back() -> Config:
@@ -461,17 +464,19 @@ def test_measured_in_chunks_or_all_at_once_is_the_same(change, way, monkeypatch)
         monkeypatch.setattr(depth_module, "CHUNK", chunk)
         return journey(model, ids, real, config, WORDS, order, {1, 10, 20})
 
-    whole = run(1 << 30)
+    full = run(1 << 30)
     assert sizes == [21]
     for chunk in (1, 2 * len(WORDS) * config.d_model, 1000):
         parts = run(chunk)
         assert len(sizes) > 1 and sum(sizes) == 21
-        np.testing.assert_allclose(parts.values, whole.values, rtol=1e-6, atol=1e-6)
-        assert parts.diverged == whole.diverged
-        assert parts.patterns.keys() == whole.patterns.keys()
+        np.testing.assert_allclose(parts.values, full.values, rtol=1e-6, atol=1e-6)
+        assert parts.diverged == full.diverged
+        assert parts.patterns.keys() == full.patterns.keys()
         # NaN is not equal to itself
-        same = [torch.allclose(parts.patterns[at], whole.patterns[at], 0, 0, equal_nan=True) for at in whole.patterns]
-        same += [torch.allclose(parts.alike[at], whole.alike[at], 0, 0, equal_nan=True) for at in whole.alike]
+        same = [
+            torch.allclose(parts.patterns[index], full.patterns[index], 0, 0, equal_nan=True) for index in full.patterns
+        ]
+        same += [torch.allclose(parts.alike[index], full.alike[index], 0, 0, equal_nan=True) for index in full.alike]
         assert all(same)
 
 
@@ -487,20 +492,20 @@ def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypat
     for layer in order:
         x = model.layer(layer, x, allowed, memory)
         plain.append(x[0, : len(WORDS)])
-    seen = []
+    observed = []
     stream = model.stream
     last = []
 
     class Kept(Streams):
         def __init__(self, x, entropy):
-            seen.extend(x.clone())
+            observed.extend(x.clone())
             super().__init__(x, entropy)
 
     monkeypatch.setattr(depth_module, "Streams", Kept)
     monkeypatch.setattr(model, "stream", lambda *args: last.append(stream(*args)) or last[-1])
     journey(model, ids, real, config, WORDS, order, {1, 2, 4})
-    assert len(seen) == len(plain) == 5
-    assert all(map(torch.equal, seen, plain))
+    assert len(observed) == len(plain) == 5
+    assert all(map(torch.equal, observed, plain))
     assert torch.equal(last[0], x)
 
 
@@ -519,8 +524,8 @@ def in_float64(config, depth: Depth) -> list[torch.Tensor]:
         allowed = model.allowed(ids, real)
         memory = Memory()
         streams = [x[0]]
-        for at in order:
-            x = model.layer(at, x, allowed, memory)
+        for index in order:
+            x = model.layer(index, x, allowed, memory)
             streams.append(x[0])
     return streams
 
@@ -529,19 +534,19 @@ def in_float64(config, depth: Depth) -> list[torch.Tensor]:
 def test_the_pass_from_which_rounding_decides_is_the_first_that_differs_from_float64(init, chaotic):
     config = CHAOTIC.replace(init=init)
     depth = Depth(passes=40)
-    made = travel(config, WORDS, HERE, depth, compare_precision=True)
+    journey_made = travel(config, WORDS, HERE, depth, compare_precision=True)
     plain = travel(config, WORDS, HERE, depth)
-    np.testing.assert_array_equal(made.values, plain.values)  # what is shown is what the chosen precision gives
+    np.testing.assert_array_equal(journey_made.values, plain.values)  # what is shown is what the chosen precision gives
     assert plain.rounded is None
     exact = in_float64(config, depth)
-    with torch.no_grad(), trace(sites=["resid_pre"]) as seen:
+    with torch.no_grad(), trace(sites=["resid_pre"]) as record:
         built, order = depth.plan(config)
         model, ids, real = prepared(built, WORDS, HERE)
         end = model.stream(ids, real, order)
-    ours = [x[0].double() for x in (*seen["resid_pre"], end)]
+    ours = [x[0].double() for x in (*record["resid_pre"], end)]
     off = [((a - b).norm() / b.norm()).item() > ROUNDING for a, b in zip(ours, exact)]
     assert any(off) == chaotic
-    assert made.rounded == (off.index(True) if chaotic else None)
+    assert journey_made.rounded == (off.index(True) if chaotic else None)
 
 
 def test_findings_speak_of_the_passes_that_rounding_does_not_decide():
@@ -555,5 +560,5 @@ def test_findings_speak_of_the_passes_that_rounding_does_not_decide():
 
 
 def test_half_precision_is_not_compared_with_float64():
-    made = travel(CHAOTIC, WORDS, Machine("cpu", "bfloat16"), Depth(passes=5), compare_precision=True)
-    assert made.rounded is None
+    journey_made = travel(CHAOTIC, WORDS, Machine("cpu", "bfloat16"), Depth(passes=5), compare_precision=True)
+    assert journey_made.rounded is None

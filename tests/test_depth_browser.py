@@ -47,10 +47,10 @@ def points(panel, colour) -> list[tuple[float, float]]:
 
 def scale(panel) -> list[tuple[float, float]]:
     """The labelled values of the vertical axis and where they stand: [(value, pixel)]."""
-    found = panel.locator("text.tick[text-anchor=end]").evaluate_all(
+    actual = panel.locator("text.tick[text-anchor=end]").evaluate_all(
         "all => all.map(t => [t.textContent, +t.getAttribute('y')])"
     )
-    return [(float(text.replace("−", "-")), y) for text, y in found]
+    return [(float(text.replace("−", "-")), y) for text, y in actual]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -90,16 +90,16 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
 def test_a_click_on_the_grid_makes_a_variant(open_page):
     page = open_page("/Depth?show=grid&variants=none")
     canvas, layout = canvas_of(page, "grid_cells")
-    made = grid(Config(), Axes(), words(DEFAULT_TEXT))
+    grid_results = grid(Config(), Axes(), words(DEFAULT_TEXT))
     page.mouse.wheel(0, 0)
     x, y = centre(layout, 0, 2, 0)  # LayerNorm, post, residual; ReLU, 1 head
     canvas.hover(position={"x": x, "y": y})
     tip = page.locator(".st-key-grid_cells .tip").inner_text()
-    at = made.entries.index(
+    index = grid_results.entries.index(
         {"norm": "LayerNorm", "placement": "post", "residual": "both", "activation": "relu", "n_heads": "1"}
     )
     assert "LayerNorm · Post-norm · residual" in tip and "ReLU · 1 head" in tip
-    assert f"{made.ends('rms')[at]:.3f}" in tip
+    assert f"{grid_results.ends('rms')[index]:.3f}" in tip
     canvas.click(position={"x": x, "y": y})
     page.wait_for_url("**variants=n_heads-1__placement-post__activation-relu**")
     settle(page)
@@ -129,9 +129,9 @@ def test_a_table_taken_away_holds_the_numbers(open_page):
         for r in csv.DictReader(io.StringIO(text))
     }
     for name, changes in (("baseline", {}), ("− norm", WITHOUT["norm"])):
-        made = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(4))
-        for at in range(5):
-            assert rows["Effective rank", name, at] == made.of("rank")[at]
+        journey_made = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(4))
+        for index in range(5):
+            assert rows["Effective rank", name, index] == journey_made.of("rank")[index]
     script = downloaded(page, body.get_by_role("link", name="Python script").click).decode()
     compile(script, "script.py", "exec")
     assert 'BASELINE.replace(norm="none")' in script

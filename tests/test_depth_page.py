@@ -56,9 +56,11 @@ def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
 )  # fmt: skip
 def test_the_grid_says_which_combinations_are_the_same_model(params, many, said):
     app = fine(opened(show="grid", **params))
-    shown = " ".join([*(each.proto.body for each in app.get("html")), *(each.value for each in app.markdown)])
+    shown = " ".join(
+        [*(element.proto.body for element in app.get("html")), *(element.value for element in app.markdown)]
+    )
     assert re.search(rf"\b{many} variants?, after the last pass", shown)
-    captions = " ".join(each.value for each in app.caption).replace("\\", "")
+    captions = " ".join(caption.value for caption in app.caption).replace("\\", "")
     assert said in captions and bool(said) == ("omitted" in captions)
 
 
@@ -135,9 +137,9 @@ def test_pins_travel_between_pages_and_settings_are_as_they_were():
 def test_a_link_opens_the_same_again():
     app = press(moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "pin")
     app = moved(app, n_heads=2, passes=7, blocks="separate")
-    again = fine(opened(**link(app)))
-    assert link(again) == link(app)
-    assert {k: setting(again, k) for kind in KINDS for k in kind.settings()} == {
+    repeated = fine(opened(**link(app)))
+    assert link(repeated) == link(app)
+    assert {k: setting(repeated, k) for kind in KINDS for k in kind.settings()} == {
         k: setting(app, k) for kind in KINDS for k in kind.settings()
     }
 

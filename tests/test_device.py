@@ -87,10 +87,10 @@ def test_a_large_pass_is_timed_once_and_says_when(monkeypatch):
 @pytest.mark.parametrize("field, entry", [(f, e) for f, menu in MENUS.items() for e in menu])
 def test_a_gpu_gives_the_same_numbers_for_every_part(field, entry):
     config = Config(**{field: entry}, n_layers=2, padding=2)
-    here, there = (forward(config, TOKENS, Machine(device=place)) for place in ("cpu", "cuda"))
-    scale = here.output.abs().max().clamp_min(1)
-    assert ((here.output - there.output).abs().max() / scale) < 1e-3
-    first, second = (seen.statistics.value.to_numpy() for seen in (here, there))
+    on_first, on_second = (forward(config, TOKENS, Machine(device=place)) for place in ("cpu", "cuda"))
+    scale = on_first.output.abs().max().clamp_min(1)
+    assert ((on_first.output - on_second.output).abs().max() / scale) < 1e-3
+    first, second = (seen.statistics.value.to_numpy() for seen in (on_first, on_second))
     assert abs(first - second).max() / max(1, abs(first).max()) < 1e-3
 
 

@@ -41,8 +41,8 @@ def test_a_file_is_written_when_it_is_asked_for_and_each_time_anew(session, clie
 def test_what_a_page_no_longer_offers_is_gone_once_it_is_drawn(session, client):
     first, second = (downloads.offer(name, lambda: b"data", "text/plain") for name in ("one", "two"))
     downloads.begin_run()
-    again = downloads.offer("one", lambda: b"newer", "text/plain")
-    assert again == first and client.get(second).content == b"data"  # a click may be on its way
+    repeated = downloads.offer("one", lambda: b"newer", "text/plain")
+    assert repeated == first and client.get(second).content == b"data"  # a click may be on its way
     downloads.end_run()
     assert client.get(first).content == b"newer" and client.get(second).status_code == 404
 
@@ -63,13 +63,13 @@ def test_a_file_that_cannot_be_written_is_said_and_logged(session, client, caplo
 
 def test_files_are_written_a_few_at_a_time(session, client):
     running = [0]
-    most = [0]
+    limit = [0]
     lock = threading.Lock()
 
     def write() -> bytes:
         with lock:
             running[0] += 1
-            most[0] = max(most[0], running[0])
+            limit[0] = max(limit[0], running[0])
         threading.Event().wait(0.05)
         with lock:
             running[0] -= 1
@@ -78,7 +78,7 @@ def test_files_are_written_a_few_at_a_time(session, client):
     addresses = [downloads.offer(f"{n}", write, "text/plain") for n in range(3 * downloads.AT_ONCE)]
     with ThreadPoolExecutor(len(addresses)) as pool:
         assert {answer.status_code for answer in pool.map(client.get, addresses)} == {200}
-    assert 1 < most[0] <= downloads.AT_ONCE
+    assert 1 < limit[0] <= downloads.AT_ONCE
 
 
 def downloaded(page, link, others=()) -> tuple[str, bytes]:

@@ -71,8 +71,8 @@ def test_in_parallel_the_network_reads_the_stream_where_attention_does():
     """The wire to its box begins at the stream, above the first sum, and passes attention by."""
     for parallel in (False, True):
         svg, _ = drawn(Config(parallel=parallel))
-        wires = [each.split() for each in re.findall(r'<polyline class="wire" points="([^"]*)"', svg)]
-        starts = [tuple(map(float, each[0].split(","))) for each in wires if each[0].startswith("58,")]
+        wires = [part.split() for part in re.findall(r'<polyline class="wire" points="([^"]*)"', svg)]
+        starts = [tuple(map(float, wire[0].split(","))) for wire in wires if wire[0].startswith("58,")]
         assert len(starts) == 2 and (starts[0] == starts[1]) == parallel
         assert any(point.startswith("291,") for wire in wires for point in wire) == parallel
 
@@ -82,11 +82,11 @@ def test_layers_that_differ_are_shown_and_this_one_is_marked():
     svg, words = drawn(config, layer=2)
     assert "window 4 in layers 1, 2, 4, 5" in words and "positions in layers 1, 3, 5" in words
     rows = [re.findall(r'class="layer([^"]*)"', row) for row in re.findall(r"<g><title>.*?</g>", svg)]
-    assert [["there" in each.split() for each in row] for row in rows] == [
+    assert [["there" in part.split() for part in row] for row in rows] == [
         [True, True, False, True, True, False],
         [True, False, True, False, True, False],
     ]
-    assert all([n for n, each in enumerate(row) if "here" in each.split()] == [2] for row in rows)
+    assert all([n for n, part in enumerate(row) if "here" in part.split()] == [2] for row in rows)
     assert "window" not in words.split("Attention")[1].split("weights")[0], "layer 3 sees everything"
     assert "in layers" not in drawn(Config(n_layers=6, window=4))[1]
 
@@ -99,8 +99,8 @@ def test_heads_stay_where_they_are_when_one_is_knocked_out(placement):
         svg = block_svg(forward(Config(mask="causal", placement=placement), TOKENS), 0, knocked)
         return re.findall(r'data-part="1[.]\d"[^>]*><rect class="[^"]*" x="([\d.]+)" y="([\d.]+)"', svg)
 
-    places = [heads(*(Cut(0, "head", n) for n in range(many))) for many in range(4)]
-    assert len(places[0]) == Config().n_heads and all(each == places[0] for each in places)
+    places = [heads(*(Cut(0, "head", n) for n in range(count))) for count in range(4)]
+    assert len(places[0]) == Config().n_heads and all(place == places[0] for place in places)
 
 
 LEAST = 24 * 300 / 230  # units of the drawing: 24 pixels where it is 230 wide, as on a page of 1280 with two of them
@@ -108,12 +108,12 @@ LEAST = 24 * 300 / 230  # units of the drawing: 24 pixels where it is 230 wide, 
 
 def _targets(svg):
     """Part -> (width, height) of the smallest of its own boxes that a hand can aim at, and whether it can be seen."""
-    found = {}
+    actual = {}
     for place, shapes in re.findall(r'<g class="part" data-place="([^"]*)"[^>]*>(.*?)</g>', svg):
         boxes = re.findall(r'<rect class="([^"]*)" x="[^"]*" y="[^"]*" width="([^"]*)" height="([^"]*)"', shapes)
         visible = any(kind != "touch" for kind, *_ in boxes) or "polyline" in shapes
-        found[place] = max(min(float(width), float(height)) for _, width, height in boxes), visible
-    return found
+        actual[place] = max(min(float(width), float(height)) for _, width, height in boxes), visible
+    return actual
 
 
 @pytest.mark.parametrize("knocked", [None, (), (Cut(0, "head", 1),)], ids=["settings", "whole", "knocked"])

@@ -26,26 +26,26 @@ async def visit(address: str, process, seconds: float, asked: signal.Signals) ->
         message.rerun_script.query_string = "begin=on"
         message.rerun_script.page_name = "Training"
         await socket.send(message.SerializeToString())
-        whole = psutil.Process(process.pid)
+        full = psutil.Process(process.pid)
         end = time.monotonic() + 60
-        while not any("--multiprocessing-fork" in each.cmdline() for each in whole.children()):
+        while not any("--multiprocessing-fork" in child.cmdline() for child in full.children()):
             assert time.monotonic() < end, "no worker was started"
             await asyncio.sleep(0.05)
         await asyncio.sleep(seconds)
-        found = whole.children(recursive=True)
+        actual = full.children(recursive=True)
         begun = time.monotonic()
         process.send_signal(asked)
         while process.poll() is None and time.monotonic() < begun + 60:
             await asyncio.sleep(0.05)
-        return time.monotonic() - begun, found
+        return time.monotonic() - begun, actual
 
 
 @pytest.mark.parametrize("seconds, asked", [(0.5, signal.SIGTERM), (4.0, signal.SIGINT)])
 def test_an_app_that_is_asked_to_end_while_its_workers_start_ends_soon(seconds, asked):
     with server() as (address, process):
-        took, found = asyncio.run(visit(address, process, seconds, asked))
-        assert took < SOON and len(found) >= 2, (took, found)
-        assert not still_running(found, 1)  # they were ended before it was, not left to notice
+        took, actual = asyncio.run(visit(address, process, seconds, asked))
+        assert took < SOON and len(actual) >= 2, (took, actual)
+        assert not still_running(actual, 1)  # they were ended before it was, not left to notice
 
 
 def test_what_is_to_be_done_later_is_left_when_the_process_ends(monkeypatch):
@@ -55,7 +55,7 @@ def test_what_is_to_be_done_later_is_left_when_the_process_ends(monkeypatch):
     monkeypatch.setattr(ending, "_threads", [])
     ending.later(0.0, lambda: done.append(1), over.set, lambda: done.append(2))
     ending.later(60.0, lambda: done.append(3))
-    for each in ending._threads:
-        each.join(10)
-        assert not each.is_alive()
+    for item in ending._threads:
+        item.join(10)
+        assert not item.is_alive()
     assert done == [1]

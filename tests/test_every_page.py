@@ -93,7 +93,7 @@ def messages(app: AppTest) -> str:
 def settings_of(page) -> dict[str, tuple[type, Setting]]:
     if page.key not in kinds_of:
         open_page(page)
-    return {name: (kind, known) for kind in kinds_of[page.key] for name, known in kind.settings().items()}
+    return {name: (kind, definition) for kind in kinds_of[page.key] for name, definition in kind.settings().items()}
 
 
 def values(known: Setting) -> list[str]:

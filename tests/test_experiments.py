@@ -45,11 +45,11 @@ def test_the_layer_norm_of_the_text_book():
     numbers = torch.tensor([3.2, -1.5, 0.8, 2.1, -0.3, 1.7, -2.4, 0.5])
     shown = forward(Config(d_model=8, n_heads=1), ["a"])
     shown.sites["resid_pre"][0] = numbers[None]
-    _, found = stages.normalised(shown, 0, "ln1", 0)
-    assert found["mean"] == pytest.approx(0.5125, abs=1e-6)
-    assert found["variance"] == pytest.approx(3.0536, abs=5e-5)
+    _, actual = stages.normalised(shown, 0, "ln1", 0)
+    assert actual["mean"] == pytest.approx(0.5125, abs=1e-6)
+    assert actual["variance"] == pytest.approx(3.0536, abs=5e-5)
     ours = MENUS["norm"]["LayerNorm"]("ln1", 8)(numbers)
-    by_hand = [(x - 0.5125) / math.sqrt(found["variance"] + 1e-5) for x in numbers.tolist()]
+    by_hand = [(x - 0.5125) / math.sqrt(actual["variance"] + 1e-5) for x in numbers.tolist()]
     assert ours.tolist() == pytest.approx(by_hand, abs=1e-5)
 
 
@@ -60,10 +60,10 @@ def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
     seen = forward(Config(placement=placement, norm=norm, n_layers=2, **parts), TOKENS)
     for site in {"ln1", "ln2"} & set(seen.sites):
         for layer in seen.layers:
-            table, found = stages.normalised(seen, layer, site, 3)
+            table, actual = stages.normalised(seen, layer, site, 3)
             before = table.before.to_numpy(np.float64)
-            centre = found["mean"] if norm == "LayerNorm" else 0.0
-            size = math.sqrt((found["variance"] if norm == "LayerNorm" else found["mean square"]) + found["epsilon"])
+            centre = actual["mean"] if norm == "LayerNorm" else 0.0
+            size = math.sqrt((actual["variance"] if norm == "LayerNorm" else actual["mean square"]) + actual["epsilon"])
             np.testing.assert_allclose(table.after, (before - centre) / size, atol=2e-6)
 
 
@@ -96,14 +96,14 @@ def test_heads_by_hand(seen):
         for reader in range(seen.n_real):
             row = pattern[head, reader]
             bits.append(-sum(w * math.log2(w) for w in row if w > 0))
-            away.append(sum(w * abs(reader - at) for at, w in enumerate(row)))
+            away.append(sum(w * abs(reader - index) for index, w in enumerate(row)))
             own.append(row[reader])
             even.append(math.log2(seen.allowed[reader].sum()))
-        found = table.loc[head + 1]
-        assert found["entropy"] == pytest.approx(np.mean(bits), abs=1e-4)
-        assert found["distance"] == pytest.approx(np.mean(away), abs=1e-4)
-        assert found["self"] == pytest.approx(np.mean(own), abs=1e-5)
-        assert found["uniform"] == pytest.approx(np.mean(even), abs=1e-5)
+        actual = table.loc[head + 1]
+        assert actual["entropy"] == pytest.approx(np.mean(bits), abs=1e-4)
+        assert actual["distance"] == pytest.approx(np.mean(away), abs=1e-4)
+        assert actual["self"] == pytest.approx(np.mean(own), abs=1e-5)
+        assert actual["uniform"] == pytest.approx(np.mean(even), abs=1e-5)
 
 
 def dot(one, other) -> float:
@@ -113,11 +113,11 @@ def dot(one, other) -> float:
 def test_likeness_of_heads_by_hand(seen):
     """Over the real readers alone: padding reads as well, but says nothing."""
     maps = [[w for row in head[: seen.n_real] for w in row] for head in seen.sites["pattern"][0].tolist()]
-    found = attention.similarity(seen, 0)
-    assert found.shape == (len(maps), len(maps))
-    for one, row in zip(maps, found.tolist()):
-        wanted = [dot(one, other) / math.sqrt(dot(one, one) * dot(other, other)) for other in maps]
-        assert row == pytest.approx(wanted, abs=2e-6)
+    actual = attention.similarity(seen, 0)
+    assert actual.shape == (len(maps), len(maps))
+    for one, row in zip(maps, actual.tolist()):
+        expected = [dot(one, other) / math.sqrt(dot(one, one) * dot(other, other)) for other in maps]
+        assert row == pytest.approx(expected, abs=2e-6)
 
 
 def bits_of(scores) -> float:
@@ -134,11 +134,14 @@ def test_scaling_by_hand(seen):
     q, k = (seen.sites[site][0][head].tolist() for site in "qk")
     slope = 2.0 ** (-8 * (head + 1) / c.n_heads) if c.position == "alibi" else 0.0  # of a power of two of heads
     sees = [[key for key, may in enumerate(row) if may] for row in seen.allowed[: seen.n_real].tolist()]
-    found = attention.scaling(seen, 0, head)
+    actual = attention.scaling(seen, 0, head)
     for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
-        rows = [[dot(q[at], k[key]) / divisor - slope * abs(at - key) for key in keys] for at, keys in enumerate(sees)]
-        assert found[name] == pytest.approx(np.mean([bits_of(row) for row in rows]), abs=1e-5)
-    assert found["uniform"] == pytest.approx(np.mean([math.log2(len(keys)) for keys in sees]), abs=1e-6)
+        rows = [
+            [dot(q[index], k[key]) / divisor - slope * abs(index - key) for key in keys]
+            for index, keys in enumerate(sees)
+        ]
+        assert actual[name] == pytest.approx(np.mean([bits_of(row) for row in rows]), abs=1e-5)
+    assert actual["uniform"] == pytest.approx(np.mean([math.log2(len(keys)) for keys in sees]), abs=1e-6)
 
 
 @pytest.mark.parametrize("mask", ["none", "causal"])
@@ -148,26 +151,26 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
     ends = range(len(TOKENS))
     for layer in range(4):
         near = len(TOKENS) if layer % 2 else 3
-        sees = [[key for key in ends if abs(at - key) < near and (mask == "none" or key <= at)] for at in ends]
-        wanted = np.mean([math.log2(len(keys)) for keys in sees])
+        sees = [[key for key in ends if abs(index - key) < near and (mask == "none" or key <= index)] for index in ends]
+        expected = np.mean([math.log2(len(keys)) for keys in sees])
         table = attention.heads(seen, layer).pivot(index="head", columns="meter", values="value")
-        assert table["uniform"].tolist() == pytest.approx([wanted] * seen.config.n_heads, abs=1e-5)
-        assert attention.scaling(seen, layer, 0)["uniform"] == pytest.approx(wanted, abs=1e-5)
+        assert table["uniform"].tolist() == pytest.approx([expected] * seen.config.n_heads, abs=1e-5)
+        assert attention.scaling(seen, layer, 0)["uniform"] == pytest.approx(expected, abs=1e-5)
         pairs = [(9, 0), (9, 8), (4, 3)]
         shares = [
             sum(other in sees[reader] for other in others) / len(sees[reader])
             for reader, others in ((9, (0, 8)), (4, (3,)))
         ]
-        found = attention.share(seen, layer, pairs)["uniform"].tolist()
-        assert found == pytest.approx([np.mean(shares)] * seen.config.n_heads, abs=1e-6)
+        actual = attention.share(seen, layer, pairs)["uniform"].tolist()
+        assert actual == pytest.approx([np.mean(shares)] * seen.config.n_heads, abs=1e-6)
 
 
 def test_change_per_token_by_hand(seen):
     before = seen.sites["embed"][0].double().numpy()
     after = seen.output.double().numpy()
-    for at, row in per_token(seen).iterrows():
-        a = before[at]
-        b = after[at]
+    for index, row in per_token(seen).iterrows():
+        a = before[index]
+        b = after[index]
         assert row.distance == pytest.approx(math.dist(a, b), rel=1e-5)
         assert row.cosine == pytest.approx(a @ b / math.hypot(*a) / math.hypot(*b), abs=1e-5)
     assert len(per_token(seen)) == len(TOKENS)
@@ -176,12 +179,12 @@ def test_change_per_token_by_hand(seen):
 def test_likeness_of_tokens_by_hand(seen):
     for matrix, vectors in zip(token_similarity(seen), (seen.sites["embed"][0], seen.output)):
         rows = vectors[: seen.n_real].tolist()
-        wanted = [[dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) for b in rows] for a in rows]
-        torch.testing.assert_close(matrix, torch.tensor(wanted), atol=2e-6, rtol=0)
-        pairs = [cosine for n, row in enumerate(wanted) for cosine in row[:n]]
+        expected = [[dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) for b in rows] for a in rows]
+        torch.testing.assert_close(matrix, torch.tensor(expected), atol=2e-6, rtol=0)
+        pairs = [cosine for n, row in enumerate(expected) for cosine in row[:n]]
         assert len(pairs) == 14 * 13 / 2
         assert mean_similarity(matrix) == pytest.approx(np.mean(pairs), abs=2e-6)
-    assert mean_similarity(matrix[:2, :2]) == pytest.approx(wanted[0][1], abs=2e-6)
+    assert mean_similarity(matrix[:2, :2]) == pytest.approx(expected[0][1], abs=2e-6)
     assert math.isnan(mean_similarity(matrix[:1, :1]))
 
 
@@ -198,21 +201,21 @@ def test_silent_units_by_hand(seen):
 def test_the_strongest_units_by_hand(seen):
     """By size: a unit far below zero is one that fires, too. For a gated activation, before is its value without the gate."""
     before, after = (seen.sites[site][0][5].tolist() for site in ("mlp_pre", "mlp_post"))
-    wanted = sorted(range(seen.config.d_ff), key=lambda unit: (-abs(after[unit]), unit))[:8]
+    expected = sorted(range(seen.config.d_ff), key=lambda unit: (-abs(after[unit]), unit))[:8]
     table = neurons.strongest(seen, 0, 5)
-    assert table.unit.tolist() == [unit + 1 for unit in wanted]
-    assert table.after.tolist() == [after[unit] for unit in wanted]
-    assert table.before.tolist() == [before[unit] for unit in wanted]
+    assert table.unit.tolist() == [unit + 1 for unit in expected]
+    assert table.after.tolist() == [after[unit] for unit in expected]
+    assert table.before.tolist() == [before[unit] for unit in expected]
 
 
 def test_the_map_of_units_by_hand(seen):
     """The units that are most active over the real tokens, in order of number."""
     rows = seen.sites["mlp_post"][0][: seen.n_real].tolist()
     active = {unit: math.fsum(row[unit] ** 2 for row in rows) for unit in range(seen.config.d_ff)}
-    wanted = sorted(sorted(active, key=lambda unit: -active[unit])[:11])
+    expected = sorted(sorted(active, key=lambda unit: -active[unit])[:11])
     cells, numbers = neurons.unit_map(seen, 0, units=11)
-    assert numbers == [unit + 1 for unit in wanted]
-    assert cells.tolist() == [[row[unit] for unit in wanted] for row in rows]
+    assert numbers == [unit + 1 for unit in expected]
+    assert cells.tolist() == [[row[unit] for unit in expected] for row in rows]
 
 
 @pytest.mark.parametrize("padding", [0, 3])
@@ -221,7 +224,7 @@ def test_every_activation_by_hand(padding):
     assert table.activation.tolist() == list(MENUS["activation"])
     for row in table.itertuples():
         other = forward(Config(activation=row.activation, padding=padding), TOKENS)
-        hidden = [x for each in other.sites["mlp_post"][0][:14].tolist() for x in each]
+        hidden = [x for site in other.sites["mlp_post"][0][:14].tolist() for x in site]
         limit = 0.1 * math.sqrt(np.mean([x * x for x in hidden]))
         assert row.zeros == pytest.approx(np.mean([x == 0 for x in hidden]), abs=1e-6)
         assert row.small == pytest.approx(np.mean([abs(x) < limit for x in hidden]), abs=1e-6)
@@ -271,7 +274,7 @@ def test_several_models_are_compared_by_hand():
         row = table.loc[name]
         x = np.array(rows)
         parameters = Transformer(configs[name], ["a"]).blocks.parameters()
-        assert row.parameters == sum(each.numel() for each in parameters)
+        assert row.parameters == sum(parameter.numel() for parameter in parameters)
         assert row.rms == pytest.approx(math.sqrt(np.mean(x**2)), rel=1e-6)
         assert row["std"] == pytest.approx(np.std(x), rel=1e-6) and row.largest == np.abs(x).max()
         assert row["mean"] == pytest.approx(np.mean(x), abs=1e-7)
@@ -292,7 +295,7 @@ def test_several_models_are_compared_by_hand():
             assert math.isnan(row.entropy)
         else:
             read = [row for maps in seen.sites["pattern"] for head in maps.tolist() for row in head[: seen.n_real]]
-            bits = [-math.fsum(w * math.log2(w) for w in each if w > 0) for each in read]
+            bits = [-math.fsum(w * math.log2(w) for w in item if w > 0) for item in read]
             assert row.entropy == pytest.approx(np.mean(bits), abs=1e-5)
 
 
@@ -319,8 +322,8 @@ def test_the_table_of_stages_by_hand(seen):
             x = seen.sites[row["site"]][layer].double().numpy()
             assert row["stage"] == stages.words(seen, row["site"])
             assert row["shape"] == " × ".join(map(str, x.shape))
-            wanted = [x.mean(), x.std(), math.sqrt((x**2).mean()), x.min(), x.max(), (x == 0).mean()]
-            assert [row[name] for name in meter] == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+            expected = [x.mean(), x.std(), math.sqrt((x**2).mean()), x.min(), x.max(), (x == 0).mean()]
+            assert [row[name] for name in meter] == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 def test_padding_does_not_count_in_the_entropy_of_a_training():
@@ -329,12 +332,12 @@ def test_padding_does_not_count_in_the_entropy_of_a_training():
     tokens, targets = learnt(generator(0, "entropy"), 1)
     tokens = tokens[0]
     targets = targets[0]
-    words = [at for at, token in enumerate(tokens.tolist()) if learnt.vocabulary[token] != PAD]
+    words = [index for index, token in enumerate(tokens.tolist()) if learnt.vocabulary[token] != PAD]
     assert 0 < len(words) < len(tokens)
     reading = read(state, tokens, targets)
     pattern = reading.patterns[1].double().numpy()
     for head, bits in enumerate(reading.entropy(1).tolist()):
-        rows = [pattern[head, at][pattern[head, at] > 0] for at in words]
+        rows = [pattern[head, index][pattern[head, index] > 0] for index in words]
         assert bits == pytest.approx(np.mean([-(row * np.log2(row)).sum() for row in rows]), abs=1e-5)
     shorter = read(state, tokens[: len(words)], targets[: len(words)])  # the same sentence without its padding
     torch.testing.assert_close(shorter.entropy(1), reading.entropy(1))

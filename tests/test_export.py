@@ -125,7 +125,7 @@ def block_tables(config, tokens, dropout=False, kind="random", view=""):
     if view == "cost":
         length = len(forward_pass.tokens)
         parts = cost.parameters(config), cost.flops(config, length), cost.activations(config, length)
-        rows = [(what, *part) for what, each in zip(("parameters", "operations", "bytes"), parts) for part in each.items()]  # fmt: skip
+        rows = [(kind_name, *part) for kind_name, item in zip(("parameters", "operations", "bytes"), parts) for part in item.items()]  # fmt: skip
         shown["cost"] = pd.DataFrame(rows, columns=["amount", "part", "value"])
     return shown
 
@@ -153,8 +153,8 @@ def heads_tables(configs, tokens, dropout=False):
 def depth_tables(configs, tokens, depth, machine=CPU):
     journeys = {name: travel(config, tokens, machine, depth) for name, config in configs.items()}
     back = {name: gradients(config, tokens, machine, depth) for name, config in configs.items()}
-    stream = [(name, n, value) for name, each in back.items() for n, value in enumerate(each.stream.tolist())]
-    weights = [(name, *row) for name, each in back.items() for row in each.weights.itertuples(index=False)]
+    stream = [(name, n, value) for name, item in back.items() for n, value in enumerate(item.stream.tolist())]
+    weights = [(name, *row) for name, item in back.items() for row in item.weights.itertuples(index=False)]
     attention = [
         (name, number, query + 1, key + 1, float(weight))
         for name, journey in journeys.items()
@@ -201,8 +201,8 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
     effect = bench.effect(cuts, mode)
     if view == "knockout":
         split = [
-            tables.by_distance(each, bench.questions, tables.LEAST).assign(model=name)
-            for name, each in (("whole", bench.baseline), ("without", effect))
+            tables.by_distance(item, bench.questions, tables.LEAST).assign(model=name)
+            for name, item in (("whole", bench.baseline), ("without", effect))
         ]
         columns = ["model", "value", "accuracy", "low", "high", "questions"]
         return {
@@ -222,8 +222,8 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
         }
         return {"words": prompt.next_words(scores, sampling, opened.tokens.label, extra=read.ids[5:6])}
     rows = [
-        (f"{each.layer + 1}.{each.head + 1}", *each.verb[:3], *each.before[:3], each.even)
-        for each in tables.readings(bench)
+        (f"{reading.layer + 1}.{reading.head + 1}", *reading.verb[:3], *reading.before[:3], reading.even)
+        for reading in tables.readings(bench)
     ]
     columns = ["head", "verb", "verb_low", "verb_high", "before", "before_low", "before_high", "even"]
     return {"readings": pd.DataFrame(rows, columns=columns)}
@@ -233,14 +233,14 @@ def block(config, tokens, dropout=False, kind="random", view=""):
     return block_script(config, tokens, CPU, dropout, kind, view), lambda: block_tables(config, tokens, dropout, kind, view)  # fmt: skip
 
 
-def depth(configs, tokens, passes, machine=CPU, **more):
-    how = Depth(passes=passes, **more)
+def depth(configs, tokens, passes, machine=CPU, **extra):
+    how = Depth(passes=passes, **extra)
     return depth_script(configs, tokens, machine, how), lambda: depth_tables(configs, tokens, how, machine)
 
 
 def trained(view, mode, sampling=None):
-    made = knockout_script(folder_call("legal"), CUTS, mode, 64, view, TEXT, 5, sampling)
-    return made, lambda: trained_tables(LEGAL, CUTS, mode, 64, view, sampling)
+    script = knockout_script(folder_call("legal"), CUTS, mode, 64, view, TEXT, 5, sampling)
+    return script, lambda: trained_tables(LEGAL, CUTS, mode, 64, view, sampling)
 
 
 RECUT = {f"{n} heads": config for n, config in recut(PADDED).items() if config}
@@ -343,13 +343,13 @@ def python(options: list[str], *arguments, cwd: Path) -> subprocess.CompletedPro
 
 def sections(text: str) -> dict[str, list[list[str]]]:
     """What was printed: name of a table -> its lines, the header first."""
-    found: dict[str, list[str]] = {}
+    actual: dict[str, list[str]] = {}
     for line in text.split("\n")[:-1]:
         if line.startswith("# ") and "," not in line:
-            lines = found[line[2:]] = []
+            lines = actual[line[2:]] = []
         else:
             lines.append(line)
-    return {name: list(csv.reader(lines)) for name, lines in found.items()}
+    return {name: list(csv.reader(lines)) for name, lines in actual.items()}
 
 
 def assert_same(lines: list[list[str]], expected: pd.DataFrame, tolerance: float):
@@ -368,10 +368,10 @@ def assert_same(lines: list[list[str]], expected: pd.DataFrame, tolerance: float
 def test_a_script_and_its_notebook_print_what_the_page_shows(name, printed):
     from_script, from_notebook = printed[name]
     assert from_notebook == from_script
-    found = sections(from_script)
+    actual = sections(from_script)
     expected = CASES[name][1]()
-    assert list(found) == list(expected)
-    for section, lines in found.items():
+    assert list(actual) == list(expected)
+    for section, lines in actual.items():
         assert_same(lines, expected[section], 0.0 if name in PLANS else 1e-5)
 
 
@@ -384,8 +384,8 @@ def test_a_script_says_what_to_install_where_core_is_missing(name, tmp_path):
     for text in (made.python(), imports):
         (tmp_path / "script.py").write_text(text, encoding="utf-8")
         done = python(["-I"], "script.py", cwd=tmp_path)  # isolated: it finds nothing of the project
-        said = "No module named 'core'. Install Ablation Lab: pip install -e ITS_FOLDER\n"
-        assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+        message = "No module named 'core'. Install Ablation Lab: pip install -e ITS_FOLDER\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
 
 
 def test_a_script_is_short():
@@ -406,17 +406,17 @@ def assigned(text: str) -> dict:
 def configs() -> list[Config]:
     """Small configs that together have every entry of every menu and every switch, both ways."""
     named = {field: itertools.cycle(menu) for field, menu in MENUS.items()}
-    many = [SMALL.replace(**{field: next(keys) for field, keys in named.items()}) for _ in range(max(map(len, MENUS.values())))]  # fmt: skip
-    switches = [name for name, known in Config.settings().items() if known.kind is bool]
-    many += [SMALL.replace(**{name: not getattr(SMALL, name)}) for name in switches]
-    return [*many, SMALL.replace(d_head=5, tied=True), SMALL.replace(n_heads=4, n_kv_heads=2), PADDED]
+    count = [SMALL.replace(**{field: next(keys) for field, keys in named.items()}) for _ in range(max(map(len, MENUS.values())))]  # fmt: skip
+    switches = [name for name, definition in Config.settings().items() if definition.kind is bool]
+    count += [SMALL.replace(**{name: not getattr(SMALL, name)}) for name in switches]
+    return [*count, SMALL.replace(d_head=5, tied=True), SMALL.replace(n_heads=4, n_kv_heads=2), PADDED]
 
 
 def test_a_script_has_every_setting_of_a_model():
     variants = {f"variant {n}": config for n, config in enumerate(configs())}
-    made = assigned(compare_script({"baseline": SMALL} | variants, ODD, CPU).python())
-    assert made["BASELINE"] == SMALL and made["VARIANTS"] == {"baseline": SMALL} | variants
-    assert made["TOKENS"] == ODD and made["MACHINE"] == CPU
+    script = assigned(compare_script({"baseline": SMALL} | variants, ODD, CPU).python())
+    assert script["BASELINE"] == SMALL and script["VARIANTS"] == {"baseline": SMALL} | variants
+    assert script["TOKENS"] == ODD and script["MACHINE"] == CPU
     for config in configs():
         assert assigned(block_script(config, TOKENS, CPU).python())["CONFIG"] == config
 
@@ -435,10 +435,10 @@ def plans():
         arm = Arm("baseline", task[name].config(d_model=16, n_heads=2, d_ff=24), 0, frozenset())
         yield Plan((arm,), Training(task=name, steps=2), Trial(seeds=1), CPU)
     usual = Training(task="copy")
-    for field, known in usual.settings().items():
-        for value in known.menu or {known.low, known.high} - {None}:
+    for field, definition in usual.settings().items():
+        for value in definition.menu or {definition.low, definition.high} - {None}:
             try:
-                training = dataclasses.replace(usual, **{field: value if known.menu else known.kind(value)})
+                training = dataclasses.replace(usual, **{field: value if definition.menu else definition.kind(value)})
             except ConfigError:  # no such length
                 continue
             arms = [Arm(name, SMALL, 0, frozenset()) for name in ODD[:3]]

@@ -52,7 +52,7 @@ EVERY = [name for name in compared if not compared[name].split]  # what is compa
 
 @pytest.mark.parametrize("member", members())
 def test_the_first_weights_are_the_baselines_where_name_and_shape_are(member):
-    first, base = (Transformer(config_of(each, 1), family.vocabulary()).state_dict() for each in (member, WHOLE))
+    first, base = (Transformer(config_of(item, 1), family.vocabulary()).state_dict() for item in (member, WHOLE))
     shared = [name for name in first if name in base and first[name].shape == base[name].shape]
     assert len(shared) >= 5 and all(torch.equal(first[name], base[name]) for name in shared)
 
@@ -95,49 +95,49 @@ def test_the_table_is_what_its_file_gives(member, seed):
 @pytest.mark.parametrize("member", ["norm-none", "attention-off", "activation-swiglu"])
 def test_what_is_examined_equals_one_sentence_at_a_time_in_float64(member):
     model = opened(member, 0)
-    many = 48
-    number = {word: at for at, word in enumerate(model.model.vocabulary)}
+    count = 48
+    number = {word: index for index, word in enumerate(model.model.vocabulary)}
     net = opened(member, 0).model.double()
     nats = 0.0
     words = 0
     right = []
     by = []
     subject = {}
-    for sentence in sentences(many, SEED):
+    for sentence in sentences(count, SEED):
         ids = torch.tensor([[number[word] for word in sentence]])
-        with torch.inference_mode(), trace() as seen:
+        with torch.inference_mode(), trace() as record:
             log = net(ids)[0].log_softmax(-1)
-        for at in range(1, len(sentence)):
-            nats = nats - log[at - 1, ids[0, at]].item()
+        for position in range(1, len(sentence)):
+            nats = nats - log[position - 1, ids[0, position]].item()
             words = words + 1
         places = anatomy(list(sentence))
         before = log[places.verb - 1]
         right.append((before[number["was"]] > before[number["were"]]).item() == (sentence[places.verb] == "was"))
         by.append(places.verb - places.subject - 1)
-        if places.clause and places.distractors and "pattern" in seen:
-            for layer, pattern in enumerate(seen["pattern"]):
+        if places.clause and places.distractors and "pattern" in record:
+            for layer, pattern in enumerate(record["pattern"]):
                 for head in range(pattern.shape[1]):
                     share = pattern[0, head, places.verb - 1, places.subject].item()
                     subject.setdefault(f"{layer + 1}.{head + 1}", []).append(share)
-    found = {(line.meter, line.at): line.value for line in examined(model, many).itertuples()}
-    assert found.pop(("perplexity", "")) == pytest.approx(math.exp(nats / words), rel=1e-5)
-    assert found.pop(("accuracy", "")) == pytest.approx(np.mean(right))
+    actual = {(line.meter, line.at): line.value for line in examined(model, count).itertuples()}
+    assert actual.pop(("perplexity", "")) == pytest.approx(math.exp(nats / words), rel=1e-5)
+    assert actual.pop(("accuracy", "")) == pytest.approx(np.mean(right))
     for low, high in BINS:
-        inside = [each for each, between in zip(right, by) if low <= between <= high]
-        at = f"{low}" if low == high else f"{low}–{high}"
-        assert (("accuracy", at) in found) == (len(inside) >= LEAST)
-        assert len(inside) < LEAST or found.pop(("accuracy", at)) == pytest.approx(np.mean(inside))
-    assert found == {("subject", head): pytest.approx(np.mean(shares), abs=1e-5) for head, shares in subject.items()}
+        inside = [item for item, between in zip(right, by) if low <= between <= high]
+        position = f"{low}" if low == high else f"{low}–{high}"
+        assert (("accuracy", position) in actual) == (len(inside) >= LEAST)
+        assert len(inside) < LEAST or actual.pop(("accuracy", position)) == pytest.approx(np.mean(inside))
+    assert actual == {("subject", head): pytest.approx(np.mean(shares), abs=1e-5) for head, shares in subject.items()}
 
 
 def test_cut_afterwards_has_the_trained_weights_and_the_settings_of_the_member():
-    whole = opened(WHOLE, 0)
-    cut = cut_afterwards("norm-none", whole)
-    assert cut.config == config_of("norm-none", 0) and cut.key != whole.key
+    full = opened(WHOLE, 0)
+    cut = cut_afterwards("norm-none", full)
+    assert cut.config == config_of("norm-none", 0) and cut.key != full.key
     kept = cut.model.state_dict()
-    had = whole.model.state_dict()
+    had = full.model.state_dict()
     assert kept.keys() < had.keys() and all(torch.equal(kept[name], had[name]) for name in kept)
-    assert cut_afterwards("activation-swiglu", whole) is None, "it would need a gate that was never trained"
+    assert cut_afterwards("activation-swiglu", full) is None, "it would need a gate that was never trained"
 
 
 def of_seeds(values: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
@@ -159,13 +159,15 @@ MADE = {
 @pytest.mark.parametrize("name", EVERY)
 def test_the_summary_is_a_paired_test_corrected_by_holm_and_the_sentence_counts_it(name):
     onto, times = (np.log, 10) if name == "perplexity" else (np.asarray, 1)  # a perplexity is 1 or more
-    given = {key: [times * value for value in values] for key, values in MADE.items()}
-    rows = summary(of_seeds(given), name)
-    made = {key: onto(values) for key, values in given.items()}
+    inputs = {key: [times * value for value in values] for key, values in MADE.items()}
+    rows = summary(of_seeds(inputs), name)
+    made = {key: onto(values) for key, values in inputs.items()}
     base = made[WHOLE, TRAINED]
     others = [key for key in MADE if key[0] != WHOLE]
     expected = dict(zip(others, corrected([stats.ttest_rel(made[key], base).pvalue for key in others])))
-    assert rows.value[0] == pytest.approx(stats.gmean(given[WHOLE, TRAINED]) if name == "perplexity" else np.mean(base))
+    assert rows.value[0] == pytest.approx(
+        stats.gmean(inputs[WHOLE, TRAINED]) if name == "perplexity" else np.mean(base)
+    )
     for line in rows[rows.member != WHOLE].itertuples():
         values = made[line.member, line.how]
         assert onto(line.value) == pytest.approx(np.mean(values)) and line.seeds == 4
@@ -230,15 +232,15 @@ def test_a_whole_member_that_is_trained_anew_is_the_one_that_ships(tmp_path):
     ships = opened(member, 0)
     weights = ships.model.state_dict()
     if not all(torch.equal(x, weights[name]) for name, x in anew.model.state_dict().items()):
-        figures = [compared[name](examined(each)) for name in ("accuracy", "perplexity") for each in (anew, ships)]
+        figures = [compared[name](examined(item)) for name in ("accuracy", "perplexity") for item in (anew, ships)]
         assert figures[0] == pytest.approx(figures[1], abs=0.02) and figures[2] == pytest.approx(figures[3], rel=0.05)
 
 
 def at_distances(values: dict[tuple[str, str], dict[str, list[float]]], n: dict[str, int]) -> pd.DataFrame:
     rows = [
-        (member, how, seed, 4000, "accuracy", at, value, n[at])
+        (member, how, seed, 4000, "accuracy", index, value, n[index])
         for (member, how), by in values.items()
-        for at, several in by.items()
+        for index, several in by.items()
         for seed, value in enumerate(several)
     ]
     return pd.DataFrame(rows, columns=["member", "how", "seed", "steps", "meter", "at", "value", "n"])
@@ -260,8 +262,8 @@ def test_by_distance_is_a_paired_test_of_what_is_shown_corrected_by_holm(made, m
     rows = by_distance(made, member)
     kept = made[(made.meter == "accuracy") & (made["at"] != "")]
 
-    def values(whose, how, at):
-        there = kept[(kept.member == whose) & (kept.how == how) & (kept["at"] == at)].sort_values("seed")
+    def values(whose, how, index):
+        there = kept[(kept.member == whose) & (kept.how == how) & (kept["at"] == index)].sort_values("seed")
         return there.value.to_numpy()
 
     lines = {"baseline": (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
@@ -281,11 +283,11 @@ def test_by_distance_is_a_paired_test_of_what_is_shown_corrected_by_holm(made, m
         assert row.value == pytest.approx(values(*lines[row.line], row.distance).mean())
         assert {row.n} == set(kept[kept["at"] == row.distance].n)
     assert list(dict.fromkeys(rows.distance)) == list(dict.fromkeys(kept["at"]))
-    said = told_by_distance(rows)
+    text = told_by_distance(rows)
     for how in (CUT, TRAINED):
         mine = [row for row in tested if row.line == how]
         lower = sum(row.p < 0.05 and row.difference < 0 for row in mine)
-        assert (f"{SHOWN[how]} lower at {lower}" in said) == (lower > 0)
+        assert (f"{SHOWN[how]} lower at {lower}" in text) == (lower > 0)
 
 
 @pytest.mark.parametrize(
@@ -305,6 +307,8 @@ def test_distances_with_few_sentences_stand_together(n, expected):
     rows = by_distance(table, "norm-none").set_index(["distance", "line"])
     for name, together in bins(table):
         by = FAR["norm-none", CUT]
-        right = [sum(by[at][seed] * n[at] for at in together) for seed in range(3)]  # sentences that were right
-        of = sum(n[at] for at in together)
+        right = [
+            sum(by[index][seed] * n[index] for index in together) for seed in range(3)
+        ]  # sentences that were right
+        of = sum(n[index] for index in together)
         assert rows.value[name, CUT] == pytest.approx(np.mean(right) / of) and rows.n[name, CUT] == of

@@ -72,37 +72,37 @@ def test_no_difference_means_none_at_any_pass(parts, data):
     base = Config(**parts)
     other = base.replace(**{field: data.draw(some.sampled_from(PARTS[field]))})
     meter = data.draw(some.sampled_from(list(statistic)))
-    said = finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
+    text = finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
     one, two = (travel(c, TOKENS).of(meter) for c in (other, base))
     with np.errstate(all="ignore"):
         apart = np.abs(np.log(one / two)) if statistic[meter].log else np.abs(one - two)
     apart = apart[np.isfinite(apart)]
-    if said.startswith("No difference"):
+    if text.startswith("No difference"):
         assert apart.max(initial=0.0) < 1e-5 or meter == "mean"
-    elif "as the baseline does" in said:
-        at = int(re.search(r"after pass (\d+):", said)[1])
-        assert abs(one[-1] - two[-1]) < 1e-4 * max(1, abs(two[-1])) and abs(one[at] - two[at]) > 1e-6
-    if "stays at" in said:  # of whom is told: the only one there is, as nothing differs
-        told = two if said.startswith("No difference") else one
-        assert f"{np.nanmin(told):.2g}" == f"{np.nanmax(told):.2g}" or meter == "entropy"
-    match = re.search(rf"stays within ({NUMBER}) to ({NUMBER})", said)
+    elif "as the baseline does" in text:
+        index = int(re.search(r"after pass (\d+):", text)[1])
+        assert abs(one[-1] - two[-1]) < 1e-4 * max(1, abs(two[-1])) and abs(one[index] - two[index]) > 1e-6
+    if "stays at" in text:  # of whom is told: the only one there is, as nothing differs
+        message = two if text.startswith("No difference") else one
+        assert f"{np.nanmin(message):.2g}" == f"{np.nanmax(message):.2g}" or meter == "entropy"
+    match = re.search(rf"stays within ({NUMBER}) to ({NUMBER})", text)
     if match:
-        told = two if said.startswith("No difference") else one
+        message = two if text.startswith("No difference") else one
         low, high = map(read_number, match.groups())
-        assert low == pytest.approx(np.nanmin(told), rel=0.01, abs=0.006) and high == pytest.approx(
-            np.nanmax(told), rel=0.01, abs=0.006
+        assert low == pytest.approx(np.nanmin(message), rel=0.01, abs=0.006) and high == pytest.approx(
+            np.nanmax(message), rel=0.01, abs=0.006
         )
 
 
 def test_spread_evenly_is_over_what_each_real_token_may_see():
     for padding, mask in [(0, "none"), (0, "causal"), (3, "none"), (3, "causal")]:
         journey = travel(Config(padding=padding, mask=mask), TOKENS, None, Depth(2))
-        sees = [at + 1 if mask == "causal" else len(TOKENS) for at in range(len(TOKENS))]
-        wanted = math.fsum(math.log2(n) for n in sees) / len(sees)
-        assert evenly(journey) == pytest.approx(wanted, abs=1e-6)
-        assert f"(uniform: {wanted:.2f})" in finding("entropy", {"baseline": journey})
+        sees = [index + 1 if mask == "causal" else len(TOKENS) for index in range(len(TOKENS))]
+        expected = math.fsum(math.log2(n) for n in sees) / len(sees)
+        assert evenly(journey) == pytest.approx(expected, abs=1e-6)
+        assert f"(uniform: {expected:.2f})" in finding("entropy", {"baseline": journey})
         left = travel(Config(padding=padding, mask=mask, softmax="sink"), TOKENS, None, Depth(2))
-        assert f"(uniform, nothing discarded: {wanted:.2f})" in finding("entropy", {"baseline": left})
+        assert f"(uniform, nothing discarded: {expected:.2f})" in finding("entropy", {"baseline": left})
 
 
 @pytest.mark.parametrize("every", [2, 3])
@@ -111,17 +111,20 @@ def test_spread_evenly_is_over_what_the_last_pass_may_see(every):
     journey = travel(Config(window=3, global_every=every), TOKENS, None, Depth(3, "separate"))
     length = len(TOKENS)
     near = length if every == 3 else 3
-    sees = [sum(abs(at - key) < near for key in range(length)) for at in range(length)]
+    sees = [sum(abs(index - key) < near for key in range(length)) for index in range(length)]
     assert evenly(journey) == pytest.approx(np.mean(np.log2(sees)), abs=1e-5)
 
 
 @pytest.mark.parametrize("meter", statistic)
 def test_what_a_part_explains_is_its_share_of_the_variance(meter):
-    made = grid(Config(), Axes(), TOKENS)
-    values = np.log10(made.ends(meter)) if statistic[meter].log else made.ends(meter)
-    assert set(made.explained(meter)) == {"norm", "placement", "residual", "activation", "n_heads"}
-    for axis, share in made.explained(meter).items():
-        by = {name: [v for v, entry in zip(values, made.entries) if entry[axis] == name] for name in made.axes[axis]}
+    grid_results = grid(Config(), Axes(), TOKENS)
+    values = np.log10(grid_results.ends(meter)) if statistic[meter].log else grid_results.ends(meter)
+    assert set(grid_results.explained(meter)) == {"norm", "placement", "residual", "activation", "n_heads"}
+    for axis, share in grid_results.explained(meter).items():
+        by = {
+            name: [v for v, entry in zip(values, grid_results.entries) if entry[axis] == name]
+            for name in grid_results.axes[axis]
+        }
         between = sum(len(group) * (np.mean(group) - np.mean(values)) ** 2 for group in by.values())
         assert share == pytest.approx(between / sum((v - np.mean(values)) ** 2 for v in values), abs=1e-9)
 

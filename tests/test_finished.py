@@ -89,10 +89,10 @@ def test_what_ships_is_shown_at_once_and_says_what_made_it():
     plan = ship(**TINY, **CPU)
     app = fine(opened(**TINY, **CPU))
     assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
-    said = texts(app).replace("\\", "")
-    assert f"{SHIPS}: 4 runs, seeds 0 to 1. Trained on device_of_1980 with PyTorch torch_of_1980" in said
-    assert "NumPy numpy_of_1980, Python python_of_1980, commit 0123456." in said
-    assert "Precomputed results, seeds 0 to 1. All variants share" in said and "Press Start" not in said
+    text = texts(app).replace("\\", "")
+    assert f"{SHIPS}: 4 runs, seeds 0 to 1. Trained on device_of_1980 with PyTorch torch_of_1980" in text
+    assert "NumPy numpy_of_1980, Python python_of_1980, commit 0123456." in text
+    assert "Precomputed results, seeds 0 to 1. All variants share" in text and "Press Start" not in text
     assert button(app, "start").label == ANEW and not button(app, "start").disabled
     assert re.search(r"^4 runs × 6 steps, about .* on \d worker", start_line(app))
 
@@ -136,9 +136,9 @@ def test_what_another_visitor_has_trained_is_shown_at_once_with_its_models():
     plan = running(trained(**TINY)).plan
     app = fine(opened(**TINY))
     assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
-    said = texts(app)
-    assert f"{HERE}: 4 runs, seeds 0 to 1." in said
-    assert "Previously trained here, seeds 0 to 1" in said and "Already trained" in start_line(app)
+    text = texts(app)
+    assert f"{HERE}: 4 runs, seeds 0 to 1." in text
+    assert "Previously trained here, seeds 0 to 1" in text and "Already trained" in start_line(app)
     app = fine(opened(trained="answers", **TINY))
     assert "seed 0 at the latest checkpoint" in texts(app)
 
@@ -147,7 +147,7 @@ def test_a_model_that_another_visitor_has_trained_can_be_taken_apart():
     trained(**TINY)
     app = fine(opened(**TINY))
     assert untrained(app)
-    (menu,) = [each for each in app.get("menu_button") if "take_apart" in each.proto.id]
+    (menu,) = [element for element in app.get("menu_button") if "take_apart" in element.proto.id]
     assert "baseline, seed 0" in menu.proto.options
 
 
@@ -190,9 +190,9 @@ def store(monkeypatch, tmp_path):
     made.close()
 
 
-def link_of(store, task="copy", variant="1 head", **more) -> dict:
+def link_of(store, task="copy", variant="1 head", **extra) -> dict:
     table = summary_table(store, store.find("made up"))
-    return read_query(table[(table.task == task) & (table.variant == variant)].link.item()) | more
+    return read_query(table[(table.task == task) & (table.variant == variant)].link.item()) | extra
 
 
 def test_what_a_study_hands_over_is_shown_at_once(store):
@@ -200,17 +200,17 @@ def test_what_a_study_hands_over_is_shown_at_once(store):
     assert "Press Start" in texts(opened(**link))
     known.hand_over(store, store.find("made up"), "made *up*", "copy", "1 head")
     app = fine(opened(**link))
-    said = texts(app).replace("\\", "")
-    assert untrained(app) and "From the study “made *up*”: 6 runs, seeds 0 to 2. Trained on CPU (made up) with" in said
-    assert "Results of a study, seeds 0 to 2" in said and "diverged at step 21, seed 0" in said
+    text = texts(app).replace("\\", "")
+    assert untrained(app) and "From the study “made *up*”: 6 runs, seeds 0 to 2. Trained on CPU (made up) with" in text
+    assert "Results of a study, seeds 0 to 2" in text and "diverged at step 21, seed 0" in text
     assert button(app, "start").label == ANEW
     number = store.find("made up")
     stored = {}
     for run, *row in store.rows(number):
         stored.setdefault(run, []).append(tuple(row))
     runs = [run for run in store.runs(number) if run.task == "copy" and run.variant in ("baseline", "1 head")]
-    wanted = [(run.variant, run.seed, *row) for run in runs for row in stored[run.id]]
-    assert sorted(map(repr, shown(app))) == sorted(map(repr, wanted))
+    expected = [(run.variant, run.seed, *row) for run in runs for row in stored[run.id]]
+    assert sorted(map(repr, shown(app))) == sorted(map(repr, expected))
     assert "Press Start" in texts(opened(**link_of(store, variant="− norm")))
 
 

@@ -30,11 +30,11 @@ def test_five_flips_of_256_are_no_more_than_chance_and_six_are():
 @given(FLIPS)
 def test_for_one_question_a_text_it_is_mcnemars_exact_test(flips):
     gained, lost, same = flips
-    found = changed(answers(gained, lost, same))
+    actual = changed(answers(gained, lost, same))
     expected = stats.binomtest(gained, gained + lost, 0.5).pvalue if gained + lost else 1.0
     if gained + lost + same > 1:
-        assert found.p == pytest.approx(expected, rel=1e-9)
-    assert found.n == gained + lost + same and found.mean == pytest.approx((gained - lost) / found.n)
+        assert actual.p == pytest.approx(expected, rel=1e-9)
+    assert actual.n == gained + lost + same and actual.mean == pytest.approx((gained - lost) / actual.n)
 
 
 @given(some.lists(some.sampled_from([-1, -0.75, -1 / 3, 0, 0.25, 0.5, 2 / 3, 1]), min_size=2, max_size=10))
@@ -55,7 +55,7 @@ def slow_score(change, gained, lost, n):
     def less_likely(share):
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = [(gained, share + change), (lost, share), (n - gained - lost, 1 - 2 * share - change)]
-            return -sum(many * math.log(max(p, 1e-300)) for many, p in terms if many)
+            return -sum(count * math.log(max(p, 1e-300)) for count, p in terms if count)
 
     low = max(0.0, -change)
     high = (1 - change) / 2
@@ -77,20 +77,20 @@ def test_interval_and_test_say_the_same_at_every_level(flips, level):
     gained, lost, same = flips
     if gained + lost + same < 2:
         return
-    found = changed(answers(gained, lost, same), level)
+    actual = changed(answers(gained, lost, same), level)
     back = changed(answers(lost, gained, same), level)
-    assert found.clear == (found.p < 1 - level)
-    assert -1 <= found.low <= found.mean <= found.high <= 1
-    assert (back.low, back.high, back.p) == pytest.approx((-found.high, -found.low, found.p), abs=1e-9)
+    assert actual.clear == (actual.p < 1 - level)
+    assert -1 <= actual.low <= actual.mean <= actual.high <= 1
+    assert (back.low, back.high, back.p) == pytest.approx((-actual.high, -actual.low, actual.p), abs=1e-9)
 
 
 @given(some.lists(some.sampled_from([-1, -0.5, -0.25, 0, 0, 0, 0.25, 0.75, 1]), min_size=2, max_size=80), LEVELS)
 def test_also_for_several_questions_a_text(values, level):
-    found = changed(values, level)
-    assert not found.clear or found.p < 1 - level
-    if found.p < 1 - level and len(values) > 20:
-        assert found.clear
-    assert found.low <= found.mean <= found.high
+    actual = changed(values, level)
+    assert not actual.clear or actual.p < 1 - level
+    if actual.p < 1 - level and len(values) > 20:
+        assert actual.clear
+    assert actual.low <= actual.mean <= actual.high
 
 
 @pytest.mark.slow
@@ -98,16 +98,16 @@ def test_also_for_several_questions_a_text(values, level):
 def test_the_interval_holds_the_true_change_in_95_of_100_experiments(gain, loss):
     random = np.random.default_rng(1)
     counts = random.multinomial(256, [gain, loss, 1 - gain - loss], 1500)
-    seen = {}
+    observed = {}
     for gained, lost, same in map(tuple, counts.tolist()):
-        seen.setdefault((gained, lost), changed(answers(gained, lost, same)))
-    held = [seen[a, b].low <= gain - loss <= seen[a, b].high for a, b, _ in counts.tolist()]
+        observed.setdefault((gained, lost), changed(answers(gained, lost, same)))
+    held = [observed[a, b].low <= gain - loss <= observed[a, b].high for a, b, _ in counts.tolist()]
     assert np.mean(held) > 0.93
 
 
 def test_where_nothing_flips_the_interval_still_says_how_much_may_have_been_missed():
-    found = changed(answers(0, 0, 256))
-    assert (found.mean, found.p) == (0.0, 1.0) and -0.02 < found.low < 0 < found.high < 0.02
+    actual = changed(answers(0, 0, 256))
+    assert (actual.mean, actual.p) == (0.0, 1.0) and -0.02 < actual.low < 0 < actual.high < 0.02
 
 
 def test_one_text_or_none_says_nothing_of_chance():

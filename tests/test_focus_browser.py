@@ -43,11 +43,11 @@ def test_the_focus_is_never_lost(open_page, path, what, then):
     page = open_page(path)
     one = page.get_by_role("link", name="Depth") if what == "One block" else page.get_by_role("button", name=what)
     press(page, one.first)
-    found = focused(page)
+    actual = focused(page)
     if then == "d_model":
         assert page.locator("[data-name=d_model] input").evaluate("e => e === document.activeElement")
     if what == "One block":
-        assert page.locator("h1").inner_text() == "Depth" and "Depth" in found
+        assert page.locator("h1").inner_text() == "Depth" and "Depth" in actual
 
 
 def test_it_goes_from_start_to_stop_and_back(open_page):
@@ -96,18 +96,23 @@ def test_arrow_keys_go_from_map_to_map_and_mark_the_cell(open_page):
     tip = page.locator(".st-key-all_heads .tip")
     tokens = ["one", "two", "three"]
     maps.focus()
-    said = []
+    messages = []
     for key in ["ArrowRight"] * 3 + ["ArrowDown"] * 3 + ["End", "Home", "ArrowUp"]:
         page.keyboard.press(key)
-        said.append(tip.inner_text().rsplit("  ", 1)[0])
-        panel, row, col = re.fullmatch(r"L1H(\d): (\w+) → (\w+)", said[-1]).groups()
+        messages.append(tip.inner_text().rsplit("  ", 1)[0])
+        panel, row, col = re.fullmatch(r"L1H(\d): (\w+) → (\w+)", messages[-1]).groups()
         x, y = centre(layout, int(panel) - 1, tokens.index(row), tokens.index(col))
         edge = [x, y - layout["cellH"] / 2]
         pixel = maps.evaluate("(c, [x, y]) => [...c.getContext('2d').getImageData(x, y, 1, 1).data]", edge)
         assert max(pixel[:3]) < 60, key  # a ring in the colour of text
     head = "L1H{}: {} → {}".format
-    assert said[:4] == [head(1, "one", "two"), head(1, "one", "three"), head(2, "one", "one"), head(2, "two", "one")]
-    assert said[4] == head(2, "three", "one") and said[5].startswith(("L1H4", "L1H2"))
-    assert said[6].endswith("→ three") and said[7].endswith("→ one")
+    assert messages[:4] == [
+        head(1, "one", "two"),
+        head(1, "one", "three"),
+        head(2, "one", "one"),
+        head(2, "two", "one"),
+    ]
+    assert messages[4] == head(2, "three", "one") and messages[5].startswith(("L1H4", "L1H2"))
+    assert messages[6].endswith("→ three") and messages[7].endswith("→ one")
     page.keyboard.press("Tab")
     expect(tip).to_be_hidden()

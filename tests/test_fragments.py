@@ -23,15 +23,15 @@ def name_of(call) -> str:
 
 def found() -> list[tuple[str, str]]:
     """(module, function) of every fragment and dialog."""
-    made = []
+    built = []
     for path in SOURCES:
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fragment":
-                made.append((module, node.args[0].id))
-            elif isinstance(node, ast.FunctionDef) and any(name_of(each) in DIALOGS for each in node.decorator_list):
-                made.append((module, node.name))
-    return made
+                built.append((module, node.args[0].id))
+            elif isinstance(node, ast.FunctionDef) and any(name_of(item) in DIALOGS for item in node.decorator_list):
+                built.append((module, node.name))
+    return built
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -41,9 +41,9 @@ def test_none_goes_without_the_guard(path):
         if isinstance(node, ast.Attribute):
             assert not node.attr.endswith("fragment"), f"line {node.lineno}: use ui.kit.guard.fragment"
         if isinstance(node, ast.FunctionDef):
-            names = [name_of(each) for each in node.decorator_list]
-            for at, name in enumerate(names):
-                assert name not in DIALOGS or names[at + 1 :][:1] == ["guarded"], f"line {node.lineno}: not guarded"
+            names = [name_of(item) for item in node.decorator_list]
+            for index, name in enumerate(names):
+                assert name not in DIALOGS or names[index + 1 :][:1] == ["guarded"], f"line {node.lineno}: not guarded"
 
 
 class Broken:
@@ -73,12 +73,12 @@ def test_an_error_in_it_is_told_in_a_sentence(module, function, monkeypatch):
     check(app)
     fragments = list(app._fragment_storage._fragments)
     assert fragments
-    again = partial(RerunData, fragment_id_queue=fragments)
-    monkeypatch.setattr("streamlit.testing.v1.local_script_runner.RerunData", again)
+    repeated = partial(RerunData, fragment_id_queue=fragments)
+    monkeypatch.setattr("streamlit.testing.v1.local_script_runner.RerunData", repeated)
     check(app.run())
 
 
 def check(app):
     assert not app.exception
-    (said,) = [each.value for each in app.error]
-    assert "Something went wrong (" in said and "Traceback" not in said and "/srv" not in said
+    (text,) = [error.value for error in app.error]
+    assert "Something went wrong (" in text and "Traceback" not in text and "/srv" not in text

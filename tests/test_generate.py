@@ -40,12 +40,12 @@ def model(**changes) -> Transformer:
 @pytest.mark.parametrize("cuts", [(1,) * 14, (14,), (5, 1, 8), (13, 1)])
 def test_what_is_kept_changes_nothing(field, name, cuts):
     """Logits of a text in one go and piece by piece: equal to 1e-5 of their size."""
-    made = model(**{field: name})
+    transformer = model(**{field: name})
     with torch.inference_mode():
-        whole = made(IDS)
-        past = Past(made)
-        pieces = torch.cat([made(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
-    torch.testing.assert_close(pieces, whole, rtol=1e-5, atol=1e-5 * max(1.0, whole.abs().max().item()))
+        full = transformer(IDS)
+        past = Past(transformer)
+        pieces = torch.cat([transformer(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
+    torch.testing.assert_close(pieces, full, rtol=1e-5, atol=1e-5 * max(1.0, full.abs().max().item()))
     assert past.length == 14
 
 
@@ -56,27 +56,27 @@ def test_what_is_kept_changes_nothing(field, name, cuts):
 @pytest.mark.parametrize("cuts", [(1,) * 14, (5, 1, 8), (8, 4, 2), (2, 12), (6, 6, 2)], ids=str)
 def test_chunks_beyond_a_window_read_what_the_whole_text_reads(changes, window, cuts):
     """A chunk of several tokens, after more than the window holds: none of them reads what comes after it."""
-    made = model(window=window, **changes)
+    transformer = model(window=window, **changes)
     with torch.inference_mode():
-        whole = made(IDS)
-        past = Past(made)
-        pieces = torch.cat([made(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
-    torch.testing.assert_close(pieces, whole, rtol=1e-5, atol=1e-5 * max(1.0, whole.abs().max().item()))
+        full = transformer(IDS)
+        past = Past(transformer)
+        pieces = torch.cat([transformer(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
+    torch.testing.assert_close(pieces, full, rtol=1e-5, atol=1e-5 * max(1.0, full.abs().max().item()))
 
 
 def test_taps_see_the_new_tokens_alone_with_all_their_keys():
-    made = model()
-    with torch.inference_mode(), trace() as whole:
-        made(IDS)
-    past = Past(made)
+    transformer = model()
+    with torch.inference_mode(), trace() as full:
+        transformer(IDS)
+    past = Past(transformer)
     with torch.inference_mode():
-        made(IDS[:, :10], past=past)
-        with trace() as seen:
-            made(IDS[:, 10:], past=past)
-    for site, kept in seen.items():
+        transformer(IDS[:, :10], past=past)
+        with trace() as record:
+            transformer(IDS[:, 10:], past=past)
+    for site, kept in record.items():
         axis = -2 if kept[0].dim() == 4 else 1
-        wanted = [x.narrow(axis, 10, 4) for x in whole[site]]
-        for one, other in zip(kept, wanted):
+        expected = [x.narrow(axis, 10, 4) for x in full[site]]
+        for one, other in zip(kept, expected):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
@@ -90,9 +90,9 @@ def test_what_is_kept_needs_a_causal_mask():
 )
 @pytest.mark.parametrize("edits", [(), (Lesion((Cut(1, "head", 1), Cut(0, "ffn"))),)], ids=["whole", "knocked out"])
 def test_a_text_goes_on_the_same_with_and_without_keeping(changes, edits):
-    made = model(**changes)
+    transformer = model(**changes)
     sampling = Sampling(words=20, temperature=1.3, top_k=12, top_p=0.9, draw=3)
-    one, other = (list(generate(made, IDS[0], sampling, *edits, cache=cache)) for cache in (True, False))
+    one, other = (list(generate(transformer, IDS[0], sampling, *edits, cache=cache)) for cache in (True, False))
     assert [s.token for s in one] == [s.token for s in other]
     for a, b in zip(one, other):
         torch.testing.assert_close(a.logits, b.logits, rtol=1e-5, atol=1e-5)
@@ -103,12 +103,12 @@ def test_a_text_goes_on_the_same_with_and_without_keeping(changes, edits):
 
 
 def test_the_same_seed_writes_the_same_text_and_another_another():
-    made = model()
-    texts = [[s.token for s in generate(made, IDS[0], Sampling(words=30, draw=draw))] for draw in (1, 1, 2)]
+    transformer = model()
+    texts = [[s.token for s in generate(transformer, IDS[0], Sampling(words=30, draw=draw))] for draw in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
     torch.manual_seed(7)  # nobody else's random numbers are used, or changed
     before = torch.get_rng_state()
-    list(generate(made, IDS[0], Sampling(words=5)))
+    list(generate(transformer, IDS[0], Sampling(words=5)))
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -121,27 +121,27 @@ numbers = some.lists(some.floats(-8, 8).map(lambda x: round(x, 3)), min_size=3, 
 def test_probabilities_equal_hugging_faces(logits, temperature, top_k, top_p):
     warpers = pytest.importorskip("transformers.generation.logits_process")
     scores = torch.tensor([logits], dtype=torch.float64)
-    wanted = warpers.TemperatureLogitsWarper(temperature)(None, scores)
+    expected = warpers.TemperatureLogitsWarper(temperature)(None, scores)
     if top_k:
-        wanted = warpers.TopKLogitsWarper(top_k)(None, wanted)
+        expected = warpers.TopKLogitsWarper(top_k)(None, expected)
     if 0 < top_p < 1:
-        wanted = warpers.TopPLogitsWarper(top_p)(None, wanted)
+        expected = warpers.TopPLogitsWarper(top_p)(None, expected)
     if top_p == 0:
-        wanted = warpers.TopKLogitsWarper(1)(None, wanted)
-    found = probabilities(scores[0], Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
-    torch.testing.assert_close(found, wanted.softmax(-1)[0], rtol=1e-9, atol=1e-12)
-    assert found.sum().item() == pytest.approx(1)
+        expected = warpers.TopKLogitsWarper(1)(None, expected)
+    actual = probabilities(scores[0], Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
+    torch.testing.assert_close(actual, expected.softmax(-1)[0], rtol=1e-9, atol=1e-12)
+    assert actual.sum().item() == pytest.approx(1)
 
 
 def test_words_are_drawn_as_often_as_their_chance_says():
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
-    made = model()
-    made.read = lambda stream: logits.expand(1, stream.shape[1], 4)
+    transformer = model()
+    transformer.read = lambda stream: logits.expand(1, stream.shape[1], 4)
     counts = torch.zeros(4)
     for draw in range(2000):
-        counts[next(iter(generate(made, IDS[0, :1], Sampling(words=1, draw=draw)))).token] += 1
-    wanted = 2000 * logits.softmax(-1)
-    assert ((counts - wanted) ** 2 / wanted).sum() < 16.3  # chi-squared, three degrees of freedom, p = 0.001
+        counts[next(iter(generate(transformer, IDS[0, :1], Sampling(words=1, draw=draw)))).token] += 1
+    expected = 2000 * logits.softmax(-1)
+    assert ((counts - expected) ** 2 / expected).sum() < 16.3  # chi-squared, three degrees of freedom, p = 0.001
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_what_cannot_be_is_told(name, value):
 
 
 def test_top_k_of_one_takes_the_likeliest_and_the_models_own_probability_is_told():
-    made = model()
-    for step in generate(made, IDS[0], Sampling(words=8, top_k=1, temperature=2.0)):
+    transformer = model()
+    for step in generate(transformer, IDS[0], Sampling(words=8, top_k=1, temperature=2.0)):
         assert step.token == int(step.logits.argmax()) and step.chance == 1.0
         assert step.probability == pytest.approx(step.logits.double().softmax(-1)[step.token].item())
         assert step.probability < 1
@@ -164,8 +164,8 @@ def test_top_k_of_one_takes_the_likeliest_and_the_models_own_probability_is_told
 def test_the_nucleus_is_the_fewest_words_that_make_up_p():
     """Where words before one make up p to the last bit, that one is out; of equal words the first ones stay."""
     for words, p, kept in [(2, 0.5, 1), (4, 0.5, 2), (4, 0.25, 1), (4, 0.26, 2), (8, 1.0, 8), (8, 0.0, 1)]:
-        wanted = [1 / kept] * kept + [0.0] * (words - kept)
-        assert probabilities(torch.zeros(words), Sampling(top_p=p)).tolist() == wanted
+        expected = [1 / kept] * kept + [0.0] * (words - kept)
+        assert probabilities(torch.zeros(words), Sampling(top_p=p)).tolist() == expected
 
 
 # A context that slides
@@ -185,11 +185,11 @@ def test_the_nucleus_is_the_fewest_words_that_make_up_p():
 )
 def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
     """Against the float64 pass in reference.py over the last tokens, with positions counted from the first of them."""
-    made = model(d_model=8, n_heads=2, d_ff=8, **{"n_layers": 2, **changes}).requires_grad_(False)
-    config = made.config
-    weights = reference.weights_of(made)
+    transformer = model(d_model=8, n_heads=2, d_ff=8, **{"n_layers": 2, **changes}).requires_grad_(False)
+    config = transformer.config
+    weights = reference.weights_of(transformer)
     ids = IDS[0].tolist()
-    for step in generate(made, ids, Sampling(words=6, draw=1), context=context):
+    for step in generate(transformer, ids, Sampling(words=6, draw=1), context=context):
         recorded = reference.forward(weights, config, [ids[-context:]])
         right = torch.tensor(recorded["logits"][0][0][-1])
         torch.testing.assert_close(step.logits.double(), right, rtol=1e-4, atol=1e-5)
@@ -203,19 +203,19 @@ def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
 
 def test_a_sliding_context_is_the_loop_of_nanogpt():
     """Greedy, as in nanoGPT's generate(): the last block_size tokens, the whole pass again for each."""
-    made = model(position="learned")
+    transformer = model(position="learned")
     ids = IDS[:1]
     with torch.inference_mode():
         for _ in range(20):
-            logits = made(ids if ids.shape[1] <= 16 else ids[:, -16:])[:, -1]
+            logits = transformer(ids if ids.shape[1] <= 16 else ids[:, -16:])[:, -1]
             ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], 1)
-    steps = generate(made, IDS[0], Sampling(words=20, temperature=0.0), context=16)
+    steps = generate(transformer, IDS[0], Sampling(words=20, temperature=0.0), context=16)
     assert [step.token for step in steps] == ids[0, 14:].tolist()
 
 
 def test_weights_outside_the_window_or_the_context_are_none():
-    made = model(window=4)
-    step = list(generate(made, IDS[0], Sampling(words=3)))[2]
+    transformer = model(window=4)
+    step = list(generate(transformer, IDS[0], Sampling(words=3)))[2]
     shown = weights_read(step, 0, 1, 16)
     assert shown[:11] == [None] * 11 and shown[11] == 0 and sum(shown[12:]) == pytest.approx(1)
     slid = list(generate(model(mask="none"), IDS[0], Sampling(words=3), context=5))[2]

@@ -24,5 +24,5 @@ SHOWN = {  # term -> a link at which it stands beside a figure, a caption or a c
 def test_every_term_is_explained_where_it_stands(term):
     page, link = SHOWN[term]
     app = fine(opened(page, **link))
-    helps = [each.proto.help for each in [*app.markdown, *app.caption]]
+    helps = [element.proto.help for element in [*app.markdown, *app.caption]]
     assert any(TERMS[term] in text for text in helps)

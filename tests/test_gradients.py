@@ -55,8 +55,8 @@ class Bare:
         self.memory = {}
         return self.model.position.embed(self.model.embed[self.ids])
 
-    def step(self, x, at):
-        return self.model.layer(self.order[at], x, self.model.allowed(self.ids, self.real), self.memory)
+    def step(self, x, index):
+        return self.model.layer(self.order[index], x, self.model.allowed(self.ids, self.real), self.memory)
 
     def loss(self, x):
         """Each real token names its successor, the last one the first: minus the logarithm of the chance it gives it."""
@@ -65,17 +65,17 @@ class Bare:
         if self.config.logit_cap:
             logits = self.config.logit_cap * (logits / self.config.logit_cap).tanh()
         total = 0.0
-        for at in range(self.n_real):
-            successor = NUMBERS[at + 1] if at + 1 < self.n_real else NUMBERS[0]
-            total = total + logits[at].logsumexp(0) - logits[at][successor]
+        for index in range(self.n_real):
+            successor = NUMBERS[index + 1] if index + 1 < self.n_real else NUMBERS[0]
+            total = total + logits[index].logsumexp(0) - logits[index][successor]
         return total / self.n_real
 
     def backward(self):
         """-> (loss, norm of the gradient of every stream, {(layer, weight): norm})"""
         streams = [self.start()]
-        for at in range(len(self.order)):
+        for index in range(len(self.order)):
             streams[-1].retain_grad()
-            streams.append(self.step(streams[-1], at))
+            streams.append(self.step(streams[-1], index))
         streams[-1].retain_grad()
         loss = self.loss(streams[-1])
         loss.backward()
@@ -96,7 +96,10 @@ class Bare:
             return [(f"{path[-1 if path[-1] != 'scale' else -2]} {kind}", tensor)]
         letter = "W" if name.endswith("weight") else "b"
         if name.startswith("attn.qkv"):
-            return [(f"{letter}_{part}", tensor[sum(wide[:at]) : sum(wide[: at + 1])]) for at, part in enumerate("QKV")]
+            return [
+                (f"{letter}_{part}", tensor[sum(wide[:index]) : sum(wide[: index + 1])])
+                for index, part in enumerate("QKV")
+            ]
         if name.startswith("attn.gate"):
             return [(f"{letter}_G", tensor)]
         if name.startswith("mlp.w_in"):
@@ -115,14 +118,14 @@ def assert_agree(made, bare):
     loss, stream, weights = bare.backward()
     assert made.loss == pytest.approx(loss, rel=1e-4)
     assert made.stream == pytest.approx(stream, rel=1e-4)
-    found = rows_of(made)
-    assert len(found) == len(made.weights)
-    assert found.keys() == weights.keys()
+    actual = rows_of(made)
+    assert len(actual) == len(made.weights)
+    assert actual.keys() == weights.keys()
     # A gradient that cancels to nothing is left with the rounding of what cancelled: that of b_K is 0, since a softmax
     # does not see what all its scores have in common. float32 rounds to 6e-8 of the largest gradient around.
     nothing = 1e-6 * max([*weights.values(), 0])
     for key, value in weights.items():
-        assert found[key] == pytest.approx(value, rel=1e-4, abs=nothing), key
+        assert actual[key] == pytest.approx(value, rel=1e-4, abs=nothing), key
     assert not made.diverged
 
 
@@ -162,19 +165,19 @@ def test_a_repeated_block_has_one_layer_and_its_gradients_add_up_over_the_passes
         block.load_state_dict(bare.model.blocks[0].state_dict())
     bare.order = list(range(passes))
     x = bare.start()
-    for at in range(passes):
-        x = bare.step(x, at)
+    for index in range(passes):
+        x = bare.step(x, index)
     bare.loss(x).backward()
-    found = rows_of(gradients(config, WORDS, HERE, Depth(passes, "same")))
-    assert {layer for layer, _ in found} == {1}
+    actual = rows_of(gradients(config, WORDS, HERE, Depth(passes, "same")))
+    assert {layer for layer, _ in actual} == {1}
     per_pass = [dict(block.named_parameters()) for block in bare.model.blocks]
     for name in per_pass[0]:
-        summed = sum(each[name].grad for each in per_pass)
+        summed = sum(item[name].grad for item in per_pass)
         for weight, part in bare.parts(name, summed):
             if weight != "b_K":
-                assert found[1, weight] == pytest.approx(part.norm().item(), rel=1e-4), weight
-    apart = sum(each["mlp.w_out.weight"].grad.norm().item() for each in per_pass)
-    assert found[1, "W_out"] < 0.999 * apart  # adding norms would not be the same
+                assert actual[1, weight] == pytest.approx(part.norm().item(), rel=1e-4), weight
+    apart = sum(item["mlp.w_out.weight"].grad.norm().item() for item in per_pass)
+    assert actual[1, "W_out"] < 0.999 * apart  # adding norms would not be the same
 
 
 @WAYS
@@ -184,47 +187,47 @@ def test_finite_differences_of_the_loss_give_the_same_norms(way):
     passes = 2
     little = 1e-5
     bare = Bare(config, way, passes)
-    made = gradients(config, WORDS, HERE, Depth(passes, way))
+    gradient_results = gradients(config, WORDS, HERE, Depth(passes, way))
 
     def slopes(numbers, loss):
-        found = torch.empty(len(numbers), dtype=torch.float64)
-        for at in range(len(numbers)):
-            before = numbers[at].item()
-            numbers[at] = before + little
+        actual = torch.empty(len(numbers), dtype=torch.float64)
+        for index in range(len(numbers)):
+            before = numbers[index].item()
+            numbers[index] = before + little
             up = loss()
-            numbers[at] = before - little
-            found[at] = (up - loss()) / (2 * little)
-            numbers[at] = before
-        return found
+            numbers[index] = before - little
+            actual[index] = (up - loss()) / (2 * little)
+            numbers[index] = before
+        return actual
 
-    def onwards(x, at):
-        for each in range(at, passes):
-            x = bare.step(x, each)
+    def onwards(x, index):
+        for position in range(index, passes):
+            x = bare.step(x, position)
         return bare.loss(x).item()
 
     with torch.no_grad():
         x = bare.start()
-        assert made.loss == pytest.approx(onwards(x, 0), rel=1e-5)
+        assert gradient_results.loss == pytest.approx(onwards(x, 0), rel=1e-5)
         for at in range(passes + 1):
             moved = x.clone()
-            found = slopes(moved.view(-1), lambda moved=moved, at=at: onwards(moved, at))
-            assert made.stream[at] == pytest.approx(found.norm().item(), rel=1e-4)
+            result = slopes(moved.view(-1), lambda moved=moved, at=at: onwards(moved, at))
+            assert gradient_results.stream[at] == pytest.approx(result.norm().item(), rel=1e-4)
             x = bare.step(x, at) if at < passes else x
         start = bare.start()
-        found = rows_of(made)
+        result = rows_of(gradient_results)
         for layer, block in enumerate(bare.model.blocks, 1):
             for name, parameter in block.named_parameters():
                 slope = slopes(parameter.data.view(-1), lambda: onwards(start, 0)).view(parameter.shape)
                 for weight, part in bare.parts(name, slope):
-                    assert found[layer, weight] == pytest.approx(part.norm().item(), rel=1e-4, abs=1e-7), weight
+                    assert result[layer, weight] == pytest.approx(part.norm().item(), rel=1e-4, abs=1e-7), weight
 
 
 @pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode])
 def test_gradients_are_there_whatever_the_caller_has_switched_off(around):
     config = BASE.replace(seed=21, bias=around is torch.no_grad)  # one of its own: nothing is kept of it
     with around():
-        made = gradients(config, WORDS, HERE, Depth(2))
-    assert_agree(made, Bare(config, "same", 2))
+        gradient_results = gradients(config, WORDS, HERE, Depth(2))
+    assert_agree(gradient_results, Bare(config, "same", 2))
 
 
 def assert_numbers_or_diverged(made):
@@ -237,28 +240,28 @@ def assert_numbers_or_diverged(made):
 @EVERY
 @WAYS
 def test_64_passes_deep_everything_runs_and_is_a_number_or_flagged(change, way):
-    made = gradients(BASE.replace(**change), WORDS, HERE, Depth(64, way))
-    assert len(made.stream) == 65
-    assert_numbers_or_diverged(made)
+    gradient_results = gradients(BASE.replace(**change), WORDS, HERE, Depth(64, way))
+    assert len(gradient_results.stream) == 65
+    assert_numbers_or_diverged(gradient_results)
     if not change.get("init", "").startswith("normal_1"):
-        assert not made.diverged
+        assert not gradient_results.diverged
 
 
 @WAYS
 def test_vanishing_gradients_are_small_numbers_and_not_flagged(way):
     config = BASE.replace(init="normal_002", norm="none", residual_attention=False, residual_ffn=False)
-    made = gradients(config, WORDS, HERE, Depth(64, way))
-    assert_numbers_or_diverged(made)
-    assert not made.diverged
-    assert made.stream[0] < 1e-20 < made.stream[-1]
+    gradient_results = gradients(config, WORDS, HERE, Depth(64, way))
+    assert_numbers_or_diverged(gradient_results)
+    assert not gradient_results.diverged
+    assert gradient_results.stream[0] < 1e-20 < gradient_results.stream[-1]
 
 
 @WAYS
 def test_exploding_gradients_are_flagged(way):
     config = BASE.replace(init="normal_1", norm="none")
-    made = gradients(config, WORDS, HERE, Depth(64, way))
-    assert_numbers_or_diverged(made)
-    assert made.diverged
+    gradient_results = gradients(config, WORDS, HERE, Depth(64, way))
+    assert_numbers_or_diverged(gradient_results)
+    assert gradient_results.diverged
     few = gradients(config, WORDS, HERE, Depth(2, way))
     assert_numbers_or_diverged(few)
     assert not few.diverged

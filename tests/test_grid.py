@@ -28,7 +28,7 @@ WAYS = pytest.mark.parametrize("way", blocks)
 
 def axes(**chosen) -> Axes:
     """A grid of these entries and nothing else; "all" are all of an axis."""
-    every = {axis: list(each.entries) for axis, each in AXES.items()}
+    every = {axis: list(axis_menu.entries) for axis, axis_menu in AXES.items()}
     return Axes(
         "__".join(
             f"{axis}-{'+'.join(every[axis] if chosen.get(axis) == 'all' else chosen.get(axis, []))}" for axis in AXES
@@ -93,16 +93,22 @@ def assert_same(values, alone):
     assert values.shape == alone.shape
     assert (np.isnan(values) == np.isnan(alone)).all()
     off = np.nan_to_num(np.abs(values - alone) / scale)
-    at, which = np.unravel_index(off.argmax(), off.shape)
-    assert off.max() <= 1e-5, f"{names[which]} after pass {at} is off by {off.max():.1e}"
+    index, which = np.unravel_index(off.argmax(), off.shape)
+    assert off.max() <= 1e-5, f"{names[which]} after pass {index} is off by {off.max():.1e}"
 
 
 def assert_cells_are_journeys(baseline, chosen, way, passes=4):
     depth = Depth(passes, way)
-    made = grid(baseline, chosen, WORDS, HERE, depth)
-    assert len(made.entries) == len(made.changes) == len(made.configs) == len(made.values) == len(made.diverged)
+    grid_results = grid(baseline, chosen, WORDS, HERE, depth)
+    assert (
+        len(grid_results.entries)
+        == len(grid_results.changes)
+        == len(grid_results.configs)
+        == len(grid_results.values)
+        == len(grid_results.diverged)
+    )
     for named, change, config, values, diverged in zip(
-        made.entries, made.changes, made.configs, made.values, made.diverged
+        grid_results.entries, grid_results.changes, grid_results.configs, grid_results.values, grid_results.diverged
     ):
         expected = baseline
         for axis, entry in named.items():
@@ -112,7 +118,7 @@ def assert_cells_are_journeys(baseline, chosen, way, passes=4):
         alone = travel(expected, WORDS, HERE, depth)
         assert_same(values, alone.values)
         assert diverged == alone.diverged
-    return made
+    return grid_results
 
 
 @pytest.mark.slow
@@ -142,9 +148,9 @@ def test_cells_diverge_at_the_pass_at_which_they_do_alone(way):
     made = assert_cells_are_journeys(BASE.replace(init="normal_1"), chosen, way, 100)
     passes = set(made.diverged)
     assert None in passes and len(passes) > 2
-    for values, at in zip(made.values, made.diverged):
-        if at is not None:
-            assert np.isnan(values[at:]).all() and np.isfinite(values[:at, 0]).all()
+    for values, index in zip(made.values, made.diverged):
+        if index is not None:
+            assert np.isnan(values[index:]).all() and np.isfinite(values[:index, 0]).all()
 
 
 def test_families_that_differ_in_size_seed_or_padding_run_one_after_the_other():
@@ -162,20 +168,20 @@ def test_families_that_differ_in_size_seed_or_padding_run_one_after_the_other():
         BASE,
     ]
     values, diverged = travel_together(configs, WORDS, HERE, [0] * 3)
-    for config, row, at in zip(configs, values, diverged):
+    for config, row, index in zip(configs, values, diverged):
         alone = travel(config, WORDS, HERE, Depth(3))
         assert_same(row, alone.values)
-        assert at == alone.diverged
+        assert index == alone.diverged
 
 
 def test_measured_in_chunks_or_all_at_once_is_the_same(monkeypatch):
     monkeypatch.setattr("core.experiments.depth.grid.CHUNK", 1 << 30)
     configs = [BASE, BASE.replace(norm="none"), BASE.replace(attention=False)]
-    whole = travel_together(configs, WORDS, HERE, [0] * 5)
+    full = travel_together(configs, WORDS, HERE, [0] * 5)
     monkeypatch.setattr("core.experiments.depth.grid.CHUNK", 1)
     parts = travel_together(configs, WORDS, HERE, [0] * 5)
-    np.testing.assert_allclose(parts[0], whole[0], rtol=1e-9, atol=1e-12)
-    assert parts[1] == whole[1]
+    np.testing.assert_allclose(parts[0], full[0], rtol=1e-9, atol=1e-12)
+    assert parts[1] == full[1]
 
 
 # What is in a grid
@@ -193,25 +199,25 @@ def test_the_grid_shows_each_model_once(name, tokens, way):
     depth = Depth(3, way)
     baseline = BASE.replace(position="rope")
     chosen = axes(**GRIDS[name])
-    made = grid(baseline, chosen, tokens, HERE, depth)
+    grid_results = grid(baseline, chosen, tokens, HERE, depth)
     built, order = depth.plan(baseline)
-    shown = {stream_of(config, len(tokens), len(order))[0]: at for at, config in enumerate(made.configs)}
-    assert len(shown) == len(made.configs)
+    shown = {stream_of(config, len(tokens), len(order))[0]: index for index, config in enumerate(grid_results.configs)}
+    assert len(shown) == len(grid_results.configs)
     repeats = []
-    for combination in itertools.product(*made.axes.values()):
-        entries = dict(zip(made.axes, combination))
+    for combination in itertools.product(*grid_results.axes.values()):
+        entries = dict(zip(grid_results.axes, combination))
         changes = {}
         for axis, entry in entries.items():
             changes |= AXES[axis].entries[entry]
         with suppress(ConfigError):
             config = apply(changes, baseline)
-            repeats += [config] if entries not in made.entries else []
-    assert len(repeats) == made.repeats
+            repeats += [config] if entries not in grid_results.entries else []
+    assert len(repeats) == grid_results.repeats
     for config in repeats[:: 1 + len(repeats) // 40]:
-        at = shown[stream_of(depth.plan(config)[0], len(tokens), len(order))[0]]
-        assert_same(made.values[at], travel(config, tokens, HERE, depth).values)
+        position = shown[stream_of(depth.plan(config)[0], len(tokens), len(order))[0]]
+        assert_same(grid_results.values[position], travel(config, tokens, HERE, depth).values)
     numbers = {}
-    for config, values in zip(made.configs, made.values):
+    for config, values in zip(grid_results.configs, grid_results.values):
         alike = config.replace(
             softmax=config.softmax.replace("sink", "off_by_one"),
             skips=config.skips and config.residual_scale != "rezero",
@@ -221,10 +227,10 @@ def test_the_grid_shows_each_model_once(name, tokens, way):
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_a_grid_reads_what_it_writes(name):
-    made = axes(**GRIDS[name])
-    assert Axes(made.grid) == made
-    assert Axes(write_axes(made.chosen)).chosen == made.chosen
-    assert set(made.grid) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.")
+    chosen_axes = axes(**GRIDS[name])
+    assert Axes(chosen_axes.grid) == chosen_axes
+    assert Axes(write_axes(chosen_axes.chosen)).chosen == chosen_axes.chosen
+    assert set(chosen_axes.grid) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.")
 
 
 @pytest.mark.parametrize(
@@ -249,22 +255,22 @@ def test_a_bad_text_is_refused_in_words_and_the_rest_is_kept(text, names, instea
 
 
 def test_heads_that_do_not_divide_the_width_are_left_out_with_the_reason():
-    made = grid(Config(d_model=12, n_heads=2), axes(n_heads="all", norm="all"), WORDS, HERE, Depth(1))
-    assert {config.n_heads for config in made.configs} == {1, 2, 4}
-    assert len(made.configs) == len(MENUS["norm"]) * 3
-    assert len(made.left_out) == 2  # once each, and not once per norm
-    assert all("must divide d_model, which is 12" in reason for reason in made.left_out)
-    assert "n_heads is 8" in made.left_out[0] and "n_heads is 16" in made.left_out[1]
-    assert [named["n_heads"] for named in made.entries] == ["1", "2", "4"] * len(MENUS["norm"])
+    grid_results = grid(Config(d_model=12, n_heads=2), axes(n_heads="all", norm="all"), WORDS, HERE, Depth(1))
+    assert {config.n_heads for config in grid_results.configs} == {1, 2, 4}
+    assert len(grid_results.configs) == len(MENUS["norm"]) * 3
+    assert len(grid_results.left_out) == 2  # once each, and not once per norm
+    assert all("must divide d_model, which is 12" in reason for reason in grid_results.left_out)
+    assert "n_heads is 8" in grid_results.left_out[0] and "n_heads is 16" in grid_results.left_out[1]
+    assert [named["n_heads"] for named in grid_results.entries] == ["1", "2", "4"] * len(MENUS["norm"])
 
 
 def ended(**columns) -> Grid:
     """A grid of one pass, of which only how it ended is known: rms 1 where nothing else is said."""
-    many = len(next(iter(columns.values())))
-    ends = np.full((many, 1, len(statistic)), 1.0)
+    count = len(next(iter(columns.values())))
+    ends = np.full((count, 1, len(statistic)), 1.0)
     for meter, values in columns.items():
         ends[:, 0, list(statistic).index(meter)] = values
-    return Grid({}, [{}] * many, [{}] * many, [BASE] * many, ends, [None] * many, [])
+    return Grid({}, [{}] * count, [{}] * count, [BASE] * count, ends, [None] * count, [])
 
 
 @pytest.mark.parametrize(
@@ -293,26 +299,26 @@ def test_what_an_axis_explains_is_weighted_by_its_variants():
     ends = 3 * dice.normal(size=9) + np.array([0, 1, 1, 4, 4, 4, 4, 4, 4])
     ends[8] = NAN
     names = ["LayerNorm", "RMSNorm", "RMSNorm", *["none"] * 6]
-    made = ended(cosine=ends)
-    made = dataclasses.replace(
-        made, axes={"norm": ("LayerNorm", "RMSNorm", "none")}, entries=[{"norm": name} for name in names]
+    ended_grid = ended(cosine=ends)
+    ended_grid = dataclasses.replace(
+        ended_grid, axes={"norm": ("LayerNorm", "RMSNorm", "none")}, entries=[{"norm": name} for name in names]
     )
     f = scipy.stats.f_oneway(ends[:1], ends[1:3], ends[3:8]).statistic
-    assert made.explained("cosine")["norm"] == pytest.approx(2 * f / (2 * f + 5))
+    assert ended_grid.explained("cosine")["norm"] == pytest.approx(2 * f / (2 * f + 5))
 
 
 def test_too_many_variants_are_refused_with_their_number():
     assert MOST == 1024
-    every = "__".join(f"{axis}-{'+'.join(each.entries)}" for axis, each in AXES.items())
-    size = int(np.prod([len(each.entries) for each in AXES.values()]))
+    every = "__".join(f"{axis}-{'+'.join(axis_menu.entries)}" for axis, axis_menu in AXES.items())
+    size = int(np.prod([len(axis.entries) for axis in AXES.values()]))
     with pytest.raises(ConfigError, match=f"{size:,} variants; at most 1,024") as refused:
         Axes(every)
     assert (refused.value.field, refused.value.instead) == ("grid", "")
     # 4 · 4 · 4 · 11 = 704; with two masks 1408.
-    most = {"norm": "all", "placement": "all", "residual": "all", "activation": "all"}
-    assert axes(**most)
+    limit = {"norm": "all", "placement": "all", "residual": "all", "activation": "all"}
+    assert axes(**limit)
     with pytest.raises(ConfigError, match="1,408"):
-        axes(**most, mask="all")
+        axes(**limit, mask="all")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -323,14 +329,16 @@ def test_the_estimate_is_above_the_weights_that_are_made_and_the_streams_that_wa
         Config(d_model=96, n_heads=4, gate=gate, qk_norm=normed, softmax=softmax, activation=activation, window=window)
         for gate, normed, softmax, activation, window in switches
     ]
-    many = Many(family, WORDS, torch.arange(len(WORDS))[None], None, Machine(device="cpu", dtype=dtype))
+    count = Many(family, WORDS, torch.arange(len(WORDS))[None], None, Machine(device="cpu", dtype=dtype))
     held = {
         p.untyped_storage().data_ptr(): p.untyped_storage().nbytes()
-        for _, part in many._parts
+        for _, part in count._parts
         for p in part.parameters()
     }
-    assert len(many._parts) == 16 + 2
-    assert sum(held.values()) < _bytes(family, WORDS, many.machine)
+    assert len(count._parts) == 16 + 2
+    assert sum(held.values()) < _bytes(family, WORDS, count.machine)
     deep = [config.replace(n_layers=40, skips=True, n_heads=n) for config in family for n in (1, 2)]
-    more = _bytes(deep, WORDS, many.machine) - _bytes([each.replace(skips=False) for each in deep], WORDS, many.machine)
-    assert more >= 20 * len(deep) * len(WORDS) * 96 * 4
+    extra = _bytes(deep, WORDS, count.machine) - _bytes(
+        [item.replace(skips=False) for item in deep], WORDS, count.machine
+    )
+    assert extra >= 20 * len(deep) * len(WORDS) * 96 * 4

@@ -36,15 +36,15 @@ HERE = settings(max_examples=40, suppress_health_check=[HealthCheck.function_sco
 
 
 def test_every_model_has_the_same_rates_to_choose_from():
-    found: dict = {}
+    actual: dict = {}
     for run in SEARCHED.runs:
         model = run.task, without_rate(run.variant, run.training.learning_rate)
-        found.setdefault(model, set()).add((run.training.learning_rate, run.seed))
+        actual.setdefault(model, set()).add((run.training.learning_rate, run.seed))
         plain = run.config.replace(seed=0), run.training.batch
         assert plain[1] == 8 and (run.config.norm == "none") == (model[1] == "− norm")
-    assert {model for _, model in found} == {BASELINE, "− norm", "1 head"}
-    for (name, _), each in found.items():
-        assert each == {(rate, seed) for rate in (*RATES, DEFAULT[name]) for seed in range(3)}
+    assert {model for _, model in actual} == {BASELINE, "− norm", "1 head"}
+    for (name, _), item in actual.items():
+        assert item == {(rate, seed) for rate in (*RATES, DEFAULT[name]) for seed in range(3)}
 
 
 @pytest.mark.parametrize("kind", search)
@@ -53,25 +53,25 @@ def test_rates_of_the_menu_are_around_each_models_own(kind):
     text = TEXT.replace('device = "cpu"', f'search = "{kind}"').replace(
         "{n_heads = 1}", '{optimiser = "sgd", learning_rate = 0.1}'
     )
-    made = parse(text)
+    parsed = parse(text)
     factors = {"none": (), "three": (3,), "five": (3, 9)}[kind]
-    assert not made.notes
+    assert not parsed.notes
     for name in ("copy", "reverse"):
         for model, own in {BASELINE: DEFAULT[name], "− norm": DEFAULT[name], "1 head": 0.1}.items():
-            found = [
+            actual = [
                 run.training.learning_rate
-                for run in made.runs
+                for run in parsed.runs
                 if (run.task, without_rate(run.variant, run.training.learning_rate), run.seed) == (name, model, 0)
             ]
-            wanted = sorted([own, *(own * f for f in factors), *(own / f for f in factors)])
-            assert sorted(found) == pytest.approx(wanted, rel=0.005)
+            expected = sorted([own, *(own * f for f in factors), *(own / f for f in factors)])
+            assert sorted(actual) == pytest.approx(expected, rel=0.005)
     assert guards(text) == [RATE_SEARCHED] * (kind != "none")
 
 
 def test_a_task_can_have_its_own_variants():
     text = TEXT + '[task.copy]\nvariants = ["1 head"]\n[task.reverse]\nvariants = []\n'
-    found = {(run.task, run.variant) for run in parse(text).runs}
-    assert found == {("copy", BASELINE), ("copy", "1 head"), ("reverse", BASELINE)}
+    actual = {(run.task, run.variant) for run in parse(text).runs}
+    assert actual == {("copy", BASELINE), ("copy", "1 head"), ("reverse", BASELINE)}
     assert ticks(text) is None
 
 
@@ -103,17 +103,17 @@ def slowly(outcomes) -> dict:
         cells.setdefault(model, {}).setdefault(run.seed, []).append(
             (run.training.learning_rate, outcome, late_loss(run))
         )
-    found = {}
+    actual = {}
     for model, seeds in cells.items():
-        found[model] = {}
+        actual[model] = {}
         for seed, several in seeds.items():
             if any(isinstance(outcome, str) for _, outcome, _ in several):
-                found[model][seed] = None
+                actual[model][seed] = None
                 continue
             known = [(loss, rate, outcome) for rate, outcome, loss in several if not math.isnan(outcome)]
             least = min(known) if known else (NAN, min(rate for rate, _, _ in several), NAN)
-            found[model][seed] = least[2], least[1]
-    return found
+            actual[model][seed] = least[2], least[1]
+    return actual
 
 
 OUTCOMES = some.one_of(some.integers(0, 20).map(lambda n: n / 20), some.sampled_from([NAN, 0.5, FAILED]))
@@ -125,10 +125,10 @@ def test_a_seed_is_judged_at_the_rate_that_ends_with_the_least_loss(tmp_path_fac
     store = Store(str(tmp_path_factory.mktemp("store") / "studies.sqlite"))
     of = {run.hash: outcome for run, outcome in zip(SEARCHED.runs, outcomes)}
     table = searched_table(store, fill(store, SEARCHED, lambda run: of[run.hash]), "")
-    wanted = slowly(outcomes)
-    assert list(zip(table.task, table.variant)) == list(wanted)
+    expected = slowly(outcomes)
+    assert list(zip(table.task, table.variant)) == list(expected)
     for line in table.itertuples():
-        ended = [seed for seed in wanted[line.task, line.variant].values() if seed]
+        ended = [seed for seed in expected[line.task, line.variant].values() if seed]
         values = [value for value, _ in ended if not math.isnan(value)]
         assert (line.seeds, line.diverged, line.missing) == (len(values), len(ended) - len(values), 3 - len(ended))
         assert line.accuracy == pytest.approx(np.mean(values) if values else NAN, nan_ok=True)
@@ -142,12 +142,12 @@ def test_differences_are_those_of_the_chosen_runs_corrected_by_holm(store):
         return round(0.5 + 0.4 * math.sin(len(run.variant) * 3 + 5 * run.seed + 100 * run.training.learning_rate), 3)
 
     table = searched_table(store, fill(store, SEARCHED, outcome), "").set_index(["task", "variant"])
-    wanted = slowly(list(map(outcome, SEARCHED.runs)))
+    expected = slowly(list(map(outcome, SEARCHED.runs)))
     for name in ("copy", "reverse"):
-        base = wanted[name, BASELINE]
+        base = expected[name, BASELINE]
         apart = {
             model: [round(value - base[seed][0], 6) for seed, (value, _) in seeds.items()]
-            for (of, model), seeds in wanted.items()
+            for (of, model), seeds in expected.items()
             if of == name and model != BASELINE
         }
         for model, (mean, low, high, _, p) in differences(apart, -1, 1).items():
@@ -179,7 +179,7 @@ def test_what_is_held_equal_is_as_on_the_page_training(part, kind):
     theirs = next((arm.config for arm in shown.arms if arm.name == "it"), None)
     assert (ours and ours[0]) == theirs
     if theirs:
-        costs = [match[kind](each, Training(task="recall")) for each in (theirs, first)]
+        costs = [match[kind](item, Training(task="recall")) for item in (theirs, first)]
         assert abs(costs[0] / costs[1] - 1) <= CLOSE
 
 
@@ -230,4 +230,4 @@ def test_a_searched_study_is_trained_and_exported_by_the_command(tmp_path):
     table = pd.read_csv(tmp_path / "made.csv")
     assert list(table.variant) == [BASELINE, "− norm", "1 head"] and (table.seeds == 3).all()
     assert set(table.guards) == {"equal parameters, learning rate searched"}
-    assert all(sum(int(each.split(" on ")[1]) for each in rates.split(", ")) == 3 for rates in table.rates)
+    assert all(sum(int(part.split(" on ")[1]) for part in rates.split(", ")) == 3 for rates in table.rates)

@@ -79,7 +79,7 @@ class Answer(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, *given):
+    def log_message(self, *args):
         pass
 
 
@@ -98,20 +98,20 @@ def served(there: Hub):
 
 @pytest.fixture
 def there(tmp_path, monkeypatch):
-    made = Hub()
+    hub = Hub()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_TOKEN", "hf_of_the_operator")
     monkeypatch.delenv("ABLATION_HUB_TOKEN", raising=False)
-    with served(made) as address:
+    with served(hub) as address:
         monkeypatch.setattr(constants, "ENDPOINT", address)
         monkeypatch.setattr(
             constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}"
         )
-        yield made
+        yield hub
 
 
 def kept() -> list[str]:
-    return sorted(each.name for each in files.cache().iterdir() if each.name.startswith("models--"))
+    return sorted(file.name for file in files.cache().iterdir() if file.name.startswith("models--"))
 
 
 def test_only_the_files_that_are_needed_are_taken(there):
@@ -131,10 +131,10 @@ def test_a_model_in_several_files_is_taken_whole_and_other_files_are_left(there,
     theirs = gpt2(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     theirs.save_pretrained(tmp_path, max_shard_size="100KB")
-    content = {each.name: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
+    content = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
     parts = [name for name in content if name.startswith("model-")]
     there.put("somebody/gpt2", OLD, {**content, "vocab.json": b"{}", "merges.txt": b"", "adapter.safetensors": b"x"})
-    assert files.from_hub("somebody/gpt2").parameters == sum(each.numel() for each in theirs.parameters())
+    assert files.from_hub("somebody/gpt2").parameters == sum(parameter.numel() for parameter in theirs.parameters())
     assert there.taken() == sorted(["config.json", "tokenizer.json", *parts])
 
 
@@ -155,11 +155,11 @@ def test_a_model_that_is_too_large_is_not_downloaded(there, monkeypatch):
 
 def test_all_downloads_together_have_a_limit_and_what_was_used_longest_ago_goes(there, monkeypatch):
     monkeypatch.setenv("ABLATION_HUB_MB", "3")
-    for at, name in enumerate("ab"):
+    for index, name in enumerate("ab"):
         there.put(f"some/{name}", name * 40, {**model(name), "tokenizer.json": bytes(1 << 20)})
         files.from_hub(f"some/{name}")
         for blob in (files.cache() / f"models--some--{name}" / "blobs").iterdir():
-            os.utime(blob, (9 - at, 9 - at))
+            os.utime(blob, (9 - index, 9 - index))
     there.put("some/c", "c" * 40, {**model("c"), "tokenizer.json": bytes(1 << 20)})
     assert files.from_hub("some/c").name == "c" and kept() == ["models--some--a", "models--some--c"]
     there.put("some/large", "d" * 40, {**model("large"), "tokenizer.json": bytes(4 << 20)})

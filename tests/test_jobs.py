@@ -111,8 +111,8 @@ def test_divergence_is_a_result(workers):
 
 
 def test_a_training_goes_on_after_a_stop_with_the_rows_of_one_that_never_stopped(workers, quick):
-    given = states((0, 1), steps=300, batch=10, name="reverse")
-    job = Job(workers, given)
+    states_given = states((0, 1), steps=300, batch=10, name="reverse")
+    job = Job(workers, states_given)
     for share in (0.1, 0.5):
         wait(lambda share=share: job.progress > share, job)
         job.stop()
@@ -121,7 +121,7 @@ def test_a_training_goes_on_after_a_stop_with_the_rows_of_one_that_never_stopped
         assert job.done and not job.alive and job.progress == before and job not in workers.jobs
         job.resume()
     wait(lambda: job.done, job)
-    assert job.error is None and all(is_exact(job, name) for name in given)
+    assert job.error is None and all(is_exact(job, name) for name in states_given)
 
 
 # The queue
@@ -179,32 +179,32 @@ def test_a_job_that_nobody_polls_pauses_and_goes_on_when_polled_again(workers, q
 @pytest.mark.parametrize("many", [1, 2])
 def test_the_same_training_that_two_ask_for_is_trained_once(quick, many, monkeypatch):
     pool = ProcessPool(many)
-    given = states((0, 1), steps=200, batch=18)
+    states_given = states((0, 1), steps=200, batch=18)
     steps = []
     take = jobs.SharedTraining.take
 
-    def count_steps(training, state, *more):
+    def count_steps(training, state, *extra):
         steps.append(state.step - training.state.step)
-        take(training, state, *more)
+        take(training, state, *extra)
 
     monkeypatch.setattr(jobs.SharedTraining, "take", count_steps)
-    one = Job(pool, given)
-    two = Job(pool, {("other", state.seed): state for state in given.values()})
+    one = Job(pool, states_given)
+    two = Job(pool, {("other", state.seed): state for state in states_given.values()})
     wait(lambda: one.progress > 0.3, one, two)
     assert two.progress > 0  # both see how it grows
     wait(lambda: one.done and two.done, one, two)
-    assert sum(steps) == 400 and all(is_exact(one, name) for name in given)
+    assert sum(steps) == 400 and all(is_exact(one, name) for name in states_given)
     assert list(one.rows.values()) == list(two.rows.values())
-    third = Job(pool, given)
+    third = Job(pool, states_given)
     assert third.done and third.known == 2 and third.rows == one.rows
     pool.close()
 
 
 def test_only_the_very_same_training_is_shared(workers, quick):
-    given = states((0,), steps=20, batch=6)
-    first = Job(workers, given)
+    states_given = states((0,), steps=20, batch=6)
+    first = Job(workers, states_given)
     wait(lambda: first.done, first)
-    ((name, state),) = given.items()
+    ((name, state),) = states_given.items()
     others = {
         "seed": start(state.config, state.training, 1),
         "model": start(state.config.replace(scale=False), state.training, 0),
@@ -228,12 +228,12 @@ def train_until(pool, given, share):
 
 
 def test_an_unfinished_training_goes_on_for_whoever_starts_it_again(workers, quick):
-    given = states((0,), steps=500, batch=15)
-    before, rows = train_until(workers, given, 0.1)
-    again = Job(workers, given)
-    assert again.states == before and 0 < again.progress < 1 and again.rows == rows and again.known == 0
-    wait(lambda: again.done, again)
-    assert is_exact(again, ("baseline", 0))
+    states_given = states((0,), steps=500, batch=15)
+    before, rows = train_until(workers, states_given, 0.1)
+    repeated = Job(workers, states_given)
+    assert repeated.states == before and 0 < repeated.progress < 1 and repeated.rows == rows and repeated.known == 0
+    wait(lambda: repeated.done, repeated)
+    assert is_exact(repeated, ("baseline", 0))
 
 
 def test_what_is_kept_is_bounded_and_rows_stay_when_models_are_evicted(quick, monkeypatch):
@@ -242,16 +242,16 @@ def test_what_is_kept_is_bounded_and_rows_stay_when_models_are_evicted(quick, mo
     assert state.optimiser is None and state.data is None
     size = sum(tensor.nbytes for tensor in state.model.values()) + jobs.ROW * 3
     monkeypatch.setattr(pool, "kept", LRUCache(3 * size / 2**20))
-    given = states(range(60, 66), steps=3)
-    _, rows = train_until(pool, given, 1)
+    states_given = states(range(60, 66), steps=3)
+    _, rows = train_until(pool, states_given, 1)
     assert pool.kept.bytes <= 3 * size
     with pool.lock:  # the last chunk has been taken
-        known = [pool.finished(jobs.key_of(state)) for state in given.values()]
+        known = [pool.finished(jobs.key_of(state)) for state in states_given.values()]
     assert [state is None for _, state in known].count(True) == 3
-    assert [list(each) for each, _ in known] == list(rows.values())
-    again = Job(pool, given)  # what was evicted is trained again, to the same rows
-    wait(lambda: again.done, again)
-    assert again.rows == rows and again.known == 3
+    assert [list(item) for item, _ in known] == list(rows.values())
+    repeated = Job(pool, states_given)  # what was evicted is trained again, to the same rows
+    wait(lambda: repeated.done, repeated)
+    assert repeated.rows == rows and repeated.known == 3
     pool.close()
 
 
@@ -354,9 +354,9 @@ def test_a_training_that_fails_stops_its_own_job_and_no_other(workers, quick):
     assert good.error is None and is_exact(good, ("baseline", 0)) and bad not in workers.jobs
     bad.resume()
     assert bad.done and bad.error is not None  # it does not start over
-    again = Job(workers, {name: state})  # but a new job does
-    wait(lambda: again.done, again)
-    assert again.error is None and is_exact(again, name)
+    repeated = Job(workers, {name: state})  # but a new job does
+    wait(lambda: repeated.done, repeated)
+    assert repeated.error is None and is_exact(repeated, name)
 
 
 # The processes

@@ -37,16 +37,16 @@ def row(step: int, accuracy: float, note: str = "", loss: float = 1.0) -> Row:
 
 @pytest.mark.parametrize("kind", search)
 def test_every_model_is_trained_at_as_many_rates(kind):
-    made = planned(search=kind)
-    many = {"none": 1, "three": 3, "five": 5}[kind]
-    found = list(made.trainings())
-    assert len(found) == len({(name, seed) for name, _, _, seed in found}) == 3 * 3 * many
-    for arm in made.arms:
-        ways = made.ways(arm)
+    experiment = planned(search=kind)
+    count = {"none": 1, "three": 3, "five": 5}[kind]
+    actual = list(experiment.trainings())
+    assert len(actual) == len({(name, seed) for name, _, _, seed in actual}) == 3 * 3 * count
+    for arm in experiment.arms:
+        ways = experiment.ways(arm)
         tried = sorted(way.learning_rate for way in ways.values())
-        assert ways[arm.name] == SHORT and len(tried) == many and tried[many // 2] == 0.03
-        for less, more in zip(tried, tried[1:]):
-            assert more / less == pytest.approx(3, rel=0.01)
+        assert ways[arm.name] == SHORT and len(tried) == count and tried[count // 2] == 0.03
+        for less, extra in zip(tried, tried[1:]):
+            assert extra / less == pytest.approx(3, rel=0.01)
         for name, way in ways.items():
             assert dataclasses.replace(way, learning_rate=0.03) == SHORT
             assert name == arm.name or name.endswith(f"learning rate {way.learning_rate:g}")
@@ -55,8 +55,8 @@ def test_every_model_is_trained_at_as_many_rates(kind):
 @given(some.lists(some.tuples(some.integers(1, 40), some.floats(0, 10)), max_size=12), some.integers(1, 40))
 def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
     late = [loss for step, loss in losses if end * 0.9 + 1e-9 < step <= end]
-    found = late_loss(losses, end)
-    assert found == (pytest.approx(sum(late) / len(late)) if late else math.inf)
+    actual = late_loss(losses, end)
+    assert actual == (pytest.approx(sum(late) / len(late)) if late else math.inf)
 
 
 @given(
@@ -73,66 +73,66 @@ def test_the_rate_of_the_least_loss_is_chosen_the_lowest_of_equals(losses):
 @settings(max_examples=60)
 def test_what_is_compared_is_the_run_at_the_chosen_rate(data):
     """Runs that have come to different steps: the choice is made where all of a model's runs of a seed have come, each seed by itself."""
-    made = planned(search="three", seeds=2)
+    experiment = planned(search="three", seeds=2)
     steps = [1, 5, 10, 15, 20]
     runs = {}
-    for name, _, _, seed in made.trainings():
-        many = data.draw(some.integers(1, 5))
-        rows = [row(step, 0.5, loss=data.draw(some.integers(0, 20)) / 4) for step in steps[:many]]
+    for name, _, _, seed in experiment.trainings():
+        count = data.draw(some.integers(1, 5))
+        rows = [row(step, 0.5, loss=data.draw(some.integers(0, 20)) / 4) for step in steps[:count]]
         lost = data.draw(some.integers(0, 5)) == 0
-        gone = row(rows[-1].step + 1, math.nan, "diverged at step 2", math.inf)
-        runs[name, seed] = [*rows, gone] if lost else rows
-    found = judged(runs, made)
-    for arm in made.arms:
-        ways = made.ways(arm)
+        lost_row = row(rows[-1].step + 1, math.nan, "diverged at step 2", math.inf)
+        runs[name, seed] = [*rows, lost_row] if lost else rows
+    actual = judged(runs, experiment)
+    for arm in experiment.arms:
+        ways = experiment.ways(arm)
         for seed in (0, 1):
             here = {name: runs[name, seed] for name in ways}
             going = {name: rows for name, rows in here.items() if not rows[-1].note}
             end = min((rows[-1].step for rows in going.values()), default=0)
             worth = {}
             for name, rows in going.items():
-                late = [each.loss for each in rows if 0.9 * end + 1e-9 < each.step <= end]
+                late = [row.loss for row in rows if 0.9 * end + 1e-9 < row.step <= end]
                 worth[sum(late) / len(late), ways[name].learning_rate] = name
             name = worth[min(worth)] if worth else min(ways, key=lambda each: ways[each].learning_rate)
-            assert found.names[arm.name, seed] == name and found.runs[arm.name, seed] == runs[name, seed]
-        told = rates(made, found.names)[arm.name]
-        assert sum(int(each.split(" on ")[1]) for each in told.split(", ")) == 2
+            assert actual.names[arm.name, seed] == name and actual.runs[arm.name, seed] == runs[name, seed]
+        message = rates(experiment, actual.names)[arm.name]
+        assert sum(int(part.split(" on ")[1]) for part in message.split(", ")) == 2
 
 
 @pytest.mark.parametrize("best", ["", ", learning rate 0.01", ", learning rate 0.09"])
 def test_a_best_rate_at_an_end_of_those_tried_is_told(best):
-    made = planned(search="three")
+    experiment = planned(search="three")
     runs = {
         (name, seed): [row(20, 0.5, loss=float(name not in (f"− FFN{best}", "baseline", "− norm")))]
-        for name, _, _, seed in made.trainings()
+        for name, _, _, seed in experiment.trainings()
     }
-    assert at_an_end(made, judged(runs, made).names) == ["− FFN"] * bool(best)
+    assert at_an_end(experiment, judged(runs, experiment).names) == ["− FFN"] * bool(best)
 
 
 def test_a_curve_stands_at_the_baselines_steps_as_far_as_it_had_come_by_then():
-    made = planned(match="time")
-    arm = next(arm for arm in made.arms if arm.name == "− FFN")
+    experiment = planned(match="time")
+    arm = next(arm for arm in experiment.arms if arm.name == "− FFN")
     assert arm.training.steps > SHORT.steps and arm.note.startswith(f"{arm.training.steps} steps")
-    runs = {(name, seed): list(train(config, way, seed, CPU)) for name, config, way, seed in made.trainings()}
-    found = judged(runs, made).runs
+    runs = {(name, seed): list(train(config, way, seed, CPU)) for name, config, way, seed in experiment.trainings()}
+    actual = judged(runs, experiment).runs
     for seed in range(3):
-        assert [each.step for each in found["− FFN", seed]] == [each.step for each in runs["baseline", seed]]
-        for each in found["− FFN", seed]:
-            by_then = each.step if each.step == 1 else each.step * arm.training.steps / SHORT.steps
+        assert [item.step for item in actual["− FFN", seed]] == [item.step for item in runs["baseline", seed]]
+        for entry in actual["− FFN", seed]:
+            by_then = entry.step if entry.step == 1 else entry.step * arm.training.steps / SHORT.steps
             newest = [own for own in runs["− FFN", seed] if own.step <= by_then + 1e-9][-1]
-            assert each == newest._replace(step=each.step)
-        assert found["− FFN", seed][-1].accuracy == runs["− FFN", seed][-1].accuracy
-    table = summary(found, made)
+            assert entry == newest._replace(step=entry.step)
+        assert actual["− FFN", seed][-1].accuracy == runs["− FFN", seed][-1].accuracy
+    table = summary(actual, experiment)
     assert set(table.guards) == {"equal estimated training time"} and table.note[0] == ""
 
 
 def test_one_that_diverged_is_lost_at_the_time_it_was():
     slow = Arm("slow", Config(), 1, frozenset({"slow"}), training=dataclasses.replace(SHORT, steps=10, every=2))
-    made = Plan((Arm("baseline", Config(), 0, frozenset()), slow), SHORT, Trial(seeds=1, match="time"), CPU)
+    experiment = Plan((Arm("baseline", Config(), 0, frozenset()), slow), SHORT, Trial(seeds=1, match="time"), CPU)
     own = [row(1, 0.1), row(2, 0.2), row(4, 0.4), row(5, math.nan, "diverged at step 5")]
     runs = {("baseline", 0): [row(step, 0.5) for step in (1, 5, 10, 15, 20)], ("slow", 0): own}
-    kept = judged(runs, made).runs["slow", 0]
-    assert [(each.step, each.accuracy) for each in kept[:-1]] == [(1, 0.1), (5, 0.2)]
+    kept = judged(runs, experiment).runs["slow", 0]
+    assert [(item.step, item.accuracy) for item in kept[:-1]] == [(1, 0.1), (5, 0.2)]
     assert kept[-1].step == 10 and kept[-1].note == "diverged at step 5"
 
 
@@ -141,41 +141,41 @@ def test_a_row_at_the_very_step_is_taken(steps, lost_at):
     """50 · (58 / 100) is less than 29 in floats, and 29 / (58 / 100) more than 50."""
     plain = dataclasses.replace(SHORT, steps=100, every=10)
     longer = Arm("it", Config(), 1, frozenset({"it"}), training=dataclasses.replace(plain, steps=steps, every=1))
-    made = Plan((Arm("baseline", Config(), 0, frozenset()), longer), plain, Trial(seeds=1, match="time"), CPU)
+    experiment = Plan((Arm("baseline", Config(), 0, frozenset()), longer), plain, Trial(seeds=1, match="time"), CPU)
     every_step = [row(step, step / 1000) for step in range(1, steps + 1)]
     runs = {("baseline", 0): [row(1, 0.5)], ("it", 0): every_step}
     due = [1, *range(10, 101, 10)]
-    taken = [round(1000 * each.accuracy) for each in judged(runs, made).runs["it", 0]]
+    taken = [round(1000 * item.accuracy) for item in judged(runs, experiment).runs["it", 0]]
     assert taken == [1, *(step * steps // 100 for step in due[1:])]
     runs["it", 0] = [*every_step[: lost_at - 1], row(lost_at, math.nan, "diverged")]
-    assert judged(runs, made).runs["it", 0][-1].step == 50
+    assert judged(runs, experiment).runs["it", 0][-1].step == 50
 
 
 @pytest.mark.parametrize("part", ablation)
-@pytest.mark.parametrize("kind", [each for each in match if each != "nothing"])
+@pytest.mark.parametrize("kind", [kind_name for kind_name in match if kind_name != "nothing"])
 def test_guards_go_together(part, kind):
     """Held equal and searched at once: every rate has the widths and steps that make the model as dear."""
     first = task["recall"].config()
     variants = [Variant("baseline", first), Variant("it", apply(ablation[part], first), 1)]
     alone = plan(variants, Training(task="recall"), Trial(match=kind), CPU)[0]
-    made = plan(variants, Training(task="recall"), Trial(match=kind, search="three"), CPU)[0]
-    assert made.arms == alone.arms
-    for arm in made.arms:
-        assert {way.steps for way in made.ways(arm).values()} == {(arm.training or made.training).steps}
-    assert len(made.guards) == 2 and alone.guards == made.guards[:1]
+    experiment = plan(variants, Training(task="recall"), Trial(match=kind, search="three"), CPU)[0]
+    assert experiment.arms == alone.arms
+    for arm in experiment.arms:
+        assert {way.steps for way in experiment.ways(arm).values()} == {(arm.training or experiment.training).steps}
+    assert len(experiment.guards) == 2 and alone.guards == experiment.guards[:1]
 
 
 @pytest.mark.parametrize("kind", otherwise)
 def test_the_baseline_can_be_trained_once_more_in_another_way(kind):
     training = dataclasses.replace(SHORT, decay="linear", warmup=5)
-    made, notes = plan(BOTH, training, Trial(seeds=2, otherwise=kind), CPU)
+    experiment, notes = plan(BOTH, training, Trial(seeds=2, otherwise=kind), CPU)
     alone = plan(BOTH, training, Trial(seeds=2), CPU)[0]
-    assert made.arms[:3] == alone.arms and not notes
-    more = made.arms[3:]
-    assert len(more) == (kind != "nothing")
-    for arm in more:
-        assert arm.config == made.arms[0].config and arm.colour not in [each.colour for each in alone.arms]
+    assert experiment.arms[:3] == alone.arms and not notes
+    extra = experiment.arms[3:]
+    assert len(extra) == (kind != "nothing")
+    for arm in extra:
+        assert arm.config == experiment.arms[0].config and arm.colour not in [arm.colour for arm in alone.arms]
         assert arm.name == otherwise.label(kind)
-        (way,) = made.ways(arm).values()
+        (way,) = experiment.ways(arm).values()
         changes = otherwise[kind]
         assert changes and way == dataclasses.replace(training, **changes)

@@ -37,8 +37,8 @@ def legal(**changes) -> Opened:
     made = Transformer(config, vocabulary())
     stream = torch.Generator().manual_seed(5)
     with torch.no_grad():
-        for each in made.parameters():
-            each.add_(0.3 * torch.randn(each.shape, generator=stream))
+        for parameter in made.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=stream))
     return Opened("untrained", made, Words(vocabulary()), "sentences")
 
 
@@ -57,8 +57,8 @@ def made() -> knockout.Bench:
 @pytest.fixture(scope="module")
 def plain(made):
     """-> (means, answers and effects of the whole model), the slow way and once for all cases"""
-    whole = slow(made)
-    return mean_by_hand(made), whole, by_hand(whole, whole, made.questions)
+    full = slow(made)
+    return mean_by_hand(made), full, by_hand(full, full, made.questions)
 
 
 def slow(bench, edits=lambda n: ()):
@@ -79,17 +79,17 @@ def test_sentences_are_held_out_and_their_anatomy_is_right():
     nouns = {form: number for pairs in NOUNS.values() for pair in pairs for number, form in enumerate(pair)}
     learnt = task["sentences"]
     for words in sentences(300, 0):
-        found = anatomy(words)
-        assert words[found.verb] == BE[nouns[words[found.subject]]]
-        assert words[-1] == "." and words[found.subject - 1] in DETERMINERS
+        actual = anatomy(words)
+        assert words[actual.verb] == BE[nouns[words[actual.subject]]]
+        assert words[-1] == "." and words[actual.subject - 1] in DETERMINERS
         row = torch.full((1, learnt.length), learnt.vocabulary.index(PAD))
         row[0, : len(words)] = torch.tensor([learnt.vocabulary.index(word) for word in words])
         assert bool(is_held_out(row, learnt.vocabulary, learnt.held_out, learnt.until))
-        between = words[found.subject + 1 : found.verb]
-        assert found.distractors == sum(
-            nouns.get(w, nouns[words[found.subject]]) != nouns[words[found.subject]] for w in between
+        between = words[actual.subject + 1 : actual.verb]
+        assert actual.distractors == sum(
+            nouns.get(w, nouns[words[actual.subject]]) != nouns[words[actual.subject]] for w in between
         )
-        assert found.clause == any(w in ("who", "whom") for w in between)
+        assert actual.clause == any(w in ("who", "whom") for w in between)
 
 
 def test_the_grammar_says_what_the_anatomy_says():
@@ -135,12 +135,12 @@ def test_every_tasks_model_can_be_asked_and_cut_everywhere(name):
 # Effects against plain steps
 
 
-def by_hand(logits, whole, q):
+def by_hand(logits, full, q):
     """Every effect, question by question, in float64 with plain Python."""
     rows = []
     for n in range(len(logits)):
         scores = logits[n].double().tolist()
-        base = whole[n].double().tolist()
+        base = full[n].double().tolist()
         totals = [math.log(sum(math.exp(v) for v in x)) for x in (scores, base)]
         log, base_log = ([v - total for v in x] for x, total in zip((scores, base), totals))
         right = int(q.right[n])
@@ -156,35 +156,35 @@ def by_hand(logits, whole, q):
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 def test_the_whole_models_answers_equal_those_without_padding(changes):
     bench = knockout.bench(legal(**changes), 64)
-    wanted = slow(bench)
-    torch.testing.assert_close(bench.whole.logits, wanted, rtol=1e-4, atol=1e-5 * wanted.abs().max().item())
+    expected = slow(bench)
+    torch.testing.assert_close(bench.whole.logits, expected, rtol=1e-4, atol=1e-5 * expected.abs().max().item())
 
 
 @pytest.mark.parametrize("how", mode)
 @pytest.mark.parametrize("cut", cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
 def test_effects_equal_plain_steps(made, plain, cut, how):
     q = made.questions
-    means, whole, base = plain
+    means, full, base = plain
 
     def edits(row):
         other = q.elsewhere[row : row + 1, : int(q.lengths[row])]
-        with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as there:
+        with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as on_second:
             made.model(other)
-        known = {(s, n): Recorded(means[s, n], there[s][n]) for s in there for n in range(2)}
+        known = {(s, n): Recorded(means[s, n], on_second[s][n]) for s in on_second for n in range(2)}
         return (Lesion((cut,), how, known),)
 
-    wanted = by_hand(slow(made, edits), whole, q)
+    expected = by_hand(slow(made, edits), full, q)
     effect = made.effect((cut,), how)
     for name in knockout.effect:
-        found = pd.Series(effect.values[name].numpy())
-        np.testing.assert_allclose(found, wanted[name], rtol=2e-3, atol=2e-5, err_msg=name)
-    told = tables.told(effect, made.baseline).set_index("effect")
+        actual = pd.Series(effect.values[name].numpy())
+        np.testing.assert_allclose(actual, expected[name], rtol=2e-3, atol=2e-5, err_msg=name)
+    message = tables.told(effect, made.baseline).set_index("effect")
     for name in ("probability", "difference"):
-        change = wanted[name] - base[name]
+        change = expected[name] - base[name]
         low, high = scipy.stats.t.interval(0.95, len(change) - 1, change.mean(), scipy.stats.sem(change))
-        row = told.loc[name]
+        row = message.loc[name]
         np.testing.assert_allclose((row.change, row.low, row.high), (change.mean(), low, high), rtol=5e-3, atol=2e-5)
-        p = scipy.stats.ttest_rel(wanted[name], base[name]).pvalue
+        p = scipy.stats.ttest_rel(expected[name], base[name]).pvalue
         assert abs(row.p - p) < 1e-2
 
 
@@ -194,18 +194,18 @@ def mean_by_hand(bench):
     That one is over the words from the last position that enough texts reach.
     """
     q = bench.questions
-    at = {}
+    index = {}
     own = sorted(q.lengths.tolist())[-8]
     for row, length in zip(q.tokens, q.lengths.tolist()):
-        with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as seen:
+        with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as record:
             bench.model(row[None, :length])
-        for site in seen:
-            for layer, x in enumerate(seen[site]):
+        for site in record:
+            for layer, x in enumerate(record[site]):
                 for position in range(length):
-                    known = at.setdefault((site, layer), {}).setdefault(position, [])
+                    known = index.setdefault((site, layer), {}).setdefault(position, [])
                     known.append(x[0, ..., position, :].double())
     means = {}
-    for key, words in at.items():
+    for key, words in index.items():
         rows = [sum(words[position]) / len(words[position]) for position in range(own)]
         late = [word for position in words if position >= own - 1 for word in words[position]]
         means[key] = torch.stack([*rows, sum(late) / len(late)], -2).float()
@@ -213,9 +213,9 @@ def mean_by_hand(bench):
 
 
 def test_means_equal_those_by_hand(made):
-    wanted = mean_by_hand(made)
+    expected = mean_by_hand(made)
     for known in made.recorded:
-        for key, x in wanted.items():
+        for key, x in expected.items():
             torch.testing.assert_close(known[key].mean, x, rtol=1e-4, atol=1e-5)
 
 
@@ -226,8 +226,8 @@ def constant_by_position(**changes) -> Opened:
     made = Transformer(Config(**{**settings, **changes}), opened.model.vocabulary)
     stream = torch.Generator().manual_seed(3)
     with torch.no_grad():
-        for each in made.parameters():
-            each.add_(0.1 * torch.randn(each.shape, generator=stream))
+        for parameter in made.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=stream))
         made.embed[:, 24:] = 0  # the last quarter of the stream holds positions, and nothing writes to it
         made.position.weight[:, :24] = 0
         first = made.blocks[0]
@@ -256,43 +256,43 @@ def test_mean_ablation_of_a_part_that_reads_the_position_alone_has_no_effect(cut
 def test_several_at_once_are_not_one_after_another_but_together(made):
     both = made.effect((Cut(0, "head", 1), Cut(1, "ffn")), "zero")
     logits = slow(made, lambda row: (Lesion((Cut(0, "head", 1), Cut(1, "ffn"))),))
-    wanted = by_hand(logits, slow(made), made.questions)
-    np.testing.assert_allclose(both.values["difference"], wanted.difference, rtol=1e-3, atol=1e-4)
+    expected = by_hand(logits, slow(made), made.questions)
+    np.testing.assert_allclose(both.values["difference"], expected.difference, rtol=1e-3, atol=1e-4)
 
 
 def test_the_baseline_is_never_overwritten(made):
     before = {name: x.clone() for name, x in made.baseline.values.items()}
-    streams = [[x.clone() for x in each] for each in made.streams]
+    streams = [[x.clone() for x in stream] for stream in made.streams]
     read = prompt.read(made.opened, "the judge , who was late , was right .")
-    whole = prompt.look(made, read).sites["pattern"][1].clone()
+    full = prompt.look(made, read).sites["pattern"][1].clone()
     for how in mode:
         for cut in cuts(made.model.config):
             knockout.measured(made, (cut,), how)
             prompt.look(made, read, (cut,), how)
     assert all(torch.equal(made.baseline.values[name], x) for name, x in before.items())
     assert all(torch.equal(one, other) for one, other in zip(sum(made.streams, []), sum(streams, [])))
-    assert torch.equal(prompt.look(made, read).sites["pattern"][1], whole)
+    assert torch.equal(prompt.look(made, read).sites["pattern"][1], full)
     assert knockout.measured(made, (), "zero") is made.baseline
 
 
 def test_two_visitors_with_other_knock_outs_read_their_own_numbers(made):
     every = cuts(made.model.config)
     wrong = []
-    wanted = {(cut, how): made.effect((cut,), how).values["difference"] for cut in every for how in mode}
+    expected = {(cut, how): made.effect((cut,), how).values["difference"] for cut in every for how in mode}
 
     def visit(seed):
-        order = list(wanted)
+        order = list(expected)
         np.random.default_rng(seed).shuffle(order)
         for cut, how in order:
             if not torch.equal(
                 made.effect((Cut(int(cut.layer), str(cut.part), int(cut.head)),), str(how)).values["difference"],
-                wanted[cut, how],
+                expected[cut, how],
             ):
                 wrong.append((cut, how))
 
     threads = [threading.Thread(target=visit, args=(seed,)) for seed in range(4)]
-    [each.start() for each in threads]
-    [each.join() for each in threads]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
     assert not wrong
 
 
@@ -309,16 +309,16 @@ def test_accuracy_by_distance_is_the_mean_of_the_right_ones(made):
 
 def test_readings_are_the_attention_on_the_subject(made):
     q = made.questions
-    for each in tables.readings(made):
+    for reading in tables.readings(made):
         shares = []
         for n in q.across.nonzero()[:, 0].tolist():
-            with torch.inference_mode(), trace(sites=("pattern",)) as seen:
+            with torch.inference_mode(), trace(sites=("pattern",)) as record:
                 made.model(q.tokens[n : n + 1, : int(q.lengths[n])])
-            row = seen["pattern"][each.layer][0, each.head, :, q.subject[n]]
+            row = record["pattern"][reading.layer][0, reading.head, :, q.subject[n]]
             shares.append((row[q.verb[n]].item(), row[q.verb[n] - 1].item()))
-        assert (each.verb.mean, each.before.mean) == pytest.approx(tuple(np.mean(shares, 0)), abs=1e-5)
-        assert each.verb.n == len(shares)
-        assert each.even == pytest.approx(
+        assert (reading.verb.mean, reading.before.mean) == pytest.approx(tuple(np.mean(shares, 0)), abs=1e-5)
+        assert reading.verb.n == len(shares)
+        assert reading.even == pytest.approx(
             np.mean([1 / (q.verb[n].item() + 1) for n in q.across.nonzero()[:, 0].tolist()])
         )
         assert all(
@@ -333,12 +333,12 @@ def test_an_even_spread_over_a_window_is_over_what_that_layer_sees():
     for layer, near in ((0, 6), (1, 100)):
         shares = []
         for n in q.across.nonzero()[:, 0].tolist():
-            sees = [at for at in range(int(q.verb[n]) + 1) if q.verb[n] - at < near]
+            sees = [index for index in range(int(q.verb[n]) + 1) if q.verb[n] - index < near]
             shares.append((int(q.subject[n]) in sees) / len(sees))
         even[layer] = np.mean(shares)
     assert abs(even[0] - even[1]) > 0.01
-    for each in tables.readings(bench):
-        assert each.even == pytest.approx(even[each.layer])
+    for reading in tables.readings(bench):
+        assert reading.even == pytest.approx(even[reading.layer])
 
 
 def anatomy_of(q, n):
@@ -350,12 +350,12 @@ def anatomy_of(q, n):
 def test_a_text_counts_once_however_much_it_is_asked(name):
     q = questions(learner(name), 24)
     values = torch.rand(2, len(q.row), generator=torch.Generator().manual_seed(3))
-    found = q.per_text(values)
-    assert found.shape == (2, 24)
+    actual = q.per_text(values)
+    assert actual.shape == (2, 24)
     for kind in range(2):
         for text in range(24):
             mine = [values[kind, n].item() for n, row in enumerate(q.row.tolist()) if row == text]
-            assert found[kind, text].item() == pytest.approx(math.fsum(mine) / len(mine), abs=1e-6)
+            assert actual[kind, text].item() == pytest.approx(math.fsum(mine) / len(mine), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["induction", "facts"])
@@ -408,15 +408,15 @@ def test_what_is_asked_begins_with_words_that_training_never_read():
 )  # fmt: skip
 def test_contributions_add_up_to_the_whole(changes):
     bench = knockout.bench(legal(**changes), 48)
-    for made in [(), *(((cut,)) for cut in cuts(bench.model.config))]:
-        made = made if isinstance(made, tuple) else (made,)
-        for how in mode if made else ("zero",):
-            each = credit.of_bench(bench, made, how)
-            wanted = bench.effect(made, how).values["difference"]
-            assert credit.mean_difference(bench, made, how) == pytest.approx(each.sum(0).mean().item())
+    for some_cuts in [(), *(((cut,)) for cut in cuts(bench.model.config))]:
+        some_cuts = some_cuts if isinstance(some_cuts, tuple) else (some_cuts,)
+        for how in mode if some_cuts else ("zero",):
+            each = credit.of_bench(bench, some_cuts, how)
+            expected = bench.effect(some_cuts, how).values["difference"]
+            assert credit.mean_difference(bench, some_cuts, how) == pytest.approx(each.sum(0).mean().item())
             assert len(each) == len(credit.parts(bench.model))
             torch.testing.assert_close(
-                each.sum(0), wanted, rtol=1e-4, atol=1e-5 * max(1.0, bench.whole.logits.abs().max().item())
+                each.sum(0), expected, rtol=1e-4, atol=1e-5 * max(1.0, bench.whole.logits.abs().max().item())
             )
 
 
@@ -437,17 +437,17 @@ def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it()
     n = 7
     (share,) = model.skip.tolist()
     assert abs(share - 1) > 0.01
-    with torch.inference_mode(), trace() as seen:
+    with torch.inference_mode(), trace() as record:
         model(q.tokens[n : n + 1, : int(q.lengths[n])])
     place = int(q.position[n])
     words = model.unembed.weight.double()
     direction = words[q.right[n]] - words[q.wrong[n]]
-    found = dict(zip(credit.parts(model), credit.of_bench(bench)[:, n].tolist(), strict=True))
+    actual = dict(zip(credit.parts(model), credit.of_bench(bench)[:, n].tolist(), strict=True))
     for layer, times in ((0, 1 + share), (1, 1.0)):
-        wanted = times * (seen["mlp_out"][layer][0, place].double() @ direction).item()
-        assert found[credit.Part("ffn", layer)] == pytest.approx(wanted, rel=1e-4, abs=1e-5)
-    wanted = (1 + share) * (seen["embed"][0][0, place].double() @ direction).item()
-    assert found[credit.Part("embedding")] == pytest.approx(wanted, rel=1e-4, abs=1e-5)
+        expected = times * (record["mlp_out"][layer][0, place].double() @ direction).item()
+        assert actual[credit.Part("ffn", layer)] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    expected = (1 + share) * (record["embed"][0][0, place].double() @ direction).item()
+    assert actual[credit.Part("embedding")] == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("how", ["zero", "mean"])
@@ -458,33 +458,33 @@ def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, 
     q = made.questions
     n = 7
     model = made.model
-    with torch.inference_mode(), trace(Lesion(out, how, made.means)) as seen:
+    with torch.inference_mode(), trace(Lesion(out, how, made.means)) as record:
         model(q.tokens[n : n + 1, : int(q.lengths[n])])
     place = int(q.position[n])
     width = model.config.d_head
     d = model.config.d_model
-    stream = seen["resid_post"][-1][0, place].double()
+    stream = record["resid_post"][-1][0, place].double()
     scale = math.sqrt(((stream - stream.mean()) ** 2).mean() + 1e-5)
     words = model.unembed.weight.double()
     direction = model.ln_final.weight.double() * (words[q.right[n]] - words[q.wrong[n]])
-    found = credit.of_bench(made, out, how)[:, n].tolist()
+    actual = credit.of_bench(made, out, how)[:, n].tolist()
     thrown = {cut.layer for cut in out if cut.part in ("attention", "layer")}
-    for part, value in zip(credit.parts(model), found, strict=True):
+    for part, value in zip(credit.parts(model), actual, strict=True):
         wrote = torch.zeros(d, dtype=torch.float64)
         attn = model.blocks[part.layer].attn
         if part.kind == "embedding":
-            wrote = seen["embed"][0][0, place].double()
+            wrote = record["embed"][0][0, place].double()
         elif part.kind == "ffn":
-            wrote = seen["mlp_out"][part.layer][0, place].double()
+            wrote = record["mlp_out"][part.layer][0, place].double()
         elif part.kind == "attention":
-            wrote = (seen["attn_out"][part.layer][0, place] if part.layer in thrown else attn.out.bias).double()
+            wrote = (record["attn_out"][part.layer][0, place] if part.layer in thrown else attn.out.bias).double()
         elif part.kind == "head" and part.layer not in thrown:
             columns = attn.out.weight[:, part.head * width : (part.head + 1) * width].double()
-            wrote = columns @ seen["z"][part.layer][0, part.head, place].double()
-        wanted = ((wrote - wrote.mean()) / scale @ direction).item()
+            wrote = columns @ record["z"][part.layer][0, part.head, place].double()
+        expected = ((wrote - wrote.mean()) / scale @ direction).item()
         if part.kind == "norms":
-            wanted += (model.ln_final.bias.double() @ (words[q.right[n]] - words[q.wrong[n]])).item()
-        assert value == pytest.approx(wanted, rel=1e-4, abs=2e-5), part.name
+            expected += (model.ln_final.bias.double() @ (words[q.right[n]] - words[q.wrong[n]])).item()
+        assert value == pytest.approx(expected, rel=1e-4, abs=2e-5), part.name
 
 
 def whole_name(row) -> str:
@@ -501,12 +501,12 @@ def test_the_table_of_contributions_has_every_part_with_its_interval(made):
     table = credit.table(made)
     each = credit.of_bench(made).numpy()
     ps = [scipy.stats.ttest_1samp(values, 0).pvalue for values in each]
-    for at, (row, values) in enumerate(zip(table.itertuples(), each, strict=True)):
+    for index, (row, values) in enumerate(zip(table.itertuples(), each, strict=True)):
         assert row.name == whole_name(row)
         assert row.value == pytest.approx(values.mean(), abs=1e-9)
-        ends = scipy.stats.ttest_1samp(values, 0).confidence_interval(level(ps, at))
+        ends = scipy.stats.ttest_1samp(values, 0).confidence_interval(level(ps, index))
         assert (row.low, row.high) == pytest.approx(tuple(ends), rel=1e-6, abs=1e-9)
-        assert row.p == pytest.approx(corrected(ps)[at], rel=1e-6, abs=1e-12)
+        assert row.p == pytest.approx(corrected(ps)[index], rel=1e-6, abs=1e-12)
     assert len(set(table.name)) == len(table) == 1 + 2 * (4 + 2) + 1
 
 
@@ -519,13 +519,13 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
     after = credit.of_bench(made, cut, "zero")
     names = [part.name for part in credit.parts(made.model)]
     values = [(before[names.index(name)].numpy(), after[names.index(name)].numpy()) for name in table.name]
-    tests = [scipy.stats.ttest_rel(other, one) for one, other in values]
+    tests = [scipy.stats.ttest_rel(other, value) for value, other in values]
     ps = [test.pvalue for test in tests]
-    for at, (row, (one, other), test) in enumerate(zip(table.itertuples(), values, tests)):
+    for index, (row, (one, other), test) in enumerate(zip(table.itertuples(), values, tests)):
         assert row.name == whole_name(row)
         assert (row.before, row.after, row.change) == pytest.approx((one.mean(), other.mean(), (other - one).mean()))
-        assert row.p == pytest.approx(corrected(ps)[at], rel=1e-6, abs=1e-12)
-        assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(level(ps, at))))
+        assert row.p == pytest.approx(corrected(ps)[index], rel=1e-6, abs=1e-12)
+        assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(level(ps, index))))
     assert len(table) == 5
 
 
@@ -541,7 +541,7 @@ def test_what_is_left_out_of_the_takeover_wrote_what_it_wrote(made, cut):
         own = (part.kind == cut.part and part.layer == cut.layer) or (
             cut.part in ("attention", "layer") and part.layer == cut.layer
         )
-        one, other = (each.written[site, part.layer] for each in (effect, made.baseline))
+        one, other = (item.written[site, part.layer] for item in (effect, made.baseline))
         if part.kind == "head":
             one = one[:, part.head]
             other = other[:, part.head]
@@ -553,87 +553,89 @@ def test_what_is_left_out_of_the_takeover_wrote_what_it_wrote(made, cut):
 
 def test_a_word_that_is_unknown_is_marked_and_read(made):
     read = prompt.read(made.opened, "The defendant , who had filed a motion to dismiss , was liable .")
-    assert [read.labels[at] for at in read.unknown] == ["a", "to", "dismiss"]
+    assert [read.labels[index] for index in read.unknown] == ["a", "to", "dismiss"]
     assert read.labels[0] == "The" and vocabulary()[read.ids[0]] == "the"
     assert prompt.verb_of(read) == read.labels.index("was")
 
 
 def short(rows: int) -> Opened:
     """A model that learnt so many positions, as from a file."""
-    made = legal(position="learned").model
-    made.position.weight = torch.nn.Parameter(made.position.weight[:rows].clone())
-    return Opened("short", made, Words(vocabulary()), "sentences")
+    transformer = legal(position="learned").model
+    transformer.position.weight = torch.nn.Parameter(transformer.position.weight[:rows].clone())
+    return Opened("short", transformer, Words(vocabulary()), "sentences")
 
 
 def test_a_text_is_cut_to_what_the_model_can_read(made):
-    for opened, most in ((made.opened, 256), (short(12), 12)):
+    for opened, limit in ((made.opened, 256), (short(12), 12)):
         words = ["judge", "xylophone"] * 256
-        for many in (most - 1, most, most + 1, 2 * most):
-            read = prompt.read(opened, " ".join(words[:many]))
-            assert read.labels == tuple(words[: min(many, most)]) and len(read.ids) == min(many, most)
-            assert read.unknown == tuple(range(1, min(many, most), 2))
-            told = [f"The text has {many} tokens; only the first {most} are used."]
-            assert list(read.notes) == told * (many > most)
+        for count in (limit - 1, limit, limit + 1, 2 * limit):
+            read = prompt.read(opened, " ".join(words[:count]))
+            assert read.labels == tuple(words[: min(count, limit)]) and len(read.ids) == min(count, limit)
+            assert read.unknown == tuple(range(1, min(count, limit), 2))
+            message = [f"The text has {count} tokens; only the first {limit} are used."]
+            assert list(read.notes) == message * (count > limit)
 
 
 def test_the_verb_is_the_last_with_something_before_it(made):
-    for text, at in [("was", None), ("was late", None), ("the judge", None), ("the judge was", 2),
+    for text, index in [("was", None), ("was late", None), ("the judge", None), ("the judge was", 2),
                      ("The judges , who WAS late , were right .", 7), ("was was", 1)]:  # fmt: skip
-        assert prompt.verb_of(prompt.read(made.opened, text)) == at
+        assert prompt.verb_of(prompt.read(made.opened, text)) == index
 
 
 def test_resampling_one_text_takes_another_of_its_length(made):
     read = prompt.read(made.opened, "the judge was")
     cut = Cut(0, "head", 1)
-    seen = prompt.look(made, read, (cut,), "resample")
+    forward_pass = prompt.look(made, read, (cut,), "resample")
     plain = prompt.look(made, read)
-    assert not torch.equal(seen.sites["z"][0][1], plain.sites["z"][0][1])
-    assert plain.weights == "Trained: untrained" and seen.weights == "Trained: untrained, − L1H2"
+    assert not torch.equal(forward_pass.sites["z"][0][1], plain.sites["z"][0][1])
+    assert plain.weights == "Trained: untrained" and forward_pass.weights == "Trained: untrained, − L1H2"
     others = [ids[:n].tolist() for ids, n in zip(made.questions.tokens, made.questions.lengths) if n == len(read.ids)]
-    with torch.inference_mode(), trace(sites=("z",)) as there:
+    with torch.inference_mode(), trace(sites=("z",)) as on_second:
         made.model(torch.tensor(others))
-    assert any(torch.allclose(each, seen.sites["z"][0][1], atol=1e-5) for each in there["z"][0][:, 1])
-    assert torch.equal(seen.sites["z"][0][0], plain.sites["z"][0][0])  # the other heads are as they were
+    assert any(torch.allclose(step, forward_pass.sites["z"][0][1], atol=1e-5) for step in on_second["z"][0][:, 1])
+    assert torch.equal(forward_pass.sites["z"][0][0], plain.sites["z"][0][0])  # the other heads are as they were
     with pytest.raises(ConfigError, match="resampling needs another text of 100"):
         prompt.look(made, prompt.read(made.opened, "the judge " * 50), (cut,), "resample")
 
 
 def test_the_lens_ends_with_what_the_model_says(made):
     read = prompt.read(made.opened, "the judge , who was late , was right .")
-    seen = prompt.look(made, read)
-    table = prompt.logit_lens(made.model, seen, made.opened.tokens.label)
+    forward_pass = prompt.look(made, read)
+    table = prompt.logit_lens(made.model, forward_pass, made.opened.tokens.label)
     with torch.inference_mode():
         chances = made.model(torch.tensor([read.ids]))[0].softmax(-1)
     assert table.token.tolist() == [*range(1, len(read.ids) + 1)] * 3
     last = table[table.depth == 2]
-    said = [made.opened.tokens.label(token) for token in chances.argmax(-1).tolist()]
-    assert last.word.tolist() == said
+    messages = [made.opened.tokens.label(token) for token in chances.argmax(-1).tolist()]
+    assert last.word.tolist() == messages
     np.testing.assert_allclose(last.probability, chances.max(-1).values, rtol=1e-5)
     np.testing.assert_allclose(last.of_last, last.probability)
     first = table[table.depth == 0].probability
     with torch.inference_mode():
         stream = made.model.embed[list(read.ids)]
-        wanted = made.model.unembed(
+        expected = made.model.unembed(
             torch.nn.functional.layer_norm(stream, (32,), made.model.ln_final.weight, made.model.ln_final.bias)
         ).softmax(-1)
-    np.testing.assert_allclose(first, wanted.max(-1).values, rtol=1e-4)
+    np.testing.assert_allclose(first, expected.max(-1).values, rtol=1e-4)
     early = table[table.depth == 0].of_last
-    np.testing.assert_allclose(early, wanted.gather(-1, chances.argmax(-1, keepdim=True))[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(early, expected.gather(-1, chances.argmax(-1, keepdim=True))[:, 0], rtol=1e-4)
     assert (early < 0.9 * first.to_numpy()).any()  # what the embedding alone says is another word
 
 
 @pytest.mark.parametrize("residual", [True, False])
 def test_rollout_is_the_product_of_the_mixed_maps(residual):
     opened = legal(residual_attention=residual)
-    seen = prompt.look(knockout.bench(opened, 32), prompt.read(opened, "the judge , who was late , was right ."))
-    found = prompt.rollout(seen)
-    wanted = np.eye(len(seen.tokens))
-    for layer, pattern in enumerate(seen.sites["pattern"]):
+    forward_pass = prompt.look(
+        knockout.bench(opened, 32), prompt.read(opened, "the judge , who was late , was right .")
+    )
+    actual = prompt.rollout(forward_pass)
+    expected = np.eye(len(forward_pass.tokens))
+    for layer, pattern in enumerate(forward_pass.sites["pattern"]):
         mixed = pattern.double().numpy().mean(0)
         mixed = 0.5 * mixed + 0.5 * np.eye(len(mixed)) if residual else mixed
-        wanted = mixed @ wanted
-        np.testing.assert_allclose(found[layer], wanted, atol=1e-6)
-        np.testing.assert_allclose(found[layer].sum(-1), 1.0, atol=1e-6)
+        expected = mixed @ expected
+        np.testing.assert_allclose(actual[layer], expected, atol=1e-6)
+        np.testing.assert_allclose(actual[layer].sum(-1), 1.0, atol=1e-6)
 
 
 ROLLOUT_CUTS = [
@@ -650,8 +652,8 @@ def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
     opened = legal(residual_attention=residual)
     bench = knockout.bench(opened, 32)
     read = prompt.read(opened, "the judge , who was late , was right .")
-    seen = prompt.look(bench, read, made_cuts, "zero") if made_cuts else prompt.look(bench, read)
-    found = prompt.rollout(seen, made_cuts)[-1]
+    forward_pass = prompt.look(bench, read, made_cuts, "zero") if made_cuts else prompt.look(bench, read)
+    actual = prompt.rollout(forward_pass, made_cuts)[-1]
     ids = torch.tensor([read.ids])
     start = opened.model.start(ids).detach().requires_grad_()
     edits = (prompt.lesion(bench, read.ids, made_cuts, "zero"),) if made_cuts else ()
@@ -660,12 +662,12 @@ def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
         for block in opened.model.blocks:
             x = block(x, opened.model.allowed(ids))
     weigh = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(1))  # a plain sum a norm would hide
-    for at in range(len(read.ids)):
+    for index in range(len(read.ids)):
         gradient = torch.zeros_like(start)
         if x.requires_grad:  # else the output is a constant
-            (gradient,) = torch.autograd.grad((x[0, at] * weigh).sum(), start, retain_graph=True)
+            (gradient,) = torch.autograd.grad((x[0, index] * weigh).sum(), start, retain_graph=True)
         reached = gradient[0].norm(dim=-1) > 0
-        assert torch.equal(found[at] > 0, reached), at
+        assert torch.equal(actual[index] > 0, reached), index
 
 
 def test_with_all_attention_knocked_out_no_word_reaches_another(made):
@@ -680,9 +682,9 @@ def test_with_all_attention_knocked_out_no_word_reaches_another(made):
 def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
     read = prompt.read(made.opened, "the judge")
     sampling = Sampling(words=6)
-    whole = [s.token for s in prompt.continuation(made, read, 1, sampling)]
+    full = [s.token for s in prompt.continuation(made, read, 1, sampling)]
     without = [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")]
-    assert [s.token for s in prompt.continuation(made, read, 1, sampling)] == whole
+    assert [s.token for s in prompt.continuation(made, read, 1, sampling)] == full
     assert [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")] == without
     with pytest.raises(ConfigError, match="Resample ablation"):
         list(prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "resample"))
@@ -697,10 +699,10 @@ def test_a_text_goes_on_from_the_word_that_is_named(made, how):
     edits = (Lesion(cut, how, made.means if how == "mean" else {}),) if how else ()
     texts = []
     for after in (1, 4, 4):
-        found = [s.token for s in prompt.continuation(made, read, after, sampling, cut, how or "zero")]
-        wanted = generate(made.model, read.ids[: after + 1], sampling, *edits, ends=made.opened.ends)
-        assert found == [s.token for s in wanted]
-        texts.append(found)
+        actual = [s.token for s in prompt.continuation(made, read, after, sampling, cut, how or "zero")]
+        expected = generate(made.model, read.ids[: after + 1], sampling, *edits, ends=made.opened.ends)
+        assert actual == [s.token for s in expected]
+        texts.append(actual)
     assert texts[0] != texts[1] == texts[2]
 
 
@@ -724,12 +726,12 @@ def test_on_a_gpu_it_is_the_same():
     there = knockout.bench(there, 64)
     for how in mode:
         for cut in cuts(here.model.config):
-            one, other = (each.effect((cut,), how) for each in (here, there))
+            one, other = (item.effect((cut,), how) for item in (here, there))
             for name in knockout.effect:
                 torch.testing.assert_close(other.values[name], one.values[name], rtol=1e-3, atol=1e-3)
     made = (Cut(0, "head", 1),)
     torch.testing.assert_close(credit.of_bench(there, made), credit.of_bench(here, made), rtol=1e-3, atol=1e-3)
     read = prompt.read(here.opened, "the judge")
     sampling = Sampling(words=8, temperature=0.0)
-    one, other = ([s.token for s in prompt.continuation(each, read, 1, sampling)] for each in (here, there))
+    one, other = ([s.token for s in prompt.continuation(item, read, 1, sampling)] for item in (here, there))
     assert one == other

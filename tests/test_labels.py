@@ -64,14 +64,14 @@ def test_cells_whose_names_read_alike_are_two_rows():
     ("place", "words"), [("prediction", "prediction.options: two of them have the same text"), ("transfer", "transfer.options: two of them have the same text")]
 )  # fmt: skip
 def test_a_lesson_with_equal_answers_is_refused(place, words):
-    given = load(FOLDER / "order.toml")
-    options = given[place]["options"]
+    document = load(FOLDER / "order.toml")
+    options = document[place]["options"]
     if place == "prediction":
         options[1]["text"] = options[0]["text"]
     else:
         options[1] = options[0]
     with pytest.raises(LessonError, match=words):
-        lesson_of("order", given)
+        lesson_of("order", document)
 
 
 @pytest.mark.parametrize(

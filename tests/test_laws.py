@@ -23,7 +23,7 @@ WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
 TOKENS = torch.tensor([[1, 2, 3, 4, 5, 1], [5, 4, 4, 2, 1, 3]])
 
 ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu]
-SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
+SWITCHES = [field for field, definition in Config.settings().items() if definition.kind is bool]
 OFF = [{field: not getattr(BASE, field)} for field in SWITCHES]  # tied embeddings: on
 COMBINED = [
     {"attention": False, "ffn": False},
@@ -162,14 +162,14 @@ def test_tracing_changes_nothing_bit_for_bit(change):
 @pytest.mark.parametrize("change", named(without("mask")))
 def test_a_causal_models_past_does_not_see_the_future(change):
     config = BASE.replace(mask="causal").replace(**change)
-    for at in range(1, 6):
+    for index in range(1, 6):
         changed = TOKENS.clone()
-        changed[:, at:] = changed[:, at:].flip(0)
-        assert not torch.equal(changed[:, at:], TOKENS[:, at:])
+        changed[:, index:] = changed[:, index:].flip(0)
+        assert not torch.equal(changed[:, index:], TOKENS[:, index:])
         before = run(config)
         after = run(config, changed)
-        near(after[:, :at], before[:, :at], 1e-6)
-        assert not torch.allclose(after[:, at:], before[:, at:])
+        near(after[:, :index], before[:, :index], 1e-6)
+        assert not torch.allclose(after[:, index:], before[:, index:])
 
 
 def test_without_a_mask_it_does():
@@ -188,10 +188,10 @@ def test_same_config_and_seed_same_numbers_and_another_seed_others(change):
     torch.manual_seed(1)
     once = Transformer(config, WORDS)
     torch.manual_seed(2)
-    again = Transformer(config, WORDS)
-    for (name, a), (_, b) in zip(once.state_dict().items(), again.state_dict().items()):
+    repeated = Transformer(config, WORDS)
+    for (name, a), (_, b) in zip(once.state_dict().items(), repeated.state_dict().items()):
         assert torch.equal(a, b), name
-    assert torch.equal(once(TOKENS), again(TOKENS))
+    assert torch.equal(once(TOKENS), repeated(TOKENS))
     assert not torch.equal(once(TOKENS), run(config.replace(seed=4)))
 
 
@@ -245,11 +245,11 @@ def test_the_global_random_states_are_untouched(change):
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_the_stream_is_the_sum_of_what_was_written_to_it(change, share):
     config = BASE.replace(n_layers=3, placement="pre", dropout=share).replace(**change)
-    with torch.no_grad(), dropping(generator(0, "dropout")), trace() as seen:
+    with torch.no_grad(), dropping(generator(0, "dropout")), trace() as record:
         Transformer(config, WORDS)(TOKENS)
-    written = [*seen["embed"], *seen.get("attn_out", []), *seen.get("mlp_out", [])]
+    written = [*record["embed"], *record.get("attn_out", []), *record.get("mlp_out", [])]
     assert len(written) == 1 + 3 * (config.attention + config.ffn)
-    near(sum(written), seen["resid_post"][-1], 1e-6)
+    near(sum(written), record["resid_post"][-1], 1e-6)
 
 
 # Taking parts out
@@ -296,8 +296,8 @@ def test_fused_queries_keys_and_values_hold_the_numbers_of_three_matrices(init):
     fused = MultiHeadAttention(config).qkv
     width = config.d_model
     draw = Draw(MENUS["init"][init], config.seed).at("blocks.0.attn")
-    for at, name in enumerate("QKV"):
-        rows = slice(at * width, (at + 1) * width)
+    for index, name in enumerate("QKV"):
+        rows = slice(index * width, (index + 1) * width)
         assert torch.equal(fused.weight[rows], draw.weight(f"W_{name}", width, width))
         assert torch.equal(fused.bias[rows], draw.bias(f"b_{name}", width, width))
 
@@ -341,11 +341,11 @@ def test_weights_sum_to_1_or_are_all_zero(change, padding):
     real = torch.ones_like(TOKENS, dtype=torch.bool)
     if padding != "none":
         real[0, {"behind": slice(4, None), "before": slice(None, 2), "everything": slice(None)}[padding]] = False
-    with torch.no_grad(), trace(sites=["pattern", "z", "logits"]) as seen:
+    with torch.no_grad(), trace(sites=["pattern", "z", "logits"]) as record:
         model = Transformer(config, WORDS)
         model(TOKENS, real)
     anywhere = model.allowed(TOKENS, real).expand(2, config.n_heads, 6, 6)
-    for layer, (pattern, z) in enumerate(zip(seen["pattern"], seen["z"])):
+    for layer, (pattern, z) in enumerate(zip(record["pattern"], record["z"])):
         may_look = within(anywhere, config.window_in(layer))
         assert (pattern >= 0).all()  # and not NaN
         if config.part("softmax").sums_to_one:
@@ -354,7 +354,7 @@ def test_weights_sum_to_1_or_are_all_zero(change, padding):
             assert (pattern.sum(-1) < 1).all() and (pattern.sum(-1) > 0)[may_look.any(-1)].all()
         assert (pattern[~may_look] == 0).all()
         assert (z[~may_look.any(-1)] == 0).all()
-    assert seen["logits"][0].isfinite().all()
+    assert record["logits"][0].isfinite().all()
 
 
 @pytest.mark.parametrize("size", [1.0, 1e4, 1e30])
@@ -443,6 +443,6 @@ def test_configs_that_differ_in_one_setting_are_not_equal(field):
     elif isinstance(value, bool):
         other = not value
     else:
-        known = Config.settings()[field]
-        other = known.low if value != known.low else known.high
+        definition = Config.settings()[field]
+        other = definition.low if value != definition.low else definition.high
     assert Config().replace(**{field: other}) != Config()

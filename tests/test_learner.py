@@ -27,7 +27,7 @@ def given_settings(draw):
     moved = draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True))
     values = {field: draw(value_of(field)) for field in moved}
     learner, problems = Learner.mended({"task": name} | values)
-    return name, {field: getattr(learner, field) for field in values.keys() | {each.field for each in problems}}
+    return name, {field: getattr(learner, field) for field in values.keys() | {problem.field for problem in problems}}
 
 
 @EVERY
@@ -41,12 +41,12 @@ def test_at_first_it_is_the_tasks_own_model(name):
 @given(given_settings())
 def test_a_link_holds_what_differs_from_the_tasks_own_and_nothing_else(settings):
     name, values = settings
-    made = Learner(task=name, **values)
-    link = made.write()
-    own = {f: Learner.settings()[f].follows(made) for f in FIELDS}
-    assert link.keys() - {"task"} == {f for f in FIELDS if getattr(made, f) != own[f]}
+    learner = Learner(task=name, **values)
+    link = learner.write()
+    own = {f: Learner.settings()[f].follows(learner) for f in FIELDS}
+    assert link.keys() - {"task"} == {f for f in FIELDS if getattr(learner, f) != own[f]}
     assert ("task" in link) == (name != "reverse")
-    assert Learner.read(link) == (made, [])
+    assert Learner.read(link) == (learner, [])
     assert link.keys() - {"task"} <= values.keys()
 
 
@@ -54,21 +54,21 @@ def test_a_link_holds_what_differs_from_the_tasks_own_and_nothing_else(settings)
 def test_another_task_keeps_what_was_moved_and_brings_its_own_for_the_rest(settings, other):
     name, values = settings
     link = Learner(task=name, **values).write() | {"task": other}
-    made, problems = Learner.read(link)
+    learner, problems = Learner.read(link)
     moved = {f: getattr(Learner(task=name, **values), f) for f in link.keys() - {"task"}}
     if not problems:
-        assert {f: getattr(made, f) for f in moved} == moved
-        assert made == Learner(task=other, **moved)
+        assert {f: getattr(learner, f) for f in moved} == moved
+        assert learner == Learner(task=other, **moved)
         for f in set(FIELDS) - moved.keys() - {"d_ff", "d_head", "n_kv_heads", "attention_bias"}:
-            assert getattr(made, f) == getattr(task[other].config(), f)
+            assert getattr(learner, f) == getattr(task[other].config(), f)
 
 
 @given(given_settings())
 def test_a_learner_is_a_config(settings):
     name, values = settings
-    made = Learner(task=name, **values)
-    assert isinstance(made, Config) and made.plain() == Config(**{f: getattr(made, f) for f in FIELDS})
-    assert hash(made) == hash(dataclasses.replace(made)) and dataclasses.replace(made) == made
+    learner = Learner(task=name, **values)
+    assert isinstance(learner, Config) and learner.plain() == Config(**{f: getattr(learner, f) for f in FIELDS})
+    assert hash(learner) == hash(dataclasses.replace(learner)) and dataclasses.replace(learner) == learner
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_a_learner_is_a_config(settings):
     ],
 )
 def test_a_bad_value_is_named_and_the_rest_kept(params, field, kept):
-    made, problems = Learner.read(params)
-    assert made == kept
+    learner, problems = Learner.read(params)
+    assert learner == kept
     assert [problem.field for problem in problems] == [field]
     assert re.match(rf"(The link sets )?{field} ", str(problems[0]))
 
@@ -109,7 +109,7 @@ def test_every_experiment_is_a_link_that_can_be_trained(name):
     assert not any(problems)
     assert link.keys() <= {field for kind in kinds for field in kind.settings()}
     variants, notes = lineup(learner.plain(), pins, padding=0)
-    planned, more = plan(variants, training, trial, Machine(device="cpu"))
-    assert notes == more == [] and len(planned.arms) == 2
-    whole = {field: value for made in (training, learner, pins, trial) for field, value in made.write().items()}
-    assert all(kind.read(whole) == (made, []) for kind, made in zip(kinds, (training, learner, pins, trial)))
+    planned, extra = plan(variants, training, trial, Machine(device="cpu"))
+    assert notes == extra == [] and len(planned.arms) == 2
+    full = {field: value for made in (training, learner, pins, trial) for field, value in made.write().items()}
+    assert all(kind.read(full) == (made, []) for kind, made in zip(kinds, (training, learner, pins, trial)))

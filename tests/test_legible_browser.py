@@ -27,7 +27,7 @@ def test_axes_of_charts_are_plain_and_say_where_they_are_logarithmic(open_page, 
     texts.first.wait_for()
     settle(page)
     words = texts.all_text_contents()
-    assert len(words) > 5 and not [each for each in words if re.search(r"\de[+-]?\d", each)]
+    assert len(words) > 5 and not [word for word in words if re.search(r"\de[+-]?\d", word)]
     for title in log:
         assert f"{title} (log scale)" in words
     if "cost" in path:

@@ -27,74 +27,74 @@ def model(**changes) -> Transformer:
 
 
 def run(made, *edits, ids=IDS, sites=()):
-    with torch.inference_mode(), trace(*edits, sites=sites) as seen:
-        return made(ids), seen
+    with torch.inference_mode(), trace(*edits, sites=sites) as record:
+        return made(ids), record
 
 
 def recorded(made) -> dict:
     """By hand: the mean over the batch at each position, and what stands there on other texts."""
     _, here = run(made, sites=("z", "attn_out", "mlp_out"))
-    _, there = run(made, ids=OTHERS, sites=("z", "attn_out", "mlp_out"))
-    found = {}
+    _, on_second = run(made, ids=OTHERS, sites=("z", "attn_out", "mlp_out"))
+    actual = {}
     for site in here:
         for layer, x in enumerate(here[site]):
-            found[site, layer] = Recorded(sum(x) / len(x), there[site][layer])
-    return found
+            actual[site, layer] = Recorded(sum(x) / len(x), on_second[site][layer])
+    return actual
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 @pytest.mark.parametrize("head", range(4))
 @pytest.mark.parametrize("layer", range(2))
 def test_a_head_at_zero_equals_a_model_whose_rows_of_w_o_are_zero(changes, layer, head):
-    made = model(**changes)
+    transformer = model(**changes)
     cut_off = model(**changes)
-    width = made.config.d_head
+    width = transformer.config.d_head
     with torch.no_grad():
         cut_off.blocks[layer].attn.out.weight[:, width * head : width * (head + 1)] = 0
-    found, _ = run(made, Lesion((Cut(layer, "head", head),)))
-    wanted, _ = run(cut_off)
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6 * max(1.0, wanted.abs().max().item()))
+    actual, _ = run(transformer, Lesion((Cut(layer, "head", head),)))
+    expected, _ = run(cut_off)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6 * max(1.0, expected.abs().max().item()))
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 @pytest.mark.parametrize("kind", ["attention", "ffn"])
 def test_a_sublayer_at_zero_equals_a_model_whose_last_map_is_zero(changes, kind):
-    made = model(**changes)
+    transformer = model(**changes)
     cut_off = model(**changes)
     last = cut_off.blocks[1].attn.out if kind == "attention" else cut_off.blocks[1].mlp.w_out
     with torch.no_grad():
-        for each in last.parameters():
-            each.zero_()
-    found, _ = run(made, Lesion((Cut(1, kind),)))
-    torch.testing.assert_close(found, run(cut_off)[0], rtol=0, atol=1e-6 * max(1.0, found.abs().max().item()))
+        for parameter in last.parameters():
+            parameter.zero_()
+    actual, _ = run(transformer, Lesion((Cut(1, kind),)))
+    torch.testing.assert_close(actual, run(cut_off)[0], rtol=0, atol=1e-6 * max(1.0, actual.abs().max().item()))
 
 
 def test_a_layer_at_zero_is_both_of_its_sublayers_and_leaves_the_stream_alone():
-    made = model()
-    found, _ = run(made, Lesion((Cut(0, "layer"),)))
-    both, _ = run(made, Lesion((Cut(0, "attention"), Cut(0, "ffn"))))
-    assert torch.equal(found, both)
+    transformer = model()
+    actual, _ = run(transformer, Lesion((Cut(0, "layer"),)))
+    both, _ = run(transformer, Lesion((Cut(0, "attention"), Cut(0, "ffn"))))
+    assert torch.equal(actual, both)
     with torch.inference_mode():
-        stream = made.blocks[1](made.start(IDS), made.allowed(IDS))
-        torch.testing.assert_close(found, made.read(stream), rtol=1e-6, atol=1e-6)
+        stream = transformer.blocks[1](transformer.start(IDS), transformer.allowed(IDS))
+        torch.testing.assert_close(actual, transformer.read(stream), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("cut", EVERY, ids=lambda cut: cut.name)
 @pytest.mark.parametrize("how", mode)
 def test_what_stands_there_afterwards_is_what_the_mode_says(cut, how):
-    made = model()
-    known = recorded(made)
-    _, plain = run(made, sites=("z", "attn_out", "mlp_out"))
-    _, seen = run(made, Lesion((cut,), how, known), sites=("z", "attn_out", "mlp_out"))
+    transformer = model()
+    known = recorded(transformer)
+    _, plain = run(transformer, sites=("z", "attn_out", "mlp_out"))
+    _, seen = run(transformer, Lesion((cut,), how, known), sites=("z", "attn_out", "mlp_out"))
     for site in cut.sites():
         x = seen[site][cut.layer]
         pick = (slice(None), cut.head) if site == "z" else (slice(None),)
-        wanted = {
+        expected = {
             "zero": torch.zeros_like(x[pick]),
             "mean": known[site, cut.layer].mean[cut.head if site == "z" else slice(None)].expand_as(x[pick]),
             "resample": known[site, cut.layer].elsewhere[pick],
         }[how]
-        assert torch.equal(x[pick], wanted)
+        assert torch.equal(x[pick], expected)
         if site == "z":  # the other heads are as they were
             others = [n for n in range(4) if n != cut.head]
             assert torch.equal(x[:, others], plain[site][cut.layer][:, others])
@@ -102,49 +102,51 @@ def test_what_stands_there_afterwards_is_what_the_mode_says(cut, how):
 
 @pytest.mark.parametrize("how", mode)
 def test_an_edit_leaves_the_tensors_of_the_model_as_they_were(how):
-    made = model()
-    before = {name: x.clone() for name, x in made.state_dict().items()}
-    known = recorded(made)
-    kept = {key: (each.mean.clone(), each.elsewhere.clone()) for key, each in known.items()}
-    whole, _ = run(made)
+    transformer = model()
+    before = {name: x.clone() for name, x in transformer.state_dict().items()}
+    known = recorded(transformer)
+    kept = {key: (item.mean.clone(), item.elsewhere.clone()) for key, item in known.items()}
+    full, _ = run(transformer)
     for cut in EVERY:
-        run(made, Lesion((cut,), how, known))
-    assert all(torch.equal(x, before[name]) for name, x in made.state_dict().items())
+        run(transformer, Lesion((cut,), how, known))
+    assert all(torch.equal(x, before[name]) for name, x in transformer.state_dict().items())
     assert all(
         torch.equal(known[key].mean, kept[key][0]) and torch.equal(known[key].elsewhere, kept[key][1]) for key in kept
     )
-    assert torch.equal(run(made)[0], whole)
+    assert torch.equal(run(transformer)[0], full)
 
 
 def test_visitors_with_other_knock_outs_do_not_disturb_each_other():
-    made = model()
-    wanted = {cut: run(made, Lesion((cut,)))[0] for cut in EVERY}
-    whole = run(made)[0]
+    transformer = model()
+    expected = {cut: run(transformer, Lesion((cut,)))[0] for cut in EVERY}
+    full = run(transformer)[0]
     wrong = []
 
     def visit(cut):
         for _ in range(40):
-            if not torch.equal(run(made, Lesion((cut,)))[0], wanted[cut]) or not torch.equal(run(made)[0], whole):
+            if not torch.equal(run(transformer, Lesion((cut,)))[0], expected[cut]) or not torch.equal(
+                run(transformer)[0], full
+            ):
                 wrong.append(cut)
 
     threads = [threading.Thread(target=visit, args=(cut,)) for cut in EVERY[:6]]
-    [each.start() for each in threads]
-    [each.join() for each in threads]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
     assert not wrong
 
 
 def test_a_link_reads_the_same_in_any_order_and_names_no_place_twice():
     config = Config(n_layers=2)
-    made, notes = read_cuts("2.ffn~1.2~2.ffn~1.2", config)
-    assert made == (Cut(0, "head", 1), Cut(1, "ffn")) and not notes
-    assert write_cuts(reversed(made)) == write_cuts(made) == "1.2~2.ffn"
+    read, notes = read_cuts("2.ffn~1.2~2.ffn~1.2", config)
+    assert read == (Cut(0, "head", 1), Cut(1, "ffn")) and not notes
+    assert write_cuts(reversed(read)) == write_cuts(read) == "1.2~2.ffn"
     assert len(read_cuts("a~b~c~d~e", config)[1]) == 3  # no more is said than can be read
 
 
 @pytest.mark.parametrize("text", ["9.1", "1.99", "1.mlp", "x", "0.1", "1.", "-1.1", "1.1.1", "\x00", "1.head", "𝟙.1"])
 def test_a_place_that_is_none_is_named_and_the_rest_is_kept(text):
-    found, notes = read_cuts(f"1.2~{text}~2.ffn", Config(n_layers=2))
-    assert found == (Cut(0, "head", 1), Cut(1, "ffn")) and len(notes) == 1 and "1.attention" in notes[0]
+    actual, notes = read_cuts(f"1.2~{text}~2.ffn", Config(n_layers=2))
+    assert actual == (Cut(0, "head", 1), Cut(1, "ffn")) and len(notes) == 1 and "1.attention" in notes[0]
 
 
 @pytest.mark.parametrize(
@@ -162,20 +164,24 @@ def test_a_lesion_that_cannot_be_is_told(how, told):
 
 @pytest.mark.parametrize("cut", EVERY, ids=lambda cut: cut.name)
 def test_tokens_beyond_the_means_take_the_last_one(cut):
-    made = model()
+    transformer = model()
     rows = 4
-    known = {key: Recorded(each.mean[..., :rows, :]) for key, each in recorded(made).items()}
-    longer = {key: Recorded(each.mean[..., [0, 1, 2, 3, 3, 3, 3, 3, 3], :]) for key, each in known.items()}
-    assert torch.equal(run(made, Lesion((cut,), "mean", known))[0], run(made, Lesion((cut,), "mean", longer))[0])
+    known = {key: Recorded(item.mean[..., :rows, :]) for key, item in recorded(transformer).items()}
+    longer = {key: Recorded(item.mean[..., [0, 1, 2, 3, 3, 3, 3, 3, 3], :]) for key, item in known.items()}
+    assert torch.equal(
+        run(transformer, Lesion((cut,), "mean", known))[0], run(transformer, Lesion((cut,), "mean", longer))[0]
+    )
 
 
 @pytest.mark.parametrize("field", ["norm"])
 def test_a_norm_is_linear_once_its_scale_is_taken(field):
-    x, at = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0)).unbind()
+    x, index = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0)).unbind()
     for kind in MENUS[field].values():
         norm = kind("ln", 16)
-        for each in norm.parameters():
-            torch.nn.init.normal_(each)
+        for parameter in norm.parameters():
+            torch.nn.init.normal_(parameter)
         bias = getattr(norm, "bias", None)
         torch.testing.assert_close(norm.linear(x, x) + (0 if bias is None else bias), norm(x))
-        torch.testing.assert_close(norm.linear(2 * x + at, at), 2 * norm.linear(x, at) + norm.linear(at, at))
+        torch.testing.assert_close(
+            norm.linear(2 * x + index, index), 2 * norm.linear(x, index) + norm.linear(index, index)
+        )

@@ -37,14 +37,14 @@ of_each = pytest.mark.parametrize("name", WITH_PREDICTION)
 
 def answers(of) -> list:
     """Answers to a prediction, of every kind of outcome."""
-    asked = of.prediction
-    if asked.options:
-        return list(range(len(asked.options)))
-    if asked.ranked:
-        return [list(order) for order in permutations(asked.ranked)]
-    steps = int(round((asked.scale.high - asked.scale.low) / asked.scale.step))
-    places = [asked.scale.low + asked.scale.step * n for n in range(steps + 1)]
-    return [[place, within] for place in places for within in asked.scale.within]
+    prediction = of.prediction
+    if prediction.options:
+        return list(range(len(prediction.options)))
+    if prediction.ranked:
+        return [list(order) for order in permutations(prediction.ranked)]
+    steps = int(round((prediction.scale.high - prediction.scale.low) / prediction.scale.step))
+    places = [prediction.scale.low + prediction.scale.step * n for n in range(steps + 1)]
+    return [[place, within] for place in places for within in prediction.scale.within]
 
 
 def test_all_files_are_read_and_stand_in_the_order_of_their_numbers():
@@ -56,13 +56,19 @@ def test_all_files_are_read_and_stand_in_the_order_of_their_numbers():
 
 @of_each
 def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name):
-    of = read_lesson(name)
-    found = [prediction.verdict(of.prediction, answer, outcome(of)) for answer in answers(of)]
-    tied = of.prediction.kind == "rank" and prediction.undecided_pairs(list(of.prediction.ranked), outcome(of))
-    assert set(found) <= set(VERDICTS) and NOT_AS_PREDICTED in found and (UNDECIDED if tied else AS_PREDICTED) in found
-    if of.prediction.options:
-        assert found.count(AS_PREDICTED) == 1 and UNDECIDED not in found
-        for option, verdict in zip(of.prediction.options, found):
+    lesson_read = read_lesson(name)
+    actual = [
+        prediction.verdict(lesson_read.prediction, answer, outcome(lesson_read)) for answer in answers(lesson_read)
+    ]
+    tied = lesson_read.prediction.kind == "rank" and prediction.undecided_pairs(
+        list(lesson_read.prediction.ranked), outcome(lesson_read)
+    )
+    assert (
+        set(actual) <= set(VERDICTS) and NOT_AS_PREDICTED in actual and (UNDECIDED if tied else AS_PREDICTED) in actual
+    )
+    if lesson_read.prediction.options:
+        assert actual.count(AS_PREDICTED) == 1 and UNDECIDED not in actual
+        for option, verdict in zip(lesson_read.prediction.options, actual):
             assert bool(option.instead) == (verdict != AS_PREDICTED)
 
 
@@ -70,38 +76,38 @@ def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name)
 def test_a_rank_is_judged_pair_by_pair(name):
     from scipy.stats import ttest_rel
 
-    of = read_lesson(name)
-    out = outcome(of)
-    order = list(of.prediction.ranked)
-    for at, one in enumerate(order):
-        for other in order[at + 1 :]:
+    lesson_read = read_lesson(name)
+    out = outcome(lesson_read)
+    order = list(lesson_read.prediction.ranked)
+    for index, one in enumerate(order):
+        for other in order[index + 1 :]:
             a, b = (
-                [out.values[each].values[seed] for seed in sorted(out.values[each].values)] for each in (one, other)
+                [out.values[item].values[seed] for seed in sorted(out.values[item].values)] for item in (one, other)
             )
-            found = prediction.differences([one, other], out)[one, other]
-            assert found.mean == pytest.approx(sum(a) / len(a) - sum(b) / len(b))
+            actual = prediction.differences([one, other], out)[one, other]
+            assert actual.mean == pytest.approx(sum(a) / len(a) - sum(b) / len(b))
             if a != b and len({round(x - y, 12) for x, y in zip(a, b)}) > 1:
-                assert found.p == pytest.approx(float(ttest_rel(a, b).pvalue))
-            turned = prediction.verdict(of.prediction, [other, one], out) if len(order) == 2 else None
+                assert actual.p == pytest.approx(float(ttest_rel(a, b).pvalue))
+            turned = prediction.verdict(lesson_read.prediction, [other, one], out) if len(order) == 2 else None
             assert turned in (None, *VERDICTS)
     clear = [pair for pair, gap in prediction.differences(order, out).items() if gap.clear]
     right = sorted(order, key=lambda each: -out.values[each].found.mean)
     settled = all(pair in clear or pair[::-1] in clear for pair in pairwise(right))
-    assert prediction.verdict(of.prediction, right, out) == (AS_PREDICTED if settled else UNDECIDED)
-    assert prediction.verdict(of.prediction, right[::-1], out) == (NOT_AS_PREDICTED if clear else UNDECIDED)
+    assert prediction.verdict(lesson_read.prediction, right, out) == (AS_PREDICTED if settled else UNDECIDED)
+    assert prediction.verdict(lesson_read.prediction, right[::-1], out) == (NOT_AS_PREDICTED if clear else UNDECIDED)
 
 
 @given(some.floats(-5, 5), some.floats(0, 3), some.floats(-5, 5), some.floats(0.001, 5))
 def test_the_rule(mean, half, low, width):
-    found = Interval(mean, mean - half, mean + half, 5)
+    actual = Interval(mean, mean - half, mean + half, 5)
     high = low + width
-    said = judged(found, low, high)
-    if said == AS_PREDICTED:
-        assert low <= found.low and found.high < high
-    elif said == NOT_AS_PREDICTED:
-        assert found.high < low or found.low >= high
+    text = judged(actual, low, high)
+    if text == AS_PREDICTED:
+        assert low <= actual.low and actual.high < high
+    elif text == NOT_AS_PREDICTED:
+        assert actual.high < low or actual.low >= high
     else:
-        assert found.low < low <= found.high or found.low < high <= found.high
+        assert actual.low < low <= actual.high or actual.low < high <= actual.high
     assert judged(Interval(mean, math.nan, math.nan, 1), low, high) == UNDECIDED
 
 
@@ -109,7 +115,7 @@ def test_costs_are_counted_on_the_model_and_by_hand():
     """Attention: two products of T × T × D, two operations each."""
     values = outcome(read_lesson("heads")).values
     model = Transformer(Config(n_heads=8), vocabulary=["a"])
-    assert values["eight"].found.mean == sum(each.numel() for each in model.blocks.parameters())
+    assert values["eight"].found.mean == sum(parameter.numel() for parameter in model.blocks.parameters())
     values = outcome(read_lesson("cost")).values
     assert values["short"].found.mean == 2 * 2 * 100 * 100 * 64
     per_word = 2 * (4 * 64 * 64 + 2 * 64 * 256)
@@ -146,15 +152,15 @@ def test_temperature_by_hand():
 @of_each
 @pytest.mark.parametrize("verdict", [*VERDICTS, "means"])
 def test_texts_hold_the_numbers_that_were_measured(name, verdict):
-    of = read_lesson(name)
-    out = outcome(of)
-    text = of.means if verdict == "means" else of.explanation[verdict]
-    said = fill_in(text, of, out)
-    assert "{" not in said
+    lesson_read = read_lesson(name)
+    out = outcome(lesson_read)
+    text = lesson_read.means if verdict == "means" else lesson_read.explanation[verdict]
+    message = fill_in(text, lesson_read, out)
+    assert "{" not in message
     for field, between in FIELD.findall(text):
-        found = out.number if field == "outcome" else out.values[field]
-        unit = out.unit if field == "outcome" else reading[of.values[field].reading].unit
-        assert (reach(found.found, unit) if between else written(found.found.mean, unit)) in said
+        actual = out.number if field == "outcome" else out.values[field]
+        unit = out.unit if field == "outcome" else reading[lesson_read.values[field].reading].unit
+        assert (reach(actual.found, unit) if between else written(actual.found.mean, unit)) in message
 
 
 @of_each
@@ -166,35 +172,35 @@ def test_an_answer_is_read_back_as_it_was_written(name, data):
 
 
 BROKEN = {
-    "number": (lambda given: given.update(number="one"), "number is “one”; it must be a whole number"),
-    "difficulty": (lambda given: given.update(difficulty="hard"), "it must be one of first steps, goes deeper"),
-    "title": (lambda given: given.update(title=""), "title is empty"),
-    "unknown": (lambda given: given.update(color="red"), "color: there is no such entry"),
-    "reading": (lambda given: given["values"]["one"].update(reading="mood"), "it must be one of parameters"),
-    "parameter": (lambda given: given["values"]["one"].update(of={"mood": "1"}), "does not take “mood”"),
-    "text": (lambda given: given["values"]["one"].update(of={"n_heads": 1}), "must be text"),
-    "kind": (lambda given: given["prediction"].update(kind="guess"), "it must be one of choice"),
-    "options": (lambda given: given["prediction"].update(options=[]), "two to five"),
-    "overlap": (lambda given: given["prediction"]["options"][0].update({"from": 0.0}), "two of them overlap"),
-    "order": (lambda given: given["prediction"]["options"][0].update({"to": 1.0}), "must be less than"),
-    "value": (lambda given: given["prediction"]["number"].update(of=["nine"]), "must name at least 1 of the values"),
-    "two": (lambda given: given["prediction"]["number"].update(of=["one"]), "must name 2 of the values"),
-    "difference": (lambda given: given["prediction"]["number"].update(kind="difference"), "a difference is for shares only"),
-    "field": (lambda given: given["explanation"].update(undecided="{nine}"), "names {nine}; there are eight, one, outcome"),
-    "told": (lambda given: given.update(question="It is {one}."), "must not use {values}"),
-    "page": (lambda given: given["experiment"].update(page="moon"), "it must be one of block"),
-    "right": (lambda given: given["transfer"].update(right=9), "the number of one of them"),
-    "table": (lambda given: given.update(values=3), "must be a table"),
+    "number": (lambda document: document.update(number="one"), "number is “one”; it must be a whole number"),
+    "difficulty": (lambda document: document.update(difficulty="hard"), "it must be one of first steps, goes deeper"),
+    "title": (lambda document: document.update(title=""), "title is empty"),
+    "unknown": (lambda document: document.update(color="red"), "color: there is no such entry"),
+    "reading": (lambda document: document["values"]["one"].update(reading="mood"), "it must be one of parameters"),
+    "parameter": (lambda document: document["values"]["one"].update(of={"mood": "1"}), "does not take “mood”"),
+    "text": (lambda document: document["values"]["one"].update(of={"n_heads": 1}), "must be text"),
+    "kind": (lambda document: document["prediction"].update(kind="guess"), "it must be one of choice"),
+    "options": (lambda document: document["prediction"].update(options=[]), "two to five"),
+    "overlap": (lambda document: document["prediction"]["options"][0].update({"from": 0.0}), "two of them overlap"),
+    "order": (lambda document: document["prediction"]["options"][0].update({"to": 1.0}), "must be less than"),
+    "value": (lambda document: document["prediction"]["number"].update(of=["nine"]), "must name at least 1 of the values"),
+    "two": (lambda document: document["prediction"]["number"].update(of=["one"]), "must name 2 of the values"),
+    "difference": (lambda document: document["prediction"]["number"].update(kind="difference"), "a difference is for shares only"),
+    "field": (lambda document: document["explanation"].update(undecided="{nine}"), "names {nine}; there are eight, one, outcome"),
+    "told": (lambda document: document.update(question="It is {one}."), "must not use {values}"),
+    "page": (lambda document: document["experiment"].update(page="moon"), "it must be one of block"),
+    "right": (lambda document: document["transfer"].update(right=9), "the number of one of them"),
+    "table": (lambda document: document.update(values=3), "must be a table"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_fault_in_a_file_is_named(fault):
-    given = copy.deepcopy(load(FOLDER / "heads.toml"))
+    document = copy.deepcopy(load(FOLDER / "heads.toml"))
     mend, words = BROKEN[fault]
-    mend(given)
+    mend(document)
     with pytest.raises(LessonError) as refused:
-        lesson_of("heads", given)
+        lesson_of("heads", document)
     assert words in str(refused.value) and str(refused.value).startswith("Lesson “heads”: ")
 
 
@@ -205,13 +211,13 @@ def test_a_language_names_nothing_that_is_not_there(name):
         assert set(FIELD.findall(text)) == set(FIELD.findall(phrases(ENGLISH)[key])), key
     for item, english in zip(check_items(name), check_items(), strict=True):
         assert item.right == english.right and len(set(item.options)) == len(english.options)
-    for each in lesson:
-        assert is_complete(name, each)
-        of = read_lesson(each, name)
-        english = read_lesson(each)
-        assert of.values.keys() == english.values.keys() and of.number == english.number
-        if name != ENGLISH and is_complete(name, each):
-            assert of.language == name and fields_of(name, each) == fields_of(ENGLISH, each)
+    for entry in lesson:
+        assert is_complete(name, entry)
+        lesson_read = read_lesson(entry, name)
+        english = read_lesson(entry)
+        assert lesson_read.values.keys() == english.values.keys() and lesson_read.number == english.number
+        if name != ENGLISH and is_complete(name, entry):
+            assert lesson_read.language == name and fields_of(name, entry) == fields_of(ENGLISH, entry)
     assert not unknown(tomllib.loads((LANGUAGES / f"{name}.toml").read_text(encoding="utf-8")).get("lessons", {}))
 
 
@@ -220,7 +226,7 @@ def fields_of(name: str, each: str) -> list[set]:
     return [set(FIELD.findall(text)) for text in texts_of(translated(name, each, load(FOLDER / f"{each}.toml")))]
 
 
-def unknown(said) -> list[str]:
+def unknown(text) -> list[str]:
     """What a language says of lessons that they do not have."""
 
     def beyond(texts, given, place: str) -> list[str]:
@@ -231,10 +237,10 @@ def unknown(said) -> list[str]:
             return [] if isinstance(texts, str) and isinstance(given, str) else [place]
         here = [f"{place}.{key}" for key in texts if key not in given]
         return here + [
-            each for key in texts if key in given for each in beyond(texts[key], given[key], f"{place}.{key}")
+            item for key in texts if key in given for item in beyond(texts[key], given[key], f"{place}.{key}")
         ]
 
-    return beyond(said, {each: load(FOLDER / f"{each}.toml") for each in lesson}, "lessons")
+    return beyond(text, {item: load(FOLDER / f"{item}.toml") for item in lesson}, "lessons")
 
 
 @pytest.mark.parametrize(
@@ -250,9 +256,9 @@ def test_numbers_are_written_as_in_the_language(value, unit, text):
 
 def test_a_lesson_that_is_not_translated_is_english_with_its_numbers(monkeypatch):
     monkeypatch.setattr("core.teaching.lessons.reader.is_complete", lambda language, name: language == ENGLISH)
-    of = read_lesson.__wrapped__("placement", "de")
-    assert of.language == ENGLISH and of == read_lesson("placement")
-    assert "5.9 %" in fill_in(of.explanation[AS_PREDICTED], of, outcome(of))
+    lesson_read = read_lesson.__wrapped__("placement", "de")
+    assert lesson_read.language == ENGLISH and lesson_read == read_lesson("placement")
+    assert "5.9 %" in fill_in(lesson_read.explanation[AS_PREDICTED], lesson_read, outcome(lesson_read))
     german = read_lesson("scaling", "de")
     assert "99,6 %" in fill_in(german.means, german, outcome(german))
 

@@ -33,28 +33,31 @@ def answered(page, name: str):
 
 
 def _chosen(page, name: str):
-    asked = read_lesson(name).prediction
-    if asked.options:
+    prediction = read_lesson(name).prediction
+    if prediction.options:
         page.locator(f".st-key-answer_{name} label:has(input)").first.click()
         return 0
-    if asked.ranked:
-        for place in range(len(asked.ranked) - 1):
+    if prediction.ranked:
+        for place in range(len(prediction.ranked) - 1):
             page.get_by_test_id("stMain").get_by_test_id("stSelectbox").nth(place).locator("input").click()
             page.get_by_role("option").first.click()
             settle(page)
-        return list(asked.ranked)
+        return list(prediction.ranked)
     thumb = page.get_by_test_id("stMain").get_by_role("slider")
     thumb.focus()
     page.keyboard.press("ArrowRight")
     settle(page)
     page.locator(f".st-key-within_{name} button").first.click()
-    return [round((asked.scale.low + asked.scale.high) / 2 + asked.scale.step, 9), asked.scale.within[0]]
+    return [
+        round((prediction.scale.low + prediction.scale.high) / 2 + prediction.scale.step, 9),
+        prediction.scale.within[0],
+    ]
 
 
 def kept(page, name: str):
     """Let the browser have an answer of this lesson from before."""
-    asked = read_lesson(name).prediction
-    answer = 0 if asked.options else list(asked.ranked) or [asked.scale.low, asked.scale.within[0]]
+    prediction = read_lesson(name).prediction
+    answer = 0 if prediction.options else list(prediction.ranked) or [prediction.scale.low, prediction.scale.within[0]]
     entry = {name: {"answer": answer, "sure": 3, "because": "a reason", "carried": 0}}
     page.evaluate("([place, kept]) => localStorage.setItem(place, kept)", [PLACE, json.dumps(entry)])
     page.reload()
@@ -64,46 +67,50 @@ def kept(page, name: str):
 
 @of_each
 def test_a_lesson_to_its_end(open_page, name):
-    of = read_lesson(name)
+    lesson_read = read_lesson(name)
     words = phrases(ENGLISH)
     out = outcome(read_lesson(name))
     page = open_page(address(name), width=1280, height=720)
     errors = console_errors(page)
     main = page.get_by_test_id("stMain")
     picture = page.locator(".st-key-lesson svg")
-    expect(page.get_by_role("heading", name=of.title)).to_be_visible()
+    expect(page.get_by_role("heading", name=lesson_read.title)).to_be_visible()
     assert picture.locator(".bar, .curve, .figure").count() == 0
     result = written(out.number.found.mean, out.unit)
     before = page.content()
-    told = any(result in option.text for option in of.prediction.options)  # one of the answers on offer says it
-    assert len(result) < 3 or told or result not in before
-    assert fill_in(of.means, of, out)[:60] not in before and of.transfer.because not in before
+    message = any(
+        result in option.text for option in lesson_read.prediction.options
+    )  # one of the answers on offer says it
+    assert len(result) < 3 or message or result not in before
+    assert (
+        fill_in(lesson_read.means, lesson_read, out)[:60] not in before and lesson_read.transfer.because not in before
+    )
     answer = answered(page, name)
     settle(page)
     page.get_by_role("button", name=words["store"]).click()
     settle(page)
 
     def is_there():
-        found = verdict(of.prediction, answer, out)
-        expect(page.get_by_role("heading", name=words[found], exact=False)).to_be_visible()
-        expect(main).to_contain_text(fill_in(of.explanation[found], of, out))
-        assert picture.locator(".bar, .curve").count() >= len(of.shown)
+        actual = verdict(lesson_read.prediction, answer, out)
+        expect(page.get_by_role("heading", name=words[actual], exact=False)).to_be_visible()
+        expect(main).to_contain_text(fill_in(lesson_read.explanation[actual], lesson_read, out))
+        assert picture.locator(".bar, .curve").count() >= len(lesson_read.shown)
         marks = (
             picture.locator(".mark")
-            if not of.prediction.ranked
+            if not lesson_read.prediction.ranked
             else picture.get_by_text(re.compile("^" + words["your_order"].partition("{")[0]))
         )
-        expect(marks).to_have_count(len(of.prediction.ranked) or 1)
+        expect(marks).to_have_count(len(lesson_read.prediction.ranked) or 1)
 
     is_there()
     choices = page.locator(f".st-key-carried_{name} label:has(input)")
-    choices.nth(of.transfer.right).click()
+    choices.nth(lesson_read.transfer.right).click()
     settle(page)
-    expect(main).to_contain_text(of.transfer.because)
+    expect(main).to_contain_text(lesson_read.transfer.because)
     page.reload()
     settle(page)
     is_there()
-    expect(choices.nth(of.transfer.right).locator("input")).to_be_checked()
+    expect(choices.nth(lesson_read.transfer.right).locator("input")).to_be_checked()
     names = list(lesson)
     following = names[(names.index(name) + 1) % len(names)]
     page.get_by_role("link", name=words["next_lesson"].format(title=read_lesson(following).title)).click()
@@ -192,17 +199,19 @@ def test_on_a_phone_nothing_is_cut(open_page, name):
 def test_what_came_out_can_be_read_by_all(open_page, name, theme):
     page = open_page(address(name), theme=theme)
     kept(page, name)
-    found = Axe().run(page).response["violations"]
-    assert not [(each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] != "minor"]
+    actual = Axe().run(page).response["violations"]
+    assert not [
+        (violation["id"], violation["nodes"][0]["html"][:200]) for violation in actual if violation["impact"] != "minor"
+    ]
     colours = page.locator(".st-key-lesson svg text").evaluate_all("all => all.map(e => getComputedStyle(e).fill)")
     light = sum(map(int, re.findall(r"\d+", colours[0])[:3])) > 384
     assert light == (theme == "dark") and len(set(colours)) == 1
-    (said,) = page.locator(".st-key-lesson svg").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
-    of = read_lesson(name)
+    (text,) = page.locator(".st-key-lesson svg").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
+    lesson_read = read_lesson(name)
     out = outcome(read_lesson(name))
-    assert all(of.values[each].label in said for each in of.shown)
-    first = of.shown[0]
-    assert written(out.values[first].found.mean, reading[of.values[first].reading].unit) in said
+    assert all(lesson_read.values[item].label in text for item in lesson_read.shown)
+    first = lesson_read.shown[0]
+    assert written(out.values[first].found.mean, reading[lesson_read.values[first].reading].unit) in text
 
 
 def test_a_language_stays_while_lessons_change(open_page):
@@ -236,8 +245,8 @@ def test_another_tab_undoes_nothing(open_page):
     """What one tab has predicted anew, or dropped, is not brought back by what another one still holds."""
     words = phrases(ENGLISH)
 
-    def predict(page, name, at):
-        page.locator(f".st-key-answer_{name} label:has(input)").nth(at).click()
+    def predict(page, name, index):
+        page.locator(f".st-key-answer_{name} label:has(input)").nth(index).click()
         page.locator(f".st-key-sure_{name} button").nth(2).click()
         page.get_by_role("button", name=words["store"]).and_(page.locator(":enabled")).click()
         expect(page.get_by_role("button", name=words["again"]).first).to_be_visible()

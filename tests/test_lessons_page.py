@@ -26,24 +26,24 @@ def open_lesson(name: str):
 
 def answer(app, name: str, chosen):
     """Choose it in the controls."""
-    of = read_lesson(name).prediction
-    if of.options:
-        return next(each for each in app.radio if each.key == f"answer_{name}").set_value(chosen).run()
-    if of.ranked:
-        for each in chosen[:-1]:
+    lesson_read = read_lesson(name).prediction
+    if lesson_read.options:
+        return next(radio for radio in app.radio if radio.key == f"answer_{name}").set_value(chosen).run()
+    if lesson_read.ranked:
+        for item in chosen[:-1]:
             box = next(box for box in app.selectbox if box.key.startswith(f"answer_{name}_") and box.value is None)
-            app = box.set_value(each).run()
+            app = box.set_value(item).run()
         return app
     percent = 100  # all that are asked for are shares
-    app = next(each for each in app.slider if each.key == f"answer_{name}").set_value(chosen[0] * percent).run()
-    return next(each for each in app.button_group if each.key == f"within_{name}").set_value(chosen[1]).run()
+    app = next(slider for slider in app.slider if slider.key == f"answer_{name}").set_value(chosen[0] * percent).run()
+    return next(group for group in app.button_group if group.key == f"within_{name}").set_value(chosen[1]).run()
 
 
 def store(app, name: str, sure: int = 1):
-    how = next(each for each in app.button_group if each.key == f"sure_{name}")
+    how = next(group for group in app.button_group if group.key == f"sure_{name}")
     if how.value is None:
         app = how.set_value(sure).run()
-    return fine(next(each for each in app.button if each.key == f"store_{name}").click().run())
+    return fine(next(button for button in app.button if button.key == f"store_{name}").click().run())
 
 
 def kept(app) -> dict:
@@ -51,64 +51,71 @@ def kept(app) -> dict:
 
 
 def picture(app) -> str:
-    return json.loads(next(each for each in components(app, "ablation_lesson")).json)["picture"]
+    return json.loads(next(component for component in components(app, "ablation_lesson")).json)["picture"]
 
 
 @of_each
 def test_nothing_is_measured_before_the_prediction_is_stored(name, monkeypatch):
-    asked = []
+    requests = []
 
     def watched(reading, params):
-        asked.append((reading, tuple(sorted(params.items()))))
+        requests.append((reading, tuple(sorted(params.items()))))
         return original(reading, params)
 
     original = prediction.measured
     monkeypatch.setattr("core.teaching.lessons.prediction.measured", watched)
     app = open_lesson(name)
-    of = read_lesson(name)
-    assert not asked and "?" in (picture(app) if of.prediction.kind == "number" else drawn(app, "setting"))
-    app = answer(app, name, answers(of)[0])
-    assert not asked
+    lesson_read = read_lesson(name)
+    assert not requests and "?" in (picture(app) if lesson_read.prediction.kind == "number" else drawn(app, "setting"))
+    app = answer(app, name, answers(lesson_read)[0])
+    assert not requests
     store(app, name)
-    assert len(asked) == len(of.values)
+    assert len(requests) == len(lesson_read.values)
 
 
 def test_the_path_measures_what_is_done_and_nothing_else(monkeypatch):
-    asked = []
+    requests = []
 
     def watched(reading, params):
-        asked.append(reading)
+        requests.append(reading)
         return original(reading, params)
 
     original = prediction.measured
     monkeypatch.setattr("core.teaching.lessons.prediction.measured", watched)
     app = fine(opened(PAGE))
     path = drawn(app, "path")
-    assert not asked and path.count('class="picture"') == len(lesson) and path.count("card next") == 1
+    assert not requests and path.count('class="picture"') == len(lesson) and path.count("card next") == 1
     (component,) = components(app, "ablation_progress")
     app = fine(pick(app, component, '{"scaling": {"answer": [0.8, 0.2], "sure": 3, "carried": 1}}'))
     path = drawn(app, "path")
-    assert set(asked) == {"largest_weight", "accuracy"} and path.count("card done") == 1
+    assert set(requests) == {"largest_weight", "accuracy"} and path.count("card done") == 1
     assert path.index("card done") < path.index("card next") and "83 %" in path
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 @of_each
 def test_it_says_what_follows_from_the_numbers(name, verdict):
-    of = read_lesson(name)
-    fitting = (each for each in answers(of) if prediction.verdict(of.prediction, each, outcome(of)) == verdict)
+    lesson_read = read_lesson(name)
+    fitting = (
+        answer
+        for answer in answers(lesson_read)
+        if prediction.verdict(lesson_read.prediction, answer, outcome(lesson_read)) == verdict
+    )
     chosen = next(fitting, None)
     if chosen is None:
         return  # no answer to this one has that verdict
     app = store(answer(open_lesson(name), name, chosen), name)
-    said = " ".join(said_on(app))
-    out = outcome(of)
+    text = " ".join(said_on(app))
+    out = outcome(lesson_read)
     words = {name: phrases(ENGLISH)[name] for name in VERDICTS}
-    assert words[verdict] in said and sum(each in said for each in words.values()) == 1
-    assert fill_in(of.explanation[verdict], of, out) in said and fill_in(of.means, of, out) in said
-    if of.prediction.options and verdict == NOT_AS_PREDICTED:
-        assert of.prediction.options[chosen].instead in said
-    shown = of.values[of.shown[0]].label
+    assert words[verdict] in text and sum(word in text for word in words.values()) == 1
+    assert (
+        fill_in(lesson_read.explanation[verdict], lesson_read, out) in text
+        and fill_in(lesson_read.means, lesson_read, out) in text
+    )
+    if lesson_read.prediction.options and verdict == NOT_AS_PREDICTED:
+        assert lesson_read.prediction.options[chosen].instead in text
+    shown = lesson_read.values[lesson_read.shown[0]].label
     assert shown in picture(app) and "?" not in picture(app).replace("?xml", "")
 
 
@@ -116,22 +123,22 @@ def test_it_says_what_follows_from_the_numbers(name, verdict):
 def test_a_reason_of_any_characters_shows_literally(because):
     app = answer(open_lesson("heads"), "heads", 0)
     app = (
-        next(each for each in app.text_input if each.key == "because_heads")
+        next(field for field in app.text_input if field.key == "because_heads")
         .set_value(because.encode("utf-8", "ignore").decode())
         .run()
     )
     app = store(app, "heads")
     stored = kept(app)["heads"].because
     assert stored == clean(because.encode("utf-8", "ignore").decode())[:BECAUSE] and len(stored) <= BECAUSE
-    assert stored in " ".join(said_on(app)) and "<b>" not in " ".join(each.value for each in app.markdown)
+    assert stored in " ".join(said_on(app)) and "<b>" not in " ".join(markdown.value for markdown in app.markdown)
 
 
 def test_what_the_browser_has_kept_is_there_again():
     app = open_lesson("heads")
     (component,) = components(app, "ablation_progress")
     app = fine(pick(app, component, '{"heads": {"answer": 2, "sure": 3, "because": "why", "carried": 1}}'))
-    said = " ".join(said_on(app))
-    assert phrases(ENGLISH)["as_predicted"] in said and "why" in said and phrases(ENGLISH)["was_sure_3"] in said
+    text = " ".join(said_on(app))
+    assert phrases(ENGLISH)["as_predicted"] in text and "why" in text and phrases(ENGLISH)["was_sure_3"] in text
     (component,) = components(app, "ablation_progress")
     assert json.loads(component.json)["entries"]["heads"]["answer"] == 2
     everything = drawn(fine(opened(PAGE)), "path")
@@ -149,9 +156,9 @@ def test_what_a_browser_cannot_have_kept_is_left_out(told):
 
 
 WAYS = [
-    pytest.param(way, id=f"{name}-{at}")
+    pytest.param(way, id=f"{name}-{index}")
     for name in lesson
-    for at, way in enumerate(
+    for index, way in enumerate(
         [*filter(None, (read_lesson(name).experiment, read_lesson(name).challenge)), *read_lesson(name).ways]
     )
 ]
@@ -159,7 +166,7 @@ WAYS = [
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_experiment_opens_as_it_is_meant(way):
-    page = next(each for each in PAGES if each.key == way.page)
+    page = next(item for item in PAGES if item.key == way.page)
     app = fine(opened(page.path, **way.params))
     assert not warned(app)
     for name, value in way.params.items():
@@ -168,7 +175,7 @@ def test_an_experiment_opens_as_it_is_meant(way):
 
 def pressed(app, name: str):
     """The button, in one message with what was moved just before."""
-    return fine(next(each for each in app.button if each.key == f"store_{name}").click().run())
+    return fine(next(button for button in app.button if button.key == f"store_{name}").click().run())
 
 
 @pytest.mark.parametrize("name", [name for name in lesson if read_lesson(name).prediction])
@@ -176,23 +183,23 @@ def test_what_is_taken_back_in_the_moment_of_storing_is_not_stored(name):
     first = answers(read_lesson(name))[0]
     last = answers(read_lesson(name))[-1]
     app = answer(open_lesson(name), name, first)
-    how = next(each for each in app.button_group if each.key == f"sure_{name}")
+    how = next(group for group in app.button_group if group.key == f"sure_{name}")
     app = how.set_value(2).run()
-    next(each for each in app.button_group if each.key == f"sure_{name}").set_value(None)
+    next(group for group in app.button_group if group.key == f"sure_{name}").set_value(None)
     app = pressed(app, name)
-    said = [each.value.replace("\\", "") for each in app.toast]
-    assert not kept(app) and said == [phrases(ENGLISH)["store_first"]]
-    app = next(each for each in app.button_group if each.key == f"sure_{name}").set_value(1).run()
-    of = read_lesson(name).prediction
-    if of.options:
-        next(each for each in app.radio if each.key == f"answer_{name}").set_value(last)
+    messages = [toast.value.replace("\\", "") for toast in app.toast]
+    assert not kept(app) and messages == [phrases(ENGLISH)["store_first"]]
+    app = next(group for group in app.button_group if group.key == f"sure_{name}").set_value(1).run()
+    lesson_read = read_lesson(name).prediction
+    if lesson_read.options:
+        next(radio for radio in app.radio if radio.key == f"answer_{name}").set_value(last)
         assert kept(pressed(app, name))[name].answer == last
-    elif of.ranked:  # what comes next has not been said of the new order
-        next(each for each in app.selectbox if each.key == f"answer_{name}_0_").set_value(first[1])
+    elif lesson_read.ranked:  # what comes next has not been said of the new order
+        next(box for box in app.selectbox if box.key == f"answer_{name}_0_").set_value(first[1])
         app = pressed(app, name)
         assert not kept(app) and len(app.toast) == 1
         order = [first[1], first[0], *first[2:]]
         assert kept(store(answer(app, name, order[1:]), name))[name].answer == order
     else:
-        next(each for each in app.slider if each.key == f"answer_{name}").set_value(100 * last[0])
+        next(slider for slider in app.slider if slider.key == f"answer_{name}").set_value(100 * last[0])
         assert kept(pressed(app, name))[name].answer[0] == pytest.approx(last[0])

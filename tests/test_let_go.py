@@ -24,7 +24,11 @@ SHOWN = [
 def test_a_page_that_is_drawn_holds_nothing_it_was_drawn_of(page, params):
     app = fine(opened(page.path, **params))
     gc.collect()
-    held = [each for each in gc.get_objects() if isinstance(each, BlockContext | DepthContext | TrainedContext)]
+    held = [
+        get_object
+        for get_object in gc.get_objects()
+        if isinstance(get_object, BlockContext | DepthContext | TrainedContext)
+    ]
     assert not held and app.session_state  # the visitor is still there
 
 
@@ -33,8 +37,8 @@ def test_a_visitor_keeps_no_pass():
     gc.collect()
     kept = {id(value) for value, _ in _run.cache.entries.values()}
     assert not [
-        each
-        for each in gc.get_objects()
-        if isinstance(each, Pass) and each.config.d_model == 48 and id(each) not in kept
+        get_object
+        for get_object in gc.get_objects()
+        if isinstance(get_object, Pass) and get_object.config.d_model == 48 and id(get_object) not in kept
     ]
     assert app.session_state

@@ -67,7 +67,7 @@ def test_only_what_was_ticked_is_there():
         and "text" not in names
     )
     shown = [one["html"] for one in _words(app)]
-    assert any("RMSNorm" in each for each in shown)
+    assert any("RMSNorm" in item for item in shown)
     assert setting(app, "norm") == "RMSNorm" and setting(app, "d_model") == 96
 
 
@@ -77,8 +77,8 @@ def _words(app):
     panels = components(app, "ablation_panel")
     return [
         one
-        for each in panels
-        for group in json.loads(each.json)["groups"]
+        for panel in panels
+        for group in json.loads(panel.json)["groups"]
         for one in group["controls"]
         if one["kind"] == "words"
     ]
@@ -97,9 +97,9 @@ def _words(app):
 )
 def test_the_address_moves_nothing_that_is_locked(name, value):
     app = locked(norm="RMSNorm")
-    before = {each: setting(app, each) for each in ("norm", "n_heads", "text", "variants", "seed")}
+    before = {item: setting(app, item) for item in ("norm", "n_heads", "text", "variants", "seed")}
     app = fine(send(app, {"*": None, name: value, "d_model": "128"}))  # as the browser's Back says it
-    assert {each: setting(app, each) for each in before} == before and setting(app, "d_model") == 128
+    assert {item: setting(app, item) for item in before} == before and setting(app, "d_model") == 128
     assert setting(app, "view") in ("attention", "cost")
 
 
@@ -122,7 +122,7 @@ def test_an_address_without_the_limits_does_not_lift_them():
 @pytest.mark.parametrize("page", [page for page in PAGES if page is not ONE_BLOCK], ids=lambda page: page.key)
 def test_a_page_that_is_left_out_shows_nothing_but_the_way_back(page):
     app = locked(page=page)
-    assert not controls(app) and any("not part of the link" in each.value for each in app.info)
+    assert not controls(app) and any("not part of the link" in note.value for note in app.info)
     assert len(app.get("page_link")) == 1
     assert not app.button and not app.slider and not app.text_input
 

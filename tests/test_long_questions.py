@@ -38,8 +38,8 @@ def test_many_sentences_at_once_are_those_that_a_writer_writes_one_by_one():
     numbers = torch.randint(2**31, (5000, NUMBERS), generator=generator(3, "sentences"))
     rows = forms().write(numbers.numpy(), VOCABULARY).tolist()
     for line, row in zip(numbers.tolist(), rows):
-        wanted = Writer(line).sentence()
-        assert [VOCABULARY[token] for token in row] == wanted + [VOCABULARY[0]] * (LONGEST + 1 - len(wanted))
+        expected = Writer(line).sentence()
+        assert [VOCABULARY[token] for token in row] == expected + [VOCABULARY[0]] * (LONGEST + 1 - len(expected))
 
 
 @pytest.mark.slow
@@ -119,13 +119,13 @@ def test_what_stands_elsewhere_is_recorded_in_a_turn_of_its_own(what, monkeypatc
 
 
 def everything(bench):
-    made = cuts(bench.model.config)[:1]
+    some_cuts = cuts(bench.model.config)[:1]
     read = prompt.read(bench.opened, "the judge , who was late , was right .")
     prompt.look(bench, read)
-    prompt.look(bench, read, tuple(made), "resample")
-    list(prompt.continuation(bench, read, 3, Sampling(words=2), tuple(made), "mean"))
-    knockout.measured(bench, tuple(made), "mean")
-    contributions.takeover(bench, tuple(made), "zero")
+    prompt.look(bench, read, tuple(some_cuts), "resample")
+    list(prompt.continuation(bench, read, 3, Sampling(words=2), tuple(some_cuts), "mean"))
+    knockout.measured(bench, tuple(some_cuts), "mean")
+    contributions.takeover(bench, tuple(some_cuts), "zero")
     bench.opened.results.get((bench.key, "readings"), lambda: (tables.readings(bench), 10_000))
 
 
@@ -143,8 +143,8 @@ def test_a_bench_that_is_not_kept_is_not_held_by_what_was_measured_on_it(monkeyp
 def test_what_was_measured_on_other_texts_is_another_result():
     model = legal()
     few = knockout.bench(model, 32)
-    many = knockout.bench(model, 64)
-    assert few.key != many.key == knockout.Bench(model, questions(model, 64)).key
+    count = knockout.bench(model, 64)
+    assert few.key != count.key == knockout.Bench(model, questions(model, 64)).key
     assert knockout.bench(legal(), 32).key == few.key
 
 
@@ -181,9 +181,9 @@ DEEP = {
 
 def deep(what: str, seed: int):
     """One of a seed's own, so that no other test has had it computed."""
-    call, more = DEEP[what]
+    call, extra = DEEP[what]
     config = Config(d_model=16, n_heads=2, d_ff=24, seed=seed)
-    return call(config, *more, WORDS, None, Depth(9, "separate" if what == "separate" else "same"))
+    return call(config, *extra, WORDS, None, Depth(9, "separate" if what == "separate" else "same"))
 
 
 @pytest.mark.parametrize("what", DEEP)
@@ -208,9 +208,9 @@ def test_a_sweep_of_hours_is_refused_and_one_of_a_minute_asks_first(monkeypatch)
     sweep = knockout.Bench.sweep
     monkeypatch.setattr(knockout.Bench, "sweep", None)  # it would fail
     app = fine(opened(taken="sweep", texts="16"))
-    said = " ".join(each.value for each in app.info).replace("\\", "")
-    assert "ablations on 16 held-out legal sentences would take about 5.0 h" in said and "at most 60 s" in said
-    assert "ABLATION_MAX_SECONDS" in said and "Choose fewer sentences" in said
+    text = " ".join(note.value for note in app.info).replace("\\", "")
+    assert "ablations on 16 held-out legal sentences would take about 5.0 h" in text and "at most 60 s" in text
+    assert "ABLATION_MAX_SECONDS" in text and "Choose fewer sentences" in text
     assert not any(button.key == "sweep_start" for button in app.button)
     monkeypatch.setattr(knockout.Bench, "sweep_seconds", 50.0)
     app = fine(opened(taken="sweep", texts="16"))
@@ -234,26 +234,26 @@ def wordy():
 @pytest.mark.slow
 @pytest.mark.parametrize("many", [8, 64])
 def test_many_texts_take_no_more_memory_than_is_said(wordy, many):
-    asked = questions(wordy, many)
+    asked_questions = questions(wordy, many)
     cut = cuts(wordy.config)[:1]
-    said = sum(knockout.sizes(wordy, asked)) >> 20
-    assert many == 8 or said > 200
+    text = sum(knockout.sizes(wordy, asked_questions)) >> 20
+    assert many == 8 or text > 200
 
     def measure():
         memory.reuse_freed_memory()  # as the app does
-        return [len(each) for each in knockout.Bench(wordy, asked).effect(tuple(cut), "zero").values.values()]
+        return [len(item) for item in knockout.Bench(wordy, asked_questions).effect(tuple(cut), "zero").values.values()]
 
-    assert limited(measure, megabytes=said + 60) == [many] * 4  # and what PyTorch itself takes
+    assert limited(measure, megabytes=text + 60) == [many] * 4  # and what PyTorch itself takes
 
 
 def test_in_smaller_portions_the_answers_are_the_same(monkeypatch):
     model = legal()
-    asked = questions(model, 64)
-    whole = knockout.Bench(model, asked)
+    asked_questions = questions(model, 64)
+    full = knockout.Bench(model, asked_questions)
     monkeypatch.setenv("ABLATION_MAX_MB", "2")
-    parts = knockout.Bench(model, asked)
-    assert len(whole.slices) == 1 < len(parts.slices)
-    torch.testing.assert_close(parts.whole.logits, whole.whole.logits, rtol=1e-5, atol=1e-5)
+    parts = knockout.Bench(model, asked_questions)
+    assert len(full.slices) == 1 < len(parts.slices)
+    torch.testing.assert_close(parts.whole.logits, full.whole.logits, rtol=1e-5, atol=1e-5)
     cut = tuple(cuts(model.config)[:1])
-    for name, values in whole.effect(cut, "mean").values.items():
+    for name, values in full.effect(cut, "mean").values.items():
         torch.testing.assert_close(parts.effect(cut, "mean").values[name], values, rtol=1e-5, atol=1e-5)

@@ -60,16 +60,16 @@ def fitted(kind, name, change):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_task_without_every_part_comes_within_two_percent(kind, name, change):
     full, changed, made, tokens, words = fitted(kind, name, CHANGES[change])
-    wanted = size(kind, full, tokens, words)
+    expected = size(kind, full, tokens, words)
     if change == "neither":
         assert made == changed
     else:
-        assert abs(size(kind, made, tokens, words) / wanted - 1) <= CLOSE
+        assert abs(size(kind, made, tokens, words) / expected - 1) <= CLOSE
     differing = {f for f in Config.settings() if getattr(made, f) != getattr(changed, f)}
     assert differing <= WIDTHS
     assert made.d_model % made.n_heads == 0
     assert not MENUS["position"][made.position].turns or made.d_head % 2 == 0
-    if abs(size(kind, changed, tokens, words) / wanted - 1) <= 0.001:
+    if abs(size(kind, changed, tokens, words) / expected - 1) <= 0.001:
         assert made == changed  # nothing had to be done
     row = Transformer(made, words)(torch.zeros(1, tokens, dtype=torch.long))  # and it runs
     assert row.shape == (1, tokens, len(words)) and row.isfinite().all()
@@ -102,13 +102,13 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
     full = task[name].config()
     training = Training(task=name)
     changed = apply(CHANGES[change], full)
-    made, how, said = held("time", (changed, training), (full, training))
+    made, how, text = held("time", (changed, training), (full, training))
     assert made == changed  # no width is touched
     each = step_seconds(changed, training)
-    wanted = training.steps * step_seconds(full, training)
-    assert abs(how.steps * each - wanted) <= each / 2 * (1 + 1e-9)
-    off = how.steps * each / wanted - 1
-    assert said == ", ".join(
+    expected = training.steps * step_seconds(full, training)
+    assert abs(how.steps * each - expected) <= each / 2 * (1 + 1e-9)
+    off = how.steps * each / expected - 1
+    assert text == ", ".join(
         [f"{how.steps:,} steps"] * (how != training)
         + [f"cannot be matched: {100 * off:+.0f} % Estimated training time".replace("-", "−")] * (abs(off) > CLOSE)
     )
@@ -160,26 +160,28 @@ def test_any_model_without_any_part(case, kind, tokens):
         if kind == "parameters"
         else (lambda config: cost.forward_flops(config, tokens, len(words)))
     )
-    wanted = measured(full)
-    made = widened(changed, wanted, measured)
+    expected = measured(full)
+    made = widened(changed, expected, measured)
     assert measured(made) == size(kind, made, tokens, words)
-    assert abs(measured(made) - wanted) <= max(abs(measured(changed) - wanted), 0.001 * wanted)  # never farther off
+    assert abs(measured(made) - expected) <= max(
+        abs(measured(changed) - expected), 0.001 * expected
+    )  # never farther off
     assert {f for f in Config.settings() if getattr(made, f) != getattr(changed, f)} <= WIDTHS
     assert dataclasses.replace(made) == made  # passes every check of Config
     name = "d_ff" if changed.ffn else "d_head" if changed.attention else None
     if name and made != changed:
-        best = nearest(changed, name, wanted, measured)
+        best = nearest(changed, name, expected, measured)
         if made.d_model == changed.d_model:
             assert made == changed.replace(**{name: getattr(made, name)})
-            assert abs(measured(made) - wanted) == best
+            assert abs(measured(made) - expected) == best
         else:  # only where no width of the sub-layer would do
-            assert best > CLOSE * wanted and abs(measured(made) - wanted) < best
+            assert best > CLOSE * expected and abs(measured(made) - expected) < best
 
 
-def nearest(config, name, wanted, measured) -> int:
+def nearest(config, name, expected, measured) -> int:
     """How close one width can bring it, found by trying: cost only grows with the width."""
     step = 2 if name == "d_head" and MENUS["position"][config.position].turns else 1
     high = int(Config.settings()[name].high)
-    at = lambda width: measured(config.replace(**{name: width}))  # noqa: E731
-    over = step * bisect.bisect_left(range(step, high, step), wanted, key=at) + step
-    return min(abs(at(width) - wanted) for width in (over - step, over) if step <= width <= high)
+    index = lambda width: measured(config.replace(**{name: width}))  # noqa: E731
+    over = step * bisect.bisect_left(range(step, high, step), expected, key=index) + step
+    return min(abs(index(width) - expected) for width in (over - step, over) if step <= width <= high)

@@ -17,8 +17,8 @@ FOCUSED = """() => { let at = document.activeElement
 
 @pytest.fixture
 def matrix(open_page):
-    def opened(**more):
-        page = open_page("/", **more)
+    def opened(**extra):
+        page = open_page("/", **extra)
         page.locator(CELLS).first.wait_for()
         return page
 
@@ -28,26 +28,26 @@ def matrix(open_page):
 def test_its_cells_are_one_stop_for_tab_and_arrows_lead_from_one_to_the_next(matrix):
     page = matrix()
     tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
-    said = {(line.variant, line.task): told(line) for line in lines(TABLE)}
-    whole = [variant for variant in variants if all((variant, task) in said for task in tasks)]  # rows without a gap
-    first, second = whole[:2]
-    assert [variants.index(each) for each in whole[:2]] == [0, 1]
+    text = {(line.variant, line.task): told(line) for line in lines(TABLE)}
+    full = [variant for variant in variants if all((variant, task) in text for task in tasks)]  # rows without a gap
+    first, second = full[:2]
+    assert [variants.index(item) for item in full[:2]] == [0, 1]
     assert page.locator(f"{CELLS}[tabindex='0']").count() == 1
-    assert page.locator(CELLS).count() == page.locator(f"{CELLS}[tabindex]").count() == len(said)
+    assert page.locator(CELLS).count() == page.locator(f"{CELLS}[tabindex]").count() == len(text)
     page.locator(CELLS).first.focus()
     here = lambda: page.evaluate(FOCUSED)  # noqa: E731
-    assert here() == said[first, tasks[0]]
+    assert here() == text[first, tasks[0]]
     for key, variant, task in [
         ("ArrowLeft", first, tasks[0]), ("ArrowUp", first, tasks[0]), ("ArrowRight", first, tasks[1]), ("ArrowDown", second, tasks[1]),
         ("End", second, tasks[-1]), ("ArrowRight", second, tasks[-1]), ("Home", second, tasks[0]), ("ArrowUp", first, tasks[0]),
     ]:  # fmt: skip
         page.keyboard.press(key)
-        assert here() == said[variant, task], key
+        assert here() == text[variant, task], key
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
-    assert here() not in said.values()
+    assert here() not in text.values()
     page.keyboard.press("Shift+Tab")
-    assert here() == said[second, tasks[0]], "Tab comes back to where it was"
+    assert here() == text[second, tasks[0]], "Tab comes back to where it was"
     page.keyboard.press("Enter")
     page.wait_for_url("**/Training?*")
 

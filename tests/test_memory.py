@@ -100,6 +100,6 @@ print(asked, (freed - before) >> 20, (_resident() - before) >> 20)
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc", reason="glibc's own")
 def test_what_is_freed_below_something_that_lives_is_given_back():
-    said = subprocess.run([sys.executable, "-c", GROWS], capture_output=True, text=True, check=True, timeout=60).stdout
-    asked, freed, left = re.fullmatch(r"(\(.*\)) (\d+) (\d+)\n", said).groups()
+    text = subprocess.run([sys.executable, "-c", GROWS], capture_output=True, text=True, check=True, timeout=60).stdout
+    asked, freed, left = re.fullmatch(r"(\(.*\)) (\d+) (\d+)\n", text).groups()
     assert asked == "(True, False)" and int(freed) > 500 and int(left) < 100

@@ -22,8 +22,8 @@ PAGE = "/Trained_model"
 def accuracy(out: str, mode: str = "zero") -> str:
     """What the page says about a knock-out."""
     bench = knockout.bench(SHIPPED)
-    made, _ = read_cuts(out, SHIPPED.config)
-    row = tables.told(bench.effect(made, mode), bench.baseline).set_index("effect").loc["accuracy"]
+    read, _ = read_cuts(out, SHIPPED.config)
+    row = tables.told(bench.effect(read, mode), bench.baseline).set_index("effect").loc["accuracy"]
     return f"{100 * row.without:.1f} %"
 
 

@@ -40,24 +40,24 @@ def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
 
 def test_it_opens_on_the_head_that_reads_the_subject():
     app = fine(opened())
-    said = texts(app)
-    assert "L2H3" in said and "held-out sentences" in said
+    text = texts(app)
+    assert "L2H3" in text and "held-out sentences" in text
     best = tables.readings(knockout.bench(SHIPPED))[0]
     assert [best.layer + 1, best.head + 1] == SHIPPED.about["reader"]
-    assert f"**{best.verb.mean:.2f}**" in said and f"**{best.before.mean:.2f}**" in said
+    assert f"**{best.verb.mean:.2f}**" in text and f"**{best.before.mean:.2f}**" in text
     assert best.verb.mean >= 0.6
-    assert "who" in setting(app, "prompt") and "Here: was → defendant" in said
+    assert "who" in setting(app, "prompt") and "Here: was → defendant" in text
 
 
 def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
     app = fine(press(opened(), "remove_head"))
     assert setting(app, "out") == READER and setting(app, "taken") == "knockout"
-    said = texts(app)
+    text = texts(app)
     bench = knockout.bench(SHIPPED)
     (cut,) = [cut for cut in cuts(SHIPPED.config) if cut.write() == READER]
     row = tables.told(bench.effect((cut,), "zero"), bench.baseline).set_index("effect").loc["accuracy"]
-    assert f"{-100 * row.change:.1f}" in said and "95 % CI" in said and "256 texts" in said
-    assert "Compensation" in said
+    assert f"{-100 * row.change:.1f}" in text and "95 % CI" in text and "256 texts" in text
+    assert "Compensation" in text
     back = fine(tell(fine(opened(out=READER)), "cut_list", []))
     assert setting(back, "out") == ""
     both = fine(tell(back, "cut_list", [READER, "1.ffn"]))
@@ -69,16 +69,16 @@ def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
 def test_who_decides_is_told_with_its_share_of_the_whole(out):
     """The part that adds most, and the whole from the answers themselves: not from what the parts add up to."""
     bench = knockout.bench(SHIPPED)
-    made = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() == out)
-    adds = contributions.of_bench(bench, made).mean(1).tolist()
+    some_cuts = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() == out)
+    adds = contributions.of_bench(bench, some_cuts).mean(1).tolist()
     names = [part.name for part in contributions.parts(SHIPPED.model)]
-    whole = bench.effect(made, "zero").values["difference"].mean().item()
-    most = max(range(len(adds)), key=lambda at: abs(adds[at]))
-    said = texts(fine(opened(taken="credit", out=out)))
-    assert f"correct − wrong token (was or were), is {number(whole)} on average" in said
-    assert 0 < adds[most] <= whole
-    assert f"{names[most]} with {number(adds[most])} ({number(100 * adds[most] / whole)} % of the total)." in said
-    assert "It is the sum of all contributions" in said
+    full = bench.effect(some_cuts, "zero").values["difference"].mean().item()
+    limit = max(range(len(adds)), key=lambda at: abs(adds[at]))
+    text = texts(fine(opened(taken="credit", out=out)))
+    assert f"correct − wrong token (was or were), is {number(full)} on average" in text
+    assert 0 < adds[limit] <= full
+    assert f"{names[limit]} with {number(adds[limit])} ({number(100 * adds[limit] / full)} % of the total)." in text
+    assert "It is the sum of all contributions" in text
 
 
 @pytest.mark.slow
@@ -104,8 +104,8 @@ def test_every_text_shows_literally_or_is_told(view, text):
 
 def bring(app, **sent) -> AppTest:
     """Upload files and press Open."""
-    at = app.file_uploader[0]
-    at.set_value([(name, data, "application/octet-stream") for name, data in sent.items()])
+    index = app.file_uploader[0]
+    index.set_value([(name, data, "application/octet-stream") for name, data in sent.items()])
     return fine(button(app, "model_open").click().run())
 
 
@@ -149,9 +149,9 @@ def test_a_file_that_is_no_model_is_refused_and_nothing_is_lost(sent, why):
 
 
 def test_visitors_of_a_public_server_can_have_nothing_downloaded(monkeypatch):
-    assert any(each.key == "model_hub" for each in fine(opened()).text_input)
+    assert any(item.key == "model_hub" for item in fine(opened()).text_input)
     monkeypatch.setenv("ABLATION_READ_ONLY", "1")
-    assert not any(each.key == "model_hub" for each in fine(opened()).text_input)
+    assert not any(item.key == "model_hub" for item in fine(opened()).text_input)
 
 
 def test_a_folder_of_models_is_offered(tmp_path, monkeypatch):
@@ -175,14 +175,20 @@ def test_the_script_of_every_view(view, monkeypatch):
     fine(opened(taken=view, out=READER, mode="mean"))
     (made,) = taken
     assert compile(made.python(), "script", "exec") and (view == "without" or f'CUTS = "{READER}"' in made.python())
-    wanted = {"knockout": "effects", "credit": "contributions", "sweep": "sweep", "words": "words", "without": "family"}
-    assert made.tables[0].name == wanted.get(view, "readings")
+    expected = {
+        "knockout": "effects",
+        "credit": "contributions",
+        "sweep": "sweep",
+        "words": "words",
+        "without": "family",
+    }
+    assert made.tables[0].name == expected.get(view, "readings")
 
 
 @pytest.mark.slow
 def test_the_shipped_model_is_what_its_readme_says():
     """At every distance at least 0.98 right; one head that puts at least 0.6 of the verb's attention on its subject."""
-    size = sum(each.stat().st_size for each in (files.ROOT / files.SHIPPED).iterdir())
+    size = sum(file.stat().st_size for file in (files.ROOT / files.SHIPPED).iterdir())
     assert size < 5_000_000
     bench = knockout.bench(SHIPPED, 2048)
     table = tables.by_distance(bench.baseline, bench.questions)

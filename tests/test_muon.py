@@ -37,8 +37,8 @@ def test_a_matrix_moves_as_under_pytorchs_muon(shape):
         ours.grad, theirs.grad = (numbers(*shape, seed=step + 9) for _ in range(2))
         mine.step()
         other.step()
-    moved, wanted = (each.detach() - numbers(*shape) * (1 - 0.02 * 0.1) ** 6 for each in (ours, theirs))
-    assert (moved - wanted).norm() < 0.02 * wanted.norm()
+    moved, expected = (item.detach() - numbers(*shape) * (1 - 0.02 * 0.1) ** 6 for item in (ours, theirs))
+    assert (moved - expected).norm() < 0.02 * expected.norm()
     torch.testing.assert_close(mine.state[ours]["momentum"], other.state[theirs]["momentum_buffer"])
 
 
@@ -48,8 +48,8 @@ def test_everything_else_moves_as_under_pytorchs_adamw():
     mine = Muon(ours, [(), ()], 0.01, 0.3)
     other = torch.optim.AdamW(theirs, lr=0.01, weight_decay=0.3)
     for step in range(8):
-        for at, (a, b) in enumerate(zip(ours, theirs)):
-            a.grad, b.grad = (numbers(*a.shape, seed=10 * step + at) for _ in range(2))
+        for index, (a, b) in enumerate(zip(ours, theirs)):
+            a.grad, b.grad = (numbers(*a.shape, seed=10 * step + index) for _ in range(2))
         mine.step()
         other.step()
     for a, b in zip(ours, theirs):
@@ -57,16 +57,16 @@ def test_everything_else_moves_as_under_pytorchs_adamw():
 
 
 def test_matrices_that_lie_one_below_the_other_are_made_orthogonal_each_by_itself():
-    whole = torch.nn.Parameter(numbers(20, 8))
+    full = torch.nn.Parameter(numbers(20, 8))
     parts = [torch.nn.Parameter(part.clone()) for part in numbers(20, 8).split([12, 4, 4])]
-    one = Muon([whole], [(12, 4, 4)], 0.02, 0.0)
+    one = Muon([full], [(12, 4, 4)], 0.02, 0.0)
     three = Muon(parts, [(12,), (4,), (4,)], 0.02, 0.0)
-    whole.grad = numbers(20, 8, seed=5)
-    for part, gradient in zip(parts, whole.grad.split([12, 4, 4])):
+    full.grad = numbers(20, 8, seed=5)
+    for part, gradient in zip(parts, full.grad.split([12, 4, 4])):
         part.grad = gradient.clone()
     one.step()
     three.step()
-    torch.testing.assert_close(whole, torch.cat(list(parts)))
+    torch.testing.assert_close(full, torch.cat(list(parts)))
 
 
 def test_it_is_the_matrices_of_the_blocks_and_nothing_else():
@@ -74,7 +74,7 @@ def test_it_is_the_matrices_of_the_blocks_and_nothing_else():
         Config(d_model=16, n_heads=4, n_kv_heads=2, activation="swiglu", qk_norm=True, position="learned"), ["a", "b"]
     )
     heights = dict(zip([name for name, _ in model.named_parameters()], matrices(model)))
-    assert {name: each for name, each in heights.items() if each} == {
+    assert {name: height for name, height in heights.items() if height} == {
         "blocks.0.attn.qkv.weight": (16, 8, 8), "blocks.0.attn.out.weight": (16,),
         "blocks.0.mlp.w_in.weight": (64, 64), "blocks.0.mlp.w_out.weight": (16,),
     }  # fmt: skip

@@ -56,21 +56,21 @@ def chances():
 def test_the_text_that_the_page_opens_on_is_known_word_by_word_and_no_other_head_is_needed_to_turn_it(chances):
     """A sentence of the grammar, held out, whose nouns after the subject are all of the other number."""
     sentence = TEXT.split()
-    (whole, without) = chances
+    (full, without) = chances
     places = anatomy(sentence)
     assert set(words(TEXT)) <= set(VOCABULARY) and kept_back(sentence) and places.distractors == 3
     right = sentence[places.verb]
     wrong = BE[1 - BE.index(sentence[places.verb])]
     assert NUMBER[sentence[places.subject]] == BE.index(right)
-    assert whole[right] > 0.9 > 0.1 > whole[wrong] and without[wrong] > 0.9 > 0.1 > without[right]
+    assert full[right] > 0.9 > 0.1 > full[wrong] and without[wrong] > 0.9 > 0.1 > without[right]
 
 
 def test_both_probabilities_stand_side_by_side_with_and_without_the_head(chances):
-    whole, without = chances
-    said = texts(fine(opened(taken="words", out=READER)))
-    was, were = (f"“{word}” {whole[word]:.2f} → {without[word]:.2f}" for word in BE)
-    for shown in (said, texts(fine(opened(taken="knockout", out=READER)))):
-        assert f"{was}; {were}." in shown and "“were” instead of “was”" in shown
+    full, without = chances
+    text = texts(fine(opened(taken="words", out=READER)))
+    was, were = (f"“{word}” {full[word]:.2f} → {without[word]:.2f}" for word in BE)
+    for element in (text, texts(fine(opened(taken="knockout", out=READER)))):
+        assert f"{was}; {were}." in element and "“were” instead of “was”" in element
 
 
 def test_the_likeliest_word_is_named_where_the_text_has_another_or_none():
@@ -80,10 +80,10 @@ def test_the_likeliest_word_is_named_where_the_text_has_another_or_none():
     assert f"Top prediction: “{best}” ({100 * chances[best]:.3g} %)" in texts(
         fine(opened(taken="words", prompt=" ".join(text)))
     )
-    said = texts(fine(opened(taken="words", prompt="the lawyer were right .", token="2")))
+    message = texts(fine(opened(taken="words", prompt="the lawyer were right .", token="2")))
     chances = slowly(["the", "lawyer"])
     best = max(chances, key=chances.get)
-    assert f"Top prediction: “{best}”" in said and f"“were” ({number(100 * chances['were'])} %)" in said
+    assert f"Top prediction: “{best}”" in message and f"“were” ({number(100 * chances['were'])} %)" in message
 
 
 SENTENCES = [list(sentence) for sentence in sentences(512, SEED)]
@@ -92,17 +92,17 @@ SENTENCES = [list(sentence) for sentence in sentences(512, SEED)]
 def test_what_can_come_next_is_just_what_the_writer_writes_there():
     """By its kind: of every beginning of many sentences, the kinds that follow it in any other sentence of the same kinds so far."""
     kind = {word: name for name, group in finely().items() for word in group}
-    seen: dict[tuple[str, ...], set[str]] = {}
+    observed: dict[tuple[str, ...], set[str]] = {}
     for sentence in map(list, sentences(4096, SEED + 7)):
         kinds = [kind[word] for word in sentence]
-        for at in range(len(kinds)):
-            seen.setdefault(tuple(kinds[:at]), set()).add(kinds[at])
+        for index in range(len(kinds)):
+            observed.setdefault(tuple(kinds[:index]), set()).add(kinds[index])
     for sentence in SENTENCES[:128]:
-        for at in range(len(sentence)):
-            can = following(sentence[:at])
-            assert sentence[at] in can
-            assert {kind[word] for word in can} >= seen.get(tuple(kind[word] for word in sentence[:at]), set())
-    for beginning, kinds in list(seen.items())[:400]:
+        for index in range(len(sentence)):
+            can = following(sentence[:index])
+            assert sentence[index] in can
+            assert {kind[word] for word in can} >= observed.get(tuple(kind[word] for word in sentence[:index]), set())
+    for beginning, kinds in list(observed.items())[:400]:
         if len(beginning) < 4:  # so short that every way on has been met
             text = [finely()[name][0] for name in beginning]
             assert {kind[word] for word in following(text)} == kinds, beginning
@@ -148,9 +148,9 @@ def test_a_text_is_completed_by_the_likeliest_word_each_time_up_to_its_full_stop
 
 def test_words_are_offered_where_the_model_has_those_of_the_grammar():
     app = fine(opened(prompt="the lawyer"))
-    shown = control(app, "lexicon")
-    assert shown["label"] == "Vocabulary" and shown["titles"] == ["Likely next", "Other"]
-    assert [[g["name"], g["words"], g["next"]] for g in shown["groups"]] == [
+    field = control(app, "lexicon")
+    assert field["label"] == "Vocabulary" and field["titles"] == ["Likely next", "Other"]
+    assert [[g["name"], g["words"], g["next"]] for g in field["groups"]] == [
         list(g) for g in offered(["the", "lawyer"])
     ]
     assert setting(fine(press(fine(opened(prompt="")), "complete")), "prompt") == ""

@@ -25,7 +25,7 @@ def told(app) -> str:
 
 
 def said_on(app) -> list[str]:
-    return [pages.plain(each.value) for each in [*fine(app).markdown, *app.caption]]
+    return [pages.plain(element.value) for element in [*fine(app).markdown, *app.caption]]
 
 
 def fine(app) -> AppTest:
@@ -35,7 +35,7 @@ def fine(app) -> AppTest:
 
 
 def summary(app) -> str:
-    return next(each for each in written(app) if "parameters" in each)
+    return next(item for item in written(app) if "parameters" in item)
 
 
 def test_the_default_block_has_49984_parameters():
@@ -70,9 +70,9 @@ def test_a_run_that_is_too_large_is_refused_before_anything_is_built(monkeypatch
 def test_odd_text_shows_literally(text, view):
     app = fine(opened(text=text, view=view))
     assert setting(app, "text") == text
-    for shown in app.markdown:
-        if shown.value.startswith("**"):  # every mark that a user typed is escaped
-            assert not re.search(r"(?<!\\)(<b>|<script|\[a\]|`code`|\$x|~~s)", shown.value), shown.value
+    for element in app.markdown:
+        if element.value.startswith("**"):  # every mark that a user typed is escaped
+            assert not re.search(r"(?<!\\)(<b>|<script|\[a\]|`code`|\$x|~~s)", element.value), element.value
 
 
 def test_examples_bring_their_own_pairs_and_text():
@@ -129,8 +129,8 @@ def test_numbers_out_of_range_are_said_to_be_so(view, n_layers, activation):
     app = fine(opened(view=view, init="normal_1", norm="none", n_layers=str(n_layers), activation=activation))
     assert not app.error
     assert ("became infinite or NaN" in told(app)) == (n_layers != 2)
-    for shown in app.markdown:
-        assert not re.search(r"\b(nan|inf)\b", shown.value), shown.value
+    for element in app.markdown:
+        assert not re.search(r"\b(nan|inf)\b", element.value), element.value
 
 
 def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
@@ -166,15 +166,15 @@ def test_a_text_goes_on_with_random_weights_in_a_context_that_slides():
     app = fine(opened(view="text", text="the dog bites the man", context="6", words="9"))
     (chips,) = components(app, "ablation_chips")
     tokens = json.loads(json.loads(chips.json))["tokens"]
-    assert [each["text"] for each in tokens[:5]] == ["the", "dog", "bites", "the", "man"]
-    assert len(tokens) == 14 and {each["text"] for each in tokens} == {"the", "dog", "bites", "man"}
-    assert any("sliding once it is full" in each for each in said_on(app))
+    assert [token["text"] for token in tokens[:5]] == ["the", "dog", "bites", "the", "man"]
+    assert len(tokens) == 14 and {token["text"] for token in tokens} == {"the", "dog", "bites", "man"}
+    assert any("sliding once it is full" in item for item in said_on(app))
     pick(app, chips, 9)  # the fifth new word
     (chips,) = components(fine(app), "ablation_chips")
-    read = [each["weight"] is not None for each in json.loads(json.loads(chips.json))["tokens"]]
+    read = [load["weight"] is not None for load in json.loads(json.loads(chips.json))["tokens"]]
     assert read == [False] * 3 + [True] * 6 + [False] * 5
-    assert any("tokens 4 to 9" in each for each in said_on(app))
+    assert any("tokens 4 to 9" in item for item in said_on(app))
     app = moved(app, context=60)
-    assert not any("sliding" in each for each in said_on(app))
+    assert not any("sliding" in item for item in said_on(app))
     assert {"context", "temperature", "top_k", "top_p", "draw", "words"} <= controls(app).keys()
     assert "context" not in controls(fine(opened(view="cost")))

@@ -26,9 +26,9 @@ WATCH = """() => {
 def params(page) -> dict[str, str]:
     page.wait_for_timeout(400)
     settle(page)
-    said = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
+    text = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(page.url).query))
     return {
-        name: value for name, value in said.items() if (name, value) != ("weights", "random")
+        name: value for name, value in text.items() if (name, value) != ("weights", "random")
     }  # of One block, all along
 
 
@@ -174,14 +174,14 @@ def test_a_value_between_two_steps_is_shown_as_it_is(open_page, key, then):
     """As a link may have it; the first move goes to the next step."""
     page = open_page("/Training?steps=60")
     field = page.locator("[data-name=steps] input")
-    said = page.locator("[data-name=steps] output")
-    expect(said).to_have_text("60")
+    text = page.locator("[data-name=steps] output")
+    expect(text).to_have_text("60")
     assert field.input_value() == "60" and field.get_attribute("aria-valuetext") == "60"
     field.press(key)
-    expect(said).to_have_text(str(then))
+    expect(text).to_have_text(str(then))
     assert params(page)["steps"] == str(then)
     field.press("ArrowRight")
-    expect(said).to_have_text(str(then + 50))
+    expect(text).to_have_text(str(then + 50))
     assert params(page)["steps"] == str(then + 50)
 
 
@@ -212,11 +212,11 @@ def test_sizes_and_components_of_one_block_are_in_the_first_screen(open_page):
 
 def test_two_blocks_and_their_maps_are_in_one_screen(open_page):
     page = open_page("/One_block?variants=residual_attention-off", width=1280, height=720)
-    for shown in (
+    for element in (
         ".st-key-drawing svg",
         ".st-key-drawing_beside svg",
         ".st-key-all_heads canvas",
         ".st-key-all_heads_beside canvas",
     ):
-        box = page.locator(shown).first.bounding_box()
-        assert box["y"] + box["height"] <= 720, shown
+        box = page.locator(element).first.bounding_box()
+        assert box["y"] + box["height"] <= 720, element

@@ -32,9 +32,9 @@ def numbers(*shape, seed=0):
 def shake(module):
     """Moves every norm's gain and bias away from 1 and 0, so that a forgotten one shows."""
     with torch.no_grad():
-        for at, (name, parameter) in enumerate(module.named_parameters()):
+        for index, (name, parameter) in enumerate(module.named_parameters()):
             if name.startswith("ln") or name in ("weight", "bias"):
-                parameter += 0.3 * numbers(*parameter.shape, seed=at)
+                parameter += 0.3 * numbers(*parameter.shape, seed=index)
     return module
 
 
@@ -67,7 +67,7 @@ def test_multi_head_attention(mask, padded, bias):
     config = CONFIG.replace(bias=bias)
     ours = MultiHeadAttention(config)
     x = numbers(2, 6, 32)
-    with torch.no_grad(), trace() as seen:
+    with torch.no_grad(), trace() as record:
         got = ours(x, allowed(mask, REAL) if padded else MENUS["mask"][mask](6))
     with torch.no_grad():
         right, pattern = torch_attention(ours, config)(
@@ -80,7 +80,7 @@ def test_multi_head_attention(mask, padded, bias):
             average_attn_weights=False,
         )
     same(got, right)
-    same(seen["pattern"][0], pattern)
+    same(record["pattern"][0], pattern)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -111,11 +111,11 @@ def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
 @pytest.mark.parametrize("mask", MASKS)
 def test_scaled_dot_product_attention(mask, padded, scale):
     seen_by = allowed(mask, REAL) if padded else MENUS["mask"][mask](6)
-    with torch.no_grad(), trace() as seen:
+    with torch.no_grad(), trace() as record:
         MultiHeadAttention(CONFIG.replace(scale=scale))(3 * numbers(2, 6, 32), seen_by)
-    q, k, v = (seen[site][0] for site in "qkv")
+    q, k, v = (record[site][0] for site in "qkv")
     right = F.scaled_dot_product_attention(q, k, v, attn_mask=seen_by, scale=None if scale else 1.0)
-    same(seen["z"][0], right)
+    same(record["z"][0], right)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -197,11 +197,11 @@ def test_dropout_in_the_feed_forward_network_is_where_pytorch_has_it(hidden):
     theirs = encoder_layer(ours, config)
     theirs.dropout = Masked(0.4, stream) if hidden else nn.Identity()
     theirs.dropout2 = Masked(0.4, stream)
-    with torch.no_grad(), trace(sites=["mlp_post"]) as seen, dropping(generator(0, "masks")):
+    with torch.no_grad(), trace(sites=["mlp_post"]) as record, dropping(generator(0, "masks")):
         got = ours.mlp(x)
     with torch.no_grad():
         same(got, theirs._ff_block(x))
-        same(seen["mlp_post"][0], theirs.activation(theirs.linear1(x)))  # recorded before dropout
+        same(record["mlp_post"][0], theirs.activation(theirs.linear1(x)))  # recorded before dropout
 
 
 def test_dropout_on_hidden_units_acts_only_where_dropout_does():
@@ -332,9 +332,9 @@ def test_the_tie_holds_through_states_copies_and_calls_with_other_weights():
 
 def scores_of(tokens, position, words="abcdefgh"):
     config = Config(d_model=32, n_heads=4, d_ff=8, seed=3, position=position)
-    with torch.no_grad(), trace(sites=["scores"]) as seen:
+    with torch.no_grad(), trace(sites=["scores"]) as record:
         Transformer(config, words)(torch.tensor([tokens]))
-    return seen["scores"][0][0]  # (heads, queries, keys)
+    return record["scores"][0][0]  # (heads, queries, keys)
 
 
 @pytest.mark.parametrize("position", ["none", "rope", "alibi"])
@@ -361,9 +361,9 @@ def test_scores_of_a_repeated_token_depend_on_distance_and_on_nothing_else(posit
 
 def test_rope_keeps_lengths_and_leaves_position_0_alone():
     def queries(position):
-        with torch.no_grad(), trace(sites=["q"]) as seen:
+        with torch.no_grad(), trace(sites=["q"]) as record:
             MultiHeadAttention(CONFIG.replace(position=position))(numbers(2, 6, 32))
-        return seen["q"][0]
+        return record["q"][0]
 
     plain = queries("none")
     turned = queries("rope")

@@ -47,7 +47,8 @@ SOME = {
     "/Trained_model?taken=credit&out=2.4",
 }
 EVERY = [
-    pytest.param(path, id=f"{at}", marks=() if path in SOME else pytest.mark.slow) for at, path in enumerate(PAGES)
+    pytest.param(path, id=f"{index}", marks=() if path in SOME else pytest.mark.slow)
+    for index, path in enumerate(PAGES)
 ]
 BLOCK = 12  # pixels; smaller than a legend
 
@@ -96,9 +97,9 @@ def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(open_page, chr
     if "begin=on" in path:
         page.get_by_text(re.compile("^Done:")).wait_for(timeout=120_000)
         settle(page)
-    found = page.evaluate_handle(FOUND)
-    elements = [each.as_element() for each in found.get_properties().values()]
-    shown = [Image.open(io.BytesIO(each.screenshot())).convert("RGB") for each in elements]
+    actual = page.evaluate_handle(FOUND)
+    elements = [get_property.as_element() for get_property in actual.get_properties().values()]
+    shown = [Image.open(io.BytesIO(element.screenshot())).convert("RGB") for element in elements]
     page.locator(".st-key-take_away button").click()
     rows = page.locator(".st-key-pictures .list > div")
     if not elements:  # words and tables alone

@@ -40,12 +40,12 @@ def test_each_pass_shows_its_numbers_and_marks_them_on_the_curves(open_page, mat
         travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), played=1) for changes in ({}, {"norm": "none"})
     ]
     scrubber(page).focus()
-    for at in range(1, 7):
-        expect(page.locator(".st-key-played output")).to_have_text(f"pass {at} of 6")
+    for index in range(1, 7):
+        expect(page.locator(".st-key-played output")).to_have_text(f"pass {index} of 6")
         for panel, journey in enumerate(seen):
-            value = journey.alike[at][3, 5] if matrix == "alike" else journey.patterns[at].mean(0)[3, 5]
+            value = journey.alike[index][3, 5] if matrix == "alike" else journey.patterns[index].mean(0)[3, 5]
             assert f"{value:.3f}".replace("-", "−") in cell(page, panel, 3, 5)
-            assert f"RMS {journey.of('rms')[at]:.3g}"[:7] in page.locator(".st-key-played p").inner_text()
+            assert f"RMS {journey.of('rms')[index]:.3g}"[:7] in page.locator(".st-key-played p").inner_text()
         marked = page.locator(".st-key-played_curves .here").first
         assert marked.evaluate("e => e.style.display") == "block"
         page.keyboard.press("ArrowRight")
@@ -63,18 +63,18 @@ def test_it_plays_to_the_end_by_itself_and_begins_anew(open_page):
     button.click()
     expect(page.locator(".st-key-played output")).not_to_have_text("pass 6 of 6")
     button.click()  # where it is stopped it stays, and a setting that is changed leaves it there
-    at = page.locator(".st-key-played output").inner_text()
+    index = page.locator(".st-key-played output").inner_text()
     page.locator("[data-name=seed] input").press("ArrowRight")
     page.wait_for_timeout(1200)
-    expect(page.locator(".st-key-played output")).to_have_text(at)
+    expect(page.locator(".st-key-played output")).to_have_text(index)
 
 
 def frames(download) -> list[bytes]:
     """The pictures of an animated one, each with its time."""
     picture = Image.open(io.BytesIO(download.value.path().read_bytes()))
     shown = []
-    for at in range(picture.n_frames):
-        picture.seek(at)
+    for index in range(picture.n_frames):
+        picture.seek(index)
         shown.append(picture.convert("RGB").tobytes() + b"%d ms" % picture.info["duration"])
     return shown
 
@@ -119,10 +119,10 @@ def test_whatever_is_done_while_an_animated_picture_is_made_it_comes_as_it_was_a
     if done is other_view:
         return
     expect(page.locator(".st-key-played output")).to_have_text("pass 100 of 100")
-    said = page.locator(".st-key-played p").inner_text()
+    text = page.locator(".st-key-played p").inner_text()
     seen = cell(page, 0, 3, 5)
     page.goto(page.url)
     settle(page)
     scrubber(page).press("End")
-    expect(page.locator(".st-key-played p")).to_have_text(said)
+    expect(page.locator(".st-key-played p")).to_have_text(text)
     assert cell(page, 0, 3, 5) == seen

@@ -201,29 +201,29 @@ def by_our_names(theirs, config, norms, one):
                 }.items():
                     made[f"{here}.{ours}.{kind}"] = lambda w, name=f"{there}.{name}.{kind}": w[name]
         if not neox:
-            made[f"{here}.attn.qkv.weight"] = lambda w, at=there: torch.cat(
-                [w[f"{at}.self_attn.{each}_proj.weight"] for each in "qkv"]
+            made[f"{here}.attn.qkv.weight"] = lambda w, index=there: torch.cat(
+                [w[f"{index}.self_attn.{item}_proj.weight"] for item in "qkv"]
             )
-            made[f"{here}.attn.out.weight"] = lambda w, at=there: w[f"{at}.self_attn.o_proj.weight"]
-            made[f"{here}.mlp.w_in.weight"] = lambda w, at=there: torch.cat(
-                [w[f"{at}.mlp.{each}_proj.weight"] for each in ("up", "gate")]
+            made[f"{here}.attn.out.weight"] = lambda w, index=there: w[f"{index}.self_attn.o_proj.weight"]
+            made[f"{here}.mlp.w_in.weight"] = lambda w, index=there: torch.cat(
+                [w[f"{index}.mlp.{item}_proj.weight"] for item in ("up", "gate")]
             )
-            made[f"{here}.mlp.w_out.weight"] = lambda w, at=there: w[f"{at}.mlp.down_proj.weight"]
+            made[f"{here}.mlp.w_out.weight"] = lambda w, index=there: w[f"{index}.mlp.down_proj.weight"]
             if config.attention_bias:
-                made[f"{here}.attn.qkv.bias"] = lambda w, at=there: torch.cat(
-                    [w[f"{at}.self_attn.{each}_proj.bias"] for each in "qkv"]
+                made[f"{here}.attn.qkv.bias"] = lambda w, index=there: torch.cat(
+                    [w[f"{index}.self_attn.{item}_proj.bias"] for item in "qkv"]
                 )
-                made[f"{here}.attn.out.bias"] = lambda w, at=there: w[f"{at}.self_attn.o_proj.bias"]
+                made[f"{here}.attn.out.bias"] = lambda w, index=there: w[f"{index}.self_attn.o_proj.bias"]
             if config.bias:
-                made[f"{here}.mlp.w_in.bias"] = lambda w, at=there: torch.cat(
-                    [w[f"{at}.mlp.{each}_proj.bias"] for each in ("up", "gate")]
+                made[f"{here}.mlp.w_in.bias"] = lambda w, index=there: torch.cat(
+                    [w[f"{index}.mlp.{item}_proj.bias"] for item in ("up", "gate")]
                 )
-                made[f"{here}.mlp.w_out.bias"] = lambda w, at=there: w[f"{at}.mlp.down_proj.bias"]
+                made[f"{here}.mlp.w_out.bias"] = lambda w, index=there: w[f"{index}.mlp.down_proj.bias"]
             if config.softmax == "sink":
                 made[f"{here}.attn.softmax.score"] = lambda w, name=f"{there}.self_attn.sinks": w[name]
             if config.qk_norm:
-                for each in "qk":
-                    made[f"{here}.attn.{each}_norm"] = lambda w, name=f"{there}.self_attn.{each}_norm.weight": w[name]
+                for entry in "qk":
+                    made[f"{here}.attn.{entry}_norm"] = lambda w, name=f"{there}.self_attn.{entry}_norm.weight": w[name]
     return made
 
 
@@ -235,8 +235,8 @@ def both(build, dtype):
     if one:  # Gemma multiplies the embedding by √d_model, and by 1 + gain
         weights["embed"] *= torch.tensor(config.d_model**0.5, dtype=dtype)
         weights |= {
-            name: each + 1
-            for name, each in weights.items()
+            name: weight + 1
+            for name, weight in weights.items()
             if ".ln" in name or name.startswith("ln_") or name.endswith("_norm")
         }
     ours = Transformer(config, WORDS).to(dtype)
@@ -250,14 +250,14 @@ def both(build, dtype):
 @pytest.mark.parametrize("build", MODELS, ids=lambda build: build.__name__)
 def test_logits_and_gradients_are_theirs(build, dtype, near):
     theirs, ours, names, config = both(build, dtype)
-    wanted = theirs(TOKENS).logits
+    reference = theirs(TOKENS).logits
     got = ours(TOKENS)
-    size = wanted.abs().max().item()
+    size = reference.abs().max().item()
     assert size > 0.5
-    torch.testing.assert_close(got, wanted, rtol=0, atol=near * max(1, size))
+    torch.testing.assert_close(got, reference, rtol=0, atol=near * max(1, size))
     way = torch.randn(got.shape, generator=torch.Generator().manual_seed(1), dtype=dtype)
     (got * way).sum().backward()
-    (wanted * way).sum().backward()
+    (reference * way).sum().backward()
     gradients = {name: p.grad for name, p in theirs.named_parameters()}
     for name, parameter in ours.named_parameters():
         expected = names[name](gradients)

@@ -37,11 +37,11 @@ of_each = pytest.mark.parametrize("name", question_names())
 
 
 def some_answers(name: str) -> list[str]:
-    of = find_question(name, WORDS)
-    if of.kind == PREDICTION:
-        return [prediction.write(each) for each in answers(of.lesson)]
-    if of.kind == CARRY:
-        return list(map(str, range(len(of.lesson.transfer.options))))
+    question = find_question(name, WORDS)
+    if question.kind == PREDICTION:
+        return [prediction.write(answer) for answer in answers(question.lesson)]
+    if question.kind == CARRY:
+        return list(map(str, range(len(question.lesson.transfer.options))))
     return [write_check([n % 3] * len(check_items())) for n in range(3)]
 
 
@@ -55,18 +55,18 @@ def test_everything_can_be_asked_and_nothing_else():
 @settings(max_examples=40)
 @given(data=some.data())
 def test_every_vote_is_counted_once(name, data):
-    of = find_question(name, WORDS)
+    question = find_question(name, WORDS)
     offered = some_answers(name)
     votes = {
         n: data.draw(some.dictionaries(some.sampled_from(offered), some.integers(1, 9), max_size=12)) for n in (1, 2)
     }
-    counts = of.counts(votes)
-    assert [sum(each.rounds[n] for each in counts) for n in (0, 1)] == [sum(votes[n].values()) for n in (1, 2)]
-    assert len(counts) <= (PARTS if of.is_number else SHOWN + 1)
-    if of.is_number:
-        for at, each in enumerate(counts):  # a twentieth at a time, of which a part has two and the last one three
+    counts = question.counts(votes)
+    assert [sum(count.rounds[n] for count in counts) for n in (0, 1)] == [sum(votes[n].values()) for n in (1, 2)]
+    assert len(counts) <= (PARTS if question.is_number else SHOWN + 1)
+    if question.is_number:
+        for index, each in enumerate(counts):  # a twentieth at a time, of which a part has two and the last one three
             mine = [
-                round(20 * json.loads(text)[0]) // 2 == at or (at, round(20 * json.loads(text)[0])) == (9, 20)
+                round(20 * json.loads(text)[0]) // 2 == index or (index, round(20 * json.loads(text)[0])) == (9, 20)
                 for text in offered
             ]
             for n in (1, 2):
@@ -74,31 +74,33 @@ def test_every_vote_is_counted_once(name, data):
                     votes[n].get(text, 0) for text, is_mine in zip(offered, mine) if is_mine
                 )
         return
-    said = {of.in_words(text): text for text in offered}
+    message = {question.in_words(text): text for text in offered}
     for each in counts:
-        if each.label in said and len(said) == len(offered):
-            assert list(each.rounds) == [votes[n].get(said[each.label], 0) for n in (1, 2)]
+        if each.label in message and len(message) == len(offered):
+            assert list(each.rounds) == [votes[n].get(message[each.label], 0) for n in (1, 2)]
 
 
 @pytest.mark.parametrize("name", WITH_PREDICTION)
 def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
-    of = find_question(name, WORDS)
+    question = find_question(name, WORDS)
     out = outcome(read_lesson(name))
     votes = {1: dict.fromkeys(some_answers(name), 1)}
-    assert not any(each.right for each in of.counts(votes))
-    marked = [each.right for each in of.counts(votes, out)]
-    if of.lesson.prediction.options:
+    assert not any(count.right for count in question.counts(votes))
+    marked = [count.right for count in question.counts(votes, out)]
+    if question.lesson.prediction.options:
         assert sum(marked) == 1
-        at = next(n for n, each in enumerate(marked) if each)
-        assert prediction.verdict(of.lesson.prediction, at, out) == prediction.AS_PREDICTED
-    elif of.is_number:
-        (right,) = [each.label for each in of.counts(votes, out) if each.right]
+        index = next(n for n, item in enumerate(marked) if item)
+        assert prediction.verdict(question.lesson.prediction, index, out) == prediction.AS_PREDICTED
+    elif question.is_number:
+        (right,) = [count.label for count in question.counts(votes, out) if count.right]
         low, high = map(float, right.removesuffix(" %").split(" to "))
         assert low <= 100 * out.number.found.mean < high
     else:
-        verdicts = [prediction.verdict(of.lesson.prediction, json.loads(text), out) for text in some_answers(name)]
+        verdicts = [
+            prediction.verdict(question.lesson.prediction, json.loads(text), out) for text in some_answers(name)
+        ]
         assert sum(marked) == verdicts.count(prediction.AS_PREDICTED)
-        tied = prediction.undecided_pairs(list(of.lesson.prediction.ranked), out)
+        tied = prediction.undecided_pairs(list(question.lesson.prediction.ranked), out)
         assert bool(sum(marked)) != bool(tied)
 
 
@@ -118,12 +120,12 @@ class Seen(html.parser.HTMLParser):
 @given(some.lists(some.text(max_size=60), min_size=1, max_size=5), some.integers(0, 10**6))
 def test_a_picture_of_votes_says_what_it_shows(labels, many):
     svg = tally_svg([Count(label, [many, n]) for n, label in enumerate(labels)], "votes")
-    seen = Seen()
-    seen.feed(svg)
-    assert {tag for tag, _ in seen.tags} <= {"svg", "style", "text", "rect"}
-    assert seen.told.count(str(many)) >= len(labels)
-    said = dict(seen.tags)["svg"]["aria-label"]
-    assert said == "Votes" + "".join(f". {label}: {many} → {n}" for n, label in enumerate(labels))
+    parser = Seen()
+    parser.feed(svg)
+    assert {tag for tag, _ in parser.tags} <= {"svg", "style", "text", "rect"}
+    assert parser.told.count(str(many)) >= len(labels)
+    text = dict(parser.tags)["svg"]["aria-label"]
+    assert text == "Votes" + "".join(f". {label}: {many} → {n}" for n, label in enumerate(labels))
 
 
 def rows(*lines) -> pd.DataFrame:
@@ -139,29 +141,32 @@ def test_the_page_to_take_home_holds_what_was_typed_as_text_and_no_names():
         (BEFORE, 1, 2, "Bob", write_check([0] * 8), 0, "", 1.0),
     )
     page = write_class(table, "BCDFG", WORDS)
-    seen = Seen()
-    seen.feed(page)
-    assert {tag for tag, _ in seen.tags} <= set(
+    parser = Seen()
+    parser.feed(page)
+    assert {tag for tag, _ in parser.tags} <= set(
         "html head meta title style body main h1 section h2 h3 p strong figure figcaption svg text rect blockquote".split()
     )
     assert (
-        evil in seen.told
+        evil in parser.told
         and "Ann" not in page
         and "Bob" not in page
         and "http" not in page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     )
-    assert find_question("heads", WORDS).title in seen.told and "default-src 'none'" in page
+    assert find_question("heads", WORDS).title in parser.told and "default-src 'none'" in page
 
 
 def test_changes_of_mind_are_in_words():
-    of = find_question("heads", WORDS)
+    question = find_question("heads", WORDS)
     votes = [(1, "0"), (2, "0"), (1, "2"), (2, "1"), (1, "0"), (2, "2")]
     table = tabulate_changes(
-        of, rows(*[("heads", n, seat // 2, "", answer, 1, "", 1.0) for seat, (n, answer) in enumerate(votes)])
+        question, rows(*[("heads", n, seat // 2, "", answer, 1, "", 1.0) for seat, (n, answer) in enumerate(votes)])
     )
-    assert list(table.index) == list(table.columns) == [of.in_words(text) for text in "012"]
+    assert list(table.index) == list(table.columns) == [question.in_words(text) for text in "012"]
     assert table.to_numpy().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
-    assert tabulate_changes(of, rows(("heads", 1, 1, "", "0", 1, "", 1.0))).empty and tabulate_changes(of, rows()).empty
+    assert (
+        tabulate_changes(question, rows(("heads", 1, 1, "", "0", 1, "", 1.0))).empty
+        and tabulate_changes(question, rows()).empty
+    )
 
 
 def right() -> list[int]:
@@ -182,26 +187,26 @@ def test_there_are_eight_questions_with_one_right_answer_each():
 )
 def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
     before, after = ({seat: pair[n] / 8 for seat, pair in seats.items()} for n in (0, 1))
-    found = gain(before, after)
+    actual = gain(before, after)
     a = np.array(list(before.values()))
     b = np.array(list(after.values()))
     if a.mean() == 1:
-        assert math.isnan(found.mean)
+        assert math.isnan(actual.mean)
         return
-    assert found.mean == pytest.approx((b.mean() - a.mean()) / (1 - a.mean())) and found.n == len(a)
+    assert actual.mean == pytest.approx((b.mean() - a.mean()) / (1 - a.mean())) and actual.n == len(a)
     left_out = (
         [(np.delete(b, n).mean() - np.delete(a, n).mean(), 1 - np.delete(a, n).mean()) for n in range(len(a))]
         if len(a) > 1
         else []
     )
-    if left_out and all(rest > 0 for _, rest in left_out):
+    if left_out and all(remaining > 0 for _, remaining in left_out):
         from scipy.stats import t
 
-        parts = np.array([gain / rest for gain, rest in left_out])
+        parts = np.array([gain / remaining for gain, remaining in left_out])
         n = len(parts)
         error = math.sqrt((n - 1) * ((parts - parts.mean()) ** 2).mean())
-        assert found.low == pytest.approx(found.mean - t.ppf(0.975, n - 1) * error, abs=1e-9)
-        assert found.high == pytest.approx(min(1, found.mean + t.ppf(0.975, n - 1) * error), abs=1e-9)
+        assert actual.low == pytest.approx(actual.mean - t.ppf(0.975, n - 1) * error, abs=1e-9)
+        assert actual.high == pytest.approx(min(1, actual.mean + t.ppf(0.975, n - 1) * error), abs=1e-9)
 
 
 @pytest.mark.parametrize("after", [0.9, 0.5, 0.1])
@@ -209,15 +214,15 @@ def test_what_is_said_of_the_gain_follows_from_its_interval(after):
     lines = []
     for seat in range(12):
         wrong = [(n + 1) % 4 for n in right()]
-        many = 4 + seat % 2
-        lines.append((BEFORE, 1, seat, "", write_check(right()[:many] + wrong[many:]), 0, "", 1.0))
-        many = round(8 * after) + (seat % 3 - 1)
-        lines.append((AFTER, 1, seat, "", write_check(right()[:many] + wrong[many:]), 0, "", 1.0))
+        count = 4 + seat % 2
+        lines.append((BEFORE, 1, seat, "", write_check(right()[:count] + wrong[count:]), 0, "", 1.0))
+        count = round(8 * after) + (seat % 3 - 1)
+        lines.append((AFTER, 1, seat, "", write_check(right()[:count] + wrong[count:]), 0, "", 1.0))
     table = rows(*lines)
-    found = gain(read_scores(table, BEFORE), read_scores(table, AFTER))
-    said = describe_gain(table, WORDS)
-    assert f"{found.mean:.2f}".replace("-", "−") in said and "12 answered both" in said
-    assert (WORDS["class_gain_undecided"] in said) == (found.low <= 0 <= found.high)
+    actual = gain(read_scores(table, BEFORE), read_scores(table, AFTER))
+    text = describe_gain(table, WORDS)
+    assert f"{actual.mean:.2f}".replace("-", "−") in text and "12 answered both" in text
+    assert (WORDS["class_gain_undecided"] in text) == (actual.low <= 0 <= actual.high)
 
 
 def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
@@ -230,9 +235,9 @@ def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
     )
     for language in ("en", "de"):
         words = phrases(language)
-        found = add_words(table, words, language)
-        assert [each for each in found.columns if each in table.columns] == list(table.columns)
-        assert (found.answer == table.answer).all() and (found.sure == table.sure).all()
-        assert found.sure_text.tolist() == [words["was_sure_2"], words["was_sure_0"], ""]
-        of = find_question(name, words, language).lesson.prediction
-        assert found.says.tolist() == [of.options[1].text, of.options[0].text, "8 / 8"]
+        actual = add_words(table, words, language)
+        assert [column for column in actual.columns if column in table.columns] == list(table.columns)
+        assert (actual.answer == table.answer).all() and (actual.sure == table.sure).all()
+        assert actual.sure_text.tolist() == [words["was_sure_2"], words["was_sure_0"], ""]
+        question = find_question(name, words, language).lesson.prediction
+        assert actual.says.tolist() == [question.options[1].text, question.options[0].text, "8 / 8"]

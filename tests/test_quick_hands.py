@@ -32,10 +32,12 @@ def texts_of(setting) -> list[str]:
 
 def deltas(page: str):
     """Return a strategy for one change of a page: of one setting, back to its default, or a whole link."""
-    known = {name: setting for kind in KINDS[page] for name, setting in kind.settings().items()}
-    often = [name for name in ("d_model", "n_heads", "d_ff", "d_head", "task", "steps") if name in known]
-    names = some.one_of(some.sampled_from(often), some.sampled_from([*known]))
-    one = names.flatmap(lambda name: some.tuples(some.just(name), some.sampled_from([*texts_of(known[name]), None])))
+    definition = {name: setting for kind in KINDS[page] for name, setting in kind.settings().items()}
+    often = [name for name in ("d_model", "n_heads", "d_ff", "d_head", "task", "steps") if name in definition]
+    names = some.one_of(some.sampled_from(often), some.sampled_from([*definition]))
+    one = names.flatmap(
+        lambda name: some.tuples(some.just(name), some.sampled_from([*texts_of(definition[name]), None]))
+    )
     link = some.lists(one.filter(lambda change: change[1] is not None), max_size=3).map(dict)
     return some.one_of(one.map(lambda change: dict([change])), link.map(lambda params: {ALL: None, **params}))
 
@@ -64,8 +66,8 @@ def test_lost_doubled_and_late_messages_apply_each_change_once_and_in_order(page
         changes += data.draw(some.lists(deltas(page), min_size=1, max_size=3))
         waiting = [[n, page, delta] for n, delta in enumerate(changes, 1) if n > here.number]
         messages.append({"session": here.id, "deltas": waiting})
-        for at in data.draw(some.lists(some.integers(0, len(messages) - 1), max_size=3)):
-            here.take(messages[at])  # an old one once more, or none at all
+        for index in data.draw(some.lists(some.integers(0, len(messages) - 1), max_size=3)):
+            here.take(messages[index])  # an old one once more, or none at all
     here.take(messages[-1])
     assert here.number == len(changes)
     assert here.choices == applied(page, changes)
@@ -90,8 +92,8 @@ def test_settings_are_what_was_chosen_as_nearly_as_it_can_be(page, data):
 @settings(max_examples=60)
 def test_a_link_opens_the_state_that_wrote_it(page, data):
     choices = applied(page, data.draw(some.lists(deltas(page), max_size=6)))
-    again, problems = apply({}, {ALL: None, **link_of(choices, KINDS[page])}, KINDS[page])
-    assert (again, problems) == (choices, [])
+    repeated, problems = apply({}, {ALL: None, **link_of(choices, KINDS[page])}, KINDS[page])
+    assert (repeated, problems) == (choices, [])
 
 
 @given(data=some.data())
@@ -129,13 +131,13 @@ def page(name):
     from ui.kit import store
     from ui.kit.panel.panel import acknowledge, panel
 
-    here = store.session()
+    current = store.session()
     store.kinds_of[name] = KINDS[name]
-    here.take(store.read_message())
-    here.open(name, {}, False)
-    made, notes = here.settings(KINDS[name])
+    current.take(store.read_message())
+    current.open(name, {}, False)
+    made, notes = current.settings(KINDS[name])
     st.caption(f"{len(notes)} notes")
-    groups = dict.fromkeys(known.group for each in made for known in each.settings().values())
+    groups = dict.fromkeys(definition.group for variant in made for definition in variant.settings().values())
     panel(groups, *made, back=print, label="")
     acknowledge("")
 
@@ -148,11 +150,11 @@ class Hands:
         self.drawn = self.cut = 0
         draw = ui.kit.panel.panel.of
 
-        def of(*given):
+        def of(*args):
             self.drawn += 1
             if self.drawn == self.cut:
                 raise RerunException(RerunData())
-            return draw(*given)
+            return draw(*args)
 
         monkeypatch.setattr(ui.kit.panel.panel, "of", of)
 
@@ -161,7 +163,7 @@ class Hands:
         self.drawn = 0
         self.cut = cut
         say(self.app, *({name: text} for name, text in texts.items())).run()
-        assert not self.app.exception, [each.value for each in self.app.exception]
+        assert not self.app.exception, [error.value for error in self.app.exception]
 
 
 @pytest.mark.slow

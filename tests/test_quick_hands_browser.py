@@ -221,7 +221,7 @@ def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page
     page.wait_for_timeout(2000)
     assert params(page) == {}
     entries = page.evaluate("navigation.entries().map((each) => new URL(each.url).pathname + new URL(each.url).search)")
-    assert [each for each in entries if each.startswith("/Training")] == ["/Training"], entries
+    assert [entry for entry in entries if entry.startswith("/Training")] == ["/Training"], entries
     context.close()
 
 
@@ -279,8 +279,10 @@ def test_a_click_that_the_server_did_not_hear_is_sent_again_once(open_page):
 def drawn_by_a_finger(page, x, y, across, up):
     touch = page.context.new_cdp_session(page)
     moves = [(x + across * n / 10, y - up * n / 10) for n in range(1, 11)]
-    for kind, at in (("touchStart", (x, y)), *(("touchMove", at) for at in moves), ("touchEnd", None)):
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": at[0], "y": at[1]}] if at else []})
+    for kind, index in (("touchStart", (x, y)), *(("touchMove", position) for position in moves), ("touchEnd", None)):
+        touch.send(
+            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": index[0], "y": index[1]}] if index else []}
+        )
         page.wait_for_timeout(16)
 
 

@@ -42,9 +42,9 @@ def assert_agrees(config, tokens=TOKENS, real=REAL):
 
 
 def observe(model, tokens, real):
-    with torch.no_grad(), trace() as seen:
+    with torch.no_grad(), trace() as record:
         model(tokens, real)
-    return seen
+    return record
 
 
 def assert_same(seen, expected, tolerance):
@@ -70,7 +70,7 @@ def test_every_menu_entry_computes_what_the_paper_says(field, name):
     assert_agrees(Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, mask="causal").replace(**{field: name}))
 
 
-SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
+SWITCHES = [field for field, definition in Config.settings().items() if definition.kind is bool]
 
 
 @pytest.mark.parametrize("field", SWITCHES)
@@ -102,7 +102,7 @@ def any_config(dice: random.Random) -> Config:
 
 def numbers_like(dice: random.Random, heads: int) -> dict:
     """Numbers that change a formula, each off in half of all cases."""
-    found = {
+    actual = {
         "n_kv_heads": dice.choice([n for n in range(1, heads + 1) if heads % n == 0]),
         "score_cap": dice.choice([0.5, 3.0]),
         "window": dice.randint(1, 4),
@@ -113,7 +113,7 @@ def numbers_like(dice: random.Random, heads: int) -> dict:
         "logit_cap": dice.choice([0.2, 3.0]),
         "norm_eps": dice.choice([1e-6, 0.1]),
     }
-    return {name: value for name, value in found.items() if dice.random() < 0.5}
+    return {name: value for name, value in actual.items() if dice.random() < 0.5}
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -169,8 +169,8 @@ def test_gradients_are_those_of_the_formulas(seed):
     start = reference.weights_of(model)
     h = 1e-4
 
-    def value(at):
-        moved = {name: start[name] + at * h * way[name].numpy() if name in way else start[name] for name in start}
+    def value(index):
+        moved = {name: start[name] + index * h * way[name].numpy() if name in way else start[name] for name in start}
         logits = reference.forward(moved, config, TOKENS.tolist(), REAL)["logits"][0]
         return float((logits * wanted.numpy()).sum())
 
@@ -188,9 +188,9 @@ KINKS = {  # slope left of 0, and right of it
 @pytest.mark.parametrize("name", KINKS)
 def test_slopes_of_activations_with_a_kink(name):
     for x in (-3.0, -0.5, 0.25, 2.0):
-        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        MENUS["activation"][name](at).backward()
-        assert at.grad.item() == pytest.approx(KINKS[name](x)[x > 0], abs=1e-12)
+        index = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        MENUS["activation"][name](index).backward()
+        assert index.grad.item() == pytest.approx(KINKS[name](x)[x > 0], abs=1e-12)
 
 
 # Initial weights

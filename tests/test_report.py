@@ -60,8 +60,8 @@ class Seen(HTMLParser):
         self.texts.append(data)
 
 
-def entry(name: str, at: int = 0, because: str = "", carried: int | None = 0) -> Entry:
-    return Entry(answers(read_lesson(name))[at], at % len(SURE), because, carried)
+def entry(name: str, index: int = 0, because: str = "", carried: int | None = 0) -> Entry:
+    return Entry(answers(read_lesson(name))[index], index % len(SURE), because, carried)
 
 
 def write(made: Report, spoken: str = "en") -> str:
@@ -69,7 +69,7 @@ def write(made: Report, spoken: str = "en") -> str:
 
 
 def everything() -> Report:
-    entries = {name: entry(name, at % 3, "why") for at, name in enumerate(WITH_PREDICTION)}
+    entries = {name: entry(name, index % 3, "why") for index, name in enumerate(WITH_PREDICTION)}
     return Report(entries, "Ada", "It\n\nfollows.", SETTINGS)
 
 
@@ -87,8 +87,8 @@ def numbers_in(text: str) -> list[list[str]]:
 @given(texts, texts, texts)
 def test_typed_text_stays_text(name, conclusion, because):
     because = because.replace("\n", " ").encode("utf-8", "ignore").decode()
-    text = write(Report({each: entry(each, 1, because) for each in QUICK}, name, conclusion, SETTINGS))
-    harmless = Report({each: entry(each, 1, because and "x") for each in QUICK}, "x", "x", SETTINGS)
+    text = write(Report({item: entry(item, 1, because) for item in QUICK}, name, conclusion, SETTINGS))
+    harmless = Report({item: entry(item, 1, because and "x") for item in QUICK}, "x", "x", SETTINGS)
     tags = [tag for tag in Seen(text).tags if tag[0] not in ("bdi", "p", "h2", "section")]  # empty text has none
     assert tags == [tag for tag in Seen(write(harmless)).tags if tag[0] not in ("bdi", "p", "h2", "section")]
     assert " ".join(because.split()) in plain(text)
@@ -102,9 +102,9 @@ def test_parts_stand_in_their_order_and_nothing_is_asked_of_a_server(spoken):
     shown = plain(text)
     places = [f"{read_lesson(name, spoken).number} · {read_lesson(name, spoken).title}" for name in WITH_PREDICTION]
     places += [words[f"report_{part}"] for part in ("conclusion", "settings", "measured", "made_with", "script")]
-    at = [shown.index(place) for place in places]
-    assert at == sorted(at) and "2026-03-01 12:30 UTC" in shown and "Ada" in shown
-    assert all(what in shown for what in versions().values())
+    index = [shown.index(place) for place in places]
+    assert index == sorted(index) and "2026-03-01 12:30 UTC" in shown and "Ada" in shown
+    assert all(kind_name in shown for kind_name in versions().values())
     for tag, names in Seen(text).tags:
         assert tag not in ("link", "img", "iframe", "script", "form") and not {"src", "style"} & set(names) - {"style"}
         assert not any(name.startswith("on") for name in names)
@@ -113,19 +113,21 @@ def test_parts_stand_in_their_order_and_nothing_is_asked_of_a_server(spoken):
 
 @of_each
 def test_every_verdict_and_every_number_stands_in_it(name):
-    of = read_lesson(name)
-    out = outcome(of)
-    for chosen in answers(of)[:6]:
+    lesson_read = read_lesson(name)
+    out = outcome(lesson_read)
+    for chosen in answers(lesson_read)[:6]:
         text = write(Report({name: Entry(chosen, 2)}))
-        assert re.findall(r'<p class="verdict (\w+)">', text) == [verdict(of.prediction, chosen, out)]
-        assert describe_outcome(of, out, phrases("en")) in plain(text) and text.count("<svg") == 1
+        assert re.findall(r'<p class="verdict (\w+)">', text) == [verdict(lesson_read.prediction, chosen, out)]
+        assert describe_outcome(lesson_read, out, phrases("en")) in plain(text) and text.count("<svg") == 1
         drawn = re.search(r"<svg.*?</svg>", text)[0]
-        assert ('class="mark"' in drawn) == (of.prediction.kind != "rank" and of.prediction.number.of[0] == of.shown[0])
-        expected = [[f"{each:.6g}" for each in value.found[:3]] for value in out.values.values()]
-        if of.prediction.number.kind != "value":
-            expected.append([f"{each:.6g}" for each in out.number.found[:3]])
+        assert ('class="mark"' in drawn) == (
+            lesson_read.prediction.kind != "rank" and lesson_read.prediction.number.of[0] == lesson_read.shown[0]
+        )
+        expected = [[f"{item:.6g}" for item in value.found[:3]] for value in out.values.values()]
+        if lesson_read.prediction.number.kind != "value":
+            expected.append([f"{item:.6g}" for item in out.number.found[:3]])
         assert numbers_in(text) == expected
-        assert f"http://lab/{of.experiment.page}?{len(of.experiment.params)}" in Seen(text).links
+        assert f"http://lab/{lesson_read.experiment.page}?{len(lesson_read.experiment.params)}" in Seen(text).links
 
 
 @pytest.mark.slow
@@ -138,7 +140,7 @@ def test_its_script_prints_its_numbers(tmp_path):
         [sys.executable, str(file)], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout  # fmt: skip
     rows = list(csv.DictReader(io.StringIO(printed.removeprefix("# values\n"))))
-    assert [[row[each] for each in ("mean", "low", "high")] for row in rows] == numbers_in(text)
+    assert [[row[item] for item in ("mean", "low", "high")] for row in rows] == numbers_in(text)
     assert {row["lesson"] for row in rows} == set(WITH_PREDICTION)
 
 
@@ -157,13 +159,13 @@ def test_the_view_offers_the_file_with_what_was_typed_and_set():
     app.query_params.clear()
     app = fine(move(app.run(), shown="one", lesson="heads").run())
     app = fine(move(store(answer(app, "heads", 2), "heads"), shown="report").run())
-    said = " ".join(said_on(app))
-    assert "1 of 13" in said and read_lesson("heads").title in said and "As predicted" in said
+    text = " ".join(said_on(app))
+    assert "1 of 13" in text and read_lesson("heads").title in text and "As predicted" in text
     app = fine(widget(app.text_input, "report_name").set_value("Ada <b>").run())
     app = fine(widget(app.text_area, "report_conclusion").set_value("It costs\nnothing.").run())
-    seen = Seen(download(app, phrases("en")["report_download"]))
-    assert {"Ada <b>", "It costs\nnothing."} <= set(seen.texts)
-    links = {urlsplit(link).path: dict(parse_qsl(urlsplit(link).query)) for link in seen.links}
+    parser = Seen(download(app, phrases("en")["report_download"]))
+    assert {"Ada <b>", "It costs\nnothing."} <= set(parser.texts)
+    links = {urlsplit(link).path: dict(parse_qsl(urlsplit(link).query)) for link in parser.links}
     assert links["/Depth"] == {"passes": "30"} and links["/One_block"] == read_lesson("heads").experiment.params
 
 
@@ -180,18 +182,18 @@ OUTSIDE = """() => [...document.querySelectorAll("svg text")].filter(each => {
 @pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
 def test_from_the_disk_it_asks_for_nothing_fits_and_prints(chromium, tmp_path, width, theme):
     file = tmp_path / FILE
-    made = Report(everything().entries, HARM[0] + "x" * 60, HARM[2] * 20, SETTINGS)
-    file.write_text(write(made), encoding="utf-8")
+    report = Report(everything().entries, HARM[0] + "x" * 60, HARM[2] * 20, SETTINGS)
+    file.write_text(write(report), encoding="utf-8")
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
     page = context.new_page()
-    asked = []
+    requests = []
     errors = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     page.on("console", lambda message: errors.append(message.text))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("dialog", lambda dialog: errors.append(dialog.message))
     page.goto(file.as_uri())
-    assert asked == [file.as_uri()] and not errors
+    assert requests == [file.as_uri()] and not errors
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(OUTSIDE) == []
     ink = "getComputedStyle(document.body).color"

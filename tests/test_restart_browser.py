@@ -70,11 +70,11 @@ def a_part(page):
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", ""),
 )
 def test_what_is_moved_first_after_a_restart_counts(restarted, path, do, expected):
-    opened, again = restarted
+    opened, repeated = restarted
     page = opened(path)
     press(page, "Width (d_model)", "ArrowRight", 3, 60)
     before = params(page)
-    again(page)
+    repeated(page)
     assert params(page) == before
     do(page)
     assert params(page) == before | expected

@@ -38,8 +38,8 @@ NO_ATTENTION = {"attention": False}
 
 def planned(*changes, baseline=BASE, training=SHORT, **trial):
     variants, notes = lineup(baseline, Pins(variants=NEXT.join(map(encode, changes)) or "none"))
-    made, more = plan(variants, training, Trial(**trial), CPU)
-    return made, notes + more
+    experiment, extra = plan(variants, training, Trial(**trial), CPU)
+    return experiment, notes + extra
 
 
 def row(step, accuracy, loss=1.0):
@@ -64,28 +64,28 @@ def ended(made, accuracies):
 
 
 def test_arms_are_the_baseline_and_its_variants_with_the_same_seeds():
-    made, notes = planned(NO_NORM, {"n_heads": 1}, baseline=BASE.replace(seed=5), seeds=4)
-    assert notes == [] and made.seeds == [5, 6, 7, 8]
-    assert [(arm.name, arm.colour, arm.members, arm.note) for arm in made.arms] == [
+    experiment, notes = planned(NO_NORM, {"n_heads": 1}, baseline=BASE.replace(seed=5), seeds=4)
+    assert notes == [] and experiment.seeds == [5, 6, 7, 8]
+    assert [(arm.name, arm.colour, arm.members, arm.note) for arm in experiment.arms] == [
         ("baseline", 0, frozenset(), ""),
         ("− norm", 1, {"− norm"}, ""),
         ("1 head", 2, {"1 head"}, ""),
     ]
-    states = made.states()
-    assert states.keys() == {(arm.name, seed) for arm in made.arms for seed in made.seeds}
+    states = experiment.states()
+    assert states.keys() == {(arm.name, seed) for arm in experiment.arms for seed in experiment.seeds}
     for (name, seed), state in states.items():
-        arm = next(arm for arm in made.arms if arm.name == name)
+        arm = next(arm for arm in experiment.arms if arm.name == name)
         assert state.config == arm.config.replace(seed=seed) and state.training == SHORT and state.step == 0
 
 
 @pytest.mark.parametrize("many", [2, 3, 4])
 def test_all_combinations_are_all_subsets(many):
     changes = [NO_NORM, NO_FFN, NO_SCALING, {"position": "learned"}][:many]
-    made, notes = planned(*changes, together=True)
-    assert notes == [] and len(made.arms) == 2**many
-    assert len({arm.name for arm in made.arms}) == len({arm.config for arm in made.arms}) == 2**many
-    names = [arm.name for arm in made.arms[1 : many + 1]]
-    by = {arm.members: arm for arm in made.arms}
+    experiment, notes = planned(*changes, together=True)
+    assert notes == [] and len(experiment.arms) == 2**many
+    assert len({arm.name for arm in experiment.arms}) == len({arm.config for arm in experiment.arms}) == 2**many
+    names = [arm.name for arm in experiment.arms[1 : many + 1]]
+    by = {arm.members: arm for arm in experiment.arms}
     for size in range(many + 1):
         for several in combinations(range(many), size):
             arm = by[frozenset(names[n] for n in several)]
@@ -95,30 +95,32 @@ def test_all_combinations_are_all_subsets(many):
 
 
 def test_what_cannot_be_combined_is_named_once():
-    made, notes = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True)
+    experiment, notes = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True)
     assert notes == ["1 head and 4 heads cannot be combined: they set n_heads to different values."]
-    assert {arm.members for arm in made.arms if arm.colour is None} == {
+    assert {arm.members for arm in experiment.arms if arm.colour is None} == {
         frozenset({"1 head", "− norm"}), frozenset({"4 heads", "− norm"}),
     }  # fmt: skip
-    made, notes = planned({"n_heads": 16}, {"d_model": 24}, together=True)
-    assert len(made.arms) == 3 and len(notes) == 1
+    experiment, notes = planned({"n_heads": 16}, {"d_model": 24}, together=True)
+    assert len(experiment.arms) == 3 and len(notes) == 1
     assert notes[0].startswith(
         "16 heads and d_model 24 cannot be combined: n_heads is 16; it must divide d_model, which is 24"
     )
-    made, notes = planned(*({"n_heads": n} for n in (1, 4, 8, 16)), together=True)
-    assert len(notes) == 6 and len(made.arms) == 5  # every pair, and no larger set again
+    experiment, notes = planned(*({"n_heads": n} for n in (1, 4, 8, 16)), together=True)
+    assert len(notes) == 6 and len(experiment.arms) == 5  # every pair, and no larger set again
 
 
 def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_both():
-    made, notes = planned(NO_NORM, NO_FFN, NO_NORM | NO_FFN, together=True, seeds=2)
-    names = [arm.name for arm in made.arms]
-    assert names == ["baseline", "− norm", "− FFN", "− FFN, − norm"] and len(made.states()) == 8
-    assert made.arms[3].also == (frozenset({"− norm", "− FFN"}),)
+    experiment, notes = planned(NO_NORM, NO_FFN, NO_NORM | NO_FFN, together=True, seeds=2)
+    names = [arm.name for arm in experiment.arms]
+    assert names == ["baseline", "− norm", "− FFN", "− FFN, − norm"] and len(experiment.states()) == 8
+    assert experiment.arms[3].also == (frozenset({"− norm", "− FFN"}),)
     assert len(notes) == 2  # that the third overlaps with either
-    runs = ended(made, {"baseline": (1, 0.9), "− norm": (0.8, 0.8), "− FFN": (0.7, 0.5), "− FFN, − norm": (0.3, 0.3)})
-    table = summary(runs, made)
+    runs = ended(
+        experiment, {"baseline": (1, 0.9), "− norm": (0.8, 0.8), "− FFN": (0.7, 0.5), "− FFN, − norm": (0.3, 0.3)}
+    )
+    table = summary(runs, experiment)
     assert list(table.variant) == names
-    pair = interactions(runs, made).set_index(["one", "other"]).loc[("− norm", "− FFN")]
+    pair = interactions(runs, experiment).set_index(["one", "other"]).loc[("− norm", "− FFN")]
     assert pair.both == pytest.approx(0.3) and pair.interaction == pytest.approx(
         np.mean([0.3 - 0.8 - 0.7 + 1, 0.3 - 0.8 - 0.5 + 0.9])
     )
@@ -128,19 +130,23 @@ def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_
 @pytest.mark.parametrize("name", task)
 def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
     training = Training(task=name)
-    made, _ = planned(NO_ATTENTION, NO_FFN, baseline=task[name].config(), training=training, match=kind, together=True)
-    rows = ended(made, {arm.name: (0.5,) * 3 for arm in made.arms})
-    table = summary(rows, made).set_index("variant")
-    for arm in made.arms:
+    experiment, _ = planned(
+        NO_ATTENTION, NO_FFN, baseline=task[name].config(), training=training, match=kind, together=True
+    )
+    rows = ended(experiment, {arm.name: (0.5,) * 3 for arm in experiment.arms})
+    table = summary(rows, experiment).set_index("variant")
+    for arm in experiment.arms:
         cost = sum(p.numel() for p in Transformer(arm.config, task[name].vocabulary).parameters())
         assert table.parameters[arm.name] == cost
         if len(arm.members) < 2:
             assert abs(table[f"{kind}_difference"][arm.name]) <= 0.02
-    out, back = made.arms[1:3]
+    out, back = experiment.arms[1:3]
     assert re.fullmatch(r"(d_model \d+, )?d_ff \d+", out.note) and f"d_ff {out.config.d_ff}" in out.note
     assert re.fullmatch(r"(d_model \d+, )?d_head \d+", back.note) and f"d_head {back.config.d_head}" in back.note
-    assert made.arms[0].note == ""
-    assert re.fullmatch(r"cannot be matched: −\d+ % (Parameters|FLOPs)", made.arms[3].note)  # nothing is left to widen
+    assert experiment.arms[0].note == ""
+    assert re.fullmatch(
+        r"cannot be matched: −\d+ % (Parameters|FLOPs)", experiment.arms[3].note
+    )  # nothing is left to widen
 
 
 @given(
@@ -150,16 +156,16 @@ def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
 )  # fmt: skip
 def test_no_plan_holds_a_model_or_a_name_twice(changes, kind, together):
     variants, left_out = lineup(task["copy"].config(), Pins(variants=NEXT.join(map(encode, changes))))
-    made, notes = plan(variants, Training(task="copy"), Trial(match=kind, together=together, seeds=1), CPU)
+    experiment, notes = plan(variants, Training(task="copy"), Trial(match=kind, together=together, seeds=1), CPU)
     assert (
-        len({arm.name for arm in made.arms})
-        == len({arm.config for arm in made.arms})
-        == len(made.arms)
-        == len(made.states())
+        len({arm.name for arm in experiment.arms})
+        == len({arm.config for arm in experiment.arms})
+        == len(experiment.arms)
+        == len(experiment.states())
     )
-    known = [frozenset(members) for arm in made.arms for members in (arm.members, *arm.also)]
+    known = [frozenset(members) for arm in experiment.arms for members in (arm.members, *arm.also)]
     assert len(known) == len(set(known))
-    singles = {arm.name for arm in made.arms if arm.colour}
+    singles = {arm.name for arm in experiment.arms if arm.colour}
     assert all(members <= singles for members in known)
     assert len(singles) == len(changes) - sum(" skipped" in note for note in left_out + notes)
     if together:
@@ -173,68 +179,68 @@ def test_no_plan_holds_a_model_or_a_name_twice(changes, kind, together):
 
 def values_of(runs, made, name, step):
     """Plain second opinion: seed -> accuracy at that step of the runs that did not diverge."""
-    found = {}
+    actual = {}
     for seed in made.seeds:
         rows = runs[name, seed]
-        if rows and not any(each.note for each in rows):
-            for each in rows:
-                if each.step == step:
-                    found[seed] = each.accuracy
-    return found
+        if rows and not any(row.note for row in rows):
+            for one_row in rows:
+                if one_row.step == step:
+                    actual[seed] = one_row.accuracy
+    return actual
 
 
 def test_all_are_compared_at_the_newest_step_that_all_have_reached():
-    made, _ = planned(NO_NORM, seeds=2)
+    experiment, _ = planned(NO_NORM, seeds=2)
     runs = {
         ("baseline", 0): [row(1, 0.1), row(10, 0.5), row(20, 0.9)],
         ("baseline", 1): [row(1, 0.1), row(10, 0.6), row(20, 0.9), row(30, 1.0)],
         ("− norm", 0): [row(1, 0.1), row(10, 0.2)],
         ("− norm", 1): [row(1, 0.1), row(10, 0.3), row(20, 0.8)],
     }
-    table = summary(runs, made)
-    assert results.common(runs, made) == 10
+    table = summary(runs, experiment)
+    assert results.common(runs, experiment) == 10
     assert list(table.accuracy) == pytest.approx([0.55, 0.25]) and table.difference[1] == pytest.approx(-0.3)
     assert (
-        finding(runs, made) == "At step 10, accuracy is 25.0 % for “− norm” and 55.0 % for the baseline."
+        finding(runs, experiment) == "At step 10, accuracy is 25.0 % for “− norm” and 55.0 % for the baseline."
         " That is 30.0 percentage points lower on each of the 2 seeds."
     )
     runs["− norm", 0] = []
-    assert results.common(runs, made) == 0 and summary(runs, made).accuracy.isna().all()
-    assert finding(runs, made) == ""
+    assert results.common(runs, experiment) == 0 and summary(runs, experiment).accuracy.isna().all()
+    assert finding(runs, experiment) == ""
 
 
 def test_a_run_that_diverged_counts_at_no_step_at_all():
-    made, _ = planned(NO_NORM, seeds=2)
-    runs = ended(made, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
-    assert list(summary(runs, made).seeds) == [2, 1]
-    early = {key: [each for each in rows if each.step <= 10 or each.note] for key, rows in runs.items()}
-    assert results.common(early, made) == 10
-    assert list(summary(early, made).seeds) == [2, 1]  # though seed 1 had a value at step 10
-    assert summary(early, made).loss.tolist() == [1.0, 1.0]
+    experiment, _ = planned(NO_NORM, seeds=2)
+    runs = ended(experiment, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
+    assert list(summary(runs, experiment).seeds) == [2, 1]
+    early = {key: [row for row in rows if row.step <= 10 or row.note] for key, rows in runs.items()}
+    assert results.common(early, experiment) == 10
+    assert list(summary(early, experiment).seeds) == [2, 1]  # though seed 1 had a value at step 10
+    assert summary(early, experiment).loss.tolist() == [1.0, 1.0]
     assert math.isnan(results.last(runs["− norm", 1], "loss")) and math.isnan(results.last([]))
     at_end = {**runs, ("− norm", 1): [row(1, 0.1), gone(30, loss=7.0)]}
-    assert summary(at_end, made).loss.tolist() == [1.0, 1.0]  # the loss at which it broke down is no loss
+    assert summary(at_end, experiment).loss.tolist() == [1.0, 1.0]  # the loss at which it broke down is no loss
 
 
 @st.composite
 def made_up(draw, together=False):
     """Runs as they might come: seeds at different steps, some diverged, some not begun, some all alike."""
     changes = draw(st.lists(st.sampled_from([NO_NORM, NO_FFN, NO_SCALING]), min_size=0, max_size=3, unique_by=encode))
-    made, _ = planned(*changes, seeds=draw(st.integers(1, 4)), together=together)
+    experiment, _ = planned(*changes, seeds=draw(st.integers(1, 4)), together=together)
     grid = (1, 10, 20, 30)
     levels = draw(st.sampled_from([[0.0, 1.0], [0.5], [0.0625, 0.1, 0.1009, 0.5, 0.9, 0.9013, 1.0], None]))
     share = st.sampled_from(levels) if levels else st.floats(0, 1, width=32)
     finished = draw(st.booleans())
     runs = {}
-    for arm in made.arms:
+    for arm in experiment.arms:
         fate = draw(st.sampled_from(["fine", "fine", "mixed", "lost"]))
-        for seed in made.seeds:
+        for seed in experiment.seeds:
             steps = grid if finished else grid[: draw(st.integers(0, 4))]
             runs[arm.name, seed] = [row(step, draw(share), draw(st.floats(0, 5))) for step in steps]
             if fate == "lost" or (fate == "mixed" and draw(st.booleans())):
-                at = draw(st.integers(2, 30))
-                runs[arm.name, seed] = [each for each in runs[arm.name, seed] if each.step < at] + [gone(at)]
-    return made, runs
+                index = draw(st.integers(2, 30))
+                runs[arm.name, seed] = [run for run in runs[arm.name, seed] if run.step < index] + [gone(index)]
+    return experiment, runs
 
 
 @given(made_up())
@@ -267,7 +273,7 @@ def test_the_summary_is_what_plain_numpy_and_scipy_say(case):
         mean, low, high, _, p = expected[line.variant]
         assert line.difference == pytest.approx(mean, abs=1e-6, nan_ok=True)
         assert line.p == pytest.approx(p, rel=1e-4, abs=1e-12, nan_ok=True)
-        if min(abs(each[-1] - 0.05) for each in expected.values()) > 1e-4:  # else either side may be right
+        if min(abs(item[-1] - 0.05) for item in expected.values()) > 1e-4:  # else either side may be right
             assert (line.difference_low, line.difference_high) == pytest.approx((low, high), abs=1e-4, nan_ok=True)
 
 
@@ -291,14 +297,14 @@ def test_a_finding_says_what_the_table_says(case):
             for seed in made.seeds
             if runs[arm.name, seed] and runs[arm.name, seed][-1].note
         ]
-        said = re.search(
+        message = re.search(
             rf"(?:^|\. ){re.escape(arm.name)} diverged at step (\d+), seed (\d+)(?: \((\d+) of (\d+) seeds\))?\.", text
         )
-        assert bool(said) == bool(lost)
+        assert bool(message) == bool(lost)
         if lost:
-            assert (int(said[1]), int(said[2])) == min(lost)
-            assert (said[3] is None) == (len(made.seeds) == 1)
-            assert said[3] is None or (int(said[3]), int(said[4])) == (len(lost), len(made.seeds))
+            assert (int(message[1]), int(message[2])) == min(lost)
+            assert (message[3] is None) == (len(made.seeds) == 1)
+            assert message[3] is None or (int(message[3]), int(message[4])) == (len(lost), len(made.seeds))
     assert ("At step" in text) == (0 < step < 30 and "ccuracy is" in text)
     assert "At step" not in text or f"At step {step}, accuracy is " in text
     compared = r"for “(?P<name>.+?)” and (?P<other>[\d.]+) % for the baseline(?: on (?P<n>\d+) of (?P<of>\d+) seeds)?"
@@ -324,13 +330,11 @@ def test_a_finding_says_what_the_table_says(case):
     both = values_of(runs, made, name, step).keys() & values_of(runs, made, "baseline", step).keys()
     assert (match["n"] is not None) == (len(both) < len(made.seeds))
     assert match["n"] is None or (int(match["n"]), int(match["of"])) == (len(both), len(made.seeds))
-    rest = text[match.end() :].strip()
+    remaining = text[match.end() :].strip()
     ends = chosen.difference_low, chosen.difference_high
-    whole = differences_of(runs, made, step)[name]
-    assert (whole.mean, whole.low, whole.high, whole.p) == pytest.approx(
-        (chosen.difference, *ends, chosen.p), nan_ok=True
-    )
-    assert rest == told(whole, int(table.p.notna().sum())) and whole.n == len(both)
+    full = differences_of(runs, made, step)[name]
+    assert (full.mean, full.low, full.high, full.p) == pytest.approx((chosen.difference, *ends, chosen.p), nan_ok=True)
+    assert remaining == told(full, int(table.p.notna().sum())) and full.n == len(both)
 
 
 @given(made_up())
@@ -339,12 +343,12 @@ def test_a_course_is_the_mean_of_what_all_seeds_have_reached(case):
     for arm in made.arms:
         going = [s for s in made.seeds if not (runs[arm.name, s] and runs[arm.name, s][-1].note)] or made.seeds
         rows = [[row for row in runs[arm.name, seed] if not row.note] for seed in going]
-        many = min(map(len, rows))  # made-up runs have rows at the same steps
+        count = min(map(len, rows))  # made-up runs have rows at the same steps
         for log in (False, True):
-            found = results.course(runs, made, arm.name, "gradient_norm", log)
-            assert [step for step, _ in found] == [row.step for row in rows[0][:many]]
-            for at, (_, span) in enumerate(found):
-                values = np.array([each[at].gradient_norm for each in rows])
+            actual = results.course(runs, made, arm.name, "gradient_norm", log)
+            assert [step for step, _ in actual] == [row.step for row in rows[0][:count]]
+            for index, (_, span) in enumerate(actual):
+                values = np.array([row[index].gradient_norm for row in rows])
                 assert span.n == len(going)
                 assert span.mean == pytest.approx(np.exp(np.log(values).mean()) if log else values.mean())
 
@@ -355,12 +359,12 @@ def test_of_several_differences_each_has_to_be_clearer():
     noise = {0: 0.3, 1: -0.2, 2: 0.1}
     alone = told(results.gaps({"one": (one, base)})["one"])
     assert "p = 0.013)" in alone and "higher (95 % CI 5.0 to 15.0;" in alone
-    found = results.gaps({"one": (one, base), "noise": (noise, base)})
-    assert "p = 0.026, Holm-corrected for 2 variants)" in told(found["one"], 2) and "higher" in told(found["one"], 2)
-    assert "not significant" in told(found["noise"], 2)
-    many = results.gaps({"one": (one, base), **{n: (noise, base) for n in range(4)}})["one"]
-    assert "p = 0.065, Holm-corrected for 5 variants)" in told(many, 5)
-    assert "not significant" in told(many, 5) and many.low < 0 < many.high
+    actual = results.gaps({"one": (one, base), "noise": (noise, base)})
+    assert "p = 0.026, Holm-corrected for 2 variants)" in told(actual["one"], 2) and "higher" in told(actual["one"], 2)
+    assert "not significant" in told(actual["noise"], 2)
+    count = results.gaps({"one": (one, base), **{n: (noise, base) for n in range(4)}})["one"]
+    assert "p = 0.065, Holm-corrected for 5 variants)" in told(count, 5)
+    assert "not significant" in told(count, 5) and count.low < 0 < count.high
 
 
 @st.composite
@@ -383,7 +387,7 @@ def test_a_difference_in_words_is_the_difference_in_numbers(gap):
         assert shown_number(re.search(r"seeds: ([\d.]+) points", text)[1]) == pytest.approx(100 * gap.reach, abs=0.0501)
     assert ("no difference is detectable" in text) == (unknown and gap.n < 4 and gap.reach >= 1)
     assert ("identical" in text) == (gap.mean == gap.low == gap.high == 0)
-    numbers = [shown_number(each) for each in re.findall(r"−?\d+\.\d+", text)]
+    numbers = [shown_number(item) for item in re.findall(r"−?\d+\.\d+", text)]
     if "95 % CI" in text:
         mean, low, high = numbers[:3]
         assert mean == pytest.approx(100 * (abs(gap.mean) if gap.clear else gap.mean), abs=0.0501)
@@ -412,26 +416,30 @@ def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
         seeds = sorted(set.intersection(*(set(value) for value in (*plus, *minus))))
         return [round(sum(v[s] for v in plus) - sum(v[s] for v in minus), 6) for s in seeds]
 
-    def check(found, expected, bound=1):
-        """found: (value, low, high, p) of each; expected: the differences behind each."""
+    def check(actual, expected, bound=1):
+        """actual: (value, low, high, p) of each; expected: the differences behind each."""
         plain = differences(dict(enumerate(expected)), -bound, bound)
-        for at, (mean, low, high, n, p) in plain.items():
-            assert found[at][0] == pytest.approx(mean, abs=2e-6, nan_ok=True)
-            if n > 1 and np.ptp(expected[at]) > 1e-3 and min(abs(one[-1] - 0.05) for one in plain.values()) > 1e-3:
-                assert found[at][1:] == pytest.approx((low, high, p), rel=0.01, abs=1e-4)
+        for index, (mean, low, high, n, p) in plain.items():
+            assert actual[index][0] == pytest.approx(mean, abs=2e-6, nan_ok=True)
+            if n > 1 and np.ptp(expected[index]) > 1e-3 and min(abs(one[-1] - 0.05) for one in plain.values()) > 1e-3:
+                assert actual[index][1:] == pytest.approx((low, high, p), rel=0.01, abs=1e-4)
 
     lines = list(effects(runs, made).itertuples())
-    others = {name: [one for one in singles if one != name] for name in singles}
+    others = {name: [single for single in singles if single != name] for name in singles}
     assert [line.part for line in lines] == singles
     removed = [each([value()], [value(name)]) for name in singles]
-    check([(one.removed, one.removed_low, one.removed_high, one.removed_p) for one in lines], removed)
+    check([(line.removed, line.removed_low, line.removed_high, line.removed_p) for line in lines], removed)
     alone = [each([value(*others[name])], [value(*singles)]) for name in singles]
-    check([(one.alone, one.alone_low, one.alone_high, one.alone_p) for one in lines], alone)
+    check([(line.alone, line.alone_low, line.alone_high, line.alone_p) for line in lines], alone)
     table = interactions(runs, made)
     assert list(zip(table.one, table.other)) == list(combinations(singles, 2))
     fours = [(value(), value(a), value(b), value(a, b)) for a, b in combinations(singles, 2)]
     expected = [each([four[3], four[0]], four[1:3]) for four in fours]
-    check([(one.interaction, one.low, one.high, one.p) for one in table.itertuples()], expected, 2)
+    check(
+        [(itertuple.interaction, itertuple.low, itertuple.high, itertuple.p) for itertuple in table.itertuples()],
+        expected,
+        2,
+    )
     for line, seeds, first, second in zip(table.itertuples(), expected, table["first"], table["second"]):
         assert line.seeds == len(seeds)
         if seeds:  # the four that are shown add up to it
@@ -456,32 +464,32 @@ def test_a_reading_is_what_the_model_says(name, change):
     network.load_state_dict(state.model)
     with torch.no_grad():
         logits = network(tokens[:5])
-    for at in range(5):
-        found = read(state, tokens[at], targets[at])
-        right = iter(learnt.right(logits[at : at + 1], targets[at : at + 1]).tolist())
-        for place, target in enumerate(targets[at].tolist()):
-            scores = dict(zip(learnt.vocabulary, logits[at, place].double().tolist()))
+    for index in range(5):
+        actual = read(state, tokens[index], targets[index])
+        right = iter(learnt.right(logits[index : index + 1], targets[index : index + 1]).tolist())
+        for place, target in enumerate(targets[index].tolist()):
+            scores = dict(zip(learnt.vocabulary, logits[index, place].double().tolist()))
             word = None if target == IGNORE else learnt.vocabulary[target]
             for group in learnt.rivals:
                 if word in group:
-                    scores = {each: scores[each] for each in group}
-            assert learnt.vocabulary[found.answers[place]] == max(scores, key=scores.get)
+                    scores = {item: scores[item] for item in group}
+            assert learnt.vocabulary[actual.answers[place]] == max(scores, key=scores.get)
             if word is None:
-                assert found.right[place] is None and math.isnan(found.probability[place])
+                assert actual.right[place] is None and math.isnan(actual.probability[place])
                 continue
             chance = math.exp(scores[word]) / sum(map(math.exp, scores.values()))
-            assert found.probability[place] == pytest.approx(chance, abs=1e-5)
+            assert actual.probability[place] == pytest.approx(chance, abs=1e-5)
             if learnt.rivals and not any(word in group for group in learnt.rivals):
-                assert found.right[place] is None
+                assert actual.right[place] is None
             else:
-                assert found.right[place] == next(right) == (found.answers[place] == target)
+                assert actual.right[place] == next(right) == (actual.answers[place] == target)
         assert next(right, None) is None
-        assert len(found.patterns) == (state.config.n_layers if state.config.attention else 0)
-        length = len(tokens[at])
+        assert len(actual.patterns) == (state.config.n_layers if state.config.attention else 0)
+        length = len(tokens[index])
         expected = torch.ones(length, length).tril() if state.config.mask == "causal" else torch.ones(length, length)
-        assert len(found.allowed) == state.config.n_layers
-        assert all(torch.equal(allowed, expected.bool()) for allowed in found.allowed)
-        for pattern in found.patterns:
+        assert len(actual.allowed) == state.config.n_layers
+        assert all(torch.equal(allowed, expected.bool()) for allowed in actual.allowed)
+        for pattern in actual.patterns:
             assert pattern.shape == (2, length, length) and pattern.min() >= 0
             torch.testing.assert_close(pattern.sum(-1), torch.ones(2, length), rtol=0, atol=1e-5)
             assert (pattern.masked_select(~expected.bool()) == 0).all()
@@ -493,8 +501,8 @@ def test_before_training_it_is_the_model_as_drawn(name):
     before = untrained(state)
     fresh = start(state.config, state.training, state.seed, CPU)
     assert before == fresh and before.seconds == 0
-    tokens, targets = (each[0] for each in held_out(name, 2))
-    one, other, now = (read(each, tokens, targets) for each in (before, fresh, state))
+    tokens, targets = (item[0] for item in held_out(name, 2))
+    one, other, now = (read(item, tokens, targets) for item in (before, fresh, state))
     drawn = Transformer(state.config, task[name].vocabulary)
     with torch.no_grad():
         assert one.answers == other.answers
@@ -511,9 +519,9 @@ def test_a_contrast_is_the_sequence_on_which_models_differ_most():
     states = [end, untrained(end)]
     tokens, targets = held_out("reverse", 0, training.length)
     with torch.inference_mode():
-        shares = [(model(each)(tokens).argmax(-1) == targets).float().mean(1) for each in states]
-    found = contrast(states, tokens, targets)
-    assert (shares[0] - shares[1]).abs()[found] == (shares[0] - shares[1]).abs().max()
+        shares = [(model(state)(tokens).argmax(-1) == targets).float().mean(1) for state in states]
+    actual = contrast(states, tokens, targets)
+    assert (shares[0] - shares[1]).abs()[actual] == (shares[0] - shares[1]).abs().max()
     assert contrast(states[:1], tokens, targets) == 0
 
 

@@ -49,7 +49,7 @@ def test_who_holds_the_key_may_and_the_key_leaves_the_link(store, public):  # no
     fill(store, study(), score)
     app = good(opened(key=SECRET))
     assert "Delete study" in labels(app) and "key" not in link(app) and SECRET not in texts(app)
-    assert not any("Unknown setting" in each.value for each in [*app.warning, *app.info])
+    assert not any("Unknown setting" in element.value for element in [*app.warning, *app.info])
     app = good(app.run())
     assert "Delete study" in labels(app) and "key" not in link(app)
     good(press(app, "Delete study"))

@@ -18,28 +18,28 @@ from tests.test_training_page import TINY, button, opened, running, start_line, 
 SHORT = TINY | {"task": "copy", "variants": "ffn-off"}
 
 
-@pytest.mark.parametrize("kind", [each for each in search if each != "none"])
+@pytest.mark.parametrize("kind", [kind_name for kind_name in search if kind_name != "none"])
 def test_each_model_stands_at_the_rate_that_its_other_seeds_chose(kind):
     app = trained(search=kind, **SHORT)
     plan = running(app).plan
-    many = {"three": 3, "five": 5}[kind] * 4
-    assert f"Done: {many} runs" in start_line(app)
+    count = {"three": 3, "five": 5}[kind] * 4
+    assert f"Done: {count} runs" in start_line(app)
     runs = {(name, seed): list(train(config, how, seed)) for name, config, how, seed in plan.trainings()}
-    found = judged(runs, plan)
-    assert running(app).runs == found.runs
+    actual = judged(runs, plan)
+    assert running(app).runs == actual.runs
     taken = tables_of(app)["Accuracy and cost of each model"]()
-    wanted = summary(found.runs, plan, rates(plan, found.names))
-    pd.testing.assert_frame_equal(taken.reset_index(drop=True), wanted)
+    expected = summary(actual.runs, plan, rates(plan, actual.names))
+    pd.testing.assert_frame_equal(taken.reset_index(drop=True), expected)
     assert set(taken.guards) == {"learning rate searched"}
     assert "Controlled for all models: learning rate tuned." in texts(app)
     assert "Per seed, the rate with the lowest training loss counts" in texts(app)
-    assert [list(each.value["learning rate on seeds"]) for each in app.dataframe] == [list(wanted.rates)]
+    assert [list(table.value["learning rate on seeds"]) for table in app.dataframe] == [list(expected.rates)]
     for state in running(app).states.values():
         assert state.training.learning_rate in {
             how.learning_rate for arm in plan.arms for how in plan.ways(arm).values()
         }
     names = {name for name, _ in running(app).every_run}
-    assert set(tables_of(app)["all logged steps"]().variant) == names and len(names) == many // 2
+    assert set(tables_of(app)["all logged steps"]().variant) == names and len(names) == count // 2
 
 
 def test_a_rate_is_told_once_all_have_been_trained():
@@ -57,12 +57,12 @@ def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):
     from core.study.tables import judged_table
     from tests.studies import fill
 
-    made = parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"'))
+    parsed = parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"'))
     store = Store(str(tmp_path / "studies.sqlite"))
-    table = judged_table(store, fill(store, made, lambda run: 0.5 + run.training.learning_rate))
+    table = judged_table(store, fill(store, parsed, lambda run: 0.5 + run.training.learning_rate))
     store.close()
     of = {}
-    for run in made.runs:
+    for run in parsed.runs:
         of.setdefault(run.task, set()).add((run.config, run.training))
     for line in table.itertuples():
         plan = open_link(line.link)
@@ -75,6 +75,6 @@ def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):
 @pytest.mark.parametrize("guards", [{}, {"search": "three"}, {"match": "time"}])
 def test_the_learning_rate_is_said_to_be_one_only_where_it_is(guards):
     app = trained(trained="steps", **guards, **SHORT)
-    drawn = "".join(str(each.proto) for each in app.get("bidi_component"))
+    drawn = "".join(str(element.proto) for element in app.get("bidi_component"))
     assert ("Same for all models." in drawn) == (not guards)
     assert ("Mean over seeds, per model." in drawn) == bool(guards)

@@ -81,36 +81,36 @@ def roughly(dtype: str) -> float:
 # What is handed on
 
 
-def assert_same(here, there, near: float = NEAR, at: str = "result"):
+def assert_same(here, there, near: float = NEAR, index: str = "result"):
     """All numbers of two results agree, relative to the largest of each tensor; and no tensor of either is on a device."""
-    assert type(here) is type(there), at
+    assert type(here) is type(there), index
     if isinstance(here, torch.Tensor):
-        assert here.device.type == there.device.type == "cpu", f"{at} is on {there.device}"
-        assert here.dtype == there.dtype, at
-        assert_same(here.detach().double().numpy(), there.detach().double().numpy(), near, at)
+        assert here.device.type == there.device.type == "cpu", f"{index} is on {there.device}"
+        assert here.dtype == there.dtype, index
+        assert_same(here.detach().double().numpy(), there.detach().double().numpy(), near, index)
     elif isinstance(here, np.ndarray) and here.dtype.kind in "fiub":
         size = np.abs(here[np.isfinite(here)], dtype=float).max(initial=0) if here.dtype.kind == "f" else 0
-        np.testing.assert_allclose(there, here, rtol=0, atol=near * max(1, size), err_msg=at)
+        np.testing.assert_allclose(there, here, rtol=0, atol=near * max(1, size), err_msg=index)
     elif isinstance(here, pd.DataFrame):
-        assert list(here) == list(there) and len(here) == len(there), at
+        assert list(here) == list(there) and len(here) == len(there), index
         for name in here:
-            assert_same(here[name].to_numpy(), there[name].to_numpy(), near, f"{at}.{name}")
+            assert_same(here[name].to_numpy(), there[name].to_numpy(), near, f"{index}.{name}")
     elif dataclasses.is_dataclass(here):
         for field in dataclasses.fields(here):
             if field.name not in ("machine", "timing", "seconds"):
-                assert_same(getattr(here, field.name), getattr(there, field.name), near, f"{at}.{field.name}")
+                assert_same(getattr(here, field.name), getattr(there, field.name), near, f"{index}.{field.name}")
     elif isinstance(here, dict):
-        assert list(here) == list(there), at
+        assert list(here) == list(there), index
         for name in here:
-            assert_same(here[name], there[name], near, f"{at}[{name!r}]")
+            assert_same(here[name], there[name], near, f"{index}[{name!r}]")
     elif isinstance(here, list | tuple | np.ndarray):
-        assert len(here) == len(there), at
+        assert len(here) == len(there), index
         for n, (one, other) in enumerate(zip(here, there)):
-            assert_same(one, other, near, f"{at}[{n}]")
+            assert_same(one, other, near, f"{index}[{n}]")
     elif isinstance(here, float):
-        assert there == pytest.approx(here, rel=near, abs=near, nan_ok=True), at
+        assert there == pytest.approx(here, rel=near, abs=near, nan_ok=True), index
     else:
-        assert here == there, at
+        assert here == there, index
 
 
 # The device
@@ -155,12 +155,12 @@ def test_the_second_device_does_what_a_gpu_does():
     x.view(4, 3)[0, :] = torch.ones(3)  # a view is the same memory, and what is copied may come from the CPU
     assert x[0].tolist() == [1, 1, 1, 3] and f"{x[0, 0]:.1f}" == "1.0" and float(x.sum()) == 66
     layer = torch.nn.Linear(4, 2)
-    wanted = torch.autograd.grad(layer(here).square().sum(), layer.weight)[0]
+    expected = torch.autograd.grad(layer(here).square().sum(), layer.weight)[0]
     moved = torch.nn.Linear(4, 2).to(NAME)
     moved.load_state_dict(layer.state_dict())
     assert isinstance(moved.weight, torch.nn.Parameter) and moved.weight.device.type == NAME
     moved(here.to(NAME)).square().sum().backward()
-    torch.testing.assert_close(moved.weight.grad.cpu(), wanted)
+    torch.testing.assert_close(moved.weight.grad.cpu(), expected)
     with torch.autocast(NAME, torch.bfloat16):
         made = moved(x)
         assert made.dtype == (x @ x.mT).dtype == torch.bfloat16 and made.softmax(-1).dtype == torch.float32
@@ -210,27 +210,27 @@ def test_a_text_goes_on_in_a_context_that_slides(mask):
     config = SMALL.replace(mask=mask, n_layers=2)
     sampling = Sampling(words=12, top_p=0.95)
     texts = [continuation(config, tuple(TOKENS), machine, "random", sampling, 6) for machine in both()]
-    here, there = ([step.token for step in steps] for _, steps in texts)
-    assert here == there
+    on_first, on_second = ([step.token for step in steps] for _, steps in texts)
+    assert on_first == on_second
 
 
 def test_a_pass_with_dropout():
     config = SMALL.replace(dropout=0.3, ffn_dropout=True)
-    here, there = (forward(config, TOKENS, machine, dropout=True) for machine in both())
-    assert_same(here, there)
-    assert not torch.equal(there.output, forward(SMALL, TOKENS, Machine(NAME)).output)
+    on_first, on_second = (forward(config, TOKENS, machine, dropout=True) for machine in both())
+    assert_same(on_first, on_second)
+    assert not torch.equal(on_second.output, forward(SMALL, TOKENS, Machine(NAME)).output)
 
 
 def test_measures_of_a_trace_on_the_device():
     """As From Python in README.md has it; large enough that the CPU totals tensors as they pass."""
     model = Transformer(SMALL.replace(d_ff=512), TOKENS[:3])
     ids = torch.arange(3).repeat(2, 60)
-    with torch.inference_mode(), trace() as here:
+    with torch.inference_mode(), trace() as on_first:
         model(ids)
     model.to(NAME)
-    with torch.inference_mode(), trace() as there:
+    with torch.inference_mode(), trace() as on_second:
         model(ids.to(NAME))
-    assert_same(measure(here), measure(there))
+    assert_same(measure(on_first), measure(on_second))
 
 
 VIEWS = {
@@ -264,7 +264,7 @@ def test_what_a_view_makes_of_a_pass(view, position):
 def test_several_models_on_one_sentence():
     variants = {
         "baseline": SMALL,
-        **{str(each): SMALL.replace(**each) for each in MORE},
+        **{str(item): SMALL.replace(**item) for item in MORE},
         "wide": SMALL.replace(d_model=24),
     }
     made = [compare({n: forward(c, TOKENS, machine) for n, c in variants.items()}) for machine in both()]
@@ -275,16 +275,16 @@ def test_several_models_on_one_sentence():
 @pytest.mark.parametrize("way", blocks)
 def test_pass_after_pass(changes, way):
     depth = Depth(passes=5, blocks=way)
-    made = [travel(SMALL.replace(**changes), TOKENS, machine, depth) for machine in both()]
-    assert_same(*made)
-    assert_same(*(table({"one": each}) for each in made))
+    journey_made = [travel(SMALL.replace(**changes), TOKENS, machine, depth) for machine in both()]
+    assert_same(*journey_made)
+    assert_same(*(table({"one": variant}) for variant in journey_made))
 
 
 def test_passes_that_leave_the_range_of_numbers():
     config = SMALL.replace(init="normal_1", norm="none", activation="relu", residual_ffn=False)
-    here, there = (travel(config, TOKENS, machine, Depth(passes=40)) for machine in both())
-    assert here.diverged == there.diverged is not None
-    assert_same(here.values[: here.diverged], there.values[: here.diverged])
+    on_first, on_second = (travel(config, TOKENS, machine, Depth(passes=40)) for machine in both())
+    assert on_first.diverged == on_second.diverged is not None
+    assert_same(on_first.values[: on_first.diverged], on_second.values[: on_first.diverged])
 
 
 @EVERY
@@ -296,7 +296,7 @@ def test_gradients(changes, way):
 
 GRIDS = {
     "first": "",
-    **{f"{axis} alone": f"{axis}-{'+'.join(each.entries)}" for axis, each in AXES.items()},
+    **{f"{axis} alone": f"{axis}-{'+'.join(axis_menu.entries)}" for axis, axis_menu in AXES.items()},
 }
 AXIS = "norm-none+RMSNorm__residual-both__activation-swiglu__n_heads-2"
 ALONE_IN_IT = "norm-__placement-__residual-__activation-__n_heads-"
@@ -308,8 +308,8 @@ def test_a_grid(axes, way):
     """At first with nothing but the axis in question, and the first grid of the page whole."""
     chosen = GRIDS[axes]
     if chosen:
-        rest = [each for each in ALONE_IN_IT.split("__") if not chosen.startswith(each)]
-        chosen = "__".join([*rest, chosen])
+        remaining = [part for part in ALONE_IN_IT.split("__") if not chosen.startswith(part)]
+        chosen = "__".join([*remaining, chosen])
     depth = Depth(passes=2, blocks=way)
     assert_same(*(grid(SMALL.replace(n_heads=4), Axes(chosen), TOKENS, machine, depth) for machine in both()))
 
@@ -332,8 +332,8 @@ def trained_on(machine, name, method="adamw", **changes):
     """-> the state at the end, and the rows, cut into two chunks."""
     training = Training(task=name, batch=4, steps=3, every=3, optimiser=method, clip=0.5, warmup=1)
     state, rows = train_chunk(start(small(name, **changes), training, 3, machine), 0)
-    state, more = train_chunk(pickle.loads(pickle.dumps(state)), 100)
-    return state, [*rows, *more]
+    state, extra = train_chunk(pickle.loads(pickle.dumps(state)), 100)
+    return state, [*rows, *extra]
 
 
 def assert_same_training(here, there, dtype="float32"):
@@ -363,37 +363,40 @@ def test_training(name, method, dtype):
 def test_a_training_that_diverges():
     training = Training(task="copy", batch=4, steps=20, optimiser="sgd", learning_rate=1000.0, warmup=0)
     made = [train_chunk(start(small("copy", norm="none"), training, 0, machine), 100) for machine in both()]
-    (here, rows), (there, others) = made
-    assert here.diverged and there.diverged and rows[-1].note == others[-1].note
+    (on_first, rows), (on_second, others) = made
+    assert on_first.diverged and on_second.diverged and rows[-1].note == others[-1].note
 
 
 @pytest.mark.parametrize("name, method, dtype", WAYS)
 def test_seeds_side_by_side(name, method, dtype):
     training = Training(task=name, batch=4, steps=2, every=2, optimiser=method, clip=0.5)
-    made = []
+    built = []
     for machine in both(dtype):
         begun = [start(small(name), training, seed, machine) for seed in (3, 4)]
         further = stack.chunk(begun, 0)
-        made.append(
+        built.append(
             [
-                (state, [*rows, *more])
-                for (_, rows), (state, more) in zip(further, stack.chunk([state for state, _ in further], 100))
+                (state, [*rows, *extra])
+                for (_, rows), (state, extra) in zip(further, stack.chunk([state for state, _ in further], 100))
             ]
         )
-    for here, there in zip(*made):
-        assert_same_training(here, there, dtype)
+    for on_first, on_second in zip(*built):
+        assert_same_training(on_first, on_second, dtype)
 
 
 @pytest.mark.parametrize("name", ["reverse", "sentences"])
 def test_what_a_trained_model_answers(name):
     tokens, targets = task[name](torch.Generator().manual_seed(1), 5)
-    made = []
+    built = []
     for machine in both():
         states = [trained_on(machine, name)[0], trained.untrained(trained_on(machine, name, position="none")[0])]
-        made.append(
-            ([trained.read(each, tokens[0], targets[0]) for each in states], trained.contrast(states, tokens, targets))
+        built.append(
+            (
+                [trained.read(state, tokens[0], targets[0]) for state in states],
+                trained.contrast(states, tokens, targets),
+            )
         )
-    assert_same(*made)
+    assert_same(*built)
 
 
 STUDY = """
@@ -428,7 +431,7 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
         for _ in Runner(store, [number], workers).progress():
             pass
         runs = store.runs(number)
-        assert {(each.state, each.device) for each in runs} == {(DONE, Machine(NAME).name)}
+        assert {(run.state, run.device) for run in runs} == {(DONE, Machine(NAME).name)}
         training = study.runs[0].training
         states = {seed: start(study.runs[0].config, training, seed, Machine(NAME)) for seed in (7, 8)}
         job = Job(workers, states)
@@ -452,8 +455,8 @@ def opened(place: str, **changes) -> Opened:
     made = Transformer(config, vocabulary())
     stream = torch.Generator().manual_seed(5)
     with torch.no_grad():
-        for each in made.parameters():
-            each.add_(0.3 * torch.randn(each.shape, generator=stream))
+        for parameter in made.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=stream))
     return Opened("untrained", made.to(place), Words(vocabulary()), "sentences")
 
 
@@ -462,9 +465,9 @@ def small_slices(monkeypatch):
     monkeypatch.setattr(knockout, "SLICE", 16)
 
 
-def benches(many=24, **changes) -> list[knockout.Bench]:
+def benches(count=24, **changes) -> list[knockout.Bench]:
     """Texts for two slices."""
-    return [knockout.bench(opened(place, **changes), many) for place in ("cpu", NAME)]
+    return [knockout.bench(opened(place, **changes), count) for place in ("cpu", NAME)]
 
 
 SHAPES = [
@@ -477,50 +480,50 @@ TEXT = "the judge , who was late , was right ."
 @pytest.mark.parametrize("how", mode)
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 def test_every_knock_out(changes, how):
-    here, there = benches(**changes)
-    assert_same(here.whole, there.whole)
-    assert_same(here.patterns, there.patterns)
-    several = tuple(cuts(here.model.config)[:3])
-    made = [[*each.sweep(how), each.effect(several, how)] for each in (here, there)]
+    on_first, on_second = benches(**changes)
+    assert_same(on_first.whole, on_second.whole)
+    assert_same(on_first.patterns, on_second.patterns)
+    several = tuple(cuts(on_first.model.config)[:3])
+    made = [[*item.sweep(how), item.effect(several, how)] for item in (on_first, on_second)]
     for one, other in zip(*made):
         assert_same((one.values, one.correct), (other.values, other.correct))
-    assert_same(*(tables.told(each[-1], bench.baseline) for each, bench in zip(made, (here, there))))
-    assert_same(*(tables.ranked(each[:-1], bench.baseline) for each, bench in zip(made, (here, there))))
-    assert_same(*(tables.by_distance(each[-1], bench.questions) for each, bench in zip(made, (here, there))))
-    assert_same(*(contributions.of_bench(each, several, how) for each in (here, there)))
+    assert_same(*(tables.told(item[-1], bench.baseline) for item, bench in zip(made, (on_first, on_second))))
+    assert_same(*(tables.ranked(item[:-1], bench.baseline) for item, bench in zip(made, (on_first, on_second))))
+    assert_same(*(tables.by_distance(item[-1], bench.questions) for item, bench in zip(made, (on_first, on_second))))
+    assert_same(*(contributions.of_bench(item, several, how) for item in (on_first, on_second)))
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 def test_what_each_part_adds_and_reads(changes):
     made = benches(**changes)
-    assert_same(*(contributions.table(each) for each in made))
+    assert_same(*(contributions.table(variant) for variant in made))
     some = (cuts(made[0].model.config)[0],)
-    assert_same(*(contributions.takeover(each, some, "mean") for each in made))
-    assert_same(*(tables.readings(each) for each in made))
+    assert_same(*(contributions.takeover(variant, some, "mean") for variant in made))
+    assert_same(*(tables.readings(variant) for variant in made))
 
 
 @pytest.mark.parametrize("how", mode)
 def test_a_text_with_and_without_a_knock_out(how):
-    made = []
+    built = []
     for bench in benches():
         read = prompt.read(bench.opened, TEXT)
         passes = [prompt.look(bench, read), prompt.look(bench, read, (Cut(0, "head", 1), Cut(1, "ffn")), how)]
-        scores = {str(n): prompt.logits(bench, each, 4) for n, each in enumerate(passes)}
-        said = prompt.next_words(scores, Sampling(temperature=0.7, top_k=6, top_p=0.9), bench.opened.tokens.label)
-        looked = [prompt.logit_lens(bench.model, each, bench.opened.tokens.label) for each in passes]
-        made.append((passes, scores, said, looked, [prompt.rollout(each) for each in passes]))
+        scores = {str(n): prompt.logits(bench, forward_pass, 4) for n, forward_pass in enumerate(passes)}
+        text = prompt.next_words(scores, Sampling(temperature=0.7, top_k=6, top_p=0.9), bench.opened.tokens.label)
+        looked = [prompt.logit_lens(bench.model, forward_pass, bench.opened.tokens.label) for forward_pass in passes]
+        built.append((passes, scores, text, looked, [prompt.rollout(forward_pass) for forward_pass in passes]))
         assert passes[0].machine.torch_device == bench.device.type
-    assert_same(*made)
+    assert_same(*built)
 
 
 @pytest.mark.parametrize("how", ["", "zero", "mean"])
 def test_a_text_that_goes_on_after_a_knock_out(how):
-    made = []
+    built = []
     for bench in benches():
         some = (Cut(0, "layer"),) if how else ()
         steps = prompt.continuation(bench, prompt.read(bench.opened, TEXT), 3, Sampling(words=5, top_k=9), some, how)
-        made.append([tuple(each) for each in steps])
-    assert_same(*made)
+        built.append([tuple(step) for step in steps])
+    assert_same(*built)
 
 
 @pytest.mark.parametrize("cache", [True, False])
@@ -539,9 +542,9 @@ def of_files(written: dict[str, bytes]) -> Opened:
 
 
 def test_files_of_a_model_that_is_on_the_device():
-    here, there = (own.write(opened(place).model, "a model", "sentences", seed=1) for place in ("cpu", NAME))
-    assert here == there
-    assert of_files(there).key == opened("cpu").key == opened(NAME).key
+    on_first, on_second = (own.write(opened(place).model, "a model", "sentences", seed=1) for place in ("cpu", NAME))
+    assert on_first == on_second
+    assert of_files(on_second).key == opened("cpu").key == opened(NAME).key
 
 
 def test_files_of_a_training_on_the_device():
@@ -565,8 +568,8 @@ def opens(page: str, **params):
 
 
 def _fine(app, what):
-    assert not app.exception, (what, [each.value for each in app.exception])
-    assert not app.error, (what, [each.value for each in app.error])
+    assert not app.exception, (what, [error.value for error in app.exception])
+    assert not app.error, (what, [error.value for error in app.error])
     return app
 
 
@@ -583,7 +586,7 @@ def test_every_view_of_one_block():
             n_layers="2",
             padding="1",
         )
-        assert any(Machine(NAME).name in each for each in written(app)), view
+        assert any(Machine(NAME).name in item for item in written(app)), view
 
 
 def test_every_view_of_depth():
@@ -606,7 +609,7 @@ def test_every_view_of_a_training():
     views = pytest.importorskip("ui.training").view
     tiny = dict(task="copy", steps="4", batch="4", warmup="0", seeds="2", d_model="8", n_heads="2", n_layers="1")
     app = opens("pages/3_Training.py", device=NAME, **tiny)
-    next(each for each in app.button if each.key == "start").click().run()
+    next(button for button in app.button if button.key == "start").click().run()
     from tests.pages import move  # not above: the rest of this file runs where there is no Streamlit
     from ui.kit.jobs import RUNNING
     from ui.kit.store import SESSION
@@ -623,11 +626,11 @@ def test_every_view_of_a_training():
 
 
 def printed(script: str) -> str:
-    said = io.StringIO()
-    said.reconfigure = lambda **given: None
-    with contextlib.redirect_stdout(said):
+    text = io.StringIO()
+    text.reconfigure = lambda **args: None
+    with contextlib.redirect_stdout(text):
         exec(compile(script, "script.py", "exec"), {"__name__": "__main__"})
-    return said.getvalue()
+    return text.getvalue()
 
 
 def scripts(machine: Machine) -> dict[str, Script]:
@@ -649,11 +652,13 @@ def scripts(machine: Machine) -> dict[str, Script]:
 
 @pytest.mark.parametrize("name", ["block", "compare", "depth", "grid", "training"])
 def test_an_exported_script(name):
-    here, there = (printed(scripts(machine)[name].python()) for machine in both())
-    one, other = (list(chain.from_iterable(line.split(",") for line in said.splitlines())) for said in (here, there))
+    on_first, on_second = (printed(scripts(machine)[name].python()) for machine in both())
+    one, other = (
+        list(chain.from_iterable(line.split(",") for line in text.splitlines())) for text in (on_first, on_second)
+    )
     numbers = [[_number(cell) for cell in cells] for cells in (one, other)]
     assert [n if n is None else 0 for n in numbers[0]] == [n if n is None else 0 for n in numbers[1]]
-    assert_same(*([n for n in each if n is not None] for each in numbers), 1e-4 if name != "training" else 0.01)
+    assert_same(*([n for n in number if n is not None] for number in numbers), 1e-4 if name != "training" else 0.01)
 
 
 def _number(cell: str) -> float | None:

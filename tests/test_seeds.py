@@ -43,7 +43,7 @@ def test_the_interval_of_a_share_is_that_of_scipy(of):
 
 
 def test_a_share_of_nothing_is_no_number():
-    assert all(math.isnan(each) for each in wilson(0, 0))
+    assert all(math.isnan(item) for item in wilson(0, 0))
 
 
 # One group
@@ -51,8 +51,8 @@ def test_a_share_of_nothing_is_no_number():
 
 @given(st.lists(NUMBERS, min_size=2, max_size=40).filter(varied))
 def test_an_interval_is_that_of_scipy(values):
-    found = interval(values)
-    assert close(found[:3], scipy_interval(values)) and found.n == len(values)
+    actual = interval(values)
+    assert close(actual[:3], scipy_interval(values)) and actual.n == len(values)
 
 
 @pytest.mark.parametrize("n", range(2, 31))
@@ -63,8 +63,8 @@ def test_an_interval_is_that_of_scipy_for_every_number_of_seeds(n):
 
 def test_an_interval_by_hand():
     # 0.5, 0.6, 0.7: mean 0.6, standard deviation 0.1, t(2, 0.975) = 4.302653 from a printed table
-    found = interval([0.5, 0.6, 0.7])
-    assert found[:3] == pytest.approx((0.6, 0.6 - 4.302653 * 0.1 / 3**0.5, 0.6 + 4.302653 * 0.1 / 3**0.5), abs=1e-6)
+    actual = interval([0.5, 0.6, 0.7])
+    assert actual[:3] == pytest.approx((0.6, 0.6 - 4.302653 * 0.1 / 3**0.5, 0.6 + 4.302653 * 0.1 / 3**0.5), abs=1e-6)
 
 
 def test_none_and_one_have_no_interval():
@@ -108,15 +108,15 @@ def test_a_paired_difference_is_that_of_scipy(pairs):
     differences = [a - b for a, b in pairs]
     if not varied(differences):
         return
-    found = paired(dict(enumerate(some)), dict(enumerate(others)))
+    actual = paired(dict(enumerate(some)), dict(enumerate(others)))
     test = stats.ttest_rel(some, others)
-    assert close(found.mean, np.mean(differences)) and found.n == len(pairs)
-    assert found.p == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
-    assert close((found.low, found.high), tuple(test.confidence_interval(0.95)))
-    assert close(found.reach, (found.high - found.low) / 2)
-    assert found.clear == (test.pvalue < 0.05)
-    if abs(found.p - 0.05) > 1e-6:
-        assert found.clear == (found.low > 0 or found.high < 0)  # test and interval say the same
+    assert close(actual.mean, np.mean(differences)) and actual.n == len(pairs)
+    assert actual.p == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
+    assert close((actual.low, actual.high), tuple(test.confidence_interval(0.95)))
+    assert close(actual.reach, (actual.high - actual.low) / 2)
+    assert actual.clear == (test.pvalue < 0.05)
+    if abs(actual.p - 0.05) > 1e-6:
+        assert actual.clear == (actual.low > 0 or actual.high < 0)  # test and interval say the same
 
 
 @given(SEEDS, SEEDS)
@@ -124,16 +124,16 @@ def test_pairs_are_made_by_seed_whatever_is_missing(values, base):
     shared = sorted(
         seed for seed in values.keys() & base.keys() if values[seed] == values[seed] and base[seed] == base[seed]
     )
-    found = paired(values, base)
-    assert found.n == len(shared)
+    actual = paired(values, base)
+    assert actual.n == len(shared)
     if not shared:
-        assert all(map(math.isnan, (found.mean, found.low, found.high, found.p))) and not found.clear
+        assert all(map(math.isnan, (actual.mean, actual.low, actual.high, actual.p))) and not actual.clear
     elif len(shared) == 1:
-        assert close(found.mean, values[shared[0]] - base[shared[0]])
-        assert all(map(math.isnan, (found.low, found.high, found.p))) and not found.clear
+        assert close(actual.mean, values[shared[0]] - base[shared[0]])
+        assert all(map(math.isnan, (actual.low, actual.high, actual.p))) and not actual.clear
     elif varied([values[seed] - base[seed] for seed in shared]):
         test = stats.ttest_rel([values[seed] for seed in shared], [base[seed] for seed in shared])
-        assert found.p == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
+        assert actual.p == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
 
 
 def test_the_order_of_seeds_does_not_matter():
@@ -176,29 +176,29 @@ FAMILIES = st.lists(st.lists(NUMBERS, min_size=0, max_size=6), min_size=1, max_s
 
 def compared(samples, within=(-math.inf, math.inf)):
     nothing = lambda each: dict.fromkeys(range(len(each)), 0.0)  # noqa: E731
-    compare = lambda at, level: paired(dict(enumerate(samples[at])), nothing(samples[at]), within, level)  # noqa: E731
+    compare = lambda index, level: paired(dict(enumerate(samples[index])), nothing(samples[index]), within, level)  # noqa: E731
     return together(compare, range(len(samples)))
 
 
 @given(FAMILIES)
 def test_several_are_corrected_as_a_closed_test_by_definition_does(samples):
-    samples = [each for each in samples if len(each) < 2 or varied(each)]
-    found = compared(samples)
+    samples = [sample for sample in samples if len(sample) < 2 or varied(sample)]
+    actual = compared(samples)
     expected = differences(dict(enumerate(samples)))
-    assert list(found) == list(range(len(samples)))
-    for at, (mean, low, high, n, p) in expected.items():
-        one = found[at]
+    assert list(actual) == list(range(len(samples)))
+    for index, (mean, low, high, n, p) in expected.items():
+        one = actual[index]
         assert one.n == n and close(one.mean, mean) and one.p == pytest.approx(p, rel=1e-6, abs=1e-12, nan_ok=True)
-        if all(abs(each[-1] - 0.05) > 1e-6 for each in expected.values()):
+        if all(abs(item[-1] - 0.05) > 1e-6 for item in expected.values()):
             assert close((one.low, one.high), (low, high))
             assert one.clear == (one.p < 0.05)  # what the interval says is what the test says
 
 
 @given(FAMILIES)
 def test_more_comparisons_never_make_an_interval_narrower(samples):
-    samples = [each for each in samples if len(each) < 2 or varied(each)]
-    for at, one in compared(samples).items():
-        alone = compared([samples[at]])[0]
+    samples = [sample for sample in samples if len(sample) < 2 or varied(sample)]
+    for index, one in compared(samples).items():
+        alone = compared([samples[index]])[0]
         assert not one.reach < alone.reach * (1 - 1e-9) and not one.p < alone.p
         assert not one.clear or alone.clear
 
@@ -215,7 +215,7 @@ def test_one_alone_is_not_corrected_and_one_seed_does_not_count():
 def test_among_twelve_that_are_nothing_but_noise_one_family_in_twenty_names_one():
     random = np.random.default_rng(12)
     families = random.normal(0, 0.1, (1500, 12, 5)).tolist()
-    named = [any(each.clear for each in compared(samples).values()) for samples in families]
+    named = [any(item.clear for item in compared(samples).values()) for samples in families]
     assert np.mean(named) == pytest.approx(0.05, abs=0.02)
     alone = [any(compared([sample])[0].clear for sample in samples) for samples in families[:300]]
     assert np.mean(alone) > 0.35  # each by itself
@@ -228,7 +228,7 @@ def test_among_twelve_that_are_nothing_but_noise_one_family_in_twenty_names_one(
 def test_the_interval_holds_the_true_mean_in_95_of_100_experiments(n):
     random = np.random.default_rng(n)
     drawn = random.normal(0.4, 0.2, (4000, n)).tolist()
-    held = [found.low <= 0.4 <= found.high for found in map(interval, drawn)]
+    held = [actual.low <= 0.4 <= actual.high for actual in map(interval, drawn)]
     assert np.mean(held) == pytest.approx(0.95, abs=0.012)  # 3.5 standard errors
 
 
@@ -251,11 +251,11 @@ def test_pairing_sees_what_seeds_alone_would_hide():
 
 @pytest.mark.parametrize("values", [[1.0, 10.0, 100.0], [0.2, 0.3], [5.0], [1e-30, 1e-20, 3e-25, float("nan")]])
 def test_a_geometric_mean_is_that_of_the_logarithms(values):
-    found = geometric(values)
+    actual = geometric(values)
     logs = interval([math.log(value) for value in values if value == value])
-    assert found.n == logs.n and found.mean == pytest.approx(math.exp(logs.mean))
-    if found.n > 1:
-        assert (found.low, found.high) == pytest.approx((math.exp(logs.low), math.exp(logs.high)))
+    assert actual.n == logs.n and actual.mean == pytest.approx(math.exp(logs.mean))
+    if actual.n > 1:
+        assert (actual.low, actual.high) == pytest.approx((math.exp(logs.low), math.exp(logs.high)))
 
 
 def test_what_has_no_logarithm_has_no_geometric_mean():
@@ -269,6 +269,6 @@ def test_what_has_no_logarithm_has_no_geometric_mean():
 )
 def test_numbers_without_a_mean_or_a_spread_have_no_interval(values):
     """As of a model whose weights are huge: nothing is said, rather than the page lost."""
-    found = interval(values)
-    assert math.isnan(found.low) and math.isnan(found.high)
-    assert not apart(found.low, found.high)
+    actual = interval(values)
+    assert math.isnan(actual.low) and math.isnan(actual.high)
+    assert not apart(actual.low, actual.high)

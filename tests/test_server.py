@@ -20,19 +20,19 @@ OWN = ("core", "ui")
 
 def imported_names(tree: ast.Module) -> set[str]:
     """Return the names that a file has imported from elsewhere."""
-    found = set()
+    actual = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(OWN):
-            found |= {each.asname or each.name for each in node.names}
+            actual |= {name.asname or name.name for name in node.names}
         elif isinstance(node, ast.Import):
-            found |= {(each.asname or each.name).partition(".")[0] for each in node.names if not each.name.startswith(OWN)}  # fmt: skip
-    return found
+            actual |= {(name.asname or name.name).partition(".")[0] for name in node.names if not name.name.startswith(OWN)}  # fmt: skip
+    return actual
 
 
 def patched(tree: ast.Module) -> list[str]:
     """Return assignments onto what was imported from elsewhere: `Class.method = …`, `setattr(module, …)`."""
     foreign = imported_names(tree)
-    found = []
+    actual = []
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
@@ -42,8 +42,8 @@ def patched(tree: ast.Module) -> list[str]:
             while isinstance(owner, ast.Attribute):
                 owner = owner.value
             if isinstance(owner, ast.Name) and owner.id in foreign:
-                found.append(ast.unparse(target))
-    return found
+                actual.append(ast.unparse(target))
+    return actual
 
 
 def test_nginx_takes_as_large_files_as_the_server():
@@ -57,8 +57,8 @@ def test_a_patch_would_be_found():
 
 
 def test_nothing_of_any_library_is_patched():
-    found = {str(path): patched(ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
-    assert {path: names for path, names in found.items() if names} == {}
+    actual = {str(path): patched(ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
+    assert {path: names for path, names in actual.items() if names} == {}
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_an_address_typed_in_small_letters_leads_to_its_page(typed, page):
 def test_it_asks_for_more_file_handles_where_there_are_more(monkeypatch, limits, wanted):
     import resource
 
-    asked = []
+    requests = []
     monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
-    monkeypatch.setattr(resource, "setrlimit", lambda kind, pair: asked.append(pair))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, pair: requests.append(pair))
     served.raise_file_limit()
-    assert asked == ([wanted] if wanted else [])
+    assert requests == ([wanted] if wanted else [])
 
 
 def test_a_task_that_fails_is_tried_again(caplog):

@@ -37,8 +37,8 @@ def test_a_table_is_written_without_formulas_and_with_its_numbers(kind):
     assert [row[1] for row in rows[1:]] == [f"{-n:.1f}" for n in range(1, 12)]
     assert [row[4] for row in rows[1:5]] == ["-1", "-2.5", "'-x", ""]
     pd.testing.assert_frame_equal(table, before)  # the table itself is left as it was
-    again = read_csv(io.StringIO(write_csv(table), newline=""), ["=word"])
-    assert list(again.number) == list(table.number)
+    repeated = read_csv(io.StringIO(write_csv(table), newline=""), ["=word"])
+    assert list(repeated.number) == list(table.number)
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ def store(tmp_path, monkeypatch):
     return Store("studies.sqlite")
 
 
-def called(capsys, *given) -> tuple[int, str, str]:
-    code = command.main(list(given))
+def called(capsys, *args) -> tuple[int, str, str]:
+    code = command.main(list(args))
     return (code, *capsys.readouterr())
 
 
@@ -65,8 +65,8 @@ def test_every_study_is_exported_into_a_folder_of_its_own(store, capsys, tmp_pat
     assert code == command.COMPLETE and len(out.split()) == len(names) * 2 * 4
     folders = [slug(name, number) for name, number in zip(names, numbers)]
     assert folders == ["norm_v1_5_1", "norm_v1_6_2", "table_3", "table_4", "table_5"]
-    assert sorted(each.name for each in (tmp_path / "out" / "tables").iterdir()) == sorted(folders)
-    assert [each.name for each in (tmp_path / "out").iterdir()] == ["tables"]
+    assert sorted(file.name for file in (tmp_path / "out" / "tables").iterdir()) == sorted(folders)
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["tables"]
     for folder, name in zip(folders, names):
         assert f'name = "{name}"' in (tmp_path / "out" / "tables" / folder / "study.toml").read_text()
 

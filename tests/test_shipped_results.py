@@ -27,8 +27,8 @@ of_each_study = pytest.mark.parametrize("name", shipped)
 
 @of_each_study
 def test_the_menu_and_the_makefile_say_what_the_file_says(name):
-    made = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert f"SHIPPED := {' '.join(shipped)}\n" in made
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert f"SHIPPED := {' '.join(shipped)}\n" in text
     asks = shipped.help(name)
     assert STUDIES[name].question.endswith(asks[1:]) and STUDIES[name].name.replace(" ", "_").replace("-", "_") == name
 
@@ -130,15 +130,15 @@ def test_every_part_has_a_row_and_so_has_every_entry_of_its_menu(setting):
 
 def test_each_part_is_searched_on_the_task_that_tells_most():
     """Where its difference is largest of those whose interval does not hold 0, or largest where every interval does."""
-    wanted = {}
+    expected = {}
     for name in set(shipped) - {"own_learning_rates"}:
         for variant, cells in pd.read_csv(table_of(name)).query("variant != 'baseline'").groupby("variant"):
             clear = (cells.difference_low * cells.difference_high > 0) & (cells.difference_low != cells.difference_high)
             clear |= (cells.difference_low == cells.difference_high) & (cells.difference != 0)
-            told = cells[clear] if clear.any() else cells
-            wanted[variant] = told.link[told.difference.abs().idxmax()]
+            message = cells[clear] if clear.any() else cells
+            expected[variant] = message.link[message.difference.abs().idxmax()]
     table = pd.read_csv(table_of("own_learning_rates")).query("variant != 'baseline'")
-    assert {line.variant: line.link.replace("&search=three", "") for line in table.itertuples()} == wanted
+    assert {line.variant: line.link.replace("&search=three", "") for line in table.itertuples()} == expected
     assert set(table.guards) == {"learning rate searched"}
 
 

@@ -44,12 +44,14 @@ def assert_states_near(some, others, tolerance=1e-4):
         assert (mine.step, mine.diverged) == (yours.step, yours.diverged)
         assert torch.equal(mine.data, yours.data) and torch.equal(mine.dropout, yours.dropout)
         assert mine.model.keys() == yours.model.keys()
-        for name, each in mine.model.items():
-            torch.testing.assert_close(each, yours.model[name], rtol=tolerance, atol=tolerance, equal_nan=True)
+        for name, item in mine.model.items():
+            torch.testing.assert_close(item, yours.model[name], rtol=tolerance, atol=tolerance, equal_nan=True)
         assert mine.optimiser["param_groups"] == yours.optimiser["param_groups"]
         assert mine.optimiser["state"].keys() == yours.optimiser["state"].keys()
-        for at, kept in yours.optimiser["state"].items():
-            assert {k: v.shape for k, v in mine.optimiser["state"][at].items()} == {k: v.shape for k, v in kept.items()}
+        for index, kept in yours.optimiser["state"].items():
+            assert {k: v.shape for k, v in mine.optimiser["state"][index].items()} == {
+                k: v.shape for k, v in kept.items()
+            }
 
 
 def assert_as_alone(states, tolerance=1e-5):
@@ -72,7 +74,7 @@ MENU = [
     for field in ("norm", "placement", "position", "activation", "mask", "init")
     for entry in MENUS[field]
 ]
-SWITCHES = [field for field, known in Config.settings().items() if known.kind is bool]
+SWITCHES = [field for field, definition in Config.settings().items() if definition.kind is bool]
 CHANGES = [
     *({field: entry} for field, entry in MENU if not entry.startswith("normal_1")),
     *({field: not getattr(SMALL, field)} for field in SWITCHES),
@@ -160,12 +162,14 @@ def one_by_one(states):
 @pytest.mark.parametrize("method", optimiser)
 def test_any_cutting_gives_the_same_rows_and_the_same_weights_to_the_last_bit(method):
     states = begun(training=dataclasses.replace(SHORT, optimiser=method, steps=9))
-    whole = chunk(states, FOREVER)
+    full = chunk(states, FOREVER)
     rows, ends = in_steps(states, stacked)
-    assert repr(rows) == repr([mine for _, mine in whole])
-    assert all(same_state(a, b) for a, (b, _) in zip(ends, whole))
-    again = chunk(states, FOREVER)
-    assert all(same_state(a, b) for (a, _), (b, _) in zip(again, whole))  # and nobody has changed where it started from
+    assert repr(rows) == repr([mine for _, mine in full])
+    assert all(same_state(a, b) for a, (b, _) in zip(ends, full))
+    repeated = chunk(states, FOREVER)
+    assert all(
+        same_state(a, b) for (a, _), (b, _) in zip(repeated, full)
+    )  # and nobody has changed where it started from
 
 
 @pytest.mark.slow
@@ -182,8 +186,8 @@ def test_a_run_goes_on_stacked_or_alone(method, ways):
 
 
 def test_a_seed_is_the_same_whoever_stands_beside_it():
-    few, more = (chunk(begun(seeds=seeds), FOREVER) for seeds in ((5, 6), (6, 9, 5, 7)))
-    assert_near([few[0][1], few[1][1]], [more[2][1], more[0][1]])
+    few, extra = (chunk(begun(seeds=seeds), FOREVER) for seeds in ((5, 6), (6, 9, 5, 7)))
+    assert_near([few[0][1], few[1][1]], [extra[2][1], extra[0][1]])
 
 
 # Divergence
@@ -192,9 +196,9 @@ def test_a_seed_is_the_same_whoever_stands_beside_it():
 def spoiled(state, which, factor):
     """A state whose weights, or what its optimiser keeps of past gradients, are so many times too large."""
     if which == "model":
-        return dataclasses.replace(state, model={name: factor * each for name, each in state.model.items()})
+        return dataclasses.replace(state, model={name: factor * item for name, item in state.model.items()})
     kept = state.optimiser["state"].items()
-    kept = {at: {k: v if k == "step" else factor * v for k, v in each.items()} for at, each in kept}
+    kept = {index: {k: v if k == "step" else factor * v for k, v in item.items()} for index, item in kept}
     return dataclasses.replace(state, optimiser=state.optimiser | {"state": kept})
 
 

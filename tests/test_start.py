@@ -24,7 +24,7 @@ from ui.start import describe_accuracy, percent, prediction_html
 
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
 LAYER, HEAD = (n - 1 for n in SHIPPED.about["reader"])
-NUMBER = {word: at for at, word in enumerate(SHIPPED.model.vocabulary)}
+NUMBER = {word: index for index, word in enumerate(SHIPPED.model.vocabulary)}
 
 
 def without_head(site, layer, x):
@@ -38,9 +38,9 @@ def without_head(site, layer, x):
 def slowly(words, removed: bool):
     """-> (probability of was and of were as the next word, the head's attention at the last word)"""
     ids = torch.tensor([[NUMBER[word] for word in words]])
-    with torch.inference_mode(), trace(*([without_head] if removed else []), sites=("z", "pattern")) as seen:
+    with torch.inference_mode(), trace(*([without_head] if removed else []), sites=("z", "pattern")) as record:
         chances = SHIPPED.model(ids)[0, -1].double().softmax(-1)
-    return {word: chances[NUMBER[word]].item() for word in BE}, seen["pattern"][LAYER][0, HEAD, -1].tolist()
+    return {word: chances[NUMBER[word]].item() for word in BE}, record["pattern"][LAYER][0, HEAD, -1].tolist()
 
 
 @pytest.fixture(scope="module")
@@ -71,14 +71,14 @@ def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
     if removed:
         app = fine(switch.set_value(True).run())
     side = made.without if removed else made.whole
-    said = " ".join(each.value for each in app.markdown)
+    text = " ".join(markdown.value for markdown in app.markdown)
     share = 100 * side.right / side.of
-    assert f"**{share:.0f} %**" in said and ("100 % with the head" in said) == removed
+    assert f"**{share:.0f} %**" in text and ("100 % with the head" in text) == removed
     picture = json.loads(components(app, "ablation_hero")[0].json)["picture"]
     for word, chance in slowly(TEXT.split(), removed)[0].items():
         assert f"<span>{word}</span>" in picture and f"<span>{percent(chance)}</span>" in picture
     assert f">{side.chosen}</text>" in picture and ("wrong" in picture) == removed
-    labels = [each.proto.label for each in app.get("page_link")]
+    labels = [page_link.proto.label for page_link in app.get("page_link")]
     first = [label for label in labels if label.startswith("**")][:3]
     assert first == ["**Explore a block**", "**Train without a component**", "**Lessons**"]
     assert not told(app)
@@ -102,8 +102,8 @@ def test_the_picture_holds_every_word_and_says_what_it_shows(chosen, wrong, remo
 
 def test_the_prediction_says_whether_the_top_token_is_correct():
     likeliest = {"was": 0.48, ",": 0.23, "<b>": 0.093, "were": 0.0021}
-    whole = Side({"was": 0.48, "were": 0.0021}, likeliest, 10, 10)
-    shown = prediction_html(whole)
+    full = Side({"was": 0.48, "were": 0.0021}, likeliest, 10, 10)
+    shown = prediction_html(full)
     assert re.findall(r"<span>([^<]*) %</span>", shown) == ["48", "23", "9.3", "0.21"]
     assert (
         f"prefers “{RIGHT}” (correct)" in shown
@@ -115,7 +115,7 @@ def test_the_prediction_says_whether_the_top_token_is_correct():
     assert "“were” (incorrect)" in prediction_html(without)
     comma_first = Side({"was": 0.2, "were": 0.3}, {",": 0.31, "were": 0.3, "was": 0.2}, 5, 10)
     assert "“were” (incorrect). Most likely token: “,”" in prediction_html(comma_first)
-    assert "**50 %** (100 % with the head)" in describe_accuracy(whole, without, True)
+    assert "**50 %** (100 % with the head)" in describe_accuracy(full, without, True)
 
 
 @pytest.mark.parametrize("is_cut", [False, True])
@@ -132,9 +132,9 @@ def test_a_shipped_model_that_is_missing_or_damaged_costs_its_card_and_is_named(
     for page in ("app.py", "pages/5_Trained_model.py"):
         app = fine(pages.opened(page))
         assert len(app.error) == 1 and files.SHIPPED in told(app) and str(tmp_path) not in told(app)
-    labels = [each.proto.label for each in fine(pages.opened("app.py")).get("page_link")]
-    assert any("Remove the residual" in each for each in labels)
-    assert not any("Who is liable" in each for each in labels)
+    labels = [page_link.proto.label for page_link in fine(pages.opened("app.py")).get("page_link")]
+    assert any("Remove the residual" in label for label in labels)
+    assert not any("Who is liable" in label for label in labels)
     monkeypatch.undo()
     for forget in (choose._listed.cache_clear, choose._from_folder.clear):
         forget()
@@ -150,4 +150,4 @@ def test_a_table_of_results_that_is_missing_or_damaged_costs_its_picture_alone(d
     app = fine(pages.opened("app.py"))
     st.cache_data.clear()
     assert len(app.error) == 1 and "results/ablation_matrix.csv" in told(app)
-    assert any("Who is liable" in each.proto.label for each in app.get("page_link"))
+    assert any("Who is liable" in page_link.proto.label for page_link in app.get("page_link"))

@@ -22,14 +22,14 @@ def test_tabs_stand_still_whichever_view_is_open(open_page, here):
     settle(page)
     first = page.evaluate(WHERE)
     labels = list(here.groups) or [here.views.label(view) for view in here.views]
-    there = [each for each in first if each in (*labels, "Restore all")]
+    there = [item for item in first if item in (*labels, "Restore all")]
     assert len(there) >= 2
     for label in labels:
         if label in there:
             press(page, page.evaluate(WHERE)[label])
             params(page)
             now = page.evaluate(WHERE)
-            moved = {each for each in there if each not in now or max(abs(a - b) for a, b in zip(first[each], now[each])) > 1}  # fmt: skip
+            moved = {item for item in there if item not in now or max(abs(a - b) for a, b in zip(first[item], now[item])) > 1}  # fmt: skip
             assert not moved, (label, moved)
 
 

@@ -35,33 +35,33 @@ def study(store):
     return store.enrol(STUDY).study
 
 
-def taken(store, study, owner, most=100) -> list[int]:
-    return [run for run, *_ in store.claim(study, owner, most)]
+def taken(store, study, owner, limit=100) -> list[int]:
+    return [run for run, *_ in store.claim(study, owner, limit)]
 
 
 def states(store, study) -> dict:
-    return {state: many for state, (many, _, _) in store.counts([study]).items()}
+    return {state: count for state, (count, _, _) in store.counts([study]).items()}
 
 
 def test_a_study_is_entered_whole_and_only_once(store):
     first = store.enrol(STUDY)
-    again = store.enrol(STUDY)
+    repeated = store.enrol(STUDY)
     assert (first.new, first.ended, first.unwanted) == (12, 0, 0)
-    assert (again.study, again.new, again.ended, again.unwanted) == (first.study, 0, 0, 0)
-    found = store.runs(first.study)
-    assert [(r.task, r.variant, r.seed, r.hash, r.spec) for r in found] == [
+    assert (repeated.study, repeated.new, repeated.ended, repeated.unwanted) == (first.study, 0, 0, 0)
+    actual = store.runs(first.study)
+    assert [(r.task, r.variant, r.seed, r.hash, r.spec) for r in actual] == [
         (r.task, r.variant, r.seed, r.hash, r.spec) for r in STUDY.runs
     ]
-    assert {r.state for r in found} == {QUEUED} and store.find("one") == first.study and store.find("two") is None
+    assert {r.state for r in actual} == {QUEUED} and store.find("one") == first.study and store.find("two") is None
 
 
 def test_a_changed_file_adds_what_is_new_and_keeps_what_is_gone(store, study):
     run = taken(store, study, "me|1|a", 1)[0]
     store.keep("me|1|a", [Report(run, DONE, ROWS[:1], 100)])
     changed = parse(TEXT.replace("seeds = 3", "seeds = [0, 5]").replace("a =", "renamed ="))
-    found = store.enrol(changed)
-    assert (found.study, found.new, found.ended, found.unwanted) == (study, 4, 1, 8)
-    assert len(store.runs(study)) == 8 and {each.variant for each in store.runs(study)} == {"baseline", "renamed"}
+    actual = store.enrol(changed)
+    assert (actual.study, actual.new, actual.ended, actual.unwanted) == (study, 4, 1, 8)
+    assert len(store.runs(study)) == 8 and {run.variant for run in store.runs(study)} == {"baseline", "renamed"}
     assert states(store, study) == {DONE: 1, QUEUED: 7}
     back = store.enrol(STUDY)
     assert (back.new, back.ended, back.unwanted) == (0, 1, 4) and len(store.rows(study)) == 1
@@ -71,9 +71,9 @@ def test_rows_come_back_to_the_last_bit(store, study):
     (run,) = taken(store, study, "me|1|a", 1)
     assert store.keep("me|1|a", [Report(run, RUNNING, ROWS[:1], 1, 0.5, device="x")]) == set()
     assert store.keep("me|1|a", [Report(run, DIVERGED, ROWS, 2, 0.7, "diverged at step 2", device="x")]) == set()
-    found = [(number, Row(*row)) for number, *row in store.rows(study)]
-    assert [number for number, _ in found] == [run, run]
-    assert repr([row for _, row in found]) == repr(ROWS)
+    actual = [(number, Row(*row)) for number, *row in store.rows(study)]
+    assert [number for number, _ in actual] == [run, run]
+    assert repr([row for _, row in actual]) == repr(ROWS)
     (stored,) = store.runs(study, DIVERGED)
     assert (stored.step, stored.seconds, stored.message, stored.device, stored.tries) == (
         2,
@@ -90,7 +90,7 @@ def test_nobody_gets_what_another_has(store, study):
     one = taken(store, study, "me|1|a", 5)
     two = taken(store, study, "me|1|b", 100)
     assert len(one) == 5 and len(two) == 7 and not set(one) & set(two)
-    assert one == [each.id for each in store.runs(study)][:5]  # in the order of the study
+    assert one == [run.id for run in store.runs(study)][:5]  # in the order of the study
     assert taken(store, study, "me|1|c") == []
     assert states(store, study) == {RUNNING: 12}
 
@@ -110,12 +110,12 @@ def test_who_has_lost_a_run_can_write_nothing_of_it(store, study, monkeypatch):
 
 
 def test_stopped_and_failed_runs_go_back_without_their_rows_and_results_stay(store, study):
-    given = taken(store, study, "me|1|a", 4)
+    inputs = taken(store, study, "me|1|a", 4)
     ends = (DONE, DIVERGED, FAILED, STOPPED)
-    store.keep("me|1|a", [Report(run, end, ROWS[:1], 1, 1.0, "why") for run, end in zip(given, ends)])
+    store.keep("me|1|a", [Report(run, end, ROWS[:1], 1, 1.0, "why") for run, end in zip(inputs, ends)])
     assert store.requeue(study) == 2
     assert states(store, study) == {DONE: 1, DIVERGED: 1, QUEUED: 10}
-    assert {run for run, *_ in store.rows(study)} == set(given[:2])
+    assert {run for run, *_ in store.rows(study)} == set(inputs[:2])
     assert all((r.step, r.message, r.owner, r.ended) == (0, "", None, None) for r in store.runs(study, QUEUED))
 
 
@@ -133,34 +133,34 @@ def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
                     break
                 for run in mine:
                     got.setdefault(run, []).append(name)
-                for many in (1, 2):
-                    reports = [Report(run, DONE if many == 2 else RUNNING, ROWS[:many], many) for run in mine]
+                for count in (1, 2):
+                    reports = [Report(run, DONE if count == 2 else RUNNING, ROWS[:count], count) for run in mine]
                     assert patiently(lambda reports=reports: own.keep(name, reports)) == set()
         except BaseException as error:
             problems.append(error)
         own.close()
 
     threads = [threading.Thread(target=work, args=(f"me|1|{number}",)) for number in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert not problems and len(got) == 12 and all(len(names) == 1 for names in got.values())
     assert states(store, study) == {DONE: 12} and len(store.rows(study)) == 24
 
 
 @pytest.mark.parametrize("number", [0, 7])
 def test_another_version_of_the_schema_is_refused_in_words_and_left_as_it_is(store, study, number):
-    given = store.url.render_as_string(hide_password=False)
+    inputs = store.url.render_as_string(hide_password=False)
     with store.writing() as connection:
         connection.execute(update(schema.schema_version).values(version=number))
     with pytest.raises(
         StoreError, match=f"schema version {number}, but this version of the project supports 1: update"
     ):
-        Store(given)
+        Store(inputs)
     with store.writing() as connection:
         connection.execute(update(schema.schema_version).values(version=1))
-    assert len(Store(given).runs(study)) == 12
+    assert len(Store(inputs).runs(study)) == 12
 
 
 DAMAGES = {

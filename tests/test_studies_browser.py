@@ -46,7 +46,7 @@ def where(filled):
 
 @pytest.fixture
 def opened(open_page, where):
-    return lambda query="", **more: open_page(f"/Studies{query}", at=where, **more)
+    return lambda query="", **extra: open_page(f"/Studies{query}", at=where, **extra)
 
 
 def cells(page) -> list[dict]:
@@ -104,15 +104,15 @@ PAINT = """all => all.map(a => ({title: a.querySelector('title').textContent,
 def test_words_can_be_read_on_every_colour_of_the_matrix(opened, theme):
     page = opened(theme=theme)
     cells(page)
-    for each in page.locator(".st-key-study_matrix svg a").evaluate_all(PAINT):
+    for item in page.locator(".st-key-study_matrix svg a").evaluate_all(PAINT):
         ground = [255, 255, 255]
-        for fill_, opacity in each["rects"]:
+        for fill_, opacity in item["rects"]:
             ground = over(rgb(fill_), opacity, ground)
-        dark = luminance(rgb(each["rects"][0][0])) < 0.5
+        dark = luminance(rgb(item["rects"][0][0])) < 0.5
         assert dark == (theme == "dark")
-        for word, colour, opacity in each["texts"]:
-            found = contrast(over(rgb(colour), opacity, ground), ground)
-            assert found >= (CONTRAST if opacity > 0.6 else 3), (each["title"], word, found)
+        for word, colour, opacity in item["texts"]:
+            actual = contrast(over(rgb(colour), opacity, ground), ground)
+            assert actual >= (CONTRAST if opacity > 0.6 else 3), (item["title"], word, actual)
 
 
 OVERLAP = """() => {

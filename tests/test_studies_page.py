@@ -29,8 +29,8 @@ STRANGE = ["<b>&\"<img src=x> **bold** _it_ `x` $y$ :red[z] [a](b) ~c~ a'b\\\\n"
 
 
 def forget():
-    for each in (server._store, server.service, server.summary):
-        each.clear()
+    for item in (server._store, server.service, server.summary):
+        item.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -81,11 +81,11 @@ def good(app) -> AppTest:
 
 
 def button(app, label):
-    return next(each for each in app.button if each.label == label)
+    return next(button for button in app.button if button.label == label)
 
 
 def labels(app) -> list[str]:
-    return [each.label for each in app.button]
+    return [button.label for button in app.button]
 
 
 def press(app, label) -> AppTest:
@@ -121,8 +121,8 @@ def test_every_view_of_every_study_opens(store, kind, view):
     app = good(opened(study=kind, shown=view))
     assert not app.warning and setting(app, "study") == kind and setting(app, "shown") == view
     assert {"study", "shown"} >= set(link(app))
-    for shown in [*app.markdown, *app.caption]:
-        assert not re.search(r"\b(nan|inf|NaT)\b|\bNone\b(?! of)", shown.value), shown.value
+    for element in [*app.markdown, *app.caption]:
+        assert not re.search(r"\b(nan|inf|NaT)\b|\bNone\b(?! of)", element.value), element.value
     for make in tables(app).values():
         assert len(make().columns)
 
@@ -138,7 +138,7 @@ def test_it_says_how_far_a_study_is_and_offers_what_can_be_done(store, kind):
 
 
 def table(app):
-    return next(each.value for each in app.dataframe)
+    return next(table.value for table in app.dataframe)
 
 
 def test_the_table_of_the_matrix_and_what_is_taken_away_are_the_numbers(store):
@@ -169,9 +169,9 @@ def test_what_was_chosen_of_a_table_is_in_the_link_and_there_when_one_comes_back
     assert {task for task, _ in shown} == {"copy"} and {variant for _, variant in shown} <= {"baseline", STRANGELY}
     tell(app, "shown", view)
     back = good(tell(good(app), "shown", "matrix"))
-    for each in (back, good(opened(**address))):
-        assert [(line.task, line.variant) for line in table(each).itertuples()] == shown
-        assert list(widget(each.multiselect, "only_variants_list").value) == ["baseline", STRANGELY]
+    for item in (back, good(opened(**address))):
+        assert [(line.task, line.variant) for line in table(item).itertuples()] == shown
+        assert list(widget(item.multiselect, "only_variants_list").value) == ["baseline", STRANGELY]
     widget(back.multiselect, "only_variants_list").set_value([]).run()
     assert "only_variants" not in link(good(back)) and len(table(back)) > len(shown)
 
@@ -181,16 +181,18 @@ def cell(line):
 
 
 def test_runs_are_counted_by_state_and_can_be_chosen(store):
-    made = study("mixed")
-    given = {run.hash: [0.5, *STATES[2:], QUEUED, RUNNING][n % 7] for n, run in enumerate(made.runs)}
-    given = {key: {DONE: 0.25, DIVERGED: math.nan}.get(end, end) for key, end in given.items()}
-    fill(store, made, lambda run: given[run.hash])
+    parsed = study("mixed")
+    inputs = {run.hash: [0.5, *STATES[2:], QUEUED, RUNNING][n % 7] for n, run in enumerate(parsed.runs)}
+    inputs = {key: {DONE: 0.25, DIVERGED: math.nan}.get(end, end) for key, end in inputs.items()}
+    fill(store, parsed, lambda run: inputs[run.hash])
     app = good(opened(shown="runs"))
     counts = standing(store, 1).counts
-    pills = next(each for each in app.get("button_group") if each.proto.id and "only_states_list" in each.key)
+    pills = next(group for group in app.get("button_group") if group.proto.id and "only_states_list" in group.key)
     assert len(table(app)) == 18 and list(pills.options) == [f"{counts[state]:,} {state}" for state in STATES]
     for state in STATES:
-        next(each for each in app.get("button_group") if "only_states_list" in str(each.key)).set_value([state]).run()
+        next(group for group in app.get("button_group") if "only_states_list" in str(group.key)).set_value(
+            [state]
+        ).run()
         assert set(table(good(app)).state) == {state} and len(table(app)) == counts[state]
     assert f"{counts[STOPPED]} of 18 runs" in texts(app)
 
@@ -200,8 +202,8 @@ def test_a_run_that_is_picked_has_a_link(store):
     app = good(opened(shown="runs"))
     app.session_state["run_picked_1_0"] = {"selection": {"rows": [16], "columns": [], "cells": []}}
     app.run()
-    link = [each.proto for each in good(app).get("page_link") if "seed 2" in each.proto.label]
-    assert [each.label.replace("\\", "") for each in link] == ["Open reverse, − norm, seed 2 in Training"]
+    link = [page_link.proto for page_link in good(app).get("page_link") if "seed 2" in page_link.proto.label]
+    assert [item.label.replace("\\", "") for item in link] == ["Open reverse, − norm, seed 2 in Training"]
     assert "variants=norm-none" in link[0].query_string and "seed=2" in link[0].query_string
 
 
@@ -232,8 +234,8 @@ def test_a_task_or_a_study_that_is_not_there_gives_way_to_one_that_is(store, aga
 def test_any_name_is_shown_as_it_is(store, name, view):
     text = TEXT.replace('"reverse"]', f"{quoted(name)}]").replace('"− norm"', quoted(name))
     text = text.replace('"What would it cost?"', quoted(name)) + f"[task.{quoted(name)}]\ntask = 'facts'\n"
-    made = study(text=text.replace('"made up"', quoted(name)))
-    fill(store, made, lambda run: math.nan if run.variant == name else score(run))
+    parsed = study(text=text.replace('"made up"', quoted(name)))
+    fill(store, parsed, lambda run: math.nan if run.variant == name else score(run))
     filled(store, "complete")
     app = good(opened(study=name, shown=view, of_task=name, against="complete"))
     assert setting(app, "study") == name and not app.warning
@@ -362,7 +364,7 @@ def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
     assert setting(two, "study") == "complete" and not two.warning
     one = good(one.run())
     assert gone(one, "half")
-    instead = next(each for each in one.selectbox if each.key == "study_instead")
+    instead = next(box for box in one.selectbox if box.key == "study_instead")
     assert instead.options == ["complete", *map(_shown, NAMES)]
     assert setting(good(instead.set_value("complete").run()), "study") == "complete" and "Delete study" in labels(one)
     two = good(press(two, "Delete study"))
@@ -388,7 +390,7 @@ def test_a_damaged_store_is_one_error_and_no_visitor_reads_where_it_lies(store, 
             f"UPDATE runs SET message = 'no room in ''{tmp_path}/a.bin''' WHERE state = 'failed'"
         )
     app = fine(opened(shown="runs"))
-    shown = next(each.value for each in app.dataframe if "message" in each.value)
+    shown = next(table.value for table in app.dataframe if "message" in table.value)
     assert "no room in '…/a.bin'" in set(shown.message) and str(tmp_path) not in shown.to_csv()
     with store.writing() as connection:
         connection.exec_driver_sql("DROP TABLE rows")

@@ -31,7 +31,7 @@ def arms(study, name="reverse") -> dict:
 def other(made, value):
     """A value of a setting that is not the given one."""
     if made.menu:
-        return next(each for each in made.menu if each != value)
+        return next(variant for variant in made.menu if variant != value)
     if made.kind is bool:
         return not value
     return value + 1 if made.kind is int and value < made.high else value / 2 or 0.25
@@ -46,8 +46,8 @@ def test_the_hash_is_the_same_in_every_process_and_whatever_the_order_of_the_set
         "print(Run('x', 'y', c, Training(), Machine(device='cpu')).hash)"
     )
     environment = os.environ | {"PYTHONHASHSEED": "7"}
-    found = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert found.stdout.strip() == RUN.hash
+    actual = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert actual.stdout.strip() == RUN.hash
 
 
 def test_the_hash_of_today_is_that_of_tomorrow():
@@ -93,8 +93,8 @@ def test_any_other_setting_gives_another_hash(name):
 def test_what_is_stored_of_a_run_is_the_run_to_the_last_bit(d_model, norm, dropout, rate, seed):
     config = Config(d_model=d_model, norm=norm, dropout=dropout, seed=seed)
     run = Run("reverse", "x", config, Training(learning_rate=rate), Machine())
-    again = read_run("reverse", "x", run.spec)
-    assert again == run and again.hash == run.hash and again.start() == start(config, run.training, seed)
+    repeated = read_run("reverse", "x", run.spec)
+    assert repeated == run and repeated.hash == run.hash and repeated.start() == start(config, run.training, seed)
 
 
 def test_every_run_is_there_once_with_the_baseline_first():

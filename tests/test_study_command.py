@@ -42,9 +42,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def start(folder, *given, **environment):
+def start(folder, *args, **environment):
     """The command in a process group of its own, as a shell starts it."""
-    call = [sys.executable, "-m", "core.study", *given]
+    call = [sys.executable, "-m", "core.study", *args]
     with_path = os.environ | {"PYTHONPATH": str(ROOT)} | environment
     pipe = subprocess.PIPE
     return subprocess.Popen(
@@ -61,20 +61,20 @@ def look(folder) -> Store | None:
 
 def state_counts(store) -> dict:
     number = store.find("small")
-    return {state: many for state, (many, _, _) in store.counts([number]).items()} if number else {}
+    return {state: count for state, (count, _, _) in store.counts([number]).items()} if number else {}
 
 
 def check_complete(store):
     study = parse(TEXT)
-    found = {}
+    actual = {}
     number = store.find("small")
     for run, *row in store.rows(number):
-        found.setdefault(run, []).append(Row(*row))
+        actual.setdefault(run, []).append(Row(*row))
     stored = store.runs(number)
-    assert [each.hash for each in stored] == [each.hash for each in study.runs]
-    assert {each.state for each in stored} == {DONE}
-    for each, run in zip(stored, study.runs):
-        assert repr(found[each.id]) == repr(list(train(run.config, run.training, run.seed, run.machine)))
+    assert [item.hash for item in stored] == [item.hash for item in study.runs]
+    assert {item.state for item in stored} == {DONE}
+    for entry, run in zip(stored, study.runs):
+        assert repr(actual[entry.id]) == repr(list(train(run.config, run.training, run.seed, run.machine)))
 
 
 @pytest.mark.slow
@@ -84,20 +84,20 @@ def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder
     wait(lambda: state_counts(store).get(DONE, 0) >= 2 and any(r.step for r in store.runs(1, RUNNING)), process=first)
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
-    before = {each.hash: (each.ended, each.tries) for each in store.runs(1, DONE)}
+    before = {run.hash: (run.ended, run.tries) for run in store.runs(1, DONE)}
     rows = len(store.rows(1))
     assert store.runs(1, RUNNING) and rows  # they are marked …
 
-    told = start(folder, "status")
-    out, _ = told.communicate()
-    assert "interrupted, because the process ended; resume reruns them." in out and told.returncode == 1
+    message = start(folder, "status")
+    out, _ = message.communicate()
+    assert "interrupted, because the process ended; resume reruns them." in out and message.returncode == 1
 
-    again = start(folder, "run", "small.toml", "--workers", "2")  # … and run again at once
-    out, errors = again.communicate(timeout=120)
-    assert again.returncode == 0, errors
+    repeated = start(folder, "run", "small.toml", "--workers", "2")  # … and run again at once
+    out, errors = repeated.communicate(timeout=120)
+    assert repeated.returncode == 0, errors
     assert f"{len(before)} runs already done." in out and "small: 8 runs: 8 done." in out
     assert "Traceback" not in errors and "[####################] 8 of 8 runs" not in out
-    after = {each.hash: (each.ended, each.tries) for each in store.runs(1)}
+    after = {run.hash: (run.ended, run.tries) for run in store.runs(1)}
     assert {key: after[key] for key in before} == before
     check_complete(store)
 
@@ -114,25 +114,25 @@ def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
     counts = state_counts(store)
     assert counts[STOPPED] >= 1 and RUNNING not in counts and store.rows(1)
 
-    again = start(folder, "resume", "small", "--workers", "2")
-    out, errors = again.communicate(timeout=120)
-    assert again.returncode == 0 and f"{counts[STOPPED]} run" in out and "rerun" in out, errors
+    repeated = start(folder, "resume", "small", "--workers", "2")
+    out, errors = repeated.communicate(timeout=120)
+    assert repeated.returncode == 0 and f"{counts[STOPPED]} run" in out and "rerun" in out, errors
     check_complete(store)
 
 
 @pytest.mark.slow
 def test_two_commands_on_the_same_study_train_no_run_twice(folder):
     both = [start(folder, "run", "small.toml", "--workers", "1") for _ in range(2)]
-    for each in both:
-        out, errors = each.communicate(timeout=180)
-        assert each.returncode == 0 and "8 runs: 8 done." in out and "Traceback" not in errors, errors
+    for item in both:
+        out, errors = item.communicate(timeout=180)
+        assert item.returncode == 0 and "8 runs: 8 done." in out and "Traceback" not in errors, errors
     store = look(folder)
     check_complete(store)
-    assert {each.tries for each in store.runs(1)} == {1} and len({each.owner for each in store.runs(1)}) == 2
+    assert {run.tries for run in store.runs(1)} == {1} and len({run.owner for run in store.runs(1)}) == 2
 
 
-def called(capsys, *given) -> tuple[int, str, str]:
-    code = command.main(list(given))
+def called(capsys, *args) -> tuple[int, str, str]:
+    code = command.main(list(args))
     out, errors = capsys.readouterr()
     return code, out, errors
 
@@ -199,6 +199,6 @@ def test_mistakes_end_with_a_sentence_and_a_code(folder, capsys, monkeypatch, gi
     monkeypatch.chdir(folder)
     monkeypatch.delenv("ABLATION_DATABASE_URL", raising=False)
     Path("wrong.toml").write_text(TEXT.replace('"small"', "3"))
-    found, out, errors = called(capsys, *given)
-    assert found == code and words in errors and "Traceback" not in errors and "secret" not in errors
+    actual, out, errors = called(capsys, *given)
+    assert actual == code and words in errors and "Traceback" not in errors and "secret" not in errors
     assert not Path("studies.sqlite").exists()

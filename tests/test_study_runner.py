@@ -63,42 +63,42 @@ def plain(run: Run) -> str:
 
 def check_complete(store, study):
     """Every run of the study has its result, and its rows are those of a training in one piece, each of them once."""
-    found = {}
+    actual = {}
     number = store.find(study.name)
     for run, *row in store.rows(number):
-        found.setdefault(run, []).append(Row(*row))
+        actual.setdefault(run, []).append(Row(*row))
     stored = store.runs(number)
-    assert [each.hash for each in stored] == [each.hash for each in study.runs]
-    for each, run in zip(stored, study.runs):
-        rows = found.pop(each.id)
+    assert [item.hash for item in stored] == [item.hash for item in study.runs]
+    for entry, run in zip(stored, study.runs):
+        rows = actual.pop(entry.id)
         assert repr(rows) == plain(run)
-        assert (each.state, each.step) == (DIVERGED if rows[-1].note else DONE, rows[-1].step)
-        assert each.ended and each.device.startswith("CPU (")
-    assert not found
+        assert (entry.state, entry.step) == (DIVERGED if rows[-1].note else DONE, rows[-1].step)
+        assert entry.ended and entry.device.startswith("CPU (")
+    assert not actual
 
 
 def finish(store, study, workers, until=None, seconds=240) -> list[Progress]:
     """Work on a study to its end, or until until(progress)."""
-    made = Runner(store, [store.enrol(study).study], workers)
+    runner = Runner(store, [store.enrol(study).study], workers)
     end = time.monotonic() + seconds
-    seen = []
-    steps = made.progress()
-    for each in steps:
-        seen.append(each)
-        if until and until(each):
+    observed = []
+    steps = runner.progress()
+    for step in steps:
+        observed.append(step)
+        if until and until(step):
             break
-        assert time.monotonic() < end, f"it did not come: {each}"
+        assert time.monotonic() < end, f"it did not come: {step}"
     steps.close()
-    return seen
+    return observed
 
 
 def test_a_study_is_trained_and_stored_to_the_last_bit(database, workers):  # noqa: F811
     store = Store(database)
-    seen = finish(store, STUDY, workers)
+    reports = finish(store, STUDY, workers)
     check_complete(store, STUDY)
-    assert seen[-1].share == 1 and seen[-1].left == 0 and seen[-1].counts == {DONE: 8}
-    shares = [each.share for each in seen]
-    assert shares == sorted(shares) and not any(each.trouble for each in seen)
+    assert reports[-1].share == 1 and reports[-1].left == 0 and reports[-1].counts == {DONE: 8}
+    shares = [step.share for step in reports]
+    assert shares == sorted(shares) and not any(step.trouble for step in reports)
     before = store.runs(1)
     assert len(finish(store, STUDY, workers)) <= 1 and store.runs(1) == before  # and again does nothing
     store.close()
@@ -107,12 +107,12 @@ def test_a_study_is_trained_and_stored_to_the_last_bit(database, workers):  # no
 def test_only_what_is_missing_is_trained(tmp_path, workers):
     store = Store(str(tmp_path / "x.sqlite"))
     finish(store, STUDY, workers)
-    before = {each.hash: (each.tries, each.ended) for each in store.runs(1)}
-    more = parse(TEXT.replace("seeds = 2", "seeds = 3"))
-    assert store.enrol(more).new == 4
-    finish(store, more, workers)
-    check_complete(store, more)
-    after = {each.hash: (each.tries, each.ended) for each in store.runs(1)}
+    before = {run.hash: (run.tries, run.ended) for run in store.runs(1)}
+    extra = parse(TEXT.replace("seeds = 2", "seeds = 3"))
+    assert store.enrol(extra).new == 4
+    finish(store, extra, workers)
+    check_complete(store, extra)
+    after = {run.hash: (run.tries, run.ended) for run in store.runs(1)}
     assert {key: after[key] for key in before} == before and {tries for tries, _ in after.values()} == {1}
 
 
@@ -122,7 +122,7 @@ def test_divergence_is_a_result_and_comes_back_as_one(tmp_path, workers):
     finish(store, hot, workers)
     check_complete(store, hot)
     lost = store.runs(1, DIVERGED)
-    assert lost and all(each.message.startswith("diverged at step ") for each in lost)
+    assert lost and all(item.message.startswith("diverged at step ") for item in lost)
     table = tables.summary_table(store, 1).set_index(["task", "variant"])
     line = table.loc["reverse", "hot"]
     assert line.diverged + line.seeds == 2 and line.missing == 0
@@ -138,7 +138,7 @@ def test_two_studies_share_the_workers_fairly(tmp_path, workers):
         pass
     check_complete(store, big)
     check_complete(store, small)
-    ended = sorted((each.ended, study) for study in (first, second) for each in store.runs(study))
+    ended = sorted((run.ended, study) for study in (first, second) for run in store.runs(study))
     assert max(n for n, (_, study) in enumerate(ended) if study == second) < 16  # of 28: not behind all of the other
 
 
@@ -155,8 +155,8 @@ def test_a_run_that_raises_is_failed_with_its_message_and_the_rest_goes_on(tmp_p
         return good(run)
 
     monkeypatch.setattr(Run, "start", start)
-    seen = finish(store, study, workers)
-    assert seen[-1].counts == {DONE: 6, FAILED: 2}
+    reports = finish(store, study, workers)
+    assert reports[-1].counts == {DONE: 6, FAILED: 2}
     copy, reverse = store.runs(1, FAILED)
     assert copy.message == "MemoryError: no room for it"
     assert reverse.message.startswith("RuntimeError: ") and "embed" in reverse.message
@@ -176,11 +176,11 @@ OTHER = parse(TEXT.replace('"small"', '"other"').replace("batch = 8", "batch = 9
 @pytest.fixture
 def service(tmp_path, workers):
     store = Store(str(tmp_path / "studies.sqlite"))
-    made = Service(store, workers)
-    yield made
-    for each in store.studies():
-        store.delete(each.id)
-    wait(lambda: made._runner is None)
+    service_made = Service(store, workers)
+    yield service_made
+    for study in store.studies():
+        store.delete(study.id)
+    wait(lambda: service_made._runner is None)
     store.close()
 
 
@@ -212,11 +212,11 @@ def test_a_stop_in_the_store_stops_it_and_resuming_goes_on(service):
     number = begin(service, STUDY)
     wait(lambda: counts(service, number).get(RUNNING))
     service.store.stop(number)
-    found = counts(service, number)
-    assert found.get(STOPPED) and not found.get(QUEUED) and not found.get(RUNNING)
+    actual = counts(service, number)
+    assert actual.get(STOPPED) and not actual.get(QUEUED) and not actual.get(RUNNING)
     wait(lambda: not service.has(number))
-    assert counts(service, number) == found and not service.workers.jobs
-    assert service.store.requeue(number) == found[STOPPED]
+    assert counts(service, number) == actual and not service.workers.jobs
+    assert service.store.requeue(number) == actual[STOPPED]
     service.start(number)
     wait(lambda: standing(service.store, number).complete)
     check_complete(service.store, STUDY)

@@ -90,21 +90,21 @@ OUTCOMES = some.one_of(
 
 def ends(study_) -> some.SearchStrategy:
     """An outcome for every run of a study: any at all, or one and the same for all."""
-    many = len(study_.runs)
-    return some.one_of(some.lists(OUTCOMES, min_size=many, max_size=many), OUTCOMES.map(lambda one: [one] * many))
+    count = len(study_.runs)
+    return some.one_of(some.lists(OUTCOMES, min_size=count, max_size=count), OUTCOMES.map(lambda one: [one] * count))
 
 
 def by_run(study_, outcomes):
-    found = {run.hash: outcome for run, outcome in zip(study_.runs, outcomes)}
-    return lambda run: found[run.hash]
+    actual = {run.hash: outcome for run, outcome in zip(study_.runs, outcomes)}
+    return lambda run: actual[run.hash]
 
 
 def accuracies(study_, outcomes) -> dict:
     """{(task, variant): {seed: accuracy}}, NaN for what has none."""
-    made = {}
+    built = {}
     for run, outcome in zip(study_.runs, outcomes):
-        made.setdefault((run.task, run.variant), {})[run.seed] = NAN if isinstance(outcome, str) else outcome
-    return made
+        built.setdefault((run.task, run.variant), {})[run.seed] = NAN if isinstance(outcome, str) else outcome
+    return built
 
 
 # The summary
@@ -168,13 +168,13 @@ def test_every_number_that_was_stored_is_in_the_tables(database):  # noqa: F811
     made.close()
     assert list(rows_.columns) == ["run", "task", "variant", "seed", *Row._fields]
     assert not set(runs_.columns) & {"owner", "heartbeat", "id", "study", "wanted"} and runs_.run.is_unique
-    names = {each.run: (each.task, each.variant, each.seed) for each in runs_.itertuples()}
+    names = {itertuple.run: (itertuple.task, itertuple.variant, itertuple.seed) for itertuple in runs_.itertuples()}
     assert list(names.values()) == [(run.task, run.variant, run.seed) for run in SCATTERED.runs]
     for run, outcome, line in zip(SCATTERED.runs, ends_, runs_.itertuples()):
         mine = rows_[rows_.run == line.run]
         expected = [] if outcome == QUEUED else rows_of(run, outcome)
-        found = [Row(*each) for each in mine[list(Row._fields)].itertuples(index=False)]
-        assert repr(found) == repr(expected)
+        actual = [Row(*item) for item in mine[list(Row._fields)].itertuples(index=False)]
+        assert repr(actual) == repr(expected)
         assert set(zip(mine.task, mine.variant, mine.seed)) <= {names[line.run]}
         state = outcome if isinstance(outcome, str) else DIVERGED if math.isnan(outcome) else DONE
         assert (line.state, line.hash, line.spec, line.steps) == (state, run.hash, run.spec, 40)
@@ -195,13 +195,13 @@ def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours
     theirs = theirs[: len(other.runs)]
     one = fill(store, SCATTERED, by_run(SCATTERED, ours))
     two = fill(store, other, by_run(other, theirs))
-    found = comparison(store, one, two)
+    actual = comparison(store, one, two)
     first = accuracies(SCATTERED, ours)
     second = accuracies(other, theirs)
-    assert list(zip(found.task, found.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
-    shared_by = {name: {seed: first[name][seed] for seed in (3, 17)} for name in zip(found.task, found.variant)}
+    assert list(zip(actual.task, actual.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
+    shared_by = {name: {seed: first[name][seed] for seed in (3, 17)} for name in zip(actual.task, actual.variant)}
     off_by = paired({name: (shared, second[name]) for name, shared in shared_by.items()})
-    for line in found.itertuples():
+    for line in actual.itertuples():
         his = second[line.task, line.variant]
         shared = shared_by[line.task, line.variant]
         off = off_by[line.task, line.variant]
@@ -212,7 +212,7 @@ def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours
         assert same(line.other_accuracy, student([his[seed] for seed in both], 0, 1)[0])
         assert line.settings == "differ"
     back = comparison(store, two, one)
-    assert all(map(same, back.difference, -found.difference)) and all(map(same, back.p, found.p))
+    assert all(map(same, back.difference, -actual.difference)) and all(map(same, back.p, actual.p))
 
 
 @pytest.fixture
@@ -236,27 +236,27 @@ def test_a_cell_agrees_as_long_as_it_lies_in_its_interval(summary, at, end):
     check(summary, at, value, NAN, False)
 
 
-def check(summary, at, column, value, agrees):
+def check(summary, index, column, value, agrees):
     now = summary.copy()
-    now.loc[at, column] = value
-    found = agreement(now, summary)
-    line = now.loc[at]
-    assert (found.cells, found.same, len(found.off)) == (6, 5, 0 if agrees else 1)
-    assert agrees or found.off[0].startswith(f"{line.task}, {line.variant}: ")
+    now.loc[index, column] = value
+    actual = agreement(now, summary)
+    line = now.loc[index]
+    assert (actual.cells, actual.same, len(actual.off)) == (6, 5, 0 if agrees else 1)
+    assert agrees or actual.off[0].startswith(f"{line.task}, {line.variant}: ")
 
 
 def test_cells_that_appear_vanish_or_diverge_are_named(summary):
-    found = agreement(summary, summary.drop(index=[1]))
-    assert found == Agreement(5, 5, [], new=("copy, − norm",)) and not found.whole
-    found = agreement(summary.drop(index=[3]), summary)
-    assert found == Agreement(5, 5, [], gone=("reverse, baseline",)) and not found.whole
+    actual = agreement(summary, summary.drop(index=[1]))
+    assert actual == Agreement(5, 5, [], new=("copy, − norm",)) and not actual.whole
+    actual = agreement(summary.drop(index=[3]), summary)
+    assert actual == Agreement(5, 5, [], gone=("reverse, baseline",)) and not actual.whole
     now = summary.copy()
     now.loc[5, "diverged"] = 1  # of the same numbers, one seed fewer
     assert agreement(now, summary) == Agreement(6, 5, [])
     now.loc[5, ["difference", "difference_low", "difference_high", "accuracy"]] = NAN
-    found = agreement(now, summary)
-    assert found.same == 5 and found.off[0].startswith("reverse, 1 head: accuracy has no value now, ")
-    assert "nan" not in found.off[0]
+    actual = agreement(now, summary)
+    assert actual.same == 5 and actual.off[0].startswith("reverse, 1 head: accuracy has no value now, ")
+    assert "nan" not in actual.off[0]
 
 
 # As a comparison of the page "Training"
@@ -267,36 +267,36 @@ def test_stored_runs_are_those_of_the_seeds_that_all_have(store):
         store, SCATTERED,
         lambda run: QUEUED if (run.variant, run.seed) == ("1 head", 17) else FAILED if run.seed == 3 else score(run),
     )  # fmt: skip
-    found = stored(store, number, "reverse", ["1 head"])
-    assert found.plan.seeds == [0, 3, 1000] and found.notes == ()
-    assert [(arm.name, arm.colour) for arm in found.plan.arms] == [(BASELINE, 0), ("1 head", 1)]
+    actual = stored(store, number, "reverse", ["1 head"])
+    assert actual.plan.seeds == [0, 3, 1000] and actual.notes == ()
+    assert [(arm.name, arm.colour) for arm in actual.plan.arms] == [(BASELINE, 0), ("1 head", 1)]
     for run in SCATTERED.runs:
         if run.task == "reverse" and run.variant != "− norm" and run.seed != 17:
             outcome = FAILED if run.seed == 3 else score(run)
-            assert repr(found.runs[run.variant, run.seed]) == repr(rows_of(run, outcome))
-    assert len(found.runs) == 6
+            assert repr(actual.runs[run.variant, run.seed]) == repr(rows_of(run, outcome))
+    assert len(actual.runs) == 6
     alone = stored(store, number, "reverse", [])
     assert alone.plan.seeds == [0, 3, 17, 1000] and [arm.name for arm in alone.plan.arms] == [BASELINE]
 
 
 @pytest.mark.parametrize("seeds", [[0], [5], [0, 2**31 - 1], [9, 1, 5], list(range(40))])
 def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store, seeds):
-    made = study(old="seeds = 3", new=f"seeds = {seeds}")
-    number = fill(store, made, lambda run: NAN if (run.variant, run.seed) == ("− norm", seeds[0]) else score(run))
-    found = stored(store, number, "copy", ["1 head", "− norm"])
+    parsed = study(old="seeds = 3", new=f"seeds = {seeds}")
+    number = fill(store, parsed, lambda run: NAN if (run.variant, run.seed) == ("− norm", seeds[0]) else score(run))
+    actual = stored(store, number, "copy", ["1 head", "− norm"])
     table = summary_table(store, number)
     mine = table[table.task == "copy"].set_index("variant")
-    theirs = results.summary(found.runs, found.plan).set_index("variant")
+    theirs = results.summary(actual.runs, actual.plan).set_index("variant")
     for name in ["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"]:
         for variant in mine.index:
             assert same(theirs.loc[variant, name], mine.loc[variant, name]), (variant, name)
     assert list(theirs.seeds) == list(mine.loc[theirs.index].seeds)
     assert theirs.diverged.to_dict() == mine.diverged.to_dict()
-    sentence = sentences.finding(found.runs, found.plan)
+    sentence = sentences.finding(actual.runs, actual.plan)
     assert f"− norm diverged at step 21, seed {seeds[0]}" in sentence
-    assert len(results.every_row(found.runs, found.plan)) == 9 * len(seeds)
-    for arm in found.plan.arms:
-        steps = [step for step, _ in results.course(found.runs, found.plan, arm.name, "accuracy")]
+    assert len(results.every_row(actual.runs, actual.plan)) == 9 * len(seeds)
+    for arm in actual.plan.arms:
+        steps = [step for step, _ in results.course(actual.runs, actual.plan, arm.name, "accuracy")]
         assert steps == ([1, 20] if arm.name == "− norm" and len(seeds) == 1 else [1, 20, 40])
 
 
@@ -313,28 +313,28 @@ def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store
     ],
 )
 def test_how_far_a_study_is(store, outcomes, words, true):
-    found = standing(store, fill(store, study(), by_run(study(), outcomes)))
-    assert found.words() == words and found.many == 18 and found.lost == 0
-    assert {name for name in ("complete", "running", "queued", "open") if getattr(found, name)} == true
-    assert found.ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
+    actual = standing(store, fill(store, study(), by_run(study(), outcomes)))
+    assert actual.words() == words and actual.many == 18 and actual.lost == 0
+    assert {name for name in ("complete", "running", "queued", "open") if getattr(actual, name)} == true
+    assert actual.ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
 
 
 def test_a_run_is_lost_when_its_process_is_dead_or_silent(store):
     number = fill(store, study(), lambda run: RUNNING)
-    found = standing(store, number)
-    assert found.running and found.lost == 0 and not found.open
+    actual = standing(store, number)
+    assert actual.running and actual.lost == 0 and not actual.open
     here, _, name = new_owner().split("|")
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     of_seed = update(schema.runs).where(schema.runs.c.seed == 0)
     with store.writing() as connection:
         connection.execute(of_seed.values(owner=f"{here}|{child.pid}|{name}"))
-    found = standing(store, number)
-    assert found.lost == 6 and found.running and found.open
+    actual = standing(store, number)
+    assert actual.lost == 6 and actual.running and actual.open
     with store.writing() as connection:
         connection.execute(update(schema.runs).values(heartbeat=time.time() - process.STALE - 1))
-    found = standing(store, number)
-    assert found.lost == 18 and not found.running and found.open and not found.complete
+    actual = standing(store, number)
+    assert actual.lost == 18 and not actual.running and actual.open and not actual.complete
 
 
 # Stop, delete, and when what is stored is another
@@ -353,7 +353,7 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
     assert standing(made, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
     assert made.runs(second) == before and repr(made.rows(number)) == repr(rows)
     assert made.stop(number) == 0 and made.claim(number, "me|1|a", 9) == []
-    running = [each.id for each, end in zip(made.runs(number), ends_) if end == RUNNING]
+    running = [run.id for run, end in zip(made.runs(number), ends_) if end == RUNNING]
     report = [Report(run, DONE, [Row(40, 0.1, 1.0, 1.0, 1.0, 1.0)], 40) for run in running]
     assert made.keep("another machine|1|made-up", report) == set(running)  # it is told so, and writes nothing
     assert repr(made.rows(number)) == repr(rows)
@@ -365,19 +365,19 @@ def test_delete_forgets_one_study_and_no_number_is_given_twice(database):  # noq
     made = Store(database)
     first = fill(made, study(), score)
     second = fill(made, study("other"), score)
-    ids = {each.id for number in (first, second) for each in made.runs(number)}
+    ids = {run.id for number in (first, second) for run in made.runs(number)}
     runs_ = made.runs(first)
     rows_ = made.rows(first)
     made.delete(second)
-    assert made.find("other") is None and [each.id for each in made.studies()] == [first]
+    assert made.find("other") is None and [study.id for study in made.studies()] == [first]
     assert made.runs(second) == [] and made.rows(second) == [] and made.results(second) == {}
     with made.reading() as connection:  # nothing stays behind that nobody could reach
         assert connection.exec_driver_sql("SELECT count(*) FROM runs").scalar() == len(runs_)
         assert connection.exec_driver_sql("SELECT count(*) FROM rows").scalar() == len(rows_)
     assert made.runs(first) == runs_ and made.rows(first) == rows_
     third = made.enrol(study("other")).study
-    assert third > second and not ids & {each.id for each in made.runs(third)}
-    assert {each.state for each in made.runs(third)} == {QUEUED}
+    assert third > second and not ids & {run.id for run in made.runs(third)}
+    assert {run.state for run in made.runs(third)} == {QUEUED}
     made.delete(third)
     made.delete(third)  # twice is once
     made.close()
@@ -385,9 +385,9 @@ def test_delete_forgets_one_study_and_no_number_is_given_twice(database):  # noq
 
 @pytest.fixture(scope="module")
 def workers():
-    made = ProcessPool(1)
-    yield made
-    made.close()
+    pool = ProcessPool(1)
+    yield pool
+    pool.close()
 
 
 def changes_of_a_store(number):
@@ -442,8 +442,8 @@ def open_link(text: str):
     made, problems = zip(*(kind.read(params) for kind in (Training, Learner, Machine, Removed, Trial)))
     assert not any(problems), problems
     training, learner, machine, pins, trial = made
-    known = {name for kind in made for name in kind.settings()}
-    assert set(params) <= known
+    definition = {name for kind in made for name in kind.settings()}
+    assert set(params) <= definition
     variants, left_out = lineup(learner.plain(), pins, padding=0)
     plan, not_combined = planned(variants, training, trial, machine)
     assert left_out == not_combined == []
@@ -539,12 +539,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawn(svg: str):
     """Cells of a picture with links, row by row: (title, words, href); None for what was not trained."""
-    made = []
-    for each in ElementTree.fromstring(svg):
-        if each.tag in (SVG + "a", SVG + "g"):
-            words = [text.text for text in each.iter(SVG + "text")]
-            made.append((each.find(SVG + "title").text, words, each.get("href")))
-    return made
+    built = []
+    for item in ElementTree.fromstring(svg):
+        if item.tag in (SVG + "a", SVG + "g"):
+            words = [text.text for text in item.iter(SVG + "text")]
+            built.append((item.find(SVG + "title").text, words, item.get("href")))
+    return built
 
 
 def number(text: str) -> float:
@@ -585,24 +585,24 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
             if not base and low == high:  # no noise, so nothing is said to be lost in it
                 assert "on every seed" in title and "significant" not in title and "CI" not in title
         else:
-            assert [number(each) for each in words[1].split(" to ")] == pytest.approx(
+            assert [number(word) for word in words[1].split(" to ")] == pytest.approx(
                 [100 * low, 100 * high], abs=0.0501
             )
 
 
-@pytest.mark.parametrize("kind", [each for each in otherwise if each != "nothing"])
+@pytest.mark.parametrize("kind", [kind_name for kind_name in otherwise if kind_name != "nothing"])
 def test_what_is_trained_in_another_way_opens_beside_its_baseline(kind):
     changes = ", ".join(f"{name} = {json.dumps(value)}" for name, value in otherwise[kind].items())
     text = TEXT.replace('["copy", "reverse"]', '["copy"]').replace(
         "steps = 40", 'steps = 40\nwarmup = 5\ndecay = "linear"'
     )
-    made = parse(text + f'"other way" = {{{changes}}}\n')
+    parsed = parse(text + f'"other way" = {{{changes}}}\n')
     cells = {}
-    for run in made.runs:
+    for run in parsed.runs:
         cells.setdefault(run.variant, []).append(run)
     opens(cells["other way"], cells[BASELINE])
     plan = open_link(linked(cells["other way"], cells[BASELINE]))
     assert plan.trial.otherwise == kind and [arm.name for arm in plan.arms] == [BASELINE, otherwise.label(kind)]
-    assert {run.config.replace(seed=0) for run in made.runs if run.variant == BASELINE} == {
+    assert {run.config.replace(seed=0) for run in parsed.runs if run.variant == BASELINE} == {
         plan.arms[0].config.replace(seed=0)
     }

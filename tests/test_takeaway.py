@@ -27,7 +27,7 @@ def test_a_table_of_matrices_is_that_of_a_plain_loop(data, rows, columns, named)
             some.lists(numbers, min_size=len(rows), max_size=len(rows)), min_size=len(titles), max_size=len(titles)
         )
     )
-    made = MatrixTable(np.array(matrices), rows, columns if named else None, titles)
+    table = MatrixTable(np.array(matrices), rows, columns if named else None, titles)
     plain = [
         (title, r + 1, row, c + 1, columns[c] if named else str(c + 1), value)
         for title, matrix in zip(titles, matrices)
@@ -35,24 +35,24 @@ def test_a_table_of_matrices_is_that_of_a_plain_loop(data, rows, columns, named)
         for c, value in enumerate(matrix[r])
         if value == value
     ]
-    assert [tuple(line) for line in made().itertuples(index=False)] == plain and made.many == len(plain)
+    assert [tuple(line) for line in table().itertuples(index=False)] == plain and table.many == len(plain)
     if plain:
-        again = read_csv(io.StringIO(write_csv(made())), ["panel", "row", "column"]).fillna(
+        repeated = read_csv(io.StringIO(write_csv(table())), ["panel", "row", "column"]).fillna(
             {"panel": "", "row": "", "column": ""}
         )
-        assert [tuple(line) for line in again.itertuples(index=False)] == plain
+        assert [tuple(line) for line in repeated.itertuples(index=False)] == plain
 
 
 def test_a_table_with_more_rows_than_a_spreadsheet_is_not_offered(monkeypatch):
     words = " ".join(["dog", "bites"] * 8)
     app = opened(ONE_BLOCK.path, weights="random", text=words)
     every = tables(fine(app))
-    (name,) = [each for each in every if each.startswith("Attention maps")]
+    (name,) = [item for item in every if item.startswith("Attention maps")]
     rows = every[name].many
     assert rows == len(every[name]()) == 4 * 16 * 16
     offered = lambda: downloads(fine(app.run()))  # noqa: E731
     assert name in offered()
     monkeypatch.setattr(takeaway, "ROWS", rows - 1)
     assert name not in offered()
-    said = [each.value.replace("\\", "") for each in app.caption]
-    assert any(f"{name}: 1,024 rows, and a spreadsheet has 1,023 at most" in each for each in said), said
+    messages = [caption.value.replace("\\", "") for caption in app.caption]
+    assert any(f"{name}: 1,024 rows, and a spreadsheet has 1,023 at most" in item for item in messages), messages

@@ -17,7 +17,7 @@ from core.tasks.task import is_held_out
 from core.train import Training, held_out, train
 
 EVERY = pytest.mark.parametrize("name", task)
-SPLIT = pytest.mark.parametrize("name", [name for name, each in task.items() if each.held_out])
+SPLIT = pytest.mark.parametrize("name", [name for name, task_used in task.items() if task_used.held_out])
 
 
 def drawn(name, batch=64, seed=0, **named):
@@ -40,14 +40,14 @@ def sentences(batch=3000, seed=0):
 
 @EVERY
 def test_shapes_types_and_ranges(name):
-    each = task[name]
-    for length in {each.length, each.lengths[0], each.lengths[-1]}:
+    task_used = task[name]
+    for length in {task_used.length, task_used.lengths[0], task_used.lengths[-1]}:
         tokens, targets = drawn(name, 50, length=length)
         assert tokens.shape == targets.shape == (50, length)
         assert tokens.dtype == targets.dtype == torch.int64
         scored = targets[targets != IGNORE]
-        assert 0 <= tokens.min() and tokens.max() < len(each.vocabulary)
-        assert 0 <= scored.min() and scored.max() < len(each.vocabulary)
+        assert 0 <= tokens.min() and tokens.max() < len(task_used.vocabulary)
+        assert 0 <= scored.min() and scored.max() < len(task_used.vocabulary)
         assert (targets != IGNORE).any(1).all()  # every sequence asks something
 
 
@@ -72,9 +72,9 @@ def test_the_same_stream_gives_the_same_data_and_another_one_others(name):
     torch.manual_seed(1)
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
     once = drawn(name)
-    again = drawn(name)
+    repeated = drawn(name)
     other = drawn(name, seed=1)
-    assert all(map(torch.equal, once, again))
+    assert all(map(torch.equal, once, repeated))
     assert not torch.equal(once[0], other[0])
     assert torch.equal(torch.random.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all() and random.getstate() == before[2]
@@ -91,9 +91,9 @@ def test_held_out_data_are_not_the_training_data(name):
 @pytest.mark.slow
 @SPLIT
 def test_training_never_draws_what_is_held_out(name):
-    seen = set(map(tuple, drawn(name, 20000)[0].tolist()))
+    drawn_inputs = set(map(tuple, drawn(name, 20000)[0].tolist()))
     apart = set(map(tuple, drawn(name, 3000, seed=1, held_out=True)[0].tolist()))
-    assert not seen & apart
+    assert not drawn_inputs & apart
     everything = task[name].draw(generator(2, "x"), 5000, task[name].length, task[name].vocabulary)[0]
     words = task[name]
     share = is_held_out(everything.unique(dim=0), words.vocabulary, words.held_out, words.until).float().mean().item()
@@ -104,11 +104,11 @@ def test_training_never_draws_what_is_held_out(name):
 
 def beginnings(name, tokens, targets) -> set[tuple]:
     """What is read before each answer that counts."""
-    row, at = task[name].asked(targets).nonzero(as_tuple=True)
-    return {tuple(tokens[r, : n + 1].tolist()) for r, n in zip(row.tolist(), at.tolist())}
+    row, index = task[name].asked(targets).nonzero(as_tuple=True)
+    return {tuple(tokens[r, : n + 1].tolist()) for r, n in zip(row.tolist(), index.tolist())}
 
 
-@pytest.mark.parametrize("name", [name for name, each in task.items() if each.until])
+@pytest.mark.parametrize("name", [name for name, task_used in task.items() if task_used.until])
 def test_no_question_of_the_test_begins_like_one_of_training(name):
     training = beginnings(name, *drawn(name, 20000))
     test = beginnings(name, *drawn(name, 500, seed=1, held_out=True))
@@ -125,9 +125,9 @@ def test_how_much_of_the_test_training_has_met(name, length):
     made = training.steps * training.batch
     shares = []
     for seed in range(6):
-        seen = set(map(tuple, task[name](generator(seed, f"{name}.training"), made, length)[0].tolist()))
+        drawn_inputs = set(map(tuple, task[name](generator(seed, f"{name}.training"), made, length)[0].tolist()))
         test = list(map(tuple, held_out(name, seed, length)[0].tolist()))
-        shares.append(sum(row in seen for row in test) / len(test))
+        shares.append(sum(row in drawn_inputs for row in test) / len(test))
     expected = task[name].met(length, made)
     assert expected == pytest.approx(sum(shares) / len(shares), abs=0.05)
     assert ("seen in training" in task[name].tested_on(length, made)) == (expected >= 0.005)
@@ -141,20 +141,20 @@ def copied(words):
 
 
 def reversed_(words):
-    return [words[len(words) - 1 - at] for at in range(len(words))]
+    return [words[len(words) - 1 - index] for index in range(len(words))]
 
 
 def what_came_next(words):
     answers = []
-    for at, word in enumerate(words):
-        earlier = [before for before in range(at) if words[before] == word]
+    for index, word in enumerate(words):
+        earlier = [before for before in range(index) if words[before] == word]
         answers.append(words[earlier[-1] + 1] if earlier else None)
     return answers
 
 
 def looked_up(words):
     pairs = 2 * len(words) // 3
-    value = {words[at]: words[at + 1] for at in range(0, pairs, 2)}
+    value = {words[index]: words[index + 1] for index in range(0, pairs, 2)}
     return [None] * pairs + [value[key] for key in words[pairs:]]
 
 
@@ -207,15 +207,17 @@ def test_keys_stand_once_and_the_repeated_part_has_no_symbol_twice():
 
 def agreements(words):
     """(subject, verb) as places, by a stack of subjects that wait for their verb."""
-    found = []
+    actual = []
     waiting = [words.index("that") + 2 if "that" in words else 1]
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         if word == "whom":
-            waiting.append(at + 2)
+            waiting.append(index + 2)
         if word in BE:
-            found.append((at - 3 if words[at - 1] == "who" and words[at - 2] == "," else waiting.pop(), at))
+            actual.append(
+                (index - 3 if words[index - 1] == "who" and words[index - 2] == "," else waiting.pop(), index)
+            )
     assert not waiting
-    return found
+    return actual
 
 
 def plural(noun):
@@ -249,19 +251,21 @@ def test_distances_vary_and_other_nouns_stand_in_between():
 @pytest.mark.slow
 @EVERY
 def test_chance_is_what_guessing_the_most_frequent_answer_gets(name):
-    each = task[name]
+    task_used = task[name]
 
     def answers(seed):
         targets = drawn(name, 30000, seed)[1]
         words = [
             answer for row in in_words(name, targets[:, -13:] if name != "sentences" else targets) for answer in row
         ]
-        wanted = set().union(*each.rivals) or set(each.vocabulary)
-        return [word for word in words if word in wanted]
+        expected = set().union(*task_used.rivals) or set(task_used.vocabulary)
+        return [word for word in words if word in expected]
 
     guess = Counter(answers(0)).most_common(1)[0][0]
     unseen = answers(1)
-    assert unseen.count(guess) / len(unseen) == pytest.approx(each.chance, abs=max(0.01 * (each.chance > 0.2), 0.004))
+    assert unseen.count(guess) / len(unseen) == pytest.approx(
+        task_used.chance, abs=max(0.01 * (task_used.chance > 0.2), 0.004)
+    )
 
 
 @EVERY

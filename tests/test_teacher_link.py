@@ -18,10 +18,10 @@ def built(**chosen):
     app = fine(opened(LESSONS.path, shown="teacher_link"))
     for key, value in chosen.items():
         for kind in (app.multiselect, app.toggle, app.selectbox):
-            for each in kind:
-                if each.key == key:
-                    app = fine(each.set_value(value).run())
-    (code,) = [each.value for each in app.code]
+            for item in kind:
+                if item.key == key:
+                    app = fine(item.set_value(value).run())
+    (code,) = [element.value for element in app.code]
     return app, dict(parse_qsl(urlsplit(code).query)), urlsplit(code)
 
 
@@ -52,12 +52,12 @@ def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
     monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
     server.classroom.clear()
     app = fine(opened(CLASS.path))
-    app = fine(next(each for each in app.button if each.key == "start_class").click().run())
+    app = fine(next(button for button in app.button if button.key == "start_class").click().run())
     (held,) = app.session_state[SESSION].kept[TEACHER_KEYS].values()
     token = held.value
     app = fine(app.switch_page(LESSONS.path).run())
     app = fine(move(app, shown="teacher_link").run())
-    app = fine(next(each for each in app.multiselect if each.key == "link_pages").set_value([CLASS.key]).run())
+    app = fine(next(box for box in app.multiselect if box.key == "link_pages").set_value([CLASS.key]).run())
     link = dict(parse_qsl(urlsplit(app.code[0].value).query))
     assert token not in app.code[0].value and token not in str(read(link[PARAMETER]).link)
     server.classroom.clear()
@@ -66,8 +66,8 @@ def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
 def test_without_a_page_there_is_no_link():
     fine(opened(ONE_BLOCK.path))
     app = fine(opened(LESSONS.path, shown="teacher_link"))
-    app = fine(next(each for each in app.multiselect if each.key == "link_pages").set_value([]).run())
-    assert not app.code and any("at least one page" in each.value for each in app.info)
+    app = fine(next(box for box in app.multiselect if box.key == "link_pages").set_value([]).run())
+    assert not app.code and any("at least one page" in note.value for note in app.info)
 
 
 @pytest.mark.parametrize("flag", ["link_large", "link_embed"])

@@ -115,8 +115,8 @@ def test_tokens_of_any_text_are_clean_and_in_order(text):
     assert all(tokens)
     for c in "".join(tokens):
         assert not c.isspace() and unicodedata.category(c) not in ("Cc", "Cs")
-    rest = iter(composed(text))
-    assert all(c in rest for c in "".join(tokens))  # as they stand in the text, only with gaps
+    remaining = iter(composed(text))
+    assert all(c in remaining for c in "".join(tokens))  # as they stand in the text, only with gaps
 
 
 @given(ANY_TEXT)
@@ -135,11 +135,11 @@ def test_a_token_typed_by_itself_is_that_token(text):
 
 @given(ANY_TEXT)
 def test_what_is_left_out_is_said_and_nothing_else_is(text):
-    given, problems = Input.read({"text": text})
+    inputs, problems = Input.read({"text": text})
     kept = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
-    assert given.text == kept
+    assert inputs.text == kept
     assert len(problems) == (kept != text)
-    assert cut(given.text) == (words(kept), [])  # too short to be cut
+    assert cut(inputs.text) == (words(kept), [])  # too short to be cut
 
 
 def test_one_token_too_many_is_cut_off_and_the_note_says_so():
@@ -166,10 +166,10 @@ def test_the_pairs_of_an_example_are_tokens_of_its_text(example):
     assert cut(example.text) == (tokens, [])
     assert len(example.pairs) == len(example.about) >= 2
     for pair, about in zip(example.pairs, example.about):
-        for at, word in zip(pair, about):
+        for index, word in zip(pair, about):
             word, _, nth = word.partition("#")
-            assert tokens[at] == word
-            assert tokens[: at + 1].count(word) == int(nth or 1)
+            assert tokens[index] == word
+            assert tokens[: index + 1].count(word) == int(nth or 1)
         assert pair[0] != pair[1]
 
 

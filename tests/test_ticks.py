@@ -43,9 +43,9 @@ def test_what_is_ticked_is_what_is_trained(changes, seeds):
         base = task[name].config()
         arms = [{}, *[decode(text, "") for text in changes]]
         arms += [{"placement": p, "n_layers": int(n)} for p in ("pre", "post") for n in "12" if axes]
-        for each in arms:
+        for arm in arms:
             try:
-                expected |= {(name, apply(each, base).replace(seed=seed)) for seed in range(seeds)}
+                expected |= {(name, apply(arm, base).replace(seed=seed)) for seed in range(seeds)}
             except ConfigError:
                 pass
     assert {(run.task, run.config) for run in study.runs} == expected
@@ -53,7 +53,7 @@ def test_what_is_ticked_is_what_is_trained(changes, seeds):
 
 @pytest.mark.parametrize("text", CHANGES)
 def test_every_change_that_can_be_ticked_is_one_and_has_its_own_name(text):
-    assert sum(name_of(decode(each, "")) == name_of(decode(text, "")) for each in CHANGES) == 1
+    assert sum(name_of(decode(item, "")) == name_of(decode(text, "")) for item in CHANGES) == 1
     assert ticks(f'name = "x"\ntasks = ["copy"]\n[variants]\n"{name_of(decode(text, ""))}" = "{text}"').changes == (
         text,
     )
@@ -73,9 +73,9 @@ def test_a_file_that_says_more_is_left_to_whoever_wrote_it(more):
 def test_files_that_ship_are_ticked_where_they_can_be():
     assert ticks(TEMPLATE).changes == ("norm-none",)
     for path in Path("studies").glob("*.toml"):
-        found = ticks(path.read_text(encoding="utf-8"))
-        if found:
-            assert {(r.task, r.config, r.training) for r in parse(found.write()).runs} == {
+        actual = ticks(path.read_text(encoding="utf-8"))
+        if actual:
+            assert {(r.task, r.config, r.training) for r in parse(actual.write()).runs} == {
                 (r.task, r.config, r.training) for r in parse(path.read_text(encoding="utf-8")).runs
             }
 

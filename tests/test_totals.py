@@ -139,10 +139,10 @@ def test_no_warning_is_printed_about_any_of_them(content, shape):
 def test_a_tensor_does_not_disturb_those_measured_with_it(content, shape):
     """Its overflow, its NaN, its zeros are its own, in whatever order and size they come."""
     others = [normal(1, 12, 64, seed=1), with_zeros(2, 40, 64), normal(*shape, seed=2)]
-    for at in range(4):
-        tensors = [*others[:at], CONTENTS[content](*shape), *others[at:]]
+    for index in range(4):
+        tensors = [*others[:index], CONTENTS[content](*shape), *others[index:]]
         for place, (got, x) in enumerate(zip(measured(*tensors), tensors, strict=True)):
-            if place != at:  # the tensor itself is in the test above
+            if place != index:  # the tensor itself is in the test above
                 assert_right(got, x)
 
 
@@ -210,8 +210,8 @@ def test_the_table_is_tidy_and_in_order():
     ]
     assert table["value"].dtype == np.float64
     assert pd.api.types.is_integer_dtype(table["layer"])
-    for at, rows in enumerate(np.split(table["value"].to_numpy(), 3)):
-        assert_right(dict(zip(meter, rows.tolist())), x[at])
+    for index, rows in enumerate(np.split(table["value"].to_numpy(), 3)):
+        assert_right(dict(zip(meter, rows.tolist())), x[index])
 
 
 def test_the_sites_asked_for_come_in_that_order_and_absent_ones_are_left_out():
@@ -233,14 +233,14 @@ def test_a_pass_measured_while_it_runs_is_the_pass_measured_afterwards(d_model):
     model = Transformer(Config(d_model=d_model, n_layers=2), [f"word {n}" for n in range(60)])
     tokens = torch.arange(60)[None]
     watcher = Watcher()
-    with torch.no_grad(), trace(watcher) as seen:
+    with torch.no_grad(), trace(watcher) as record:
         model(tokens)
     by = ["site", "layer", "meter"]
-    there, after = (t.set_index(by)["value"] for t in (tidy(*reduce(watcher)), measure(seen)))
-    assert len(there) == len(after) == len(meter) * sum(map(len, seen.values()))
+    there, after = (t.set_index(by)["value"] for t in (tidy(*reduce(watcher)), measure(record)))
+    assert len(there) == len(after) == len(meter) * sum(map(len, record.values()))
     pd.testing.assert_series_equal(there.sort_index(), after.sort_index(), rtol=1e-6)
     for (site, layer), values in after.groupby(level=["site", "layer"]):
-        assert_right(dict(zip(values.index.get_level_values("meter"), values)), seen[site][layer])
+        assert_right(dict(zip(values.index.get_level_values("meter"), values)), record[site][layer])
 
 
 def test_measuring_changes_no_tensor_and_no_random_state():

@@ -41,29 +41,29 @@ def test_tap_without_a_trace_returns_the_very_same_tensor():
 
 
 def test_a_trace_holds_one_tensor_per_layer_in_order(model):
-    with trace() as seen:
+    with trace() as record:
         logits = model(TOKENS)
-    assert {site: len(layers) for site, layers in seen.items()} == {
+    assert {site: len(layers) for site, layers in record.items()} == {
         site: 1 if site in ("embed", "ln_final", "logits") else 2 for site in SITES
     }
-    assert torch.equal(seen["logits"][0], logits)
-    assert torch.equal(seen["resid_pre"][0], seen["embed"][0])
-    assert torch.equal(seen["resid_pre"][1], seen["resid_post"][0])
-    assert not torch.equal(seen["resid_post"][0], seen["resid_post"][1])
+    assert torch.equal(record["logits"][0], logits)
+    assert torch.equal(record["resid_pre"][0], record["embed"][0])
+    assert torch.equal(record["resid_pre"][1], record["resid_post"][0])
+    assert not torch.equal(record["resid_post"][0], record["resid_post"][1])
 
 
 def test_a_second_pass_is_recorded_after_the_first(model):
-    with trace(sites=["logits"]) as seen:
+    with trace(sites=["logits"]) as record:
         model(TOKENS)
         model(TOKENS[:1])
-    assert [len(logits) for logits in seen["logits"]] == [2, 1]
+    assert [len(logits) for logits in record["logits"]] == [2, 1]
 
 
 def test_sites_limits_what_is_kept_and_not_what_edits_see(model):
     met = []
-    with trace(lambda site, layer, x: met.append((site, layer)), sites=["pattern", "z"]) as seen:
+    with trace(lambda site, layer, x: met.append((site, layer)), sites=["pattern", "z"]) as record:
         model(TOKENS)
-    assert set(seen) == {"pattern", "z"}
+    assert set(record) == {"pattern", "z"}
     assert {site for site, _ in met} == set(SITES)
     assert met.count(("z", 1)) == 1
 
@@ -105,8 +105,8 @@ def test_every_site_can_be_edited(model, site):
     is doubled in half of its numbers: the norm would undo it.)"""
     half = torch.arange(16) % 2 + 1
 
-    def edit(at, layer, x):
-        return None if at != site else x * half if at.endswith("_raw") else 2 * x
+    def edit(index, layer, x):
+        return None if index != site else x * half if index.endswith("_raw") else 2 * x
 
     with trace(edit) as edited:
         logits = model(TOKENS)
@@ -118,9 +118,9 @@ def test_every_site_can_be_edited(model, site):
 
 
 def test_edits_run_in_order_each_on_what_the_last_one_returned():
-    with trace(lambda site, layer, x: x + 1, lambda site, layer, x: None, lambda site, layer, x: x * 10) as seen:
+    with trace(lambda site, layer, x: x + 1, lambda site, layer, x: None, lambda site, layer, x: x * 10) as record:
         assert tap("embed", torch.tensor(1.0)) == 20
-    assert seen["embed"][0] == 20
+    assert record["embed"][0] == 20
 
 
 def test_the_outer_trace_sees_first_and_the_inner_one_what_the_outer_made_of_it():
@@ -141,24 +141,24 @@ def test_an_edit_lets_gradients_through(model):
 
 def test_threads_with_different_edits_on_one_shared_model_do_not_see_each_others(model):
     def run(head):
-        with trace(zero_head(head)) as seen:
+        with trace(zero_head(head)) as record:
             together.wait(timeout=10)  # four traces are open whenever a pass starts, and while it runs
             model(TOKENS)
             together.wait(timeout=10)
-        return seen
+        return record
 
     alone = []
     for head in range(4):
-        with trace(zero_head(head)) as seen:
+        with trace(zero_head(head)) as recorded:
             model(TOKENS)
-        alone.append(seen)
+        alone.append(recorded)
     together = threading.Barrier(4)
     with ThreadPoolExecutor(4) as threads:
         results = [list(threads.map(run, range(4))) for _ in range(5)]
     for seen_by_all in results:
-        for expected, seen in zip(alone, seen_by_all):
-            assert {site: len(layers) for site, layers in seen.items()} == {s: len(x) for s, x in expected.items()}
-            assert all(torch.equal(a, b) for site in SITES for a, b in zip(seen[site], expected[site]))
+        for expected, recorded in zip(alone, seen_by_all):
+            assert {site: len(layers) for site, layers in recorded.items()} == {s: len(x) for s, x in expected.items()}
+            assert all(torch.equal(a, b) for site in SITES for a, b in zip(recorded[site], expected[site]))
     assert not torch.equal(alone[0]["logits"][0], alone[1]["logits"][0])
 
 
@@ -183,11 +183,11 @@ def test_dropout_zeroes_about_its_share_and_scales_up_the_rest(share):
 
 def test_dropout_acts_at_embeddings_attention_weights_and_both_outputs():
     model = Transformer(CONFIG.replace(dropout=0.5), WORDS)
-    with dropping(generator(0, "dropout")), trace() as seen:
+    with dropping(generator(0, "dropout")), trace() as record:
         model(TOKENS)
     for site in ("embed", "attn_raw", "mlp_raw"):
-        for x in seen[site]:
+        for x in record[site]:
             assert 0.3 < (x == 0).double().mean() < 0.7
-    for pattern, v, z in zip(seen["pattern"], seen["v"], seen["z"]):
+    for pattern, v, z in zip(record["pattern"], record["v"], record["z"]):
         torch.testing.assert_close(pattern.sum(-1), torch.ones(2, 4, 5))  # recorded before dropout
         assert not torch.allclose(pattern @ v, z)

@@ -102,8 +102,8 @@ class MuonByHand:
 
     def __init__(self, network, weight_decay):
         self.matrices = {name: p for name, p in network.blocks.named_parameters() if p.ndim == 2}
-        rest = [p for p in network.parameters() if all(p is not each for each in self.matrices.values())]
-        self.adam = torch.optim.AdamW(rest, weight_decay=weight_decay, foreach=False, fused=False)
+        remaining = [p for p in network.parameters() if all(p is not matrix for matrix in self.matrices.values())]
+        self.adam = torch.optim.AdamW(remaining, weight_decay=weight_decay, foreach=False, fused=False)
         self.momentum = {name: torch.zeros_like(p, dtype=torch.float64) for name, p in self.matrices.items()}
         self.param_groups = self.adam.param_groups
         self.weight_decay = weight_decay
@@ -121,7 +121,7 @@ class MuonByHand:
             self.momentum[name] = 0.95 * self.momentum[name] + 0.05 * gradient
             change = 0.05 * gradient + 0.95 * self.momentum[name]
             pieces = change.chunk(3) if name.endswith("qkv.weight") else [change]
-            change = torch.cat([0.2 * math.sqrt(max(each.shape)) * self.orthogonal(each) for each in pieces])
+            change = torch.cat([0.2 * math.sqrt(max(piece.shape)) * self.orthogonal(piece) for piece in pieces])
             p.data = (p.double() * (1 - rate * self.weight_decay) - rate * change).float().data
 
     @staticmethod
@@ -172,7 +172,7 @@ def test_every_part_trains_a_step(change):
     (row, *_), state = run(SMALL.replace(**change), dataclasses.replace(SHORT, steps=1))
     assert all(math.isfinite(number) for number in row[:6])
     assert row.update_size > 0
-    assert all(each.isfinite().all() for each in state.model.values())
+    assert all(tensor.isfinite().all() for tensor in state.model.values())
 
 
 # The learning rate
@@ -241,8 +241,8 @@ def test_any_cutting_gives_the_same_rows_and_the_same_weights(method, share):
     pieces = []
     cuts = 0
     while not state.done:
-        state, more = chunk(pickle.loads(pickle.dumps(state)), seconds=0)  # one step each
-        pieces += more
+        state, extra = chunk(pickle.loads(pickle.dumps(state)), seconds=0)  # one step each
+        pieces += extra
         cuts += 1
     assert cuts == 9
     assert same(pieces, rows) and same_state(state, last)
@@ -255,9 +255,9 @@ def test_a_chunk_leaves_the_state_it_started_from_alone():
     state, _ = chunk(chunk(start(SMALL, SHORT, 5, CPU), 0)[0], 0)
     kept = pickle.loads(pickle.dumps(state))
     once = chunk(state, 0)
-    again = chunk(state, 0)
+    repeated = chunk(state, 0)
     assert same_state(state, kept)
-    assert same(once[1], again[1]) and same_state(once[0], again[0])
+    assert same(once[1], repeated[1]) and same_state(once[0], repeated[0])
     assert once[0].step == state.step + 1
 
 
@@ -267,10 +267,10 @@ def test_a_state_gives_the_model_that_was_trained():
     rows, last = run()
     trained = model(last)
     (tokens, targets) = held_out("reverse", 5)
-    with torch.no_grad(), trace() as seen:
+    with torch.no_grad(), trace() as record:
         right = task["reverse"].right(trained(tokens), targets)
     assert right.float().mean().item() == rows[-1].accuracy
-    assert len(seen["pattern"]) == 2
+    assert len(record["pattern"]) == 2
 
 
 # Beside others
@@ -280,10 +280,10 @@ def test_the_same_curve_whoever_else_is_training():
     expected = [run(seed=seed)[0] for seed in (1, 2)]
     together = threading.Barrier(2)
 
-    def user(at):
+    def user(index):
         together.wait(timeout=10)
-        torch.manual_seed(at)
-        return [run(seed=at + 1)[0] for _ in range(3)]
+        torch.manual_seed(index)
+        return [run(seed=index + 1)[0] for _ in range(3)]
 
     with ThreadPoolExecutor(2) as threads:
         for right, results in zip(expected, threads.map(user, range(2))):
@@ -312,9 +312,9 @@ def test_without_a_part_the_data_and_the_other_weights_are_the_same(change):
         batches = []
         forward = Transformer.forward
 
-        def watched(self, tokens, *rest):
+        def watched(self, tokens, *remaining):
             batches.append(tokens)
-            return forward(self, tokens, *rest)
+            return forward(self, tokens, *remaining)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Transformer, "forward", watched)

@@ -53,8 +53,8 @@ def test_the_curves_show_the_numbers(open_page, theme):
         rows = [list(train(config, training, seed)) for seed in range(3)]
         drawn = means(panel, colour)
         assert len(drawn) == len(rows[0])
-        for at, (_, y) in enumerate(drawn):
-            mean = interval([each[at].accuracy for each in rows]).mean
+        for index, (_, y) in enumerate(drawn):
+            mean = interval([row[index].accuracy for row in rows]).mean
             assert abs(y - (bottom + (mean - low) / (high - low) * (top - bottom))) < 0.6
     assert panel.locator("path.seed").count() == 6 and panel.locator("path.band").count() == 2
 

@@ -59,13 +59,13 @@ def trained(**params) -> AppTest:
 
 def start_line(app) -> str:
     """What stands beside the button, whether or not it is in a progress bar."""
-    said = [each.value for each in app.markdown]
-    said += [each.proto.text for each in app.get("progress")]
+    messages = [markdown.value for markdown in app.markdown]
+    messages += [bar.proto.text for bar in app.get("progress")]
     return plain(
         next(
-            each
-            for each in said
-            if re.search(r"\b\d+ runs?\b|This training|Stopped|earlier settings|Already trained", each)
+            item
+            for item in messages
+            if re.search(r"\b\d+ runs?\b|This training|Stopped|earlier settings|Already trained", item)
         )
     )
 
@@ -116,10 +116,10 @@ def test_every_view_opens_while_training_and_after_it(name, view):
     app = fine(button(app, "start").click().run())
     app = finish(app)
     assert not app.error and not app.warning
-    many = 2 * len(running(app).plan.arms)  # a model of one layer has no layer to lose
-    assert many in (2, 4) and f"Done: {many} runs" in start_line(app)
-    for shown in [*app.markdown, *app.caption]:
-        assert not re.search(r"\b(nan|inf|None)\b", shown.value), shown.value
+    count = 2 * len(running(app).plan.arms)  # a model of one layer has no layer to lose
+    assert count in (2, 4) and f"Done: {count} runs" in start_line(app)
+    for element in [*app.markdown, *app.caption]:
+        assert not re.search(r"\b(nan|inf|None)\b", element.value), element.value
 
 
 def test_the_rows_are_those_of_the_plain_loop():
@@ -137,14 +137,14 @@ def test_what_is_played_are_the_rows_of_the_plain_loop():
     rows = {(arm.name, seed): list(train(arm.config, plan.training, seed)) for arm in plan.arms for seed in plan.seeds}
     assert frames["numbers"] == [row.step for row in next(iter(rows.values()))]
     cells = cells.reshape(len(frames["numbers"]), len(plan.arms), len(plan.seeds))
-    for at, step in enumerate(frames["numbers"]):
-        assert frames["moments"][at] == f"step {step} of 6"
+    for index, step in enumerate(frames["numbers"]):
+        assert frames["moments"][index] == f"step {step} of 6"
         means = []
         for row, arm in enumerate(plan.arms):
-            right = [rows[arm.name, seed][at].accuracy for seed in plan.seeds]
-            assert cells[at, row] == pytest.approx(right, abs=1e-6)
+            right = [rows[arm.name, seed][index].accuracy for seed in plan.seeds]
+            assert cells[index, row] == pytest.approx(right, abs=1e-6)
             means.append(f"{arm.name}: {100 * sum(right) / len(right):.1f} %")
-        assert frames["words"][at] == f"Mean accuracy: {'; '.join(means)}."
+        assert frames["words"][index] == f"Mean accuracy: {'; '.join(means)}."
 
 
 def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
@@ -239,12 +239,12 @@ def test_leaving_the_page_loses_nothing_and_it_goes_on():
     assert setting(app, "d_model") == 8 and setting(app, "trained") == "answers"
 
 
-@pytest.mark.parametrize("kind", [each for each in match if each != "nothing"])
+@pytest.mark.parametrize("kind", [kind_name for kind_name in match if kind_name != "nothing"])
 def test_models_can_be_held_equal(kind):
     app = trained(match=kind, variants="ffn-off~attention-off", **(TINY | {"d_model": "32", "n_heads": "4"}))
-    said = legend(app)
-    wide = "− FFN (d_" in said and "− attention (d_ff" in said
-    assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", said) and "− attention (" in said)
+    text = legend(app)
+    wide = "− FFN (d_" in text and "− attention (d_ff" in text
+    assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", text) and "− attention (" in text)
     words = {"parameters": "parameters", "flops": "FLOPs", "time": "estimated training time"}[kind]
     assert f"Controlled for all models: equal {words}." in texts(app)
 
@@ -266,11 +266,11 @@ def test_what_can_be_taken_away_is_what_is_shown():
 @pytest.fixture
 def offered(monkeypatch):
     """What stands behind "Export": label -> what makes it."""
-    made = {}
+    built = {}
     monkeypatch.setattr(
-        takeaway_module, "download_link", lambda label, file, write, mime: made.__setitem__(label, write)
+        takeaway_module, "download_link", lambda label, file, write, mime: built.__setitem__(label, write)
     )
-    return made
+    return built
 
 
 def test_the_script_is_that_of_what_is_shown(offered):

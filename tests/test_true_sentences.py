@@ -49,8 +49,8 @@ SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
 def test_the_bias_of_keys_has_a_gradient_where_it_is_not_said_to_be_rounding(changes):
     """In float64, where rounding is 10⁻¹⁶ of what is no rounding."""
     config = SMALL.replace(**{"init": "normal_1", **changes})
-    known, ids, real = numbered(WORDS, config.padding, "cpu")
-    model = Transformer(config, known).double()
+    vocabulary_used, ids, real = numbered(WORDS, config.padding, "cpu")
+    model = Transformer(config, vocabulary_used).double()
     with torch.no_grad():  # biases are zeros at first
         for name, weight in model.named_parameters():
             if name.endswith("bias"):
@@ -72,26 +72,26 @@ def test_the_entropy_of_scaled_and_raw_scores_is_that_of_models_with_and_without
     )
     for seen in (on, off):
         for head in range(2):
-            found = scaling(seen, 0, head)
+            actual = scaling(seen, 0, head)
             for name, other in (("scaled", on), ("unscaled", off)):
-                assert found[name] == pytest.approx(
+                assert actual[name] == pytest.approx(
                     row_entropy(other.sites["pattern"][0][head]).mean().item(), abs=1e-5
                 )
 
 
 def test_the_entropy_of_a_trained_sink_counts_the_sink():
     config = SMALL.replace(softmax="sink", init="normal_1", mask="causal")
-    known, ids, _ = numbered(WORDS, 0, "cpu")
+    vocabulary_used, ids, _ = numbered(WORDS, 0, "cpu")
     passes = []
     for scale in (True, False):
-        model = Transformer(config.replace(scale=scale), known)
+        model = Transformer(config.replace(scale=scale), vocabulary_used)
         with torch.no_grad():
             model.blocks[0].attn.softmax.score.copy_(torch.tensor([1.5, -2.0]))
         passes.append(watched(model, ids, tuple(WORDS), len(WORDS), Machine("cpu"), "test"))
     for head in range(2):
-        found = scaling(passes[0], 0, head)
+        actual = scaling(passes[0], 0, head)
         for name, seen in zip(("scaled", "unscaled"), passes):
-            assert found[name] == pytest.approx(row_entropy(seen.sites["pattern"][0][head]).mean().item(), abs=1e-4)
+            assert actual[name] == pytest.approx(row_entropy(seen.sites["pattern"][0][head]).mean().item(), abs=1e-4)
 
 
 # What forbids a pair
@@ -110,15 +110,15 @@ def test_no_statistic_goes_from_a_number_to_itself(config):
     for words in (WORDS, ["one", "two"]):
         journey = travel(config, words, None, Depth(6))
         for meter in statistic:
-            said = depth_finding(meter, {"baseline": journey})
-            ends = re.search(rf"[Ff]rom ({NUMBER})(?: \w+)?(?:, of at most \d+,)? to ({NUMBER})", said)
-            assert not ends or ends[1] != ends[2], said
+            text = depth_finding(meter, {"baseline": journey})
+            ends = re.search(rf"[Ff]rom ({NUMBER})(?: \w+)?(?:, of at most \d+,)? to ({NUMBER})", text)
+            assert not ends or ends[1] != ends[2], text
 
 
 def _grid(ends, shares=None):
     ends = np.array(ends)
     return SimpleNamespace(
-        ends=lambda meter: ends, alike=lambda meter: False, diverged=[None] * len(ends), name=lambda at: f"v{at}", explained=lambda meter: shares or {},
+        ends=lambda meter: ends, alike=lambda meter: False, diverged=[None] * len(ends), name=lambda index: f"v{index}", explained=lambda meter: shares or {},
         shared_by_diverged=lambda: None,
     )  # fmt: skip
 
@@ -146,25 +146,25 @@ def _ranked(*heads) -> pd.DataFrame:
             "head",
             n,
             effect,
-            *(each if effect == "difference" else (-0.01, -0.02, 0.0)),
+            *(head if effect == "difference" else (-0.01, -0.02, 0.0)),
             0.01,
         )
-        for n, each in enumerate(heads, 1)
+        for n, head in enumerate(heads, 1)
         for effect in ("difference", "accuracy")
     ]
     return pd.DataFrame(rows, columns=["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"])
 
 
 def test_the_greatest_loss_is_one_that_can_be_told_from_noise():
-    said = sweep._told(_ranked((-2.0, -5.0, 1.0), (-1.0, -1.5, -0.5), (0.5, 0.4, 0.6)))
-    assert said.startswith("Largest loss: L1H2, −1.00 in logit difference")
+    text = sweep._told(_ranked((-2.0, -5.0, 1.0), (-1.0, -1.5, -0.5), (0.5, 0.4, 0.6)))
+    assert text.startswith("Largest loss: L1H2, −1.00 in logit difference")
 
 
 def _rank(**values):
     """An outcome with these values by seed, and the prediction of their order."""
-    found = {name: Measured(dict(enumerate(each)), interval(each)) for name, each in values.items()}
+    actual = {name: Measured(dict(enumerate(value)), interval(value)) for name, value in values.items()}
     asked = Prediction("rank", "?", Number("value", ("a",), ""), ranked=tuple(values))
-    return asked, Outcome(found, found["a"], "percent")
+    return asked, Outcome(actual, actual["a"], "percent")
 
 
 def test_a_rank_is_as_predicted_only_where_all_neighbours_can_be_told_apart():

@@ -16,13 +16,13 @@ def press_twice(page, button, gap: int):
     """At one place, wherever what was there has gone meanwhile: by a hand that is as quick on a busy machine, which may come to the
     second press later than half a second after the first."""
     box = button.bounding_box()
-    given = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2, "button": "left"}
+    inputs = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2, "button": "left"}
     browser = page.context.new_cdp_session(page)
     began = time.time()
-    for count, at in ((1, began), (2, began + gap / 1000)):
-        page.wait_for_timeout(max(0.0, 1000 * (at - time.time())))
+    for count, index in ((1, began), (2, began + gap / 1000)):
+        page.wait_for_timeout(max(0.0, 1000 * (index - time.time())))
         for kind in ("mousePressed", "mouseReleased"):
-            browser.send("Input.dispatchMouseEvent", {"type": kind, "timestamp": at, "clickCount": count, **given})
+            browser.send("Input.dispatchMouseEvent", {"type": kind, "timestamp": index, "clickCount": count, **inputs})
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -87,7 +87,7 @@ def test_a_press_that_is_let_go_after_its_button_was_drawn_anew_is_one_press(ope
             tried.firstChild.onclick = () => presses.push(words)
         }
     }""")
-    for words, then, wanted in (("one", "one", ["one"]), ("two", "another", []), ("three", None, ["three"])):
+    for words, then, expected in (("one", "one", ["one"]), ("two", "another", []), ("three", None, ["three"])):
         page.evaluate("words => { presses = []; draw(words) }", words)
         page.mouse.move(100, 100)
         page.mouse.down()
@@ -95,7 +95,7 @@ def test_a_press_that_is_let_go_after_its_button_was_drawn_anew_is_one_press(ope
             page.evaluate("words => draw(words)", then)
         page.mouse.up()
         page.wait_for_timeout(700)
-        assert page.evaluate("presses") == wanted
+        assert page.evaluate("presses") == expected
 
 
 @pytest.mark.parametrize("key", ["Enter", " "])

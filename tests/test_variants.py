@@ -63,14 +63,14 @@ def configs(draw):
 def neighbours(draw, config):
     """Another Config that has most of its settings from this one."""
     other = draw(configs())
-    made = {}
+    built = {}
     kept = draw(st.sets(st.sampled_from([name for name in Config.settings() if name not in ("d_model", "n_heads")])))
     for name in kept:
-        made[name] = getattr(config, name)
+        built[name] = getattr(config, name)
     if draw(st.booleans()):
-        made |= {"d_model": config.d_model, "n_heads": config.n_heads}
+        built |= {"d_model": config.d_model, "n_heads": config.n_heads}
     try:
-        return other.replace(**made)
+        return other.replace(**built)
     except ConfigError:  # RoPE and an odd head
         return other
 
@@ -103,9 +103,9 @@ def test_a_difference_holds_only_what_differs_and_as_little_of_it_as_possible(pa
     changes = difference(one, baseline)
     for name, value in changes.items():
         assert value == getattr(one, name)
-        rest = {other: each for other, each in changes.items() if other != name}
+        remaining = {other: change for other, change in changes.items() if other != name}
         try:
-            assert apply(rest, baseline) != one
+            assert apply(remaining, baseline) != one
         except ConfigError:
             pass  # not possible without it
 
@@ -139,7 +139,7 @@ def test_a_difference_in_a_link_has_only_characters_that_stand_as_they_are(pair)
     made = Pins(pin(baseline), encode(changes) or NOTHING)
     assert set(made.baseline + made.variants) <= LINK
     assert made.pinned() == baseline
-    assert [apply(each, baseline) for each in made.changes] == [one] * bool(changes)
+    assert [apply(change, baseline) for change in made.changes] == [one] * bool(changes)
 
 
 # Names
@@ -214,22 +214,22 @@ def test_variants_move_with_the_baseline_and_d_ff_with_d_model():
     pins = Pins(variants="norm-none~d_model-128~d_ff-100")
     for seed, width in ((0, 64), (5, 32)):
         baseline = Config(seed=seed, d_model=width)
-        made, notes = lineup(baseline, pins)
+        variants, notes = lineup(baseline, pins)
         assert notes == []
-        assert made == [
+        assert variants == [
             Variant("baseline", baseline, 0),
             Variant("− norm", Config(seed=seed, d_model=width, norm="none"), 1),
             Variant("d_model 128", Config(seed=seed, d_model=128, d_ff=512), 2),
             Variant("d_ff 100", Config(seed=seed, d_model=width, d_ff=100), 3),
         ]
     moved, _ = lineup(Config(d_ff=100), pins)
-    assert [each.config.d_ff for each in moved] == [100, 100, 100]  # a d_ff that was moved stays, the last is no change
+    assert [item.config.d_ff for item in moved] == [100, 100, 100]  # a d_ff that was moved stays, the last is no change
 
 
 def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_keep_their_places():
     pins = Pins(variants="norm-none~n_heads-16~ffn-off")
-    made, notes = lineup(Config(d_model=72), pins)
-    assert [(each.name, each.colour) for each in made] == [("baseline", 0), ("− norm", 1), ("− FFN", 3)]
+    variants, notes = lineup(Config(d_model=72), pins)
+    assert [(variant.name, variant.colour) for variant in variants] == [("baseline", 0), ("− norm", 1), ("− FFN", 3)]
     assert len(notes) == 1
     assert notes[0].startswith("16 heads skipped: n_heads is 16; it must divide d_model, which is 72")
     assert len(lineup(Config(), pins)[0]) == 4  # where it can be, it is there again
@@ -237,12 +237,12 @@ def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_kee
 
 def test_now_stands_only_beside_a_pinned_baseline_and_only_where_it_differs():
     variants = "norm-none"
-    assert [each.colour for each in lineup(Config(seed=9), Pins(variants=variants))[0]] == [0, 1]
+    assert [variant.colour for variant in lineup(Config(seed=9), Pins(variants=variants))[0]] == [0, 1]
     pins = Pins(baseline=pin(Config(seed=9)), variants=variants)
-    assert [each.colour for each in lineup(Config(seed=9), pins)[0]] == [0, 1]
-    assert [each.colour for each in lineup(Config(seed=9, norm="none"), pins)[0]] == [0, 1]  # that is the variant
-    made, notes = lineup(Config(seed=9, ffn=False), pins)
-    assert made == [
+    assert [variant.colour for variant in lineup(Config(seed=9), pins)[0]] == [0, 1]
+    assert [variant.colour for variant in lineup(Config(seed=9, norm="none"), pins)[0]] == [0, 1]  # that is the variant
+    lineup_variants, notes = lineup(Config(seed=9, ffn=False), pins)
+    assert lineup_variants == [
         Variant("baseline", Config(seed=9), 0),
         Variant("− norm", Config(seed=9, norm="none"), 1),
         Variant("now: − FFN", Config(seed=9, ffn=False), NOW),
@@ -254,16 +254,16 @@ def test_now_stands_only_beside_a_pinned_baseline_and_only_where_it_differs():
 @given(pairs(), st.lists(change_sets(), max_size=MOST, unique_by=encode))
 def test_everything_pinned_stands_in_the_line_once_or_is_left_out_in_words(pair, sets):
     config, baseline = pair
-    made, notes = lineup(config, Pins(pin(baseline), NEXT.join(map(encode, sets))))
-    assert made[0] == Variant("baseline", baseline, 0)
-    assert len({each.config for each in made}) == len(made)
-    assert [each.colour for each in made] == sorted({each.colour for each in made})
-    for each in made[1:]:
+    variants, notes = lineup(config, Pins(pin(baseline), NEXT.join(map(encode, sets))))
+    assert variants[0] == Variant("baseline", baseline, 0)
+    assert len({variant.config for variant in variants}) == len(variants)
+    assert [variant.colour for variant in variants] == sorted({variant.colour for variant in variants})
+    for each in variants[1:]:
         if each.colour != NOW:
             assert each.config == apply(sets[each.colour - 1], baseline)
             assert each.name == name_of(sets[each.colour - 1])
-    assert any(each.config == config for each in made)
-    missing = set(range(1, len(sets) + 1)) - {each.colour for each in made}
+    assert any(variant.config == config for variant in variants)
+    missing = set(range(1, len(sets) + 1)) - {variant.colour for variant in variants}
     assert all(" skipped: " in note for note in notes)
     assert len(notes) <= len(missing)
 
@@ -282,7 +282,7 @@ def test_who_stays_keeps_its_place_and_colour(texts, data):
     )
     after = Pins(variants=before.compare(after_texts))
     assert sorted(after.texts) == sorted(after_texts)
-    places = {each.name: each.colour for each in lineup(Config(), before)[0]}
+    places = {variant.name: variant.colour for variant in lineup(Config(), before)[0]}
     for each in lineup(Config(), after)[0]:
         assert each.colour <= 4
         if each.name in places:

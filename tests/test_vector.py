@@ -72,15 +72,15 @@ def test_what_is_no_vector_is_refused_in_words(text, said):
 def page(**params) -> tuple:
     """The page, and its words and tables."""
     app = fine(opened(view="norm", **params))
-    tables = " ".join(each.value.to_string() for each in app.table)
-    return app, " ".join([each.value for each in app.markdown] + [tables]).replace("\\", "")
+    tables = " ".join(table.value.to_string() for table in app.table)
+    return app, " ".join([markdown.value for markdown in app.markdown] + [tables]).replace("\\", "")
 
 
 @pytest.mark.parametrize("norm", MENUS["norm"])
 def test_the_page_shows_it_and_its_link_holds_it(norm):
-    app, said = page(vector=TYPED, norm=norm)
+    app, text = page(vector=TYPED, norm=norm)
     assert setting(app, "vector") == TYPED and link(app)["vector"] == TYPED
-    assert "Mean 0.5125, variance 3.054 (divided by 8), mean square 3.316" in said
-    assert "(3.2 − 0.5125) / 1.747 = 1.538" in said and "3.2 / 1.821 = 1.757" in said
+    assert "Mean 0.5125, variance 3.054 (divided by 8), mean square 3.316" in text
+    assert "(3.2 − 0.5125) / 1.747 = 1.538" in text and "3.2 / 1.821 = 1.757" in text
     for name in MENUS["norm"]:
-        assert MENUS["norm"].label(name) in said and f"{by_hand(name, VALUES)[6]:.4g}".replace("-", "−") in said
+        assert MENUS["norm"].label(name) in text and f"{by_hand(name, VALUES)[6]:.4g}".replace("-", "−") in text

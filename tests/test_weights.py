@@ -29,15 +29,15 @@ SITES = ("embed", "scores", "pattern", "resid_mid", "resid_post")
 
 def as_in_the_file(member: str, seed: int, config: Config, numbers=NUMBERS) -> dict:
     """The sites of a pass, by the reference and the file's numbers alone."""
-    found = load_file(FOLDER / file_of(member, seed))
-    return reference.forward({name: x.astype(np.float64) for name, x in found.items()}, config, [numbers])
+    actual = load_file(FOLDER / file_of(member, seed))
+    return reference.forward({name: x.astype(np.float64) for name, x in actual.items()}, config, [numbers])
 
 
-def same(seen, wanted) -> bool:
+def same(seen, expected) -> bool:
     both = [site for site in SITES if site in seen.sites]
     assert "resid_post" in both
     return all(
-        np.allclose(seen.sites[site][layer].numpy(), wanted[site][layer][0], rtol=1e-4, atol=2e-4)
+        np.allclose(seen.sites[site][layer].numpy(), expected[site][layer][0], rtol=1e-4, atol=2e-4)
         for site in both
         for layer in range(len(seen.sites[site]))
     )
@@ -63,12 +63,12 @@ def test_what_is_cut_afterwards_has_the_baselines_numbers_under_its_own_settings
 def test_three_kinds_of_one_config_are_three_different_things():
     config = config_of("norm-none", 0)
     passes = [forward(config, TOKENS, kind=kind) for kind in weights]
-    assert [each.weights for each in passes] == [
+    assert [forward_pass.weights for forward_pass in passes] == [
         "Trained without norm, seed 0",
         "Trained with all components, then run without norm (not retrained), seed 0",
         "Random weights, seed 0",
     ]
-    assert len({tuple(each.output.flatten().tolist()) for each in passes}) == 3
+    assert len({tuple(forward_pass.output.flatten().tolist()) for forward_pass in passes}) == 3
     assert torch.equal(forward(BASELINE, TOKENS, kind="trained").output, forward(BASELINE, TOKENS, kind="cut").output)
 
 
@@ -80,8 +80,8 @@ def test_words_that_a_model_does_not_know_are_read_as_one():
 
 
 def test_padding_and_another_precision_change_nothing_of_the_words_and_nothing_of_the_shared_model():
-    whole = family.kept(WHOLE, 0).model
-    before = {name: x.clone() for name, x in whole.state_dict().items()}
+    full = family.kept(WHOLE, 0).model
+    before = {name: x.clone() for name, x in full.state_dict().items()}
     plain = forward(BASELINE, TOKENS, kind="trained")
     padded = forward(BASELINE.replace(padding=3), TOKENS, kind="trained")
     assert (
@@ -91,7 +91,7 @@ def test_padding_and_another_precision_change_nothing_of_the_words_and_nothing_o
     half = forward(BASELINE, TOKENS, Machine(dtype="bfloat16"), kind="trained")
     assert 0 < (half.output - plain.output).abs().max() < 1
     positions.order(plain), neurons.every_activation(plain, 0)
-    assert all(torch.equal(x, before[name]) and x.dtype == torch.float32 for name, x in whole.state_dict().items())
+    assert all(torch.equal(x, before[name]) and x.dtype == torch.float32 for name, x in full.state_dict().items())
 
 
 def test_a_model_that_was_first_opened_here_can_still_be_trained_on():
@@ -108,7 +108,7 @@ def test_the_two_orders_are_compared_on_these_weights(kind):
     table = positions.order(seen).set_index(["position", "mask"])
     one = weights[kind].order
     two = tuple(reversed(weights[kind].order))
-    first, second = (forward(config, each, kind=kind).output for each in (one, two))
+    first, second = (forward(config, item, kind=kind).output for item in (one, two))
     apart = (first - second.flip(0)).abs().max().item()
     assert table.value["rope", "causal"] == pytest.approx(apart, rel=1e-3) and apart > 0.01
     assert table.value["none", "none"] < 1e-9 and not table.notices["none", "none"]
@@ -118,8 +118,8 @@ def test_other_activations_are_tried_on_the_same_trained_weights():
     seen = forward(config_of("norm-none", 0), TOKENS, kind="trained")
     table = neurons.every_activation(seen, 1).set_index("activation")
     assert "swiglu" not in table.index and "relu" in table.index
-    wanted = as_in_the_file("norm-none", 0, seen.config.replace(activation="relu"))["mlp_post"][1][0]
-    assert table.zeros["relu"] == pytest.approx((wanted == 0).mean(), abs=1e-3)
+    expected = as_in_the_file("norm-none", 0, seen.config.replace(activation="relu"))["mlp_post"][1][0]
+    assert table.zeros["relu"] == pytest.approx((expected == 0).mean(), abs=1e-3)
     with pytest.raises(ConfigError, match="has no weights for that"):
         seen.other(seen.config.replace(activation="swiglu"), same_weights=True)
 
@@ -151,15 +151,15 @@ def test_without_the_files_it_is_said_that_there_are_none(monkeypatch):
 
 def kinds_shown(app) -> list[str]:
     """Whose weights the pictures say that they show."""
-    return [each.value for each in app.markdown if "seed 0" in each.value]
+    return [markdown.value for markdown in app.markdown if "seed 0" in markdown.value]
 
 
 def test_the_page_opens_on_trained_weights_and_words_that_are_known():
     app = fine(opened(weights="trained"))
     assert link(app) == {} and not app.warning and not app.error
     assert setting(app, "weights") == "trained" and setting(app, "n_layers") == 2
-    assert kinds_shown(app) and all("Trained with all components, seed 0" in each for each in kinds_shown(app))
-    assert not any("does not know" in each.proto.body for each in app.get("html"))
+    assert kinds_shown(app) and all("Trained with all components, seed 0" in item for item in kinds_shown(app))
+    assert not any("does not know" in element.proto.body for element in app.get("html"))
     assert all(word.lower() in family.vocabulary() for word in TOKENS)
 
 
@@ -179,12 +179,12 @@ def test_whatever_control_is_moved_there_are_weights_for_it(kind):
 
 def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
     app = fine(move(opened(weights="trained"), norm="none").run())
-    said = " ".join(kinds_shown(app))
-    assert "Trained with all components, seed 0" in said and "Trained without norm, seed 0" in said
+    text = " ".join(kinds_shown(app))
+    assert "Trained with all components, seed 0" in text and "Trained without norm, seed 0" in text
     app = fine(tell(app, "weights", "cut"))
-    said = " ".join(kinds_shown(app))
-    assert "then run without norm" in said and "Trained without" not in said
-    names = " ".join(each.proto.body for each in app.get("html"))
+    text = " ".join(kinds_shown(app))
+    assert "then run without norm" in text and "Trained without" not in text
+    names = " ".join(element.proto.body for element in app.get("html"))
     assert "without norm (not retrained)" in names and "Baseline (trained with all components)" in names
 
 

@@ -26,41 +26,41 @@ MODULES = {name_of(path) for path in FILES}
 
 def imported(path: Path) -> set[str]:
     """The project's modules that a file imports, those within functions too."""
-    found = set()
+    actual = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{each.name}" for each in node.names} & MODULES or {node.module} & MODULES
+            actual |= {f"{node.module}.{name.name}" for name in node.names} & MODULES or {node.module} & MODULES
         elif isinstance(node, ast.Import):
-            found |= {each.name for each in node.names} & MODULES
-    return found
+            actual |= {name.name for name in node.names} & MODULES
+    return actual
 
 
 def room(module: str) -> tuple[str, str]:
     """core.model.parts.norm -> ("core", "model")"""
-    first, _, rest = module.partition(".")
-    return first, rest.partition(".")[0]
+    first, _, remaining = module.partition(".")
+    return first, remaining.partition(".")[0]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_arrow_goes_back_up(path):
     house, here = room(name_of(path))
     for module in imported(path):
-        other, there = room(module)
+        other, on_second = room(module)
         if house == "core":
             assert other == "core", f"{path.name} imports {module}"
-            if here in CORE and there in CORE:
-                assert CORE.index(there) <= CORE.index(here), f"{here} imports {module}"
+            if here in CORE and on_second in CORE:
+                assert CORE.index(on_second) <= CORE.index(here), f"{here} imports {module}"
         elif house == "ui":
             assert other in ("core", "ui"), f"{path.name} imports {module}"
-            if other == "ui" and there != here:
-                assert there in SHARED, f"{here} imports {module}"
-                assert here not in SHARED or SHARED.index(there) < SHARED.index(here), f"{here} imports {module}"
+            if other == "ui" and on_second != here:
+                assert on_second in SHARED, f"{here} imports {module}"
+                assert here not in SHARED or SHARED.index(on_second) < SHARED.index(here), f"{here} imports {module}"
         else:
             assert other in ("core", "ui", house)
 
 
 def test_every_room_of_core_is_on_the_list():
-    rooms = {each.name for each in (ROOT / "core").iterdir() if each.is_dir() and each.name != "__pycache__"}
+    rooms = {file.name for file in (ROOT / "core").iterdir() if file.is_dir() and file.name != "__pycache__"}
     assert rooms == set(CORE)
 
 

@@ -40,8 +40,8 @@ def test_every_file_and_module_that_is_named_is_there(page):
 
 def test_every_variable_that_is_read_is_in_the_table_of_the_guide_and_no_other():
     read = {name for path in SOURCES for name in re.findall(r"\"(ABLATION_[A-Z_]+)\"", path.read_text())}
-    told = set(re.findall(r"^\| `(ABLATION_[A-Z_]+)`", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE))
-    assert read == told
+    message = set(re.findall(r"^\| `(ABLATION_[A-Z_]+)`", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE))
+    assert read == message
 
 
 @pytest.mark.parametrize("page", [page for page in SHOWN if page is not START], ids=lambda page: page.key)

@@ -30,7 +30,7 @@ def text_of(node) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(each.value if isinstance(each, ast.Constant) else "X" for each in node.values)
+        return "".join(element.value if isinstance(element, ast.Constant) else "X" for element in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return text_of(node.left) + text_of(node.right)
     return ""

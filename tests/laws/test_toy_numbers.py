@@ -32,9 +32,9 @@ def toy_statistic(streams):
     return 2 * streams.square.sqrt()
 
 
-def toy_effect(answers, whole):
+def toy_effect(answers, full):
     """Toy effect: how far the right word's score has moved, either way."""
-    return (answers.of(answers.right) - whole.of(whole.right)).abs()
+    return (answers.of(answers.right) - full.of(full.right)).abs()
 
 
 TOYS = [toy_meter, toy_statistic, toy_effect]
@@ -62,8 +62,8 @@ def test_every_stage_is_measured_by_it(toy):
 @only((statistic, toy_statistic, {"question": "How large is the stream in all?"}))
 def test_every_pass_is_measured_by_it(toy):
     values = travel(SMALL, WORDS, Machine("cpu"), Depth(passes=3)).values
-    at = list(statistic).index("toy_statistic"), list(statistic).index("rms")
-    np.testing.assert_allclose(values[:, at[0]], 2 * values[:, at[1]], rtol=1e-6)
+    index = list(statistic).index("toy_statistic"), list(statistic).index("rms")
+    np.testing.assert_allclose(values[:, index[0]], 2 * values[:, index[1]], rtol=1e-6)
 
 
 @only((effect, toy_effect, {"distance": True}))
@@ -95,4 +95,4 @@ def test_every_view_that_shows_it_opens(toy, page, params):
     for name, value in (params | ranked | coloured | fresh).items():  # fresh: nothing that is kept from before
         app.query_params[name] = value
     app.run()
-    assert not app.exception and not app.error, [each.value for each in (*app.exception, *app.error)]
+    assert not app.exception and not app.error, [element.value for element in (*app.exception, *app.error)]

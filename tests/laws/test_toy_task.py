@@ -91,7 +91,7 @@ def test_the_page_offers_it(view):
     app.switch_page("pages/3_Training.py")
     app.query_params["task"], app.query_params["trained"] = "toy_task", view
     app.run()
-    assert not app.exception and not app.error, [each.value for each in (*app.exception, *app.error)]
+    assert not app.exception and not app.error, [element.value for element in (*app.exception, *app.error)]
 
 
 def test_what_it_draws_is_what_it_says():

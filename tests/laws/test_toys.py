@@ -70,8 +70,8 @@ def test_it_is_drawn_where_it_acted():
         svg = block_svg(forward(Config(**SMALL, placement="toy_placement"), WORDS))
     finally:
         del MENUS["placement"]["toy_placement"], MENUS["placement"]._words["toy_placement"]
-    at = [svg.index(word) for word in (">Attention<", ">LayerNorm<", 'class="sum"')]
-    assert at == sorted(at)
+    index = [svg.index(word) for word in (">Attention<", ">LayerNorm<", 'class="sum"')]
+    assert index == sorted(index)
 
 
 @pytest.mark.parametrize("which, calls, place", [
@@ -108,13 +108,15 @@ def test_many_passes_side_by_side_and_their_gradients(config):
     )
     np.testing.assert_allclose(both[0], alone.values, atol=1e-5)
     assert diverged == [None, None]
-    found = gradients(config, WORDS, Machine("cpu"), depth)
-    assert np.isfinite(found.stream).all() and not found.diverged
+    actual = gradients(config, WORDS, Machine("cpu"), depth)
+    assert np.isfinite(actual.stream).all() and not actual.diverged
 
 
 def test_what_it_costs_is_what_is_there(config):
     model = Transformer(config, WORDS)
-    assert sum(cost.parameters(config, len(WORDS)).values()) == sum(each.numel() for each in model.parameters())
+    assert sum(cost.parameters(config, len(WORDS)).values()) == sum(
+        parameter.numel() for parameter in model.parameters()
+    )
 
 
 def test_it_learns(toy):
@@ -124,9 +126,9 @@ def test_it_learns(toy):
 
 
 def test_its_script_runs(toy, config):
-    made = block_script(config, WORDS, Machine("cpu"))
+    script = block_script(config, WORDS, Machine("cpu"))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(made.python(), "script", "exec"), {"__name__": "__main__"})
+        exec(compile(script.python(), "script", "exec"), {"__name__": "__main__"})
     assert "# attention" in printed.getvalue()
 
 
@@ -139,7 +141,7 @@ def test_every_view_shows_it(toy, page, field, views):
         app.query_params[toy[0]] = toy[1]
         app.query_params[field] = view
         app.run()
-        assert not app.exception and not app.error, (view, [each.value for each in (*app.exception, *app.error)])
+        assert not app.exception and not app.error, (view, [element.value for element in (*app.exception, *app.error)])
 
 
 @pytest.mark.parametrize("name", [*MENUS["mask"], TOYS["mask"].__name__])

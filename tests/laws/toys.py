@@ -29,8 +29,8 @@ class toy_norm(nn.Module):
     def forward(self, x):  # (B, T, D) -> (B, T, D)
         return tap(self.site, self.linear(x, x))
 
-    def linear(self, x, at):  # 2 × (…, D) -> (…, D)
-        return x / (at.abs().amax(-1, keepdim=True) + self.eps) * self.weight
+    def linear(self, x, index):  # 2 × (…, D) -> (…, D)
+        return x / (index.abs().amax(-1, keepdim=True) + self.eps) * self.weight
 
 
 def toy_placement(x, sublayer, norm, add):
@@ -54,8 +54,8 @@ class toy_position(Position):
 
 def toy_mask(length, device=None):
     """Toy mask: a token sees itself and the one before."""
-    at = torch.arange(length, device=device)
-    return (at[:, None] - at <= 1) & (at[:, None] >= at)
+    index = torch.arange(length, device=device)
+    return (index[:, None] - index <= 1) & (index[:, None] >= index)
 
 
 class toy_init(Init):

@@ -75,29 +75,29 @@ def kinds_of_pages() -> dict[str, tuple]:
 
 def record_runs() -> dict:
     """Return the number of runs and a digest of their hashes, for each study that ships."""
-    found = {}
+    actual = {}
     for path in sorted((ROOT / "studies").rglob("*.toml")):
         hashes = sorted(run.hash for run in read(path).runs)
         digest = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
-        found[str(path.relative_to(ROOT))] = [len(hashes), digest]
-    return found
+        actual[str(path.relative_to(ROOT))] = [len(hashes), digest]
+    return actual
 
 
 def record_parameters() -> dict:
     """Return the parameters that each page's links have, with their defaults and menu entries."""
-    found = {}
+    actual = {}
     for page, kinds in kinds_of_pages().items():
         for kind in kinds:
-            for name, known in kind.settings().items():
+            for name, definition in kind.settings().items():
                 default = repr(kind.__dataclass_fields__[name].default)
-                found[f"{page}.{kind.__name__}.{name}"] = [default, list(known.menu or ())]
-    return found
+                actual[f"{page}.{kind.__name__}.{name}"] = [default, list(definition.menu or ())]
+    return actual
 
 
 def record_links() -> dict:
     """Return the state that one example link per page opens, and the link that this state writes."""
     kinds_by_page = kinds_of_pages()
-    found = {}
+    actual = {}
     for name, link in LINKS.items():
         params = dict(pair.split("=", 1) for pair in link.split("&"))
         values = {}
@@ -107,8 +107,8 @@ def record_links() -> dict:
             assert not problems, [str(problem) for problem in problems]
             values[kind.__name__] = json.loads(json.dumps(dataclasses.asdict(settings), default=str))
             written |= settings.write()
-        found[name] = {"values": values, "link": written}
-    return found
+        actual[name] = {"values": values, "link": written}
+    return actual
 
 
 def record_columns() -> dict:
@@ -116,11 +116,11 @@ def record_columns() -> dict:
     store = Store("sqlite://")
     study = store.enrol(parse(STUDY)).study
     tables = {"runs": run_table(store, study), "rows": row_table(store, study), "summary": summary_table(store, study)}
-    found = {name: list(table.columns) for name, table in tables.items()}
+    actual = {name: list(table.columns) for name, table in tables.items()}
     store.close()
     for path in sorted((ROOT / "results").glob("*.csv")):
-        found[path.name] = path.read_text(encoding="utf-8-sig").splitlines()[0].split(",")
-    return found
+        actual[path.name] = path.read_text(encoding="utf-8-sig").splitlines()[0].split(",")
+    return actual
 
 
 def record_tables_of_pages() -> dict:
@@ -129,11 +129,11 @@ def record_tables_of_pages() -> dict:
 
     from tests.pages import tables
 
-    found = {}
+    actual = {}
     for page in ("1_One_block", "2_Depth", "5_Trained_model", "6_Claims"):
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page(f"pages/{page}.py").run()
-        found[page] = {name: list(map(str, make().columns)) for name, make in tables(app).items()}
-    return found
+        actual[page] = {name: list(map(str, make().columns)) for name, make in tables(app).items()}
+    return actual
 
 
 def record() -> dict:
