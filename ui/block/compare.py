@@ -78,7 +78,7 @@ def farthest(table, passes) -> str:
         most = known.loc[known.distance.idxmax()]
         said = "All outputs are identical to the baseline's."
         if most.distance > SAME:
-            said = f"Largest effect: {most.variant}, relative distance {fixed(most.distance)}, cosine similarity {fixed(most.direction)}."
+            said = f"Largest effect: {most.variant}, relative distance {number(most.distance)}, cosine similarity {fixed(most.direction)}."
         phrases.append(said)
     lost = [name for name in others if not passes[name].finite]
     wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
