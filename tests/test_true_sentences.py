@@ -14,16 +14,19 @@ from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.findings import finding as depth_finding
 from core.experiments.depth.gradients import ignores_key_bias, successor_loss, weight_rows
 from core.experiments.forward import forward, numbered, watched
+from core.experiments.training.trained import read
 from core.measure.intervals import interval
 from core.measure.stream_statistics import row_entropy, statistic
 from core.model.config import Config
 from core.model.parts import MENUS
+from core.model.parts.init import generator
 from core.model.transformer import Transformer
 from core.settings.device import Machine
-from core.settings.wording import aligned
+from core.settings.wording import aligned, fixed
 from core.study.picture import matrix_svg
 from core.study.shipped import table_of
 from core.study.summary import read_summary
+from core.tasks import task
 from core.teaching.lessons.lesson import Number, Prediction
 from core.teaching.lessons.prediction import (
     AS_PREDICTED,
@@ -35,12 +38,13 @@ from core.teaching.lessons.prediction import (
 )
 from core.teaching.lessons.readings import Measured
 from core.teaching.lessons.wording import ENGLISH_WORDS, describe_ties
+from core.train import Training, start
 from tests.pages import opened, texts
 from tests.test_page import fine
 from ui.block.compare import farthest
 from ui.depth import grid as grid_view
 from ui.trained import parts as sweep
-from ui.training import curves
+from ui.training import answers, curves
 
 WORDS = "the judge read the law and the law held".split()
 SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
@@ -103,7 +107,11 @@ def test_the_entropy_of_a_trained_sink_counts_the_sink():
             assert found[name] == pytest.approx(row_entropy(seen.sites["pattern"][0][head]).mean().item(), abs=1e-4)
 
 
-# What forbids a pair
+def test_the_average_over_heads_has_the_mean_of_their_entropies():
+    learnt = task["sentences"]
+    state = start(learnt.config(), Training(task="sentences"), 0)
+    reading = read(state, *(each[0] for each in learnt(generator(0, "entropy"), 1)))
+    assert answers._head_of(reading, 2, 0, state.config)[1] == fixed(reading.entropy(1).mean().item())
 
 
 # Numbers that are none, or that read alike
