@@ -77,6 +77,7 @@ def balanced(addresses: list[str]):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "nginx.conf"
         places = "".join(f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy"))
+        settings = settings.replace("/var/log/nginx", folder)
         file.write_text(
             f"pid {folder}/pid;\nevents {{ worker_connections 4096; }}\nhttp {{\naccess_log off;\n{places}{settings}}}\n"
         )

@@ -189,6 +189,15 @@ def test_every_part_of_the_drawing_can_be_taken_out_and_put_back():
     assert link(fine(app))["variants"] == "residual_attention-off__ffn-off"
 
 
+def test_of_four_variants_the_drawing_and_its_figures_say_whose_they_are():
+    app = fine(opened(weights="random", variants="norm-none~ffn-off~n_heads-1~activation-relu", beside="ffn-off"))
+    first, second = (
+        re.sub("<[^>]*>", "", json.loads(each.json)["picture"]) for each in components(app, "ablation_drawing")
+    )
+    assert "Baseline" in first and "− FFN (variant 2 of 4)" in second
+    assert "− FFN:" in second and "Baseline:" in second.partition("− FFN:")[2]
+
+
 def test_beside_a_pinned_baseline_the_sidebar_stands_and_can_be_worked_on():
     app = fine(opened(baseline="defaults", variants="none", ffn="off"))
     assert len(components(app, "ablation_drawing")) == 2

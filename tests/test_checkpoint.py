@@ -374,3 +374,73 @@ def test_gpt2_in_several_files_equals_hugging_face(tmp_path):
     equals(tmp_path, theirs)
     sent = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert files.from_upload(sent).key == files.from_folder(tmp_path).key
+
+
+def change_settings(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def change_weights(folder, change):
+    path = folder / "model.safetensors"
+    path.write_bytes(safetensors.torch.save(change(safetensors.torch.load_file(path))))
+
+
+def test_gpt2_with_the_output_embedding_alone_equals_hugging_face(tmp_path):
+    theirs = gpt2(tmp_path)
+    change_weights(tmp_path, lambda found: {name.replace("transformer.wte", "lm_head"): x for name, x in found.items()})
+    assert equals(tmp_path, theirs).config.tied
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        ("lm_head.weight", "has no lm_head.weight, but config.json has tie_word_embeddings false. Save the model with"),
+        ("transformer.wte.weight", "lacks wte.weight"),
+    ],
+)
+def test_gpt2_without_one_of_two_embeddings_is_refused(tmp_path, missing, told):
+    with_own_head(tmp_path)
+    change_weights(tmp_path, lambda found: {name: x for name, x in found.items() if name != missing})
+    with pytest.raises(CheckpointError, match=told):
+        files.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "ends"), [([50, 3], (50, 3)), ([0, 99, "x", True], (0,)), (7, (7,)), ([], ()), (None, ())]
+)
+def test_every_token_that_ends_a_text_is_known(tmp_path, given, ends):
+    theirs = gpt2(tmp_path)
+    change_settings(tmp_path, eos_token_id=given)
+    assert equals(tmp_path, theirs).ends == ends
+
+
+def test_gpt2_with_infinite_mask_buffers_equals_hugging_face(tmp_path):
+    theirs = gpt2(tmp_path)
+    masks = {f"transformer.h.{layer}.attn.masked_bias": torch.tensor(-torch.inf) for layer in range(3)}
+    masks |= {f"transformer.h.{layer}.attn.bias": torch.ones(1, 1, 40, 40, dtype=torch.bool) for layer in range(3)}
+    change_weights(tmp_path, lambda found: {**found, **masks})
+    equals(tmp_path, theirs)
+
+
+def test_an_added_token_beyond_the_models_words_is_left_out_and_said(tmp_path):
+    theirs = gpt2(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    added = [{"id": 0, "content": "<|endoftext|>", "special": True}, {"id": len(SPELLED), "content": "[PAD]", "special": True}]  # fmt: skip
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"added_tokens": [{**flags, **each} for each in added]}))
+    ours = equals(tmp_path, theirs)
+    assert ours.tokens.encode(TEXT).ids == transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))(TEXT)["input_ids"]  # fmt: skip
+    assert all(token < len(SPELLED) for token in ours.tokens.encode("the [PAD] judge").ids)
+    (note,) = ours.notes
+    assert note.startswith("tokenizer.json adds “[PAD]”, for which the model has no weights")
+
+
+def test_gpt2_of_whose_files_one_is_missing_is_refused(tmp_path):
+    theirs = gpt2(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    theirs.save_pretrained(tmp_path, max_shard_size="100KB")
+    second = sorted(tmp_path.glob("model-*"))[1]
+    second.unlink()
+    with pytest.raises(CheckpointError, match=rf"{second.name} is missing: the weights are in \d files; choose all"):
+        files.from_folder(tmp_path)

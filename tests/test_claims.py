@@ -12,6 +12,7 @@ from scipy import stats
 
 from core.measure.intervals import Interval
 from core.model.config import Config
+from core.model.parts.init import generator
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.study.plan import StudyError
@@ -280,3 +281,17 @@ def test_one_claim_measured_anew_leaves_the_others_and_one_that_is_new_too(tmp_p
     monkeypatch.setattr("sys.argv", ["claims", "--only", "induction", "--table", str(path)])
     main()
     assert read_values(path) == SHIPPED and claim.label("induction") in capsys.readouterr().out
+
+
+def test_padding_does_not_count_in_the_claim_on_attention_sinks():
+    asked = Transformer(task["sentences"].config(), task["sentences"].vocabulary)
+    tokens, _ = task["sentences"](generator(0, "sinks"), 6)
+    rows = []
+    for line in tokens:
+        words = line[line != 0][None]  # the sentence by itself; the first word of the vocabulary is the padding
+        assert 0 < words.shape[1] < len(line)
+        with torch.no_grad(), trace(sites=("pattern",)) as seen:
+            asked(words)
+        rows.append(torch.stack([p[0, :, claims.FIRST :, 0] for p in seen["pattern"]]))  # (layers, heads, readers)
+    exact = torch.cat(rows, -1).double().mean().item()
+    assert claims.on_the_first(asked, tokens) == pytest.approx(exact, rel=1e-5)

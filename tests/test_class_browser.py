@@ -113,6 +113,15 @@ def test_the_teacher_key_never_stays_in_the_address(open_page, address):
     assert key not in elsewhere.url
 
 
+def test_the_server_key_leaves_the_address_and_the_history(open_page):
+    page = open_page("/Depth?key=wrong-key-1&passes=4")
+    expect(page).not_to_have_url(re.compile("wrong-key-1"))
+    assert "passes=4" in page.url
+    page.go_back()
+    page.wait_for_timeout(500)
+    assert "wrong-key-1" not in page.url
+
+
 def test_the_space_bar_takes_the_next_step_but_not_from_a_field_or_another_button(open_page):
     teacher, code = started(open_page)
     step = teacher.locator("[data-testid=stBaseButton-primary]:visible")

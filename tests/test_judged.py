@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
 from core.experiments.training.judged import at_an_end, judged, rates
@@ -53,6 +53,7 @@ def test_every_model_is_trained_at_as_many_rates(kind):
 
 
 @given(some.lists(some.tuples(some.integers(1, 40), some.floats(0, 10)), max_size=12), some.integers(1, 40))
+@example([(9, 1.0), (10, 3.0)], 10)  # nine tenths of the way is not late
 def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
     late = [loss for step, loss in losses if end * 0.9 + 1e-9 < step <= end]
     actual = late_loss(losses, end)

@@ -1,6 +1,7 @@
 """Pictures, lists and tables keep things apart that read alike: tokens, pairs of words, variants, models, lessons."""
 
 import json
+import re
 
 import pandas as pd
 import pyarrow
@@ -8,12 +9,15 @@ import pytest
 
 from core.checkpoints.tokens import Words
 from core.experiments.trained import comparison, knockout
+from core.model.config import Config
 from core.model.parts import MENUS
+from core.model.variants import Pins, lineup
 from core.study.picture import matrix_svg
 from core.study.summary import in_one_column
 from core.tasks import task
 from core.teaching.lessons.lesson import LessonError
 from core.teaching.lessons.reader import FOLDER, lesson_of, load
+from tests.pages import setting, texts, widget
 from tests.test_model_page import READER as HEAD
 from tests.test_model_page import fine, opened
 
@@ -46,6 +50,29 @@ def test_pairs_of_the_same_words_are_two_arcs():
     arcs = table[table.word.isna()]
     assert (arcs.groupby(spec["layer"][0]["encoding"]["detail"]["field"]).size() == 25).all()
     assert arcs.pair.unique().tolist() == ["dog → the"]
+
+
+def test_removing_one_of_two_pairs_with_the_same_words_keeps_the_other():
+    app = fine(
+        opened("pages/1_One_block.py", view="pairs", weights="random", text="the dog and the dog", pairs="2-1,5-4")
+    )
+    chosen = widget(app.multiselect, "pair_list")
+    assert len(set(chosen.options)) == 2
+    chosen.set_value(["2-1"]).run()
+    assert setting(fine(app), "pairs") == "2-1"
+
+
+def test_the_logit_lens_compares_words_and_not_their_labels(monkeypatch):
+    said = texts(fine(opened(taken="layers")))
+    monkeypatch.setattr(Words, "label", lambda self, token: LONG)
+    (first,) = re.findall("top-1 from (layer \\d) onwards", said)
+    assert f"top-1 from {first} onwards" in texts(fine(opened(taken="layers")))
+
+
+def test_variants_whose_names_round_alike_have_two_names():
+    variants, notes = lineup(Config(), Pins(variants="dropout-0.12345671~dropout-0.12345672"))
+    assert not notes and [each.config.dropout for each in variants[1:]] == [0.12345671, 0.12345672]
+    assert len({each.name for each in variants}) == 3
 
 
 def test_cells_whose_names_read_alike_are_two_rows():

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import re
 import tomllib
 from itertools import pairwise, permutations
 
@@ -14,7 +15,7 @@ from core.checkpoints import family
 from core.measure.intervals import Interval
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.teaching.lessons import prediction
+from core.teaching.lessons import picture, prediction
 from core.teaching.lessons.language import ENGLISH, is_complete, language, phrases, translated
 from core.teaching.lessons.language import FOLDER as LANGUAGES
 from core.teaching.lessons.lesson import FIELD, LessonError
@@ -274,3 +275,10 @@ def texts_of(given) -> list[str]:
 
 
 NOT_READ = ("of", "link", "page", "reading", "kind", "ranked", "shown", "difficulty", "right")
+
+
+def test_the_axis_of_exactly_as_many_parameters_ends_at_their_number():
+    of = read_lesson("heads")
+    exactly = next(n for n, each in enumerate(of.prediction.options) if each.low < 1 < each.high)
+    drawn = re.findall(r"<text[^>]*>([^<]*)", picture.svg(of, phrases(ENGLISH), exactly, outcome(of)))
+    assert "49,984" in drawn and not any(each.startswith("49,98") for each in drawn if each != "49,984")

@@ -9,6 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from core.checkpoints import files, own
+from core.checkpoints.opened import Opened
 from core.experiments.trained import contributions, knockout, tables
 from core.model.config import Config
 from core.model.knockout import cuts
@@ -199,3 +200,15 @@ def test_the_shipped_model_is_what_its_readme_says():
     assert f"{SHIPPED.parameters:,} parameters" in written and f"| {READER} |" in written
     settings_ = json.loads((files.ROOT / files.SHIPPED / "config.json").read_text())
     assert settings_["format"] == "ablation-lab" and torch.isfinite(SHIPPED.model.embed).all()
+
+
+def test_under_a_soft_cap_the_headline_is_the_difference_that_contributions_add_up_to():
+    """The shipped weights under a cap: the same contributions, and smaller logits."""
+    model = Transformer(SHIPPED.config.replace(logit_cap=3.0), SHIPPED.model.vocabulary)
+    model.load_state_dict(SHIPPED.model.state_dict())
+    whole = knockout.bench(SHIPPED).baseline.values["difference"].mean().item()
+    bench = knockout.bench(Opened("capped", model, SHIPPED.tokens, "sentences"))
+    capped = bench.baseline.values["difference"].mean().item()
+    said = texts(bring(fine(opened(taken="credit")), **own.write(model, "capped", "sentences")))
+    assert f"(was or were), is {number(whole)} on average, before the soft-cap of 3 (after it {number(capped)})" in said
+    assert capped < 0.9 * whole

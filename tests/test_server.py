@@ -71,6 +71,20 @@ def test_an_address_typed_in_small_letters_leads_to_its_page(typed, page):
     assert answer.status_code == 307 and answer.headers["Location"] == page
 
 
+def test_the_address_of_an_app_further_down_gets_its_slash_whatever_the_proxy(monkeypatch):
+    monkeypatch.setattr(served.config, "get_option", lambda name: "/lab/blocks")
+    client = TestClient(Starlette(routes=served.routes()), follow_redirects=False)
+    for asked, found in (("/lab/blocks", "./blocks/"), ("/lab/blocks?a=1", "./blocks/?a=1")):
+        assert client.get(asked).headers["Location"] == found  # neither scheme nor host
+
+
+def test_nginx_writes_no_key_of_an_address_into_its_log():
+    settings = (ROOT / "docs" / "nginx.conf").read_text()
+    (name,) = re.findall(r"access_log \S+ (\w+);", settings)
+    (logged,) = re.findall(rf"log_format {name} '(.*)';", settings)
+    assert "$uri" in logged and not re.search(r"\$(request\b|request_uri|args|query_string|http_referer)", logged)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 @pytest.mark.parametrize(
     "limits, wanted",

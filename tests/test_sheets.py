@@ -104,3 +104,15 @@ def test_a_file_that_is_no_summary_is_refused_in_words(data, words, store, tmp_p
     (tmp_path / "x.csv").write_bytes(data)
     code, _, errors = called(capsys, "check", "made up", "--with", "x.csv")
     assert code == command.MISTAKE and words in errors and "Traceback" not in errors
+
+
+def test_a_table_has_one_byte_order_mark_and_is_read_with_and_without_it(tmp_path):
+    """By the mark Excel knows that a file is UTF-8."""
+    table, mark = pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]}), b"\xef\xbb\xbf"
+    write_csv(table, tmp_path / "a.csv")
+    data = (tmp_path / "a.csv").read_bytes()
+    assert data == write_csv(table).encode() and data.count(mark) == 1 and data.startswith(mark)
+    for written in (data, data.removeprefix(mark)):
+        (tmp_path / "b.csv").write_bytes(written)
+        pd.testing.assert_frame_equal(read_csv(tmp_path / "b.csv", ["variant"]), table)
+        pd.testing.assert_frame_equal(read_csv(io.StringIO(written.decode()), ["variant"]), table)

@@ -208,3 +208,12 @@ def test_a_locked_database_is_busy_and_then_is_not(tmp_path, monkeypatch):
     assert states(store, study) == {QUEUED: 12}  # who reads need not wait
     other.execute("ROLLBACK")
     assert len(taken(store, study, "me|1|a", 1)) == 1
+
+
+@pytest.mark.parametrize("given", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"])
+def test_postgresql_is_spoken_to_with_psycopg_3_and_without_prepared_statements(given, monkeypatch):
+    """SQLAlchemy 2.0 takes psycopg2 for an address without a driver; a transaction pooler knows no prepared statement."""
+    asked = {}
+    monkeypatch.setattr(databases, "create_engine", lambda url, **how: asked.update(how, driver=url.drivername))
+    databases.connect(databases.address(given))
+    assert asked["driver"] == "postgresql+psycopg" and asked["connect_args"]["prepare_threshold"] is None

@@ -20,6 +20,7 @@ from tests.test_page import fine, told
 from ui.studies import chooser, server
 from ui.studies import view as views
 from ui.studies.chooser import NAMES, _shown
+from ui.studies.new_study import TEMPLATE
 
 PAGE = "pages/4_Studies.py"
 opened = partial(pages.opened, PAGE)
@@ -288,6 +289,15 @@ def test_what_is_wrong_with_a_study_is_said_and_it_cannot_be_started(text, words
     assert list(tmp_path.iterdir()) == []
     area(app).set_value(TINY).run()
     assert "Start" in labels(good(app))
+
+
+def test_a_study_with_nothing_to_compare_and_a_question_that_does_not_fit_are_named_before_it_starts():
+    changed = TEMPLATE.replace('"− norm" = { norm = "none" }', '"− FFN" = { ffn = false }')
+    gone = TEMPLATE.partition("[variants]")[0]
+    nothing, question = "Only the baseline would be trained.", "The research question is still the template's."
+    for text, said in ((TEMPLATE, []), (changed, [question]), (gone, [nothing, question])):
+        warned = [each.value for each in good(dialog(text)).warning]
+        assert len(warned) == len(said) and all(map(str.startswith, warned, said)), warned
 
 
 def test_a_study_is_started_stopped_resumed_and_deleted(url, monkeypatch):

@@ -193,6 +193,11 @@ def test_a_mistake_is_named_with_its_key_and_what_is_allowed(text, words):
     assert all(len(problem) < 1000 and problem.isprintable() for problem in caught.value.problems)
 
 
+def test_a_study_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "study.toml").write_text(HEAD, encoding="utf-8-sig")
+    assert read(tmp_path / "study.toml").runs == parse(HEAD).runs
+
+
 def test_all_mistakes_are_named_at_once():
     with pytest.raises(StudyError) as caught:
         parse('name = 3\ntasks = ["copy"]\nsedes = 1\n[base]\nnorm = "x"\nn_layers = 0\n[variants]\na = {ffn = 3}\n')

@@ -1,12 +1,14 @@
 """The teacher's link is built by ticking boxes; opened in a fresh session it is what was ticked."""
 
+import json
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from core.teaching.lessons.reader import read_lesson
-from tests.pages import controls, drawn, links, move, words
+from tests.pages import components, controls, drawn, links, move, words, written
 from tests.test_page import fine, opened
+from ui.block.beside import HINT, LOCKED
 from ui.kit.limits import PARAMETER, read
 from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINING
 
@@ -33,6 +35,14 @@ def test_what_was_ticked_is_what_a_fresh_session_shows():
     app = fine(opened(ONE_BLOCK.path, **params))
     assert list(links(app)) == [ONE_BLOCK.name] and words(app, "view") == ["Attention", "Cost"]
     assert "norm" in controls(app) and "text" in controls(app) and "placement" not in controls(app)
+
+
+@pytest.mark.parametrize("ticked, hint", [({}, HINT), ({"link_moved_block": []}, LOCKED)])
+def test_only_where_components_can_be_removed_a_class_is_told_to_click_one(ticked, hint):
+    """As the link opens, they can."""
+    app = fine(opened(ONE_BLOCK.path, **built(**ticked)[1]))
+    (drawing,) = components(app, "ablation_drawing")
+    assert hint in " ".join(written(app)) and bool(json.loads(drawing.json)["clicked"]) == (hint == HINT)
 
 
 def test_a_lesson_opens_by_its_link():

@@ -404,6 +404,16 @@ def test_an_infinite_loss_with_finite_gradients_is_divergence(monkeypatch, side_
     assert math.isinf(rows[-1].loss) and math.isfinite(rows[-1].gradient_norm)
 
 
+def test_an_infinite_weight_is_divergence():
+    training = Training(task="reverse", batch=4, steps=9, learning_rate=1000.0, weight_decay=10.0, warmup=0, every=1)
+    begun = start(SMALL, training, 5, CPU)
+    weights = {name: x.clone() for name, x in model(begun).state_dict().items()}
+    weights["position.weight"][-1] = 1e36  # of a position that no sequence has; its decay takes it beyond float32
+    state, rows = chunk(dataclasses.replace(begun, model=weights), 1000)
+    assert state.diverged and rows[-1].note == "diverged at step 1" and math.isnan(rows[-1].update_size)
+    assert math.isfinite(rows[-1].loss) and math.isfinite(rows[-1].gradient_norm)
+
+
 def test_divergence_is_the_last_row_and_says_so():
     training = Training(optimiser="sgd", learning_rate=1000.0, warmup=0, steps=50, batch=4)
     rows, state = run(SMALL.replace(norm="none"), training)

@@ -1,5 +1,6 @@
 """What a page says follows from its numbers and from the settings that are shown."""
 
+import math
 import re
 from types import SimpleNamespace
 
@@ -13,12 +14,19 @@ from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.findings import finding as depth_finding
 from core.experiments.depth.gradients import ignores_key_bias, successor_loss, weight_rows
 from core.experiments.forward import forward, numbered, watched
+from core.experiments.training.trained import read
 from core.measure.intervals import interval
 from core.measure.stream_statistics import row_entropy, statistic
 from core.model.config import Config
 from core.model.parts import MENUS
+from core.model.parts.init import generator
 from core.model.transformer import Transformer
 from core.settings.device import Machine
+from core.settings.wording import aligned, fixed
+from core.study.picture import matrix_svg
+from core.study.shipped import table_of
+from core.study.summary import read_summary
+from core.tasks import task
 from core.teaching.lessons.lesson import Number, Prediction
 from core.teaching.lessons.prediction import (
     AS_PREDICTED,
@@ -30,8 +38,13 @@ from core.teaching.lessons.prediction import (
 )
 from core.teaching.lessons.readings import Measured
 from core.teaching.lessons.wording import ENGLISH_WORDS, describe_ties
+from core.train import Training, start
+from tests.pages import opened, texts
+from tests.test_page import fine
+from ui.block.compare import farthest
 from ui.depth import grid as grid_view
 from ui.trained import parts as sweep
+from ui.training import answers, curves
 
 WORDS = "the judge read the law and the law held".split()
 SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
@@ -94,7 +107,11 @@ def test_the_entropy_of_a_trained_sink_counts_the_sink():
             assert actual[name] == pytest.approx(row_entropy(seen.sites["pattern"][0][head]).mean().item(), abs=1e-4)
 
 
-# What forbids a pair
+def test_the_average_over_heads_has_the_mean_of_their_entropies():
+    learnt = task["sentences"]
+    state = start(learnt.config(), Training(task="sentences"), 0)
+    reading = read(state, *(each[0] for each in learnt(generator(0, "entropy"), 1)))
+    assert answers._head_of(reading, 2, 0, state.config)[1] == fixed(reading.entropy(1).mean().item())
 
 
 # Numbers that are none, or that read alike
@@ -178,3 +195,71 @@ def test_a_rank_is_as_predicted_only_where_all_neighbours_can_be_told_apart():
     assert tied.endswith("A / B") and clear.endswith("A > C, B > C.")
     asked, out = _rank(a=[0.9, 0.88, 0.91], b=[0.5, 0.52, 0.51], c=[0.1, 0.12, 0.11])
     assert verdict(asked, ["a", "b", "c"], out) == AS_PREDICTED and describe_ties(lesson, out, ENGLISH_WORDS) == ""
+
+
+def test_two_streams_that_fade_to_zeros_do_not_end_at_nan():
+    journeys = {
+        name: travel(config, WORDS, None, Depth(30))
+        for name, config in (("baseline", FADES), ("v1", FADES.replace(activation="gelu")))
+    }
+    assert all(float(each.of("rms")[-1]) == 0 for each in journeys.values())
+    said = {meter: depth_finding(meter, journeys) for meter in statistic}
+    assert not any(re.search(r"\bnan\b|undefined", text) for text in said.values()), said
+    assert "ends as the baseline does, with all zeros" in said["rank"]
+
+
+def test_a_small_distance_is_not_rounded_to_nothing():
+    table = pd.DataFrame({"variant": ["baseline", "v1"], "distance": [0.0, 0.0031], "direction": [1.0, 0.9999]})
+    seen = SimpleNamespace(finite=True, config=Config())
+    assert "relative distance 0.0031," in farthest(table, {"baseline": seen, "v1": seen})
+
+
+def test_the_two_ends_of_a_grid_read_apart():
+    assert "ranges from 1.0002 (v0) to 1.0003 (v1)." in grid_view.told(_grid([1.00021, 1.00034]), "rms")
+    assert "ranges from 1 (v0) to 2 (v1)." in grid_view.told(_grid([1.0, 2.0]), "rms")
+
+
+def test_a_model_does_not_lose_a_gain():
+    said = sweep._told(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
+    assert said.startswith("No head is needed; largest gain: L1H2, 0.90 in logit difference")
+
+
+def test_a_model_whose_seeds_diverged_is_said_to_have_diverged():
+    arms = [SimpleNamespace(name=name) for name in ("baseline", "− norm", "− FFN")]
+    cells = [[math.nan, math.nan], [math.nan, math.nan], [0.5, math.nan]]
+    said = curves._words(arms, cells, {"baseline": 0, "− norm": 2, "− FFN": 1})
+    assert said == (
+        "Mean accuracy: baseline: no results yet; − norm: diverged (2 of 2 seeds diverged); "
+        "− FFN: 50.0 % (1 of 2 seeds diverged)."
+    )
+
+
+def test_numbers_of_one_column_have_the_same_decimals():
+    assert aligned([12.345, 0.004, -0.003]) == ["12.3", "0.0", "0.0"]
+    svg = matrix_svg(read_summary(table_of("ablation_matrix")))
+    figures = re.findall(r">(−?\d+\.\d+)(?: %)?</text>", svg)
+    assert len(figures) > 100 and all(len(each.partition(".")[2]) == 1 for each in figures)
+
+
+# What stands on the page
+
+
+@pytest.mark.parametrize(
+    ("view", "settings", "said"),
+    [
+        ("gradients", {"variants": "softmax-sink~qk_norm-on"}, "the gradient of b_K is zero up to rounding (baseline)."),
+        ("steps", {"softmax": "usual"}, "Entropy of this head's softmax:"),
+        ("steps", {"softmax": "off_by_one"}, "Entropy of this head's softmax + 1:"),
+        ("pairs", {"mask": "causal", "pairs": "1-4"}, "The mask hides all marked pairs."),
+        ("pairs", {"mask": "none", "window": "2", "pairs": "1-4"}, "The window of this layer hides all marked pairs."),
+        ("cost", {"mask": "none"}, "None: without a causal mask every token attends to the new one"),
+        ("cost", {"mask": "causal"}, "bytes per token"),
+    ],
+)  # fmt: skip
+def test_a_sentence_follows_from_the_settings(view, settings, said):
+    where = {"page": "pages/1_One_block.py", "view": view, "weights": "random", "text": "one two three four"}
+    if view == "gradients":
+        where = {"page": "pages/2_Depth.py", "show": view, "position": "sinusoidal"}
+    if view == "steps":
+        where |= {"step": "7"}
+    assert said in texts(fine(opened(**where, **settings)))

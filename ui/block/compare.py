@@ -80,7 +80,7 @@ def farthest(table, passes) -> str:
         row = defined_rows.loc[defined_rows.distance.idxmax()]
         sentence = "All outputs are identical to the baseline's."
         if row.distance > SAME:
-            sentence = f"Largest effect: {row.variant}, relative distance {fixed(row.distance)}, cosine similarity {fixed(row.direction)}."
+            sentence = f"Largest effect: {row.variant}, relative distance {number(row.distance)}, cosine similarity {fixed(row.direction)}."
         phrases.append(sentence)
     lost = [name for name in others if not passes[name].finite]
     wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]

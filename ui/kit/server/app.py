@@ -29,7 +29,17 @@ def routes() -> list[Route]:
     """Return the app's own routes."""
     path = (config.get_option("server.baseUrlPath") or "").strip("/")
     base = f"/{path}" if path else ""
-    return [*_typed_pages(base), scripts_route(base), downloads_route(base)]
+    return [*_start(base), *_typed_pages(base), scripts_route(base), downloads_route(base)]
+
+
+def _start(base: str) -> list[Route]:
+    """Return the route that adds the slash to the address of an app further down.
+
+    Streamlit's own names scheme and host, which a server behind a proxy does not know.
+    """
+    end = base.rpartition("/")[2]
+    go = lambda request: RedirectResponse(f"./{end}/?{request.url.query}".removesuffix("?"))  # noqa: E731
+    return [Route(base, go)] if base else []
 
 
 def _typed_pages(base: str) -> list[Route]:
