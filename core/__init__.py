@@ -1,4 +1,4 @@
-"""Ablation Lab's engine: a transformer block whose every part can be taken out, and the instruments to see what it did."""
+"""Engine of Ablation Lab: a transformer block whose parts can be removed, and measurements of it."""
 
 from core.measure.tensor_meters import measure
 from core.model.attention import MultiHeadAttention

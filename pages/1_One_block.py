@@ -1,4 +1,4 @@
-"""One block: a sentence, one transformer block, and what each of its parts does to it."""
+"""Page One block: a sentence, one transformer block, and the effect of its parts."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ FOLDED = ("Attention details", "More components", "Machine")
 
 
 def draw():
-    """In names of its own: what a script has named at its top is kept as long as a callback of it, and so the passes were."""
+    """Draw the page in local scope, since Streamlit keeps a script's globals alive."""
     with page(ONE_BLOCK):
         kinds = (Input, BlockConfig, Machine, BlockLook, Pins, Sampling)
         (text, chosen, machine, look, pinned, sampling), notes = ONE_BLOCK.settings(*kinds)

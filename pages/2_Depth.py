@@ -24,7 +24,7 @@ WHOSE = "Random weights: this shows the effect of the architecture alone."
 
 
 def draw():
-    """In names of its own: what a script has named at its top is kept as long as a callback of it, and so the passes were."""
+    """Draw the page in local scope, since Streamlit keeps a script's globals alive."""
     with page(DEPTH):
         (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
             Input, Config, Machine, Depth, Pins, DepthLook, Axes

@@ -30,7 +30,7 @@ HIDDEN = ("task", "padding")  # the task stands above; its sequences need no pad
 
 
 def groups(training):
-    """Those of the sidebar: a task whose sequences have one length has nothing to set."""
+    """Return the sidebar's groups; a task with a fixed length has no settings."""
     return [group for group in GROUPS if group != "Task" or len(choices(training, "length")) > 1]
 
 

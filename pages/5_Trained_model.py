@@ -1,4 +1,4 @@
-"""Trained model: a small language model that ships, or one of your own; what its heads do, and what becomes of it without them."""
+"""Trained model: heads and parts of a small language model, and their ablation."""
 
 from functools import partial
 
@@ -46,7 +46,7 @@ def _opened(context):
 
 
 def _draw_view(context, cuts):
-    """Draw the open view below the row that chooses among the views of its tab, beside the block where it is about that."""
+    """Draw the open view with its selector, beside the block where it is about it."""
     look = context.look
     if look.taken in DRAWN:
         picture, view = st.columns([31, 69], gap="medium")
@@ -62,7 +62,7 @@ def _draw_view(context, cuts):
 
 
 def draw():
-    """In names of its own: what a script has named at its top is kept as long as a callback of it, and so the passes were."""
+    """Draw the page in local scope, since Streamlit keeps a script's globals alive."""
     with page(TRAINED_MODEL):
         opened = st.session_state.pop(OPEN, None)
         if opened:

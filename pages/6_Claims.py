@@ -1,4 +1,4 @@
-"""Claims: what papers say of the parts of a transformer, and whether it is so in models of this size."""
+"""Claims: what papers say about transformer parts, tested at this size."""
 
 import streamlit as st
 

@@ -45,9 +45,11 @@ SLICE = 256  # sentences at once
 
 
 def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
-    """meter, at, value, n. Accuracy (was or were, after all that stands before the verb), over all sentences and by the words
-    between subject and verb; perplexity of whole sentences; of each head, the share of its attention that falls on the subject
-    where the verb is chosen, across a clause with a noun of the other number."""
+    """Measure a model: meter, at, value, n.
+
+    Accuracy at the main verb, over all sentences and by distance; perplexity; each head's attention
+    to the subject across a distractor.
+    """
     bench = Bench(opened, questions(opened, n_texts))
     right = bench.baseline.correct
     between = bench.questions.value
@@ -68,7 +70,7 @@ def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
 
 @torch.inference_mode()
 def perplexity(opened: Opened, n_texts: int) -> float:
-    """exp of the mean of −ln(probability of the next word), over every word but the first of so many held-out sentences."""
+    """Return the perplexity over every word but the first of held-out sentences."""
     number = {word: index for index, word in enumerate(opened.model.vocabulary)}
     rows, lengths = padded([[number[word] for word in words] for words in sentences(n_texts, SEED)], number[PAD])
     total = 0.0
@@ -82,7 +84,7 @@ def perplexity(opened: Opened, n_texts: int) -> float:
 
 
 def trained(member: str, seed: int) -> bytes:
-    """One of the family, as the content of its file."""
+    """Train one member and return the content of its file."""
     model, steps, seconds = train(config_of(member, seed))
     weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
     about = {"member": member, "seed": seed, "steps": steps, "seconds": round(seconds), "versions": versions()}
@@ -105,7 +107,7 @@ def train_what_is_missing(folder: Path, seeds: list[int]):
 
 
 def table(folder: Path) -> pd.DataFrame:
-    """member, how, seed, meter, at, value, n: of each that is there, and of the baseline of its seed without the part."""
+    """Measure each member and the ablated baseline of its seed as a table."""
     parts = []
     for member, seed in there(folder):
         model = opened(member, seed, folder)

@@ -1,4 +1,4 @@
-"""Trains the model that ships: `make legal-model`, or `python -m scripts.legal_model [--folder models/legal]`.
+"""Train the shipped model: `make legal-model`, or `python -m scripts.legal_model`.
 
 A causal language model of two blocks on the legal sentences of core/tasks/sentences.py, every next word counting. Two things
 are changed in what it is given to read: what somebody is said to be mostly goes with who that is (the defendant was
@@ -54,8 +54,10 @@ NAME = "Legal sentences"
 
 
 def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sentences whose beginnings are not kept back, some with a gap -> (tokens, targets), int64 (many, 28). Unknown words are read, but
-    never asked for."""
+    """Draw a batch of sentences whose beginnings are not held out, some with a gap.
+
+    Returns tokens and targets, int64 (n_texts, 28). Unknown words are read but never asked for.
+    """
     learnt = task["sentences"]
     words_known = vocabulary()
     number = {word: index for index, word in enumerate(words_known)}
@@ -81,7 +83,7 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
 
 
 def going_together(words: list[str], chances: list[float]) -> list[str]:
-    """The sentence with predicates that mostly go with their nouns: that of the sentence, and those of ", who was late ,"."""
+    """Replace predicates so that they mostly fit their nouns."""
     changed = list(words)
     (subject, verb) = anatomy(words)[:2]
     for index, chance in zip([n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances):
@@ -92,8 +94,11 @@ def going_together(words: list[str], chances: list[float]) -> list[str]:
 
 
 def with_gap(words: list[str], first: float, last: float, size: float) -> list[str]:
-    """The sentence with some words in a row, neither its subject nor its verb nor any mark among them, replaced by 1 to
-    GAP unknown ones. The three numbers, 0 to 1, choose which and by how many."""
+    """Replace some consecutive words by unknown ones, sparing subject, verb and marks.
+
+    Args:
+        first, last, size: Numbers from 0 to 1 that choose which and how many, up to GAP.
+    """
     subject, verb = anatomy(words)[:2]
     free = [index for index, word in enumerate(words) if index not in (subject, verb) and word not in (",", ".", *BE)]
     start = free[int(first * len(free))]
@@ -105,8 +110,10 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
 
 
 def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
-    """-> (the model, steps that it was trained, seconds that they took). The sentences are those of its seed, whatever else its
-    settings are. It ends before the step at which its numbers leave their range."""
+    """Train the model; return it, its steps and seconds.
+
+    The sentences depend on the seed alone. Ends before a step with numbers out of range.
+    """
     model = Transformer(config, vocabulary())
     data = generator(config.seed, "legal.training")
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.1, fused=True)
@@ -136,7 +143,7 @@ def examined(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame]:
 
 
 def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
-    """What stands in the README beside the model: command, settings, numbers; all of them as measured."""
+    """Return the README beside the model: command, settings, measured numbers."""
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
     of_heads = readings(bench)
     heads = "\n".join(

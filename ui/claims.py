@@ -38,7 +38,7 @@ class ClaimsLook(Settings):
 
 @dataclass(frozen=True)
 class ClaimsContext:
-    """What the views are given. values, found: claim -> its number per seed, its result."""
+    """Context of the views of Claims: each claim's values per seed, and its result."""
 
     values: Mapping[str, Values]
     found: Mapping[str, Judged]

@@ -1,4 +1,4 @@
-"""The start page: what can be done, an experiment of each kind at one click, and what each part was measured to be for."""
+"""Start page: a first experiment, three cards, the ablation matrix, presets."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,14 +52,14 @@ _picture = component("hero", drawing.SCRIPT, CSS, HTML)
 
 @dataclass(frozen=True)
 class StartLook(Settings):
-    """What is looked at on the start page."""
+    """View settings of Start."""
 
     removed: bool = setting(False, "Remove the head", "Remove the head that attends to the subject.", group="Look")
     parts: str = setting("ablation_matrix", "Parts", "Study shown.", group="Look", menu=shipped)
 
 
 def hero(removed: bool):
-    """Draw the first picture, where the model that ships can be opened; its card says why where it cannot."""
+    """Draw the first picture if the shipped model opens; its card says why if not."""
     with suppress(ConfigError, CheckpointError, MemoryLimit):
         layer, head = reader(SHIPPED)
         flipped = flip(known(SHIPPED), layer - 1, head - 1)

@@ -1,4 +1,4 @@
-"""The family: the language model that ships, trained anew without each part, or with another in its place.
+"""Model family: the shipped language model, retrained without each part or with a replacement.
 
 What differs between two of them is the part alone: the same sentences in the same order, and the same first weights wherever a
 weight has the same name and shape (core/model/parts/init.py). `make family` trains them (scripts/family.py).
@@ -36,7 +36,7 @@ WHOLE = "baseline"  # the member from which nothing is taken
 
 
 def members() -> list[str]:
-    """Their names, as a link writes what each has other than the baseline: that first, then each pill, and the swaps."""
+    """Return the names of all members as in links: the baseline, each removal, each replacement."""
     return [WHOLE, *(encode(part) for part in ablation.values()), *SWAPS]
 
 
@@ -58,7 +58,7 @@ def file_of(member: str, seed: int) -> str:
 
 
 def there(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
-    """(member, seed) -> hash of its file, for those that ship. Empty where the list of them cannot be read."""
+    """Read which members ship: (member, seed) to file hash. Empty if the list is unreadable."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -69,7 +69,10 @@ def there(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
 
 
 def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
-    """One of the family. Raises CheckpointError for one that is not there, or is not what was trained."""
+    """Open one member of the family.
+
+    Raises CheckpointError if it is missing or was not trained here.
+    """
     name = file_of(member, seed)
     expected = there(folder).get((member, seed))
     if expected is None:
@@ -92,7 +95,7 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
 
 @cachetools.cached(cachetools.TTLCache(maxsize=1, ttl=1.0), lock=threading.Lock())
 def listed() -> dict[tuple[str, int], str]:
-    """there(), read from the disk once a second at most: a page asks for it twenty times."""
+    """Return the shipped members, read from disk at most once a second."""
     return there()
 
 
@@ -113,7 +116,7 @@ def plain(config: Config) -> Config:
 
 @cache
 def values(name: str) -> list[Any]:
-    """What a setting is in the members, in order."""
+    """Return the values that a setting takes over the members, in order."""
     return sorted({getattr(config, name) for config in _members()})
 
 
@@ -133,7 +136,10 @@ def _shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def fits(config: Config, baseline: Config = BASELINE) -> bool:
-    """Whether a model can be run under these settings with the weights of another. (How weights were drawn does not matter then.)"""
+    """Return whether a model with these settings can run with the weights of another.
+
+    How weights were drawn does not matter for that.
+    """
     if config.init != baseline.init:
         return False
     has = _shapes(plain(baseline))
@@ -141,8 +147,10 @@ def fits(config: Config, baseline: Config = BASELINE) -> bool:
 
 
 def changed(config: Config, baseline: Opened) -> Transformer | None:
-    """A trained model, run under other settings: its own weights, not trained again. None where these ask for weights that it
-    has not."""
+    """Return a trained model under other settings, with its own weights.
+
+    None where the settings need weights that it does not have.
+    """
     if not fits(config, baseline.config):
         return None
     has = baseline.model.state_dict()

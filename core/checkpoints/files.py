@@ -32,7 +32,9 @@ _one_download = threading.Lock()
 
 
 def folders() -> dict[str, Path]:
-    """Return name -> folder of every model in models/ or the folder that ABLATION_MODELS names; that which ships first.
+    """Return the folder of every model by name, the shipped one first.
+
+    Looks in models/ and in the folder named by ABLATION_MODELS.
 
     What cannot be read there is left out: it costs that model, and no other.
     """
@@ -54,7 +56,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def changed(folder: Path) -> float:
-    """Return when a file of a model was last written, in seconds since 1970; 0 where nothing can be read."""
+    """Return when a model's files were last written, in seconds since 1970; 0 if unreadable."""
     times = [0.0]
     for path in _inside(folder):
         with suppress(OSError):  # a link to nothing
@@ -111,7 +113,10 @@ def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
 
 
 def _weights(files: dict[str, Path]) -> list[Path]:
-    """Return the file of a model's weights, or all its parts. Raise CheckpointError where one is missing."""
+    """Return the file of a model's weights, or all its shards.
+
+    Raises CheckpointError if one is missing.
+    """
     weights = [path for path in files.values() if path.suffix == ".safetensors"]
     if not weights:
         for name, path in files.items():
@@ -135,7 +140,7 @@ def _weights(files: dict[str, Path]) -> list[Path]:
 
 
 def needed(names: Collection[str]) -> list[str]:
-    """Return the files that make up a model, given the names of all that there are. Some may be missing."""
+    """Return which of these files make up a model. Some may be missing."""
     parts = sorted(name for name in names if PART.fullmatch(name))
     weights = parts if parts and own.WEIGHTS not in names else [own.WEIGHTS]
     tokenizer = VOCABULARY if TOKENIZER not in names and set(VOCABULARY) <= set(names) else (TOKENIZER,)
@@ -148,7 +153,7 @@ def cache() -> Path:
 
 
 def from_hub(name: str, check: Check | None = None) -> Opened:
-    """Download a model by its name on the Hugging Face Hub, e.g. openai-community/gpt2, and open it.
+    """Download a model from the Hugging Face Hub by name, and open it.
 
     Only the files that are needed are downloaded, after a look at their size. The operator's token is sent only with
     ABLATION_HUB_TOKEN=1. Raise as from_folder.

@@ -1,4 +1,4 @@
-"""GPT-2 (Radford et al., 2019) in the layout in which its weights are published, as a model of core.
+"""GPT-2 (Radford et al., 2019) in its published layout, opened as a model of core.
 
 The files: config.json, tokenizer.json (or vocab.json and merges.txt) and model.safetensors (or its parts, with their index), as
 on the Hugging Face Hub (`openai-community/gpt2`). Linear maps are stored there as (in, out), queries, keys and values side by

@@ -22,7 +22,7 @@ _all_results = CacheGroup(max_mb() / 2)
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A model with its weights, and what is known about it. Shared by all who look at it; nobody changes it.
+    """Model with its weights and what is known about it; shared and never changed.
 
     key: of its content, so that results can be kept under it.
     """

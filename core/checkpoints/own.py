@@ -60,7 +60,7 @@ def write_trained(state: State, name: str, accuracy: float) -> dict[str, bytes]:
 
 
 def zipped(written: dict[str, bytes]) -> bytes:
-    """Pack files into one archive to take away: a browser saves one file, and the two belong together."""
+    """Pack files into one archive, so that a browser saves a single file."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in written.items():
@@ -118,7 +118,10 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
 
 
 def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path]) -> Transformer:
-    """Build a model with weights by core's names. Raise CheckpointError for one missing, too many or misshaped."""
+    """Build a model from weights with core's names.
+
+    Raises CheckpointError for weights that are missing, unexpected or misshaped.
+    """
     tensors = stored(weights)
     positions = tensors["position.weight"].shape if "position.weight" in tensors else ()
     model = blank(config, vocabulary, positions[0] if len(positions) == 2 else 0)
@@ -128,7 +131,11 @@ def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path
 
 
 def blank(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Transformer:
-    """Build a model without numbers. positions: rows of the table of positions, where it has another number of them."""
+    """Build a model without weights.
+
+    Args:
+        positions: Rows of the position table, where they differ from the config's.
+    """
     draw: Any = Blank()  # takes the place of a Draw
     model = Transformer(config, vocabulary, draw)
     if positions and hasattr(model.position, "weight"):

@@ -24,12 +24,12 @@ Check = Callable[[int], None]  # gets the bytes of a model before its weights ar
 
 
 class CheckpointError(ValueError):
-    """A file that is no model, or none that can be opened: which file, what is wrong, what is allowed."""
+    """File that is not a model or cannot be opened: which file, what is wrong, what is allowed."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """One tensor in a file: where it is, and its shape."""
+    """Location and shape of one tensor in a file."""
 
     path: Path
     key: str

@@ -30,7 +30,7 @@ UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_un
 
 
 class Encoded(NamedTuple):
-    """What a model reads of a text."""
+    """Token ids of a text, with the tokens that the model does not know."""
 
     ids: list[int]
     labels: list[str]  # as typed, one for each id
@@ -39,7 +39,7 @@ class Encoded(NamedTuple):
 
 
 class Tokens(Protocol):
-    """What the rest of the lab asks of a tokenizer."""
+    """Interface of a tokenizer."""
 
     @property
     def vocabulary(self) -> tuple[str, ...]: ...
@@ -51,7 +51,7 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True)
 class Words:
-    """One token per word or mark, as on the other pages.
+    """Tokenizer with one token per word or punctuation mark, as on the other pages.
 
     A word in another case than the vocabulary's is taken for it. A word that is not there is read as <unk> where the model
     has that, else left out.
@@ -99,7 +99,7 @@ class Pieces:
         return Encoded(ids, [self.label(token) for token in ids], [], [])
 
     def label(self, token: int) -> str:
-        """Return a token as it reads; a space in front is drawn, for " judge" and "judge" are two tokens."""
+        """Return a token as text; a leading space is drawn, as " judge" and "judge" differ."""
         text = self.tokenizer.decode([token], skip_special_tokens=False)
         if not text.strip("\N{REPLACEMENT CHARACTER}") and token < len(self.vocabulary):
             text = self.vocabulary[token]  # a part of a character, or nothing that shows

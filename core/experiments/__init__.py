@@ -1,1 +1,1 @@
-"""One question per file: what a page computes before it is drawn."""
+"""Experiments: one file for each question that a page asks."""

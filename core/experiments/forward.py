@@ -1,4 +1,4 @@
-"""One forward pass, watched: what every other experiment of the first page reads from."""
+"""Instrumented forward pass, which all experiments on a single pass use."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ SLOW = 1000  # milliseconds from which on a pass is not run again to be timed
 
 @dataclass(frozen=True)
 class Pass:
-    """What was seen in one pass. Tensors are float32 on the CPU, without the batch dimension."""
+    """Tensors and facts of one pass, float32 on the CPU, without the batch dimension."""
 
     config: Config
     machine: Machine
@@ -91,7 +91,10 @@ class Pass:
     softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
     def other(self, config: Config, same_weights: bool = False) -> "Pass":
-        """The same text through another model of this kind. same_weights: through this one's weights, under other settings.
+        """Run the same text through another config.
+
+        Args:
+            same_weights: Whether to keep this pass's weights under the new settings.
 
         Raises ConfigError where there are no such weights.
         """
@@ -146,7 +149,7 @@ def forward(
 def timed_stream(
     config: Config, tokens: Iterable[str], machine: Machine, kind: str = "random"
 ) -> Callable[[], torch.Tensor]:
-    """The same stack and text, built once, as a call that runs it without recording: what a time is taken of."""
+    """Build the same model and text, and return a call that runs them unrecorded for timing."""
     model, ids, real = prepared(config, tuple(tokens), machine, kind)
 
     def call() -> torch.Tensor:
@@ -169,7 +172,7 @@ def prepared(
 
 
 def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
-    """-> (vocabulary, number in it of each of these words: of the unknown word, where it is not there)"""
+    """Return the vocabulary, and the index of each word in it (or of the unknown word)."""
     model_words, numbers = weights[kind].numbers(words)
     return model_words, [model_words.index(UNKNOWN) if number is None else number for number in numbers]
 
@@ -219,7 +222,7 @@ def watched(
     dropout: bool = False,
     kind: str = "",
 ) -> Pass:
-    """One text through a model that is there already: ids (1, T), and the same tokens in words.
+    """Run one text (1, T) through an existing model with recording.
 
     edits: as for trace().
     """
@@ -260,7 +263,7 @@ def watched(
 
 
 def square(allowed: torch.Tensor | None, length: int) -> torch.Tensor:
-    """What a model allows, as one matrix (T, T)."""
+    """Return what a model may attend to, as one matrix (T, T)."""
     if allowed is None:
         return torch.ones(length, length, dtype=torch.bool)
     return allowed.expand(1, 1, length, length)[0, 0].cpu()

@@ -1,4 +1,4 @@
-"""Whose weights a pass has. Trained without a part, cut afterwards, random: three different things, each named as what it is."""
+"""Sources of a pass's weights: trained without a part, ablated after training, or random."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ weights: Menu[Any] = Menu("Weights")
 
 
 class Weights:
-    """How a config comes by its weights."""
+    """Source of a config's weights."""
 
     @staticmethod
     def refused(config: Config) -> str:
@@ -26,7 +26,7 @@ class Weights:
 
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
-        """Return the vocabulary, and the number in it of each of these words; None where it is unknown.
+        """Return the vocabulary, and each word's index in it (None if unknown).
 
         The models that ship have their own.
         """
@@ -147,7 +147,7 @@ def _check(kind: str, config: Config) -> None:
 
 
 def _changed(config: Config) -> str:
-    """What a config changes in the trained baseline, as it stands behind "trained": "with all components", "without norm"."""
+    """Describe what a config changes in the trained baseline: "without norm"."""
     names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]
     put = [name for name in names if name[:2] != "− "]

@@ -1,1 +1,1 @@
-"""What can be taken away: scripts and tables."""
+"""Scripts and tables to take away."""

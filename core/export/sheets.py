@@ -1,6 +1,9 @@
-"""Tables as CSV, and names of files. A spreadsheet takes a cell that begins with = + - or @ for a formula, and runs it: text that does is written
-with ' before it (OWASP, "CSV Injection"), and read back without. Numbers stay numbers. They begin with a byte-order mark,
-without which Excel takes the minus of "− norm" for three other letters."""
+"""CSV tables and file names.
+
+Cells that begin with = + - or @ are written with ' before them, so that no spreadsheet runs them
+(OWASP, "CSV Injection"), and read back without it. Files begin with a byte-order mark, which Excel
+needs for "−".
+"""
 
 import csv
 import os
@@ -35,7 +38,7 @@ def original(cell: Cell) -> Cell | str:
 
 
 def slug(name: str, number: int | None = None) -> str:
-    """Return a name for a file: small letters, digits and underscores, whole words as far as they fit.
+    """Return a file name: small letters, digits and underscores, whole words only.
 
     Args:
         number: put behind it, where two of one name must not be one file.
@@ -65,8 +68,15 @@ def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
 
 
 def read_csv(path: Path | IO[str], texts: Collection[str] = ()) -> pd.DataFrame:
-    """What write_csv has written. texts: columns that are text whatever stands in them ("NA", "1"). Raises OSError, and ValueError
-    for what is no table."""
+    """Read a table that write_csv has written.
+
+    Args:
+        texts: Columns that stay text ("NA", "1").
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not a table.
+    """
     table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(texts, str))
     table = table.rename(columns=original)
     for name in texts:

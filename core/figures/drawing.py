@@ -1,4 +1,4 @@
-"""The block as a picture (SVG), drawn from what a pass recorded: a part is there if its tensors were.
+"""Diagram of a block as SVG, drawn from what a pass recorded.
 
 Classes carry the meaning, the page's style sheet the colours: `box` a part, `off` a part that is gone, `changed` one
 that differs from the defaults, `stream` the residual stream, `cut` where it is cut.
@@ -29,7 +29,7 @@ MOST = 15
 
 
 def patterns(config: Config) -> dict[str, list[bool]]:
-    """What some layers have and others have not: words -> of each layer, whether it has it."""
+    """Return which layers have a component that others lack, by its label."""
     layers = range(config.n_layers)
     rows = {}
     if config.attention and config.window and config.global_every:
@@ -41,7 +41,7 @@ def patterns(config: Config) -> dict[str, list[bool]]:
 
 
 def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
-    """A row for each such pattern, its layers from the first to the last; those around this one, where they are many -> (SVG, height)"""
+    """Return a row for each per-layer component around this layer, and its height."""
     rows = patterns(config)
     first = max(0, min(layer - MOST // 2, config.n_layers - MOST))
     shapes = ""
@@ -77,7 +77,7 @@ Clicks = dict[str, tuple[str, str]]
 
 @dataclass(frozen=True)
 class Sublayer:
-    """What is to be drawn of it."""
+    """Parts of a sub-layer that are drawn."""
 
     seen: Pass
     layer: int
@@ -120,7 +120,7 @@ class Sublayer:
         return rows * (TARGET + GAP) + 4 * bool(rows)
 
     def draw(self, y: int) -> tuple[str, int]:
-        """From here on down -> (SVG, height)"""
+        """Draw from this height on; return the SVG and its height."""
         if self.site not in self.seen.sites:
             off = self._part("work", box(CENTRE, y + 10, BOX, self.work, [f"{self.name}: off"], "off changed"))
             return line("stream", (STREAM, y), (STREAM, y + self.work + 24)) + off, self.work + 24
@@ -223,7 +223,7 @@ def block_svg(
     beside: Collection[str] | None = (),
     compact: bool = False,
 ) -> str:
-    """One block of the stack, from its input at the top to its output at the bottom. Each part says what a click on it does.
+    """Draw one block from input (top) to output (bottom) as SVG; each part says what a click does.
 
     knocked: what is cut out of a trained model is marked where the knife goes, and what differs from usual settings is not.
     usual: settings that are not marked as changed; the defaults where there are no others. beside: what a click takes out, or puts
@@ -273,7 +273,7 @@ def describe(config: Config) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """What is to be drawn."""
+    """State of the diagram while it is drawn."""
 
     seen: Pass
     layer: int
@@ -351,7 +351,7 @@ class Picture:
         return not self.changed.isdisjoint(fields)
 
     def _switches(self, part: str) -> Clicks:
-        """What a click changes in the settings."""
+        """Return what a click on a part changes in the settings."""
         c = self.seen.config
         fewer = 1 if c.n_heads > 1 else Config().n_heads
         norm = "none" if c.part("norm").normalises else Config().norm
@@ -374,7 +374,7 @@ class Picture:
         return clicks
 
     def _knife(self, part: str, heads: tuple[bool, ...]) -> Clicks:
-        """What a click cuts out of a trained model, or puts back."""
+        """Return which ablation a click on a part adds or removes."""
         cuts = {"work": Cut(self.layer, part)}
         cuts |= {f"head {number}": Cut(self.layer, "head", number - 1) for number in range(1, len(heads) + 1)}
         return {
@@ -387,7 +387,7 @@ class Picture:
 
 
 def in_attention(c: Config, layer: int) -> list[str]:
-    """What else acts in a layer's attention, in a word or two each."""
+    """Return what else acts in a layer's attention, in a word or two each."""
     position = c.part("position")
     window = c.window_in(layer)
     parts = [c.mask] * (c.part("mask")(1) is not None) + ["QK-norm"] * c.qk_norm

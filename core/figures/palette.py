@@ -23,7 +23,7 @@ DASHES = ("", "9 4", "2 4", "11 3 2 3", "6 2", "2 2")
 
 
 def colour(stops: Sequence[str], share: float) -> tuple[int, int, int]:
-    """The colour at a share (0 to 1) of a scale, linear between its stops: (red, green, blue), 0 to 255."""
+    """Return the colour at a share (0 to 1) of a scale, linear between its stops: RGB, 0 to 255."""
     position = min(max(share, 0.0), 1.0) * (len(stops) - 1)
     low = min(int(position), len(stops) - 2)
     ends = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops[low : low + 2]]

@@ -1,4 +1,4 @@
-"""What was measured beside what was predicted, as pictures (SVG): values as bars, or curves over passes and steps.
+"""Measured values beside predicted ones, as SVG: bars, or curves over passes and steps.
 
 Classes carry the meaning: `bar` and `curve` what was measured, `reach` its interval, `mark` what somebody predicted, `open` what
 is not measured yet. `first` is what the prediction is about.
@@ -59,7 +59,7 @@ Mark = tuple[float, float]  # what was predicted, from and to; either may be inf
 
 
 def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None) -> tuple[float, float]:
-    """From where to where an axis reaches that shows these values, 0, the near end of the mark, and some of what is beyond it.
+    """Return the ends of an axis that shows the values, 0 and the near end of the mark.
 
     Without values: all of the mark that is finite. scale: from where to where it reaches at the least.
     """
@@ -94,8 +94,13 @@ def bars_svg(
     hidden: bool = False,
     scale: Mark | None = None,
 ) -> str:
-    """The mark stands on the first bar. written: a number as it is shown; hidden: nothing is measured yet, and only names and the
-    mark show; scale: from where to where the axis reaches at the least."""
+    """Draw bars as SVG; the mark stands on the first bar.
+
+    Args:
+        written: Formats a number.
+        hidden: Whether only names and the mark are shown, before anything is measured.
+        scale: Range that the axis covers at least.
+    """
     values = [] if hidden else [value for bar in bars for value in (bar.mean, bar.low, bar.high)]
     low, high = _ends(values, mark, scale)
     left = MARGIN

@@ -1,4 +1,4 @@
-"""One scale for two charts of one kind, so that what is larger in one of them looks larger."""
+"""Common scale for two charts of one kind."""
 
 import copy
 import math
@@ -14,8 +14,10 @@ MEASURED = ("value", "reference")  # columns of what is measured, which can be s
 
 
 def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
-    """The specification with axes and colours that hold the numbers of all tables. What is stacked or counted by the browser
-    has no such numbers in its table, and keeps a scale of its own."""
+    """Return the specification with domains that cover all tables.
+
+    Stacked or counted values keep the browser's own scale.
+    """
     scaled: Spec = copy.deepcopy(spec)
     encodings = [
         (unit, channel, encoding)
@@ -48,7 +50,7 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
 
 
 def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
-    """Whether both tables measure one thing of the same things, row by row, and the chart can show less than nothing."""
+    """Return whether two tables have the same rows and the chart can show negative values."""
     log = any((encoding.get("scale") or {}).get("type") == "log" for encoding in _measured(spec))
     if log or other is None or "value" not in table or table.shape != other.shape or list(table) != list(other):
         return False
@@ -57,8 +59,7 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
 
 
 def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
-    """The specification without the ends that its numbers have, as shares do. table: of the differences; where all of them are
-    zero, the browser could find no ends."""
+    """Return the specification without fixed ends such as those of shares, for differences."""
     scaled: Spec = copy.deepcopy(spec)
     columns = [] if table is None else [table[name] for name in MEASURED if name in table]
     nothing = bool(columns) and all((column == 0).all() for column in columns)

@@ -1,4 +1,4 @@
-"""What charts have in common: a specification that is built once, words and numbers on axes."""
+"""Shared parts of charts: cached specifications, labels and numbers on axes."""
 
 import functools
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def numbers(**options: Any) -> alt.Axis:
 
 
 def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Spec]:
-    """Build once, without data; data is named nowhere, since the page sends it beside the specification."""
+    """Decorate a chart function so that its specification is built once, without data."""
 
     @functools.wraps(function)
     @functools.cache

@@ -15,13 +15,18 @@ def picture(width: float, height: float, shapes: str, description: str, role: st
 
 
 def in_own_size(svg: str) -> str:
-    """Return a picture in a box of its width, in which its words have the size that they were given."""
+    """Return a picture at its own width, so that its text has the size it was given."""
     match = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
     return f'<div style="flex: none; width: {match[1] if match else 0}px">{svg}</div>'
 
 
 def box(x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0) -> str:
-    """Lines of words in a box. x: of its middle; below: how much of its height stays free of words, at its foot."""
+    """Draw lines of text in a box.
+
+    Args:
+        x: Of the box's centre.
+        below: Height at its foot that stays free of text.
+    """
     drawn = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
     step = 15
     first = y + (height - below) / 2 - 7.5 * (len(lines) - 1) + 4
@@ -46,8 +51,13 @@ def arrow(x: float, y: float, way: str = "down") -> str:
 
 
 def part(place: str, name: str, words: str, shapes: str) -> str:
-    """Shapes that are one part of a block, to be pointed at, and clicked where a page takes clicks. place: which part, whether
-    it is there or not; name: what a click does, as it stands in a link; words: the same in words."""
+    """Group shapes into one clickable part of a block.
+
+    Args:
+        place: Which part, whether or not it is present.
+        name: What a click does, as in a link.
+        words: The same in words.
+    """
     description = "".join(
         f' data-{key}="{escape(value, quote=True)}"'
         for key, value in (("place", place), ("part", name), ("words", words))

@@ -1,4 +1,4 @@
-"""What several seeds say: mean with its interval, and whether a difference is more than the noise between seeds.
+"""Statistics over seeds: means with intervals, and whether a difference is significant.
 
 One rule for all that is said: a difference is one where its interval leaves out 0. Several that are looked at together
 get wider intervals, and p to match (Holm, 1979).
@@ -24,7 +24,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Interval(NamedTuple):
-    """A mean over n seeds with its 95 % interval (Student's t); low and high are NaN for fewer than two."""
+    """Mean over n seeds with its 95 % interval (Student's t); NaN ends for fewer than two."""
 
     mean: float
     low: float
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """A mean difference between pairs of one seed, its interval, and p of the paired t-test (Student, 1908).
+    """Mean paired difference, its interval, and p of the paired t-test (Student, 1908).
 
     reach: from the mean to the ends of the interval, before it is cut: a difference smaller than that could not be told
     from so much noise.
@@ -53,12 +53,12 @@ class Paired(NamedTuple):
 
 
 def apart(low: float, high: float) -> bool:
-    """Whether an interval leaves out 0: the one rule by which something is called a difference. False without an interval."""
+    """Return whether an interval excludes 0; False without an interval."""
     return low > 0 or high < 0
 
 
 def interval(values: Iterable[float], within: Within = ANYTHING, level: float = LEVEL) -> Interval:
-    """Of independent values, one per seed; NaN are left out.
+    """Return the mean and interval of independent values, one per seed; NaN are left out.
 
     within: what a value can be at all. An interval is cut there, which leaves its coverage as it is.
     """
@@ -69,7 +69,7 @@ def interval(values: Iterable[float], within: Within = ANYTHING, level: float = 
 
 
 def half_width(error: float, n: int, level: float = LEVEL) -> float:
-    """From the mean of n values to the ends of its interval (Student's t), from the mean's standard error; NaN for fewer than two."""
+    """Return the half-width of a mean's interval (Student's t) from its standard error."""
     return float(_special().stdtrit(n - 1, (1 + level) / 2)) * error if n > 1 else math.nan
 
 
@@ -84,7 +84,7 @@ def cut(low: float, high: float, within: Within) -> tuple[float, float]:
 
 
 def wilson(right: int, total: int) -> tuple[float, float, float]:
-    """A share and its 95 % interval -> (share, low, high), by the score test (Wilson, 1927): good where it is near 0 or 1."""
+    """Return (share, low, high) of a share with its 95 % score interval (Wilson, 1927)."""
     if not total:
         return math.nan, math.nan, math.nan
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)
@@ -96,7 +96,7 @@ def wilson(right: int, total: int) -> tuple[float, float, float]:
 
 
 def geometric(values: Iterable[float]) -> Interval:
-    """The same of the logarithms: a geometric mean, and its interval, of values above 0; NaN if one of them is not."""
+    """Return the geometric mean and its interval; NaN unless all values are above 0."""
     values = [value for value in values if not math.isnan(value)]
     of_logs = interval([math.log(value) if value > 0 else math.nan for value in values])
     if of_logs.n < len(values):
@@ -108,7 +108,7 @@ def geometric(values: Iterable[float]) -> Interval:
 def paired(
     values: Mapping[int, float], base: Mapping[int, float], within: Within = ANYTHING, level: float = LEVEL
 ) -> Paired:
-    """values − base, seed by seed: {seed: value} each. Seeds that lack one of the two, or have NaN there, are left out.
+    """Return the paired difference values − base by seed; incomplete pairs are left out.
 
     within: what a difference can be at all; its interval is cut there.
 
@@ -129,7 +129,7 @@ def paired(
 
 
 def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> dict[Key, Paired]:
-    """Several differences that are looked at together (Holm, 1979): the chance that any is called one by mistake stays 5 %.
+    """Return several differences with Holm-corrected intervals and p (Holm, 1979).
 
     compare: (key, level) -> a difference with its interval at that level, and its own p. -> key -> the same, p corrected,
     its interval at the level at which Holm's procedure tests it: so it leaves out 0 just where the corrected p is below 0.05.
@@ -166,7 +166,7 @@ SCALE = 10_000  # shares are counted in steps of this part, or of their common d
 
 
 def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
-    """The mean change of accuracy over texts: what each gets right now − what it got right before, from −1 to 1.
+    """Return the mean change of accuracy over texts, each from −1 to 1.
 
     p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is McNemar's (1947). The interval: for those
     Tango's (1998), which inverts the score test; for texts of several questions Student's t. Where the exact test does not
@@ -191,7 +191,7 @@ def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
 
 
 def sign_flips(values: list[Fraction]) -> float:
-    """Two-sided p of their sum, if each had its sign by the toss of a coin: exact, over all 2ⁿ signs."""
+    """Return the exact two-sided p of a sum under random signs."""
     values = [value for value in values if value]
     scale = min(SCALE, math.lcm(*(value.denominator for value in values)))
     sizes = [round(abs(value) * scale) for value in values]
@@ -208,11 +208,11 @@ def sign_flips(values: list[Fraction]) -> float:
 
 
 def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """The interval of (gained − lost) / n, of n pairs of answers of which so many flipped either way (Tango, 1998)."""
+    """Return the interval of (gained − lost) / n of n paired answers (Tango, 1998)."""
     z = NormalDist().inv_cdf((1 + level) / 2)
 
     def score(change: float) -> float:
-        """How many standard errors the flips are from what a true change of this size would give."""
+        """Return how many standard errors the flips are from a true change of this size."""
         b = -gained - lost + (2 * n - gained + lost) * change
         c = -lost * change * (1 - change)
         # The likeliest share of losses, given the change.
@@ -228,7 +228,7 @@ def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, 
 
 
 def _where(score: Callable[[float], float], level: float, low: float, high: float) -> float:
-    """Where the score, which falls as the change grows, passes the level between two changes."""
+    """Find where the score, which falls as the change grows, passes the level."""
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if score(middle) > level else (low, middle)

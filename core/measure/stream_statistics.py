@@ -1,4 +1,4 @@
-"""What one pass leaves in the stream, in a few numbers: a menu of statistics of (passes, tokens, d_model).
+"""Statistics of the residual stream: a menu of functions of (passes, tokens, d_model).
 
 Everything is computed in float64, so that a stream near the end of float32's range still has a standard deviation. A
 stream with a number that is infinite or no number has no statistics: NaN.
@@ -143,7 +143,7 @@ def entropy(s: Streams) -> torch.Tensor:
 
 
 def attention_entropy(pattern: torch.Tensor, n_real: int) -> torch.Tensor:
-    """Entropy in bits of each row (Shannon, 1948), averaged over heads and real readers.  (…, H, T, T) -> (…)"""
+    """Return the attention entropy (bits; Shannon, 1948) averaged over heads and real queries."""
     return row_entropy(pattern[..., :n_real, :].float()).mean((-2, -1))
 
 

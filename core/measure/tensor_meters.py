@@ -26,13 +26,16 @@ meter.add("zeros", lambda t: t.zero / t.n, label="Zeros", help="share of exact z
 
 
 def reduce(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
-    """Every meter over all that a watcher saw -> ([(site, layer), …], float64 array (meters, tensors))."""
+    """Compute every meter over all recorded tensors.
+
+    Returns (site, layer) of each tensor, and float64 (meters, tensors).
+    """
     sums = watcher.totals()
     return watcher.names, np.array([part(sums) for part in meter.values()])
 
 
 def tidy(names: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
-    """What reduce() gives as a tidy table: layer, site, meter, value; in the order in which the tensors passed."""
+    """Return reduce()'s result as a tidy table: layer, site, meter, value."""
     rows = [
         (layer, site, name, value)
         for (site, layer), column in zip(names, values.T.tolist())

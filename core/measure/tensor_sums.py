@@ -23,7 +23,7 @@ PIECE = 4096  # numbers that BLAS may add up in float32
 
 
 class Totals(NamedTuple):
-    """What statistics are made from: float64 arrays, one entry per tensor."""
+    """Sums from which statistics are computed: float64 arrays, one entry per tensor."""
 
     n: np.ndarray  # how many numbers
     total: np.ndarray  # their sum
@@ -35,7 +35,7 @@ class Totals(NamedTuple):
 
 
 class Watcher:
-    """Takes totals of all it is shown: a last edit for trace(), e.g. `trace(watcher, sites=["pattern"])`."""
+    """Last edit for trace() that sums every tensor, e.g. `trace(watcher, sites=["pattern"])`."""
 
     def __init__(self) -> None:
         self.names: list[tuple[str, int]] = []  # (site, layer) in order of appearance
@@ -89,7 +89,7 @@ def _end_to_end(tensors: list[torch.Tensor], lengths: tuple[int, ...]) -> np.nda
 
 @lru_cache(maxsize=256)
 def _layout(lengths: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """How many numbers each tensor has, and where it starts when they are laid end to end."""
+    """Return how many numbers each tensor has, and where it starts in the flat array."""
     n = np.array(lengths)
     return n.astype(float), n.cumsum() - n
 
@@ -116,7 +116,7 @@ def _rows(x: torch.Tensor) -> np.ndarray:
 
 
 def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.ndarray) -> None:
-    """Fills in Σ(x − mean)², with a second look in float64 where float32's range or rounding falls short."""
+    """Fill in Σ(x − mean)², again in float64 where float32 overflows or rounds."""
     n, total, squares, spread = fields[:4]
     np.subtract(squares, total * total / n, out=spread)
     # Where less than a sixteenth is left, rounding shows; infinity, NaN and all but nothing fail this too.
@@ -130,7 +130,7 @@ def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.nda
 
 
 def _rows_on_device(x: torch.Tensor) -> np.ndarray:
-    """The same on a GPU, in float64; one transfer."""
+    """Return the sums of rows on a GPU in float64, with one transfer."""
     wide = in_float64(x)
     away = wide - wide.mean(1, keepdim=True)
     n = torch.full((len(wide),), float(wide.shape[1]), device=wide.device, dtype=wide.dtype)

@@ -19,7 +19,7 @@ Memory = dict[Any, torch.Tensor]
 
 
 class MultiHeadAttention(Part):
-    """softmax(Q·Kᵀ/√d_head)·V in n_heads subspaces of d_head numbers each (Vaswani et al., 2017, section 3.2).
+    """softmax(Q·Kᵀ/√d_head)·V in n_heads subspaces (Vaswani et al., 2017, section 3.2).
 
     Where there are fewer heads of keys and values, each serves as many query heads in a row (Ainslie et al., 2023, section 2.2).
     """
@@ -53,8 +53,11 @@ class MultiHeadAttention(Part):
     def forward(
         self, x: torch.Tensor, allowed: torch.Tensor | None = None, kv_cache: Any = None, memory: Memory | None = None
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
-        """kv_cache: keys and values of the tokens before these (core/model/kv_cache.py), which the new ones are added to.
-        memory: what layers of one pass leave for later ones: the first leaves its values.
+        """Run attention.
+
+        Args:
+            kv_cache: Keys and values of earlier tokens, to which new ones are added.
+            memory: What layers of this pass leave for later ones, e.g. the first layer's values.
         """
         B, T, _ = x.shape
         if self.n_kv_heads == self.n_heads:  # the same views in fewer calls, which a small model feels
@@ -90,7 +93,7 @@ class MultiHeadAttention(Part):
         return drop(self.out(z.transpose(1, 2).flatten(2)), self.dropout)
 
     def per_group_matmul(self, of_heads: torch.Tensor, of_groups: torch.Tensor) -> torch.Tensor:
-        """Multiply each head by its group's matrix: (B, H, T, n), (B, n_kv_heads, n, m) -> (B, H, T, m)."""
+        """Multiply each head by its group's matrix: (B, H, T, n) × (B, groups, n, m) -> (B, H, T, m)."""
         if self.n_kv_heads == self.n_heads:
             return of_heads @ of_groups
         B, H, T, n = of_heads.shape
@@ -113,5 +116,5 @@ def head_norm(x: torch.Tensor, gain: torch.Tensor, eps: float) -> torch.Tensor:
 
 
 def capped(x: torch.Tensor, cap: float) -> torch.Tensor:
-    """cap · tanh(x / cap): nearly x where that is small, never beyond ± cap (Gemma 2, 2024, section 2)."""
+    """Return cap · tanh(x / cap), which never exceeds ± cap (Gemma 2, 2024, section 2)."""
     return cap * torch.tanh(x / max(cap, TINY))

@@ -1,4 +1,4 @@
-"""Many variants at once: every part runs once for all the variants that have it, their streams side by side.
+"""Many variants at once: each part runs once for all variants that have it.
 
 The parts are those of core/model/transformer and core/model/parts, so each formula stands once; only the loop over variants is gone.
 It can be, because variants of one seed start from the same weights wherever shapes agree.
@@ -36,7 +36,7 @@ def families(configs: Sequence[Config]) -> list[list[int]]:
 
 
 def numbers(configs: Sequence[Config]) -> int:
-    """How many numbers the sub-layers of Many hold: each that differs in its settings has weights of its own."""
+    """Return how many weights the sub-layers of Many hold; each different setting has its own."""
     single = [config.replace(n_layers=1) for config in configs]
     parts = (("attention", ATTENTION), ("ffn", FFN))
     return sum(
@@ -78,7 +78,7 @@ class Many:
         ]
 
     def streams(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """What enters the first pass and what leaves each one: (V, T, D), and the attention entropy in bits: (V,)."""
+        """Yield the stream before the first pass and after each, (V, T, D), with entropies (V,)."""
         x = self._start
         first = self.configs[0]
         yield x, torch.full((len(x),), torch.nan, device=x.device)
@@ -105,7 +105,7 @@ class Many:
             self._entropy[self._reading] = attention_entropy(x, self.n_real)
 
     def _redraw(self, layer: int) -> None:
-        """Give the parts the weights of another layer: drawing is all that has to be done again for it."""
+        """Give the parts the weights of another layer by drawing them again."""
         if layer == self._layer:
             return
         self._layer = layer
@@ -127,7 +127,7 @@ class Many:
         return torch.tensor(members, device=self.machine.torch_device)
 
     def _sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
-        """One sub-layer of all variants that have it: (x, what entered the block) -> x."""
+        """Return one sub-layer of all variants that have it: (x, block input) -> x."""
         members = [index for index, config in enumerate(self.configs) if getattr(config, name)]
         if not members:
             return lambda x, block_input: x
@@ -177,7 +177,7 @@ class Many:
         return module
 
     def _split(self, members: list[int], fields: tuple[str, ...], make: Make) -> Map:
-        """One function for all members: each goes to what make(config, members) gives for those that agree in the fields.
+        """Return one function for all members, made once for each group that agrees in the fields.
 
         Those that agree are brought side by side, so that a group is a slice: one gather before, and one after.
         """

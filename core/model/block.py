@@ -1,4 +1,4 @@
-"""One block: both sub-layers, each with its norm and its residual."""
+"""Transformer block: both sub-layers, each with its norm and residual."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from core.model.trace import tap
 
 
 class FeedForward(Part):
-    """activation(x·W_in + b_in)·W_out + b_out, on each token by itself (Vaswani et al., 2017, section 3.3)."""
+    """activation(x·W_in + b_in)·W_out + b_out on each token (Vaswani et al., 2017, section 3.3)."""
 
     def __init__(self, config: Config, draw: Draw | None = None):
         super().__init__()
@@ -89,7 +89,7 @@ class Block(Part):
 
     @property
     def window(self) -> int:
-        """How far its attention sees; 0: as far as the mask lets it."""
+        """Return how far this layer's attention sees; 0 for as far as the mask allows."""
         return 0 if self.attn is None else self.attn.window
 
     def raw(
@@ -100,7 +100,7 @@ class Block(Part):
 
 
 class Join(Part):
-    """How what a sub-layer writes joins the stream: times its scale, and added where the residual is on, in its place where it is off."""
+    """Scale and residual by which a sub-layer's output joins the stream."""
 
     def __init__(self, wrote: str, site: str, residual: bool, scale: nn.Module):
         super().__init__()

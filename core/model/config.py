@@ -462,7 +462,7 @@ class Config(Settings):
         return self.early_of(self.n_layers - 1 - layer) == layer
 
     def window_in(self, layer: int) -> int:
-        """How far attention sees in a layer, counted from 0; 0: as far as the mask lets it."""
+        """Return how far attention sees in a layer (from 0); 0 for as far as the mask allows."""
         return 0 if every(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
@@ -471,12 +471,12 @@ class Config(Settings):
 
     @property
     def turned(self) -> int:
-        """How many of a head's numbers RoPE turns: pairs."""
+        """Return how many dimensions of a head RoPE rotates, in pairs."""
         return count_turned(self.d_head, self.rope_share)
 
     @classmethod
     def read_by(cls, part: str) -> tuple[str, ...]:
-        """The settings that a part reads: "attention", "ffn" or "norm", beside those of the whole stack."""
+        """Return the settings that a part reads: "attention", "ffn" or "norm"."""
         return tuple(name for name, definition in cls.settings().items() if part in definition.read_by)
 
     def part(self, field: str) -> Any:
@@ -484,7 +484,10 @@ class Config(Settings):
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
-        """Return a copy with some settings changed. As many key-value heads as heads stay so; attention's biases follow the others."""
+        """Return a copy with some settings changed.
+
+        Key-value heads stay equal to heads where they were; attention's biases follow the others.
+        """
         if "n_heads" in changes and self.n_kv_heads == self.n_heads:
             changes = {"n_kv_heads": changes["n_heads"]} | changes
         if "bias" in changes and self.attention_bias == self.bias:
@@ -492,16 +495,21 @@ class Config(Settings):
         return dataclasses.replace(self, **changes)
 
     def with_seed(self, seed: int) -> "Config":
-        """The same with another seed: nothing else depends on it, and need not be checked again. Raises ConfigError."""
+        """Return the same config with another seed, without checking the rest again.
+
+        Raises ConfigError.
+        """
         checked = self.settings()["seed"].check("seed", seed)
         other = object.__new__(type(self))
         other.__dict__.update({name: getattr(self, name) for name in self.settings()} | {"seed": checked})
         return other
 
     def others(self) -> list[tuple[str, Any]]:
-        """What one click can change: a setting, and a value that it does not have. Every entry of every menu, every switch,
-        fewer and more heads, of other numbers a telling one; nothing that would not act. Whether the rest of the settings can be
-        so with it is said where it is chosen."""
+        """Return all changes of one setting: (name, value) pairs that have an effect.
+
+        Every menu entry, every switch, fewer and more heads, one informative value of other
+        numbers. Whether a change fits the other settings is checked when it is chosen.
+        """
         unused = []
         for name, definition in self.settings().items():
             now = getattr(self, name)

@@ -1,4 +1,4 @@
-"""What a stack costs: parameters by part, floating point operations, memory of activations. Formulas, no running."""
+"""Cost of a stack from formulas: parameters, floating point operations, activation memory."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -14,7 +14,11 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
-    """Numbers to learn, by part, over all layers. `vocabulary`: how many different tokens (0: the blocks alone)."""
+    """Return the number of parameters by part, over all layers.
+
+    Args:
+        vocabulary: Number of different tokens; 0 for the blocks alone.
+    """
     D = config.d_model
     F = config.d_ff
     gates = inputs(config.part("activation"))
@@ -45,12 +49,12 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
 
 @lru_cache(maxsize=1000)
 def _learned(make: Callable[..., nn.Module], *arguments: int | bool | str) -> int:
-    """The same of a part that has yet to be made; it is made once, as making it costs more than all formulas here."""
+    """Return the parameters of a part that is built once for counting."""
     return sum(parameter.numel() for parameter in make(*arguments).parameters())
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
-    """Floating point operations of the blocks' matrix products for one sequence: 2·m·n·k each, by part."""
+    """Return the FLOPs of the blocks' matrix products for one sequence, 2·m·n·k each, by part."""
     D = config.d_model
     F = config.d_ff
     T = tokens
@@ -64,13 +68,12 @@ def flops(config: Config, tokens: int) -> dict[str, int]:
 
 
 def forward_flops(config: Config, tokens: int, vocabulary: int) -> int:
-    """Floating point operations of one sequence on its way forward, its scores for every word of the vocabulary included."""
+    """Return the forward FLOPs of one sequence, including the unembedding."""
     return sum(flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary
 
 
 def kept_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
-    """Bytes of the keys and values that are kept while a text of so many tokens goes on: of a layer with a window no more than
-    it holds (core/model/kv_cache.py)."""
+    """Return the bytes of the KV cache for so many tokens; a window limits it."""
     if not config.attention:
         return 0
     per_token = 2 * config.n_kv_heads * config.d_head * BYTES[dtype]
@@ -79,7 +82,7 @@ def kept_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
 
 
 def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
-    """Bytes of everything a trace records in one pass, by part (a tensor that stands at two sites counts twice)."""
+    """Return the bytes of everything that a trace records in one pass, by part."""
     D = config.d_model
     F = config.d_ff
     T = tokens
@@ -99,8 +102,11 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
 
 
 def between(config: Config, tokens: int, dtype: str = "float32") -> int:
-    """Bytes of what no trace records and the way back needs: scores before a cap and a mask, queries and keys before their norm, keys and
-    values as each query head has them, mixed values, streams that wait to be skipped to."""
+    """Return the bytes that the backward pass needs beyond what a trace records.
+
+    Scores before caps and masks, queries and keys before their norm, keys and values per query
+    head, mixed values, and streams that wait for a skip.
+    """
     scores = bool(config.score_cap) + (config.mask != "none" or bool(config.window)) + (config.softmax != "usual")
     of_heads = config.qk_norm * 2 * (config.n_heads + config.n_kv_heads) + config.value_residual * config.n_kv_heads
     of_heads += 2 * config.n_heads * (config.n_kv_heads < config.n_heads)
@@ -111,8 +117,7 @@ def between(config: Config, tokens: int, dtype: str = "float32") -> int:
 
 
 def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float32") -> int:
-    """Memory a traced pass asks for: weights as drawn (float32) and in another precision, activations as recorded, as
-    many again under way, and in float32 for those who look; a fifth on top."""
+    """Return the memory of a traced pass: weights, activations, copies, and a fifth on top."""
     copied = dtype != "float32"
     weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
     recorded = 2 * (sum(activations(config, tokens, dtype).values()) + between(config, tokens, dtype))
@@ -121,7 +126,7 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
 
 
 def by_length(config: Config) -> pd.DataFrame:
-    """How cost grows with the text: tokens, part, value (operations)."""
+    """Return how cost grows with the number of tokens: tokens, part, value (FLOPs)."""
     lengths = (8, 16, 32, 64, 128, 256, 512, 1024)
     rows = [(length, part, value) for length in lengths for part, value in flops(config, length).items() if value]
     return pd.DataFrame(rows, columns=["tokens", "part", "value"])

@@ -20,7 +20,7 @@ COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would
 
 @dataclass(frozen=True)
 class Sampling(Settings):
-    """How the next word is chosen. Raises ConfigError for a value that cannot be."""
+    """Sampling settings. Raises ConfigError for impossible values."""
 
     temperature: float = word_setting(
         1.0,
@@ -69,8 +69,10 @@ class Sampling(Settings):
 
 
 def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
-    """Temperature, then the k likeliest, then the likeliest that make up p; what is left adds up to 1. Raises ConfigError
-    for scores that are no numbers."""
+    """Apply temperature, top k and top p; return probabilities that add up to 1.
+
+    Raises ConfigError for infinite or NaN logits.
+    """
     logits = logits.double()
     if not bool(logits.isfinite().all()):
         raise ConfigError("model", "model gives infinite or NaN logits, so there is no next token.")
@@ -89,7 +91,7 @@ def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:  # 
 
 
 class Step(NamedTuple):
-    """One word that was chosen."""
+    """Sampled token with its probabilities."""
 
     token: int
     probability: float  # that the model gave it, before temperature, top k and top p
@@ -107,7 +109,7 @@ def generate(
     cache: bool = True,
     context: int = 0,
 ) -> Iterator[Step]:
-    """Goes on from a text, token numbers (T,), one step at a time, until a token in `ends` or sampling.words of them.
+    """Continue a text of token ids (T,), one step at a time, up to an end token or the limit.
 
     The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values, where the model is
     causal; without, all words are computed again for each. context: how many tokens are read at most: when it is full it slides, and

@@ -1,4 +1,4 @@
-"""Knock-outs: a head, a sub-layer or all that a layer writes is taken out of a pass, and something else put in its place.
+"""Ablation of a head, a sub-layer or a layer's outputs within a pass, with its replacement.
 
 A Lesion is an edit for core.model.trace.trace(): it lives in the pass of whoever opened the trace and leaves the model as it
 is. Where the knife goes: for a head, its weighted sum of values (site z), before W_O; for a sub-layer, the tensor that
@@ -57,7 +57,7 @@ def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Of one head or sub-layer: its mean at each position (T, d), and what it computed on the other sentences (B, T, d)."""
+    """Recorded activations of a head or sub-layer: means by position (T, d), other texts (B, T, d)."""
 
     mean: torch.Tensor | None = None
     elsewhere: torch.Tensor | None = None
@@ -65,7 +65,7 @@ class Recorded:
 
 @dataclass(frozen=True, order=True)
 class Cut:
-    """One place at which to cut. Layers and heads are counted from 0 here, from 1 in links and on screen."""
+    """Part to ablate. Layers and heads count from 0 here, from 1 in links and on screen."""
 
     layer: int
     part: str = "head"
@@ -79,7 +79,7 @@ class Cut:
         return f"{part.label(self.part)} {self.layer + 1}".replace("Attention", "attention").replace("Layer", "layer")
 
     def write(self) -> str:
-        """As it stands in a link: "2.3" for a head, "2.attention" for the rest."""
+        """Return the part as in a link: "2.3" for a head, "2.attention" for the rest."""
         return f"{self.layer + 1}.{self.head + 1 if self.part == 'head' else self.part}"
 
     def sites(self) -> tuple[str, ...]:
@@ -118,9 +118,12 @@ def name_of(chosen: Iterable[Cut]) -> str:
 
 @dataclass(frozen=True)
 class Lesion:
-    """An edit that makes the cuts. recorded: for mean and resample, (site, layer) -> what stands there elsewhere:
-    z by heads (H, positions, d_head) or (B, H, T, d_head), attn_out and mlp_out (positions, d_model) or (B, T, d_model).
-    The last position of a mean stands for all that follow.
+    """Edit that ablates parts.
+
+    Args:
+        recorded: For mean and resample, (site, layer) to the replacement: z by heads (H, positions,
+            d_head) or (B, H, T, d_head), attn_out and mlp_out (positions, d_model) or (B, T,
+            d_model). The last position of a mean stands for all later ones.
 
     first: the layer that the pass begins with; start: the position of its first token. Raises ConfigError for a mode that is
     none or lacks what it needs.

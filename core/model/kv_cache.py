@@ -1,4 +1,4 @@
-"""Keys and values of what a causal model has read: for every further token only that token is computed."""
+"""KV cache of a causal model: each further token costs one token only."""
 
 import torch
 
@@ -7,7 +7,11 @@ from core.model.transformer import Transformer
 
 
 class Kept:
-    """Of one layer. window: how many tokens its attention sees, of which no more are kept; 0: all."""
+    """Keys and values of one layer.
+
+    Args:
+        window: How many tokens its attention sees, and at most are kept; 0 for all.
+    """
 
     def __init__(self, window: int = 0) -> None:
         self.k: torch.Tensor | None = None  # (B, n_kv_heads, tokens that are kept, d_head)
@@ -17,7 +21,7 @@ class Kept:
         self.length = 0
 
     def add(self, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keep those of T tokens: 2 × (B, n_kv_heads, T, d_head) -> 2 × (B, n_kv_heads, kept and new, d_head)."""
+        """Append T tokens and return all keys and values: two (B, n_kv_heads, cached + T, d_head)."""
         self.length += k.shape[2]
         if self.k is not None and self.v is not None:
             k = torch.cat([self.k, k], 2)
@@ -27,7 +31,7 @@ class Kept:
 
 
 class Past:
-    """Of a model: `model(first, past=past)`, then `model(next, past=past)`, …, each with the tokens that are new.
+    """KV cache of a model: `model(first, past=past)`, then `model(next, past=past)`, and so on.
 
     Raises ValueError for a model whose tokens see what comes after them: they would have to be computed again.
     """

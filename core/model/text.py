@@ -21,7 +21,7 @@ SOFT_HYPHEN = "\u00ad"
 
 
 def words(text: str) -> list[str]:
-    """The tokens of a text: words (with their apostrophes and hyphens), and every other mark by itself.
+    """Split a text into tokens: words with apostrophes and hyphens, and each other mark.
 
     Emoji made of several characters (families, flags, skin tones) stay one token; letters keep their accents.
     White space separates; control and formatting characters are left out.
@@ -66,7 +66,7 @@ def _in_word(c: str) -> bool:
 
 
 def _continues(token: str, c: str) -> bool:
-    """Whether c goes on with the token: a letter after a letter, an emoji after a joiner, the second half of a flag."""
+    """Return whether c continues the token: letter after letter, emoji after a joiner, half a flag."""
     if token[-1] == "\u200d":
         return True
     if _regional(c):
@@ -75,7 +75,7 @@ def _continues(token: str, c: str) -> bool:
 
 
 def cut(text: str) -> tuple[list[str], list[str]]:
-    """-> (at most 256 tokens, sentences that say what was left out and why)."""
+    """Return at most 256 tokens, and sentences about what was left out."""
     tokens = words(text)
     notes = []
     if len(tokens) > MAX_TOKENS:
@@ -95,7 +95,7 @@ def vocabulary(tokens: list[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Example:
-    """A text to start from and the pairs of words in it that belong together: (reader, what it depends on)."""
+    """Example text with marked pairs of words: (reader, what it depends on)."""
 
     name: str
     text: str
@@ -148,7 +148,7 @@ DEFAULT_TEXT = EXAMPLES[0].text
 
 
 def check_text(name: str, text: str) -> None:
-    """Raises ConfigError, with a text that can be used instead, for one that is too long or cannot be shown."""
+    """Raise ConfigError, with a usable text, for one that is too long or unprintable."""
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(
             name,
@@ -162,7 +162,10 @@ def check_text(name: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class Input(Settings):
-    """The text of a pass. Raises ConfigError, with a text that can be used instead, for one that is too long or odd."""
+    """Text of a pass.
+
+    Raises ConfigError, with a usable text, for one that is too long or unprintable.
+    """
 
     text: str = setting(
         DEFAULT_TEXT, "Sentence (text)", "Any text. Each word and punctuation mark is one token.", group="Text",

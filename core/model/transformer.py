@@ -1,4 +1,4 @@
-"""The whole model: embedding, blocks on top of each other, unembedding. Everything worth seeing passes through a tap."""
+"""Transformer: embedding, blocks, unembedding. Every recorded tensor passes through a tap."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,13 +18,16 @@ from core.model.trace import tap
 
 
 class Transformer(nn.Module):
-    """Embedding and positions, n_layers blocks, last norm (where the placement normalises before the sum) and unembedding.
+    """Embedding and positions, n_layers blocks, final norm (unless post-norm) and unembedding.
 
     Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no unembedding of its own.
     """
 
     def __init__(self, config: Config, vocabulary: Iterable[str], draw: Draw | None = None):
-        """vocabulary: the tokens as strings; token number i is vocabulary[i], and its vector depends on the string.
+        """Build the model.
+
+        Args:
+            vocabulary: Tokens as strings; a token's vector depends on its string.
 
         draw: where the initial weights come from, if not from config.init and config.seed.
         """
@@ -48,7 +51,10 @@ class Transformer(nn.Module):
     def stream(
         self, tokens: torch.Tensor, real: torch.Tensor | None = None, order: list[int] | None = None, past: Any = None
     ) -> torch.Tensor:  # int (B, T), bool (B, T) False where padding -> (B, T, D)
-        """What leaves the last block, before the last norm. order: which layers to go through; all, once, if None.
+        """Return the output of the last block, before the final norm.
+
+        Args:
+            order: Indices of the layers to run; all once if None.
 
         past: a core.model.kv_cache.Past, to read on where it ended. Without padding, and all layers, once.
         """
@@ -65,7 +71,12 @@ class Transformer(nn.Module):
     def layer(
         self, index: int, x: torch.Tensor, allowed: torch.Tensor | None, memory: Memory, kv_cache: Any = None
     ) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
-        """One layer, counted from 0. memory: what the layers of this pass leave for later ones; kv_cache: its keys and values, where a text goes on."""
+        """Run one layer, counted from 0.
+
+        Args:
+            memory: What layers of this pass leave for later ones.
+            kv_cache: The layer's keys and values of earlier tokens.
+        """
         config = self.config
         x = self.blocks[config.block_of(index)](x, allowed, kv_cache, memory)
         if self.skip is not None:
@@ -77,7 +88,11 @@ class Transformer(nn.Module):
         return x
 
     def start(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:  # int (B, T) -> (B, T, D)
-        """What enters the first block. start: how many tokens were read before these."""
+        """Return the input of the first block.
+
+        Args:
+            start: Number of tokens read before these.
+        """
         return tap("embed", drop(self.position.embed(self.embed[tokens], start), self.config.dropout))
 
     def forward(
@@ -99,7 +114,7 @@ class Transformer(nn.Module):
 def visible(
     mask: Callable[..., torch.Tensor | None], tokens: torch.Tensor, real: torch.Tensor | None = None
 ) -> torch.Tensor | None:
-    """What a mask and the padding leave to be seen: bool, broadcastable to (B, H, T, T), or None for everything."""
+    """Return what mask and padding allow: bool, broadcastable to (B, H, T, T); None for all."""
     allowed = mask(tokens.shape[-1], tokens.device)
     if real is None:
         return allowed

@@ -51,7 +51,10 @@ def encode(changes: Changes) -> str:
 
 
 def decode(text: str, field: str) -> Changes:
-    """The changed settings that a link's text stands for. Raises ConfigError, for that field, naming what is wrong."""
+    """Read a variant's changed settings from a link.
+
+    Raises ConfigError that names what is wrong.
+    """
     settings = Config.settings()
     changes = Changes()
     for part in text.split(AND):
@@ -67,7 +70,7 @@ def decode(text: str, field: str) -> Changes:
 
 
 def apply(changes: Changes, baseline: Config) -> Config:
-    """The baseline with some settings changed; what follows another setting there (d_ff) goes on following it."""
+    """Return the baseline with changes; settings that follow others (d_ff) keep following."""
     values: Changes = {name: None if baseline.follows(name) else getattr(baseline, name) for name in Config.settings()}
     return Config(**(values | changes))
 
@@ -98,7 +101,10 @@ def name_of(changes: Changes, between: str = ", ") -> str:
 
 @dataclass(frozen=True)
 class Pins(Settings):
-    """What is compared. Raises ConfigError, with what can be kept of it, for a text that does not stand for that."""
+    """Baseline and variants of a comparison, as text.
+
+    Raises ConfigError with the valid rest.
+    """
 
     baseline: str = setting(
         "",
@@ -139,7 +145,7 @@ class Pins(Settings):
 
     @property
     def slots(self) -> list[str]:
-        """The variants by their places, "" where one was taken away: the others keep place and colour."""
+        """Return the variants by slot, "" for removed ones, so that others keep their colour."""
         return [] if self.variants == NOTHING else self.variants.split(NEXT)
 
     @property
@@ -148,11 +154,11 @@ class Pins(Settings):
 
     @property
     def changes(self) -> list[Changes]:
-        """What each variant changes."""
+        """Return the changes of each variant."""
         return [decode(text, "variants") for text in self.texts]
 
     def compare(self, texts: list[str]) -> str:
-        """The text of Pins.variants for these variants: who stays keeps its place, who comes takes the first free one."""
+        """Return the text of variants: known ones keep their slot, new ones take a free one."""
         slots = [text if text in texts else "" for text in self.slots]
         for text in texts:
             if text not in slots:
@@ -168,7 +174,7 @@ class Pins(Settings):
 
 
 def places(slots: list[str]) -> str:
-    """The text of slots, as many as there may be, without empty ones at the end: of too many, the first empty ones give way."""
+    """Return slots as text without empty ones at the end; empty ones give way if too many."""
     end = max((index for index, text in enumerate(slots, 1) if text), default=0)
     dropped = set([index for index, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)])
     return NEXT.join(text for index, text in enumerate(slots[:end]) if index not in dropped) or NOTHING
@@ -184,7 +190,7 @@ NOW = MOST + 1  # the colour of the sidebar's settings beside a pinned baseline
 
 @dataclass(frozen=True)
 class Variant:
-    """One of what is compared: its name, its settings, and its colour: 0 the baseline, 1 to 4 the variants, 5 now."""
+    """Configuration in a comparison: name, settings, colour (0 baseline, 1 to 4 variants, 5 now)."""
 
     name: str
     config: Config
@@ -192,7 +198,7 @@ class Variant:
 
 
 def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], list[str]]:
-    """-> (baseline, variants and, where it differs from all of them, the present config; why a variant is left out)
+    """Return baseline, variants and a differing current config, and why any is left out.
 
     `fixed` are settings that are the same for all, whatever the pins say.
     """

@@ -1,1 +1,1 @@
-"""What stands below everything: settings and their menus, memory, devices, words for numbers."""
+"""Base layer: settings and menus, memory, devices, number formats."""

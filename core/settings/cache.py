@@ -91,7 +91,7 @@ class LRUCache:
             self._group.make_room(self)
 
     def get(self, key: Hashable, make: Callable[[], tuple[Result, int]]) -> Result:
-        """Return the result under a key. Where there is none, one thread makes it and the others wait.
+        """Return the result under a key; one thread computes it while others wait.
 
         Args:
             make: Returns the result and its bytes.

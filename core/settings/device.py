@@ -1,4 +1,4 @@
-"""Where a pass runs and with what precision, and how long it took there."""
+"""Device and precision of a pass, and its time."""
 
 import functools
 import statistics
@@ -43,7 +43,7 @@ dtype.add(
 
 
 def in_float64(x: torch.Tensor) -> torch.Tensor:
-    """Return a tensor in float64: on its device, or on the CPU where the device has no float64 (Apple's GPUs)."""
+    """Return a tensor in float64, on the CPU where the device has none (Apple GPUs)."""
     return x.double() if x.device.type in ("cpu", "cuda") else x.cpu().double()
 
 
@@ -56,14 +56,20 @@ def present() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Machine(Settings):
-    """Device and precision of a pass. Raises ConfigError for what this machine does not have; see anywhere."""
+    """Device and precision of a pass.
+
+    Raises ConfigError for what this machine does not have; see anywhere.
+    """
 
     device: str = setting("auto", "Device", "Device for all computations.", group="Machine", menu=device)
     dtype: str = setting("float32", "Precision", "Floating-point format.", group="Machine", menu=dtype)
 
     @classmethod
     def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":
-        """One that this process need not have, because another may train on it. Raises ConfigError for what is in no menu."""
+        """Return a machine that this process need not have, for training elsewhere.
+
+        Raises ConfigError for what is in no menu.
+        """
         machine = object.__new__(cls)
         machine.__dict__.update(device=device, dtype=dtype)
         machine._check_each()
@@ -102,7 +108,7 @@ class Machine(Settings):
         return torch.autocast(self.torch_device, self.precision, enabled=self.dtype != "float32")
 
     def choices(self, name: str) -> list[str]:
-        """What of a menu can be chosen on this machine."""
+        """Return which entries of a menu this machine has."""
         if name == "device":
             return ["auto", *present()]
         return [key for key in dtype if key != "float16" or self.torch_device != "cpu"]
@@ -110,14 +116,14 @@ class Machine(Settings):
 
 @dataclass(frozen=True)
 class Timing:
-    """How long something took: the median of so many runs, and when the last of them was taken."""
+    """Median of some timed runs, and when the last one ended."""
 
     milliseconds: float
     runs: int
     at: datetime
 
     def __str__(self) -> str:
-        """ "0.31 ms (median of 3)"; one run alone may have met a busy machine, so it says when it was taken."""
+        """Return "0.31 ms (median of 3)", or for a single run also when it was timed."""
         how = f"median of {self.runs}" if self.runs > 1 else f"timed once, {self.at:%H:%M} UTC"
         digits = ",.0f" if self.milliseconds >= 100 else ".3g"
         return f"{self.milliseconds:{digits}} ms ({how})"
@@ -130,7 +136,7 @@ def median_timing(call: Callable[[], object], torch_device: str, runs: int) -> T
 
 
 def timed(call: Callable[[], Result], torch_device: str) -> tuple[Result, float]:
-    """-> (what call() returned, milliseconds), by the device's own events on a GPU, by the clock on a CPU."""
+    """Run a call and return its result and milliseconds, by the GPU's own events or a clock."""
     if torch_device == "cpu":
         start = time.perf_counter()
         result = call()

@@ -1,4 +1,4 @@
-"""What a process does when it ends, before Python waits for its threads and takes itself apart."""
+"""Clean-up of a process before Python waits for its threads."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The server's environment: what its operator sets in variables, and errors that concern the operator."""
+"""Environment variables of the server, and errors for its operator."""
 
 import os
 import re
@@ -19,7 +19,7 @@ def is_on(name: str) -> bool:
 
 
 def read_only() -> bool:
-    """Return whether users may only look at studies and downloaded models: unless ABLATION_READ_ONLY=0."""
+    """Return whether users may only view studies and models: unless ABLATION_READ_ONLY=0."""
     return os.environ.get("ABLATION_READ_ONLY") != "0"
 
 

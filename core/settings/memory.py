@@ -24,7 +24,7 @@ class MemoryLimit(ValueError):
 
 
 def max_mb() -> int:
-    """Return the limit for one run in MB: ABLATION_MAX_MB, or a third of the memory, from 200 to 1024."""
+    """Return the memory limit of one run in MB: ABLATION_MAX_MB, or a third of the memory."""
     return whole_number("ABLATION_MAX_MB", _default_max_mb())
 
 
@@ -34,7 +34,7 @@ def _default_max_mb() -> int:
 
 
 def machine_mb() -> int:
-    """Return the memory of this machine or its container in MB; a terabyte where neither can be read."""
+    """Return the memory of this machine or container in MB; a terabyte if unknown."""
     limits = [1 << 20]
     with suppress(AttributeError, ValueError, OSError):  # not on Windows
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20)

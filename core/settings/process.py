@@ -35,7 +35,7 @@ def new_owner() -> str:
 
 
 def alive(owner: str, heartbeat: float, now: float) -> bool:
-    """Return whether an owner still works on its runs: by its process here, by its heartbeat anywhere.
+    """Return whether an owner still works: by its process here, by its heartbeat anywhere.
 
     Args:
         heartbeat, now: By one clock, that of the store: machines do not agree on the time.
@@ -85,7 +85,10 @@ def sources() -> str:
 
 
 def device_name(machine: Machine) -> str:
-    """Return "NVIDIA H200", or "CPU (x86_64, AVX512)": where it is the same, rows are, to the last bit."""
+    """Return a device's name; runs on equal names agree to the last bit.
+
+    "NVIDIA H200", or "CPU (x86_64, AVX512)".
+    """
     if machine.torch_device != "cpu":
         return machine.name
     return f"CPU ({platform.machine()}, {torch.backends.cpu.get_cpu_capability()})"

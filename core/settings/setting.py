@@ -1,4 +1,4 @@
-"""Settings: dataclasses each field of which has its bounds, its words on screen and its form in a link."""
+"""Settings: dataclasses whose fields have bounds, labels and a form in a link."""
 
 import dataclasses
 import difflib
@@ -19,7 +19,7 @@ NO = ("off", "false", "no", "0")
 
 
 class ConfigError(ValueError):
-    """A setting that cannot be: which field, what was given, what is allowed. `instead` is the nearest that can."""
+    """Invalid setting: which field, what was given, what is allowed, and the nearest valid value."""
 
     def __init__(self, field: str, message: str, instead: Any = None):
         super().__init__(message)
@@ -29,7 +29,7 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. A slider first ends at `top` and opens up to `high` when it is pushed there.
+    """Bounds, label and form of a setting; its slider extends to `high` when pushed to `top`.
 
     `follows` computes the value from the other settings for as long as none is given (the default is then None).
     `among` gives the values that a slider stops at, where they are not evenly spaced; `stride` its step, where others say so.
@@ -69,7 +69,7 @@ class Setting:
         return f"a {'whole ' if self.kind is int else ''}number from {self.show(self.low)} to {self.show(self.high)}"
 
     def _allowed_near(self, value: Any) -> str:
-        """Return what a value may be; of a long menu the entries that are nearest to what was given."""
+        """Return the allowed values, or the nearest entries of a long menu."""
         entries = list(self.menu or ())
         if len(entries) <= LISTED:
             return self.allowed()
@@ -106,7 +106,7 @@ class Setting:
             raise ConfigError(name, words) from None
 
     def change(self, value: Any) -> str:
-        """A change to this value in few words: "− norm", "8 heads", "identity activation", "d_model 128"."""
+        """Describe a change to this value: "− norm", "8 heads", "d_model 128"."""
         if self.kind is bool:
             return f"{'+' if value else '−'} {self.short}"
         if self.menu:
@@ -147,7 +147,7 @@ def setting(default: Any, label: str, help: str, *, group: str, kind: type | Non
 
 @dataclass(frozen=True)
 class Settings:
-    """What all settings have in common: a frozen dataclass, every field of which is made by setting().
+    """Base class of settings: a frozen dataclass whose fields are made by setting().
 
     Every value is checked and brought into its own type; what is None follows other settings where the field says how.
     Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
@@ -212,14 +212,17 @@ class Settings:
 
     @classmethod
     def read(cls, params: dict[str, str]) -> tuple[Self, list[ConfigError]]:
-        """Settings from a link's parameters -> (settings, list of ConfigError). Names it does not know are left alone."""
+        """Read settings from a link's parameters; return them and a list of ConfigError.
+
+        Unknown names are ignored.
+        """
         values, problems = cls.values(params)
         settings, notes = cls.mended(values)
         return settings, problems + notes
 
     @classmethod
     def values(cls, params: dict[str, str]) -> tuple[dict[str, Any], list[ConfigError]]:
-        """What a link asks for, each value by itself -> (name -> value, list of ConfigError for those that cannot be read)."""
+        """Read each value of a link by itself; return name to value, and a list of ConfigError."""
         values: dict[str, Any] = {}
         problems: list[ConfigError] = []
         for name, definition in cls.settings().items():
@@ -231,7 +234,7 @@ class Settings:
         return values, problems
 
     def write(self, names: Collection[str] = ()) -> dict[str, str]:
-        """The link's parameters: only what differs from the defaults (a followed setting: from what it would follow).
+        """Return the link's parameters: what differs from the defaults, or from what is followed.
 
         names: names that are written even so.
         """

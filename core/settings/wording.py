@@ -40,7 +40,7 @@ def fixed(value: float, digits: int = 2) -> str:
 
 
 def aligned(values: Iterable[float], digits: int = 3) -> list[str]:
-    """Write the numbers of one column with the same decimals: those that give the largest so many significant digits."""
+    """Format the numbers of a column with equal decimals, enough for the largest's digits."""
     values = list(values)
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     if not 1e-3 <= largest < 1e5:
@@ -50,7 +50,7 @@ def aligned(values: Iterable[float], digits: int = 3) -> list[str]:
 
 
 def in_sentence(label: str) -> str:
-    """Write a label as within a sentence: "logit difference", but "KL divergence", "Xavier" and "N(0, 1)"."""
+    """Lower a label's first letter unless it is a name: "logit difference", "KL divergence"."""
     is_word = label[1:2].isalpha() and label[1:].islower()
     return label.lower() if is_word and not label.startswith(PROPER) else label
 
@@ -66,7 +66,7 @@ def count(n: int, singular: str) -> str:
 
 
 def distinct(labels: Iterable[str]) -> list[str]:
-    """Number the labels that are there more than once: a widget or a dictionary would take them for one."""
+    """Number equal labels, as widgets and dictionaries would merge them."""
     labels = list(labels)
     used: set[str] = set()
     result = []
@@ -82,7 +82,7 @@ def distinct(labels: Iterable[str]) -> list[str]:
 
 
 def shorten(value: object, width: int = 40) -> str:
-    """A given value as it may be shown in a sentence: quoted if text, one line, printable, not too long."""
+    """Format a given value for a sentence: quoted if text, one line, printable, short."""
     if isinstance(value, int) and abs(value) >= 10**width:
         return f"a number with more than {width} digits"
     try:
@@ -94,7 +94,7 @@ def shorten(value: object, width: int = 40) -> str:
 
 
 def printable(text: object) -> str:
-    """Text that can be shown and written anywhere: what is no printable character, or half of one, stands as �."""
+    """Replace characters that cannot be printed or encoded by �."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
 
 

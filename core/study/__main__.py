@@ -1,4 +1,4 @@
-"""Studies from the command line: python -m core.study run FILE; also plan, status, resume, export and check.
+"""Command line for studies: python -m core.study plan, run, status, resume, export, check.
 
 Exit codes: 0 every run has its result (or diverged); 1 some have none, or (check) do not agree; 2 a mistake in the file or the
 command; 3 the store or the cluster cannot be used; 128 + the signal's number after Ctrl-C or a request to end.
@@ -327,7 +327,7 @@ def _work(runner: Runner, signals: list[int]) -> None:
 
 @contextmanager
 def _asked_to_end() -> Iterator[list[int]]:
-    """Give a list in which the first signal to end appears; the second one ends as it would have without this."""
+    """Yield a list that receives the first termination signal; the second one terminates."""
     signals: list[int] = []
     names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before: dict[int, Any] = {}
@@ -348,7 +348,7 @@ def _asked_to_end() -> Iterator[list[int]]:
 
 
 class Bar:
-    """Progress in one line: drawn over itself on a terminal, now and then on a line of its own elsewhere.
+    """Progress bar: redrawn on a terminal, otherwise a line now and then.
 
     The stream may go away: a study does not end with its terminal's window.
     """
@@ -422,7 +422,7 @@ class Agreement:
 
 
 def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
-    """Return whether accuracy and difference of each cell lie in the interval that they had, widened by CLOSE."""
+    """Return whether each cell lies in its earlier interval, widened by CLOSE."""
     cells = {(cell.task, cell.variant): cell for cell in lines(before)}
     same = 0
     empty = 0

@@ -1,4 +1,4 @@
-"""The curves of a study, as they were exported: every row of every run that has its result, in one file to be looked up by run.
+"""Exported curves of a study: every row of every finished run in one file, looked up by hash.
 
 The file is NumPy's .npz, whose arrays are, by name: `run`, the hash of each run (core.study.plan.Run.hash); `rows`, how many
 rows it has; `diverged`, whether its last row is where it did; `step`, `loss`, `accuracy`, `gradient_norm`, `update_size`, the
@@ -48,7 +48,7 @@ class Curves:
         return set(self._places)
 
     def rows(self, run: Run) -> list[Row] | None:
-        """Return every row of a run as training gives them; None where the file has no such run to its end."""
+        """Return the rows of a run as training yields them; None if it is missing or incomplete."""
         if run.hash not in self._places:
             return None
         first, end, diverged = self._places[run.hash]
@@ -101,7 +101,7 @@ def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance
 
 
 def _numbers(values: list[float]) -> np.ndarray[Any, Any]:
-    """Return float32 numbers, or float64 where one is too large for that (a gradient's norm may be)."""
+    """Return float32 numbers, or float64 where one is too large."""
     exact = np.array(values, np.float64)
     with np.errstate(over="ignore"):
         short = exact.astype(np.float32)

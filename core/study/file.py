@@ -175,7 +175,7 @@ class _Reader:
             return "nothing"
 
     def rates(self) -> Rates:
-        """Return at which other learning rates each model is trained: from the menu, or one list for all."""
+        """Return the other learning rates of each model: from the menu, or one list for all."""
         rates_given = self.document.get("search", "none")
         try:
             if not isinstance(rates_given, list):
@@ -188,7 +188,7 @@ class _Reader:
             return search["none"]
 
     def at_every_rate(self, setup: TaskSetup, variants: Variants, rates: Rates) -> Variants:
-        """Return each variant as it is, then the baseline and each variant at every other learning rate.
+        """Return each variant, then baseline and variants at every other learning rate.
 
         Raises:
             ConfigError: the baseline cannot be trained.
@@ -321,7 +321,7 @@ class _Reader:
         return [dict(zip(values, combination)) for combination in itertools.product(*values.values())] if values else []
 
     def check_arms(self, arms: Mapping[str, Arms]) -> None:
-        """Report runs that need too much memory, and a training that two tasks would have in common."""
+        """Report runs that need too much memory, and a training that two tasks share."""
         first_with: dict[tuple[Config, Training], str] = {}
         limit = max_mb()
         for name, variants in arms.items():
@@ -362,7 +362,10 @@ def dotted(path: KeyPath) -> str:
 
 
 def value_of(definition: Setting, name: str, value: object) -> Any:
-    """Return a value of the file in the setting's own type; text is read as in a link. Raises ConfigError."""
+    """Return a value of the file in the setting's type; text is read as in a link.
+
+    Raises ConfigError.
+    """
     return (
         definition.read(name, value)
         if isinstance(value, str) and definition.kind is not str
@@ -374,7 +377,7 @@ def value_of(definition: Setting, name: str, value: object) -> Any:
 
 
 def name_at(variant: str, rate: float) -> str:
-    """Name a model at a learning rate: "QK-norm, learning rate 0.01"; the baseline: "learning rate 0.01"."""
+    """Name a model at a learning rate: "QK-norm, learning rate 0.01"."""
     return TRAINING["learning_rate"].change(rate) if variant == BASELINE else at_rate(variant, rate)
 
 
@@ -385,7 +388,7 @@ def without_rate(name: str, rate: float) -> str:
 
 
 def search_of(source: str) -> str:
-    """Return how a study's file searches learning rates: an entry of the menu, or "" for its own list."""
+    """Return how a study's file searches learning rates: a menu entry, or "" for its own list."""
     search = tomllib.loads(source).get("search", "none")
     return search if isinstance(search, str) else "" if search else "none"
 
@@ -439,7 +442,7 @@ def _quote(value: Any) -> str:
 
 
 def ticks(text: str) -> Ticks | None:
-    """Return the ticks of a text, or None for one that says more than can be ticked or cannot be read."""
+    """Return the selected boxes of a text, or None if it says more than boxes can."""
     try:
         document = load(text.removeprefix("\ufeff"))
         result = Ticks(
@@ -466,7 +469,7 @@ def ticks(text: str) -> Ticks | None:
 
 
 def _read_change(name: str, change: Any) -> str:
-    """Return a variant as in a link, or "" where its name is not the one that the tick boxes give it."""
+    """Return a variant as in a link, or "" where the tick boxes would name it otherwise."""
     definitions = Config.settings()
     if isinstance(change, str):
         changes = decode(change, "variants")

@@ -1,4 +1,4 @@
-"""What taking a part out costs on each task, as a picture (SVG): a row per variant, a column per task.
+"""Ablation matrix as SVG: a row per variant, a column per task.
 
 Classes carry the meaning, the style sheet of the place where it stands the colours; STYLE is one for a file of its own.
 """
@@ -123,7 +123,7 @@ def _groups(summary: pd.DataFrame, tasks: list[str]) -> list[tuple[str, int, int
 
 
 def describe(summary: pd.DataFrame) -> str:
-    """The picture in a sentence, for those who cannot see it: the variant of each task that does worst."""
+    """Describe the picture for screen readers: the worst variant of each task."""
     parts = []
     for name, lines in summary[summary.variant != BASELINE].groupby("task", sort=False):
         worst: Line = None

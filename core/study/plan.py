@@ -1,4 +1,4 @@
-"""What a study trains: runs that are determined to the last bit, each with a hash that every process computes alike."""
+"""Plan of a study: deterministic runs, each with a reproducible hash."""
 
 import dataclasses
 import hashlib
@@ -35,7 +35,7 @@ Arms = dict[str, tuple[Config, Training]]  # of one task: variant -> how it is t
 
 
 class StudyError(ValueError):
-    """What is wrong with a study, one sentence each."""
+    """Faults of a study, one sentence each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -44,7 +44,7 @@ class StudyError(ValueError):
 
 @dataclass(frozen=True)
 class Run:
-    """One training. Two with the same hash give the same rows; the names under which they stand do not count."""
+    """Training of a study. Runs with equal hashes give equal rows, whatever their names."""
 
     task: str  # the name in the study, which may be that of a task with other settings than its own
     variant: str
@@ -58,8 +58,10 @@ class Run:
 
     @cached_property
     def spec(self) -> str:
-        """Everything that determines the numbers: JSON of all fields, in an order of its own. A setting that came after this format
-        stands in it only where it is not as models were before: so their runs keep their hashes."""
+        """Return everything that determines the numbers, as JSON of all fields in a fixed order.
+
+        Later settings appear only where they differ from earlier models, so that hashes stay.
+        """
         parts = {"config": self.config, "training": self.training, "machine": self.machine}
         since = Config.settings().keys() - FIRST_SETTINGS - self.config.write().keys()
         values = {
@@ -84,7 +86,10 @@ class Run:
         return _seconds(self.config.with_seed(0), self.training)
 
     def start(self) -> State:
-        """Before its first step. Raises ConfigError for what cannot be trained."""
+        """Return the state before the first step.
+
+        Raises ConfigError for what cannot be trained.
+        """
         return start(self.config, self.training, self.seed, self.machine)
 
 
@@ -93,7 +98,10 @@ _seconds = lru_cache(maxsize=4096)(budget.seconds)  # the same for every seed: s
 
 @lru_cache(maxsize=4096)
 def read_settings(spec: str) -> tuple[Config, Training]:
-    """What was stored of a run, but for the machine. Raises ConfigError for settings that this version does not have."""
+    """Read config and training of a stored run.
+
+    Raises ConfigError for settings that this version does not have.
+    """
     values = json.loads(spec)
     if values["format"] != FORMAT:
         raise ConfigError(
@@ -117,7 +125,10 @@ def read_run(name: str, variant: str, spec: str) -> Run:
 
 
 def read_machine(spec: str) -> Machine:
-    """On what a run that was stored is to be trained. Raises ConfigError for a device that is in no menu."""
+    """Read the machine of a stored run.
+
+    Raises ConfigError for a device in no menu.
+    """
     return Machine.anywhere(**machine_of(spec))
 
 
@@ -127,7 +138,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class TaskSetup:
-    """A task as this study sets it: its name here, the task, and what is changed in its model and training."""
+    """Task as a study sets it up: its name here, the task, changed settings."""
 
     name: str
     task: str
@@ -135,7 +146,7 @@ class TaskSetup:
     only: Any = None  # the variants that are trained on it, as the file names them; all of them where it names none
 
     def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Those that are trained on it. Raises ConfigError."""
+        """Return the variants that are trained on this task. Raises ConfigError."""
         names = list(variants) if self.only is None else self.only
         if not isinstance(names, list):
             raise ConfigError("variants", f"variants is {shorten(names)}; it must be a list of names of variants.")
@@ -173,8 +184,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Stored:
-    """What a store has of a study. ended: hashes of the runs that have their result; unwanted: how many others it no longer
-    asks for."""
+    """State of a study in the store: hashes of finished runs, number of unwanted ones."""
 
     ended: frozenset[str] = frozenset()
     unwanted: int = 0
@@ -190,8 +200,14 @@ def variant_name(changes: dict[str, Any]) -> str:
 
 
 def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing") -> tuple[Arms, list[str]]:
-    """-> ({variant: (config, training)}, the baseline first; why others are left out). equal: what all have as much of as the
-    baseline (core.train.match). Raises ConfigError for the baseline."""
+    """Return each variant's (config, training), the baseline first, and why others are left out.
+
+    Args:
+        equal: What every model has as much of as the baseline (core.train.match).
+
+    Raises:
+        ConfigError: The baseline cannot be trained.
+    """
     first = setting.baseline()
     training = setting.training({})
     planned = {BASELINE: (first, training)}
@@ -215,7 +231,7 @@ def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "
 
 
 def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
-    """All of them, one seed after the other: every cell of the table has a first number as early as can be."""
+    """Return all runs, seed by seed, so that every cell has a first value early."""
     return tuple(
         Run(name, variant, config.with_seed(seed), training, machine)
         for seed in seeds
@@ -225,7 +241,7 @@ def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run
 
 
 def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
-    """What a study would train, and how long that takes, in words."""
+    """Describe what a study would train, and how long it takes."""
     tasks = list(dict.fromkeys(run.task for run in study.runs))
     seeds = len({run.seed for run in study.runs})
     left = study
@@ -248,7 +264,7 @@ def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
 
 
 def before(ended: int, unwanted: int) -> list[str]:
-    """What the store has of a study already, in sentences; none if it has nothing."""
+    """Describe what the store already has of a study."""
     lines = [f"{count(ended, 'run')} already done."] * bool(ended)
     return lines + [
         f"{count(unwanted, 'run')} of an earlier version of the file remain{'s' * (unwanted == 1)} in the store and {'is' if unwanted == 1 else 'are'} ignored."

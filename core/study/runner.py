@@ -1,4 +1,4 @@
-"""Training of what is queued in the store, in worker processes: for a command (Runner), or behind a page (Service)."""
+"""Training of queued runs in workers: for a command (Runner), or behind a page (Service)."""
 
 import logging
 import threading
@@ -24,7 +24,7 @@ KNOWN = "Known from before: the same training had been done by this process."
 
 @dataclass(frozen=True)
 class Progress:
-    """How far studies are."""
+    """Progress of several studies."""
 
     counts: dict[str, int] = field(default_factory=dict)  # state -> runs
     share: float = 0.0  # of all the work, 0 to 1
@@ -83,7 +83,7 @@ class Runner:
             self.stop()
 
     def _turn(self, progress: Progress) -> Progress:
-        """Store what is new, take what is next, and see how far all is. While the store is busy, trainings go on."""
+        """Store new rows, claim runs and report progress; a busy store does not stop trainings."""
         self._written = time.monotonic()
         self.asked = False
         try:
@@ -124,7 +124,7 @@ class Runner:
         return Report(run, state, rows, now.step, now.seconds, message, is_known, self._devices[run])
 
     def _take(self) -> None:
-        """Claim runs, as many again as there are workers so that none waits, from each study in turn."""
+        """Claim runs from each study in turn, as many ahead as there are workers."""
         empty: set[int] = set()
         while len(self.jobs) < 2 * self.workers.count and len(empty) < len(self.studies):
             held_by = list(self.of.values())
@@ -156,7 +156,7 @@ class Runner:
         )
 
     def _left(self, time_left: float, waiting: int) -> float | None:
-        """Return seconds to the end: from the speed since the workers began, at first from the estimate."""
+        """Estimate the remaining seconds, from the measured speed or the plan."""
         if waiting and self.jobs and not self.workers.has_trained:  # the workers start
             return None
         begun, total = self._begun = self._begun or (time.monotonic(), time_left)
@@ -166,7 +166,7 @@ class Runner:
         return self.workers.pace * time_left / max(1, min(self.workers.count, waiting))
 
     def stop(self) -> None:
-        """Train no more; store what there is, and mark what was in hand as stopped, if the store will have it."""
+        """Stop training, store what there is, and mark unfinished runs as stopped."""
         for job in self.jobs.values():
             job.stop()
         with suppress(StoreError):  # then others will see that this process is gone
@@ -178,7 +178,7 @@ class Runner:
 
 
 class Service:
-    """One thread that trains studies in the background of a server, whatever pages are open.
+    """Thread that trains studies in the background of a server.
 
     What is going on stands in the store, where everybody can see it, and stop it (Store.stop).
     """

@@ -33,7 +33,12 @@ def lines(table: pd.DataFrame) -> Iterator[Line]:
 
 
 def read_summary(path: str | Path) -> pd.DataFrame:
-    """Raises StudyError for a file that is no summary, or not a whole one; OSError for one that is not there."""
+    """Read a summary.
+
+    Raises:
+        StudyError: The file is not a complete summary.
+        OSError: It cannot be read.
+    """
     if not Path(path).read_bytes().endswith(b"\n"):
         raise StudyError([f"{path} is cut short, or no CSV table: its last line does not end."])
     try:
@@ -56,7 +61,7 @@ def is_sparse(table: pd.DataFrame) -> bool:
 
 
 def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
-    """All cells but the baselines as one column, with the task in the name of each row; cell: (task, variant), as they were."""
+    """Return all cells but the baselines as one column, with the task in each row's name."""
     variants = table[table.variant != BASELINE]
     names = distinct(f"{line.variant}: {line.task}" for line in lines(variants))
     cells = pd.Series(list(zip(variants.task, variants.variant)), index=variants.index, dtype=object)
@@ -64,8 +69,10 @@ def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
 
 
 def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The cells of a study whose learning rates were searched, and those of other studies that are the same but for that, as their
-    links say: two columns, a row for each model and task, in the order of the others."""
+    """Compare cells at tuned rates with the same cells of other studies at one rate.
+
+    Two columns, a row for each model and task, in the order of the other studies.
+    """
     plain = [line for table in others for line in table.to_dict("records") if "search" not in read_query(line["link"])]
     line_of = {_asked(line["link"]): line for line in plain}
     order = [line["variant"] for line in plain]
@@ -77,5 +84,5 @@ def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> p
 
 
 def _asked(link: str) -> frozenset[tuple[str, str]]:
-    """What a link asks for, but for the search."""
+    """Return a link's parameters without the search."""
     return frozenset((name, value) for name, value in read_query(link).items() if name != "search")

@@ -1,4 +1,4 @@
-"""Tables and curves of a study in the store: every run, every row, and the cost of each ablation on each task."""
+"""Tables and curves of a stored study: every run, every row, the cost of each ablation."""
 
 import math
 import tomllib
@@ -36,7 +36,7 @@ def run_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def row_table(store: Store, study: int) -> pd.DataFrame:
-    """Return every row: run, task, variant, seed, the fields of core.train.Row; NaN where a run diverged."""
+    """Return every row: run, task, variant, seed, fields of core.train.Row; NaN after divergence."""
     table = pd.DataFrame(store.rows(study), columns=["run", *Row._fields])
     columns = [name for name in COLUMNS if name != "spec"]
     names = pd.DataFrame(store.runs(study, spec=False), columns=columns).set_index("id")[["task", "variant", "seed"]]
@@ -44,7 +44,7 @@ def row_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def summary_table(store: Store, study: int) -> pd.DataFrame:
-    """Return one line per task and variant, from the last row of each run that was trained to the end.
+    """Return one line per task and variant, from the last row of each finished run.
 
     task (its name in the study), of (the task that it is), variant; accuracy, low, high (95 % interval), seeds (of which
     it is the mean), diverged, missing (not trained yet, or failed); difference to the task's baseline, difference_low,
@@ -71,7 +71,7 @@ def judged_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
-    """Return the summary of a study whose learning rates were searched, each seed at the rate that was chosen for it.
+    """Return the summary of a searched study, each seed at its chosen rate.
 
     Its column rates says which, and how often.
 
@@ -141,7 +141,11 @@ def _summary(
 
 
 def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none") -> str:
-    """Return the link that opens a cell, or one run of it, on the page Training. spec: of any of its runs."""
+    """Return the link that opens a cell or one run of it on Training.
+
+    Args:
+        spec: Of any of its runs.
+    """
     settings = read_settings(spec)
     first = read_settings(baseline) if baseline else settings
     return query(parameters(*settings, first, seeds, machine_of(spec), search))
@@ -220,7 +224,7 @@ FILE = "study.toml"  # of the study, beside its tables: says whose they are
 
 
 def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path]:
-    """Write every table and the study's file into a folder, as "csv" or "parquet". Return the files.
+    """Write every table and the study's file into a folder, as "csv" or "parquet".
 
     Raises:
         OSError: the folder cannot be written.
@@ -280,7 +284,7 @@ class Stored:
 
 
 def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
-    """Return the baseline of a task and some variants as the page Training shows them, or None where there are no rows.
+    """Return a task's baseline and variants as Training shows them; None without rows.
 
     Seeds are those of which all have rows. A variant that is trained for another number of steps, or on sequences of
     another length, is left out. Raises ConfigError for settings that this version does not have.
@@ -321,7 +325,7 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
 
 
 def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, list[Row], Made]]:
-    """Return every run of a cell and its baseline that has a result, at every learning rate: its rows, what made them.
+    """Return every finished run of a cell and its baseline, with rows and provenance.
 
     Raises ConfigError for settings that this version does not have, or a device that no machine has.
     """

@@ -1,4 +1,4 @@
-"""From a study to the page "Training": the link that opens what a cell or a run was trained with."""
+"""Link from a study to Training, with the settings of a cell or a run."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -22,7 +22,7 @@ def parameters(
     machine: dict[str, str],
     search: str = "none",
 ) -> dict[str, str]:
-    """The link's parameters that open a variant beside its baseline, with these seeds, on this machine.
+    """Return the parameters that open a variant and its baseline with these seeds.
 
     The page compares models of one training. What is trained in another way than its baseline is opened beside it where the menu of
     other ways has it (core.experiments.training.plan), and else alone, as is what cannot be said as changes of it. search: how the learning
@@ -50,7 +50,7 @@ def parameters(
 
 
 def query(params: dict[str, str]) -> str:
-    """As it stands in an address: "Training?task=reverse&variants=norm-none\"."""
+    """Return parameters as in an address: "Training?task=reverse&variants=norm-none"."""
     return f"{PAGE}?{urlencode(params, quote_via=quote)}"
 
 

@@ -28,13 +28,13 @@ def every_letter(length: int, vocabulary: Words) -> list[tuple[float, int]]:
 
 
 def every_period(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """That of induction: for every period, as likely as any other, what repeats."""
+    """Return each period with equal probability, and what repeats."""
     periods = range(length // 4, length // 2 + 1)
     return [(1 / len(periods), math.perm(len(vocabulary), period)) for period in periods]
 
 
 def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """That of associative recall: keys in order, a value for each, the order in which they are asked for."""
+    """Return the number of pairings: key order, values, order of questions."""
     pairs = length // 3
     half = len(vocabulary) // 2
     return [(1.0, math.perm(half, pairs) * half**pairs * math.factorial(pairs))]

@@ -50,7 +50,10 @@ def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary:
 
 @functools.lru_cache(maxsize=16)
 def table(subjects: int, relations: int = len(RELATIONS), objects: int = len(OBJECTS)) -> torch.Tensor:
-    """Which object each fact has, the same in every run: int64 (subjects, relations). Every object as often, ± 1."""
+    """Return the object of each fact, the same in every run: int64 (subjects, relations).
+
+    Every object occurs equally often, ± 1.
+    """
     count = subjects * relations
     order = torch.randperm(count, generator=stream_of(0, "facts"))
     return (torch.arange(count) % objects)[order].view(subjects, relations)

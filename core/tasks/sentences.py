@@ -1,4 +1,4 @@
-"""A task in words: a small grammar of legal sentences in which a verb agrees with a noun that may stand far away."""
+"""Grammar of legal sentences in which a verb agrees with a distant noun."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ NUMBERS = 64
 
 
 class Anatomy(NamedTuple):
-    """What agrees with what in a sentence: numbers of words, from 0."""
+    """Positions of agreeing words in a sentence, from 0."""
 
     subject: int
     verb: int  # of the sentence itself, not of a clause in it
@@ -58,12 +58,12 @@ class Anatomy(NamedTuple):
 
 
 def verb_at(words: Sequence[str]) -> int:
-    """Where the verb of a whole sentence of this grammar stands: "… was late ." """
+    """Return the index of the main verb in "… was late ."."""
     return len(words) - 3
 
 
 def anatomy(words: Sequence[str]) -> Anatomy:
-    """Of a whole sentence of this grammar, with its full stop."""
+    """Return the anatomy of a complete sentence with its full stop."""
     verb = verb_at(words)
     subject = 5 if words[2] in RULED and words[3] == "that" else 1
     number = BE.index(words[verb])
@@ -74,8 +74,11 @@ def anatomy(words: Sequence[str]) -> Anatomy:
 
 
 def kept_back(words: Sequence[str]) -> bool:
-    """Whether what stands before the verb of the sentence belongs to the fifth of all such beginnings that the shipped
-    model (scripts/legal_model.py) never reads in training: by a hash of the words, so in every process alike."""
+    """Return whether a sentence's beginning is held out.
+
+    A fifth of all beginnings, by a hash of the words before the verb; the shipped model never
+    trains on them.
+    """
     beginning = " ".join(words[: verb_at(words)]).encode()
     return int.from_bytes(hashlib.blake2b(beginning, digest_size=8).digest(), "big") % 5 == 0
 
@@ -114,7 +117,11 @@ class Writer:
         return BE[number]
 
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
-        """A noun with its clauses; every: all the clauses that are left to be written have to go here or below."""
+        """Return a noun phrase with its clauses.
+
+        Args:
+            every: Whether all remaining clauses must be written here or below.
+        """
         number = self.pick((0, 1)) if number is None else number
         noun_phrase = [self.pick(DETERMINERS), self.noun(kind, number)]
         first = True
@@ -125,20 +132,20 @@ class Writer:
         return noun_phrase
 
     def predicate(self, number: int) -> list[str]:
-        """, who was liable ,"""
+        """Write a predicate clause: ", who was liable ,"."""
         return [",", "who", self.be(number), self.pick(ADJECTIVES), ","]
 
     def subject_relative(self, number: int) -> list[str]:
-        """, who had signed the contracts ,"""
+        """Write a subject relative clause: ", who had signed the contracts ,"."""
         return [",", "who", "had", self.pick(TO_THINGS), *self.phrase("things"), ","]
 
     def object_relative(self, number: int) -> list[str]:
-        """whom the judges were calling"""
+        """Write an object relative clause: "whom the judges were calling"."""
         number = self.pick((0, 1))
         return ["whom", *self.phrase("people", number), self.be(number), self.pick(TO_PEOPLE)]
 
     def prepositional(self, number: int) -> list[str]:
-        """with the reports"""
+        """Write a prepositional phrase: "with the reports"."""
         return [self.pick(NEAR), *self.phrase("things")]
 
     def appositive(self, number: int) -> list[str]:

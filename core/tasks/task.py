@@ -29,7 +29,7 @@ task: Menu["Task"] = Menu("Task")
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """How the data of a task are drawn, (generator, batch, length, vocabulary) -> (tokens, targets), and its facts.
+    """Task: a function (generator, batch, length, vocabulary) to (tokens, targets), and facts.
 
     tokens and targets are int64 (batch, length): token number i is vocabulary[i], and a target is the token that the
     model should answer at that place, or IGNORE. All chance comes from the torch.Generator that is handed in.
@@ -67,7 +67,11 @@ class Task:
         object.__setattr__(self, "__doc__", self.draw.__doc__)
 
     def tested_on(self, length: int, drawn: int) -> str:
-        """What accuracy is measured on, in words. drawn: how many sequences of that length training draws."""
+        """Describe what accuracy is measured on.
+
+        Args:
+            drawn: Number of sequences that training draws.
+        """
         if self.memorised:
             return "training questions (memorisation)"
         if self.held_out:
@@ -78,7 +82,7 @@ class Task:
         return "sequences seen in training" if met > 0.995 else f"sequences, {100 * met:.0f} % of them seen in training"
 
     def met(self, length: int, drawn: int) -> float:
-        """The share of the test's sequences that training is expected to have drawn as well, of so many in all."""
+        """Return the expected share of test sequences that training has drawn."""
         if self.held_out or self.variety is None:
             return 0.0
         return sum(share * -math.expm1(drawn * share * math.log1p(-1 / count)) if count > 1 else share
@@ -139,12 +143,12 @@ class Task:
             )
 
     def asked(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…)
-        """The places whose answers count: those with a target (and, where only rivals are scored, one of them)."""
+        """Return the positions whose answers count: those with a target, or one of several rivals."""
         scored = targets != IGNORE
         return scored & (self._group_of(targets) >= 0) if self.rivals else scored
 
     def choices(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…, V)
-        """The words among which an answer is chosen: all, or where the target has rivals, it and they."""
+        """Return the candidate answers: the target's rivals, or the whole vocabulary."""
         if not self.rivals:
             return torch.ones(*targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device)
         group = self._group_of(targets)[..., None]
@@ -168,7 +172,7 @@ class Task:
         return logits.argmax(-1) == targets
 
     def example(self) -> str:
-        """One sequence drawn from the generator, in words, as it stands in the docstring."""
+        """Return one drawn sequence as text."""
         tokens, targets = self(generator(self.example_seed, "example"), 1)
         has_no_padding = tokens[0] != self.vocabulary.index(PAD) if PAD in self.vocabulary else tokens[0] >= 0
         read = " ".join(self.vocabulary[token] for token in tokens[0, has_no_padding])
@@ -179,7 +183,7 @@ class Task:
 
 
 def described(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
-    """Return a decorator that makes a Task of the function that draws its data, and enters it in the menu."""
+    """Return a decorator that makes a Task of a drawing function and registers it."""
 
     def enter(draw: Draw) -> Task:
         learnt = Task(draw, **facts)
@@ -190,7 +194,11 @@ def described(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
 
 
 def uniform(words_of: Callable[[Words], int] = len) -> Share:
-    """The marginal of answers that are all equally likely; words_of: vocabulary -> how many there are."""
+    """Return the marginal of equally likely answers.
+
+    Args:
+        words_of: Vocabulary to the number of answers.
+    """
     return lambda vocabulary: 1 / words_of(vocabulary)
 
 
@@ -202,7 +210,7 @@ def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
 
 
 def is_held_out(tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()) -> torch.Tensor:
-    """Return bool (B): whether each sequence of tokens (B, T) is held out, by a hash of its words, the same in every process.
+    """Return which sequences (B, T) are held out, by a hash of their tokens: bool (B).
 
     until: of the words before the first of these alone: then no part of a held-out sequence that ends before one of them
     stands at the beginning of any other.

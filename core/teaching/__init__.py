@@ -1,1 +1,1 @@
-"""What is made of results for people who learn: claims of papers, lessons, classes."""
+"""Teaching: claims of papers, lessons, classes."""

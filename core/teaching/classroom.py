@@ -1,4 +1,4 @@
-"""Classes: students predict before they see a result. Who is in, what is asked, and every vote once, in one database.
+"""Classes: students, questions and votes in one database.
 
 Classroom is the store: one object per process, called from as many threads as there are users. Its tables stand beside
 those of studies, with a version of their own.
@@ -76,7 +76,7 @@ REVEALED = "revealed"
 
 
 class ClassError(ConfigError):
-    """What a class does not allow or have; the message is shown as it is.
+    """Refused action of a class; its message is shown as it is.
 
     `field` names the cause: "code", "token", "key" (unknown), "nickname", "question", "round", "seconds", "answer",
     "sure", "because", "pick" (the value given), "class" (full), "vote" (already in), "late", "phase".
@@ -218,7 +218,7 @@ ALIVE = rooms.c.began > clock() - HOURS * 3600.0
 
 @dataclass(frozen=True)
 class Started:
-    """A new class. code: what students type; token: the teacher's key, which is stored only as a hash."""
+    """New class: the code that students type, and the teacher's key (stored as a hash)."""
 
     code: str
     token: str
@@ -236,7 +236,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class Watched:
-    """What everybody may see of a class. It names nobody.
+    """Public, anonymous view of a class.
 
     Args:
         question, round: what is asked, or was last; "" and 0 before the first question.
@@ -272,7 +272,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class TeacherView(Watched):
-    """What the teacher may see of a class; the distribution also while the question is open.
+    """Teacher's view of a class, with the distribution of an open question.
 
     Args:
         planned: the questions given at the start.
@@ -354,7 +354,7 @@ def transaction(
 
 
 class Classroom:
-    """Classes, in the database of studies or in one of their own; tables are created with the first class.
+    """Store of classes, in the studies' database or its own; tables come with the first class.
 
     A step is done when its method returns, even if the process is killed then. Every method raises ClassError for what a
     class does not allow or have, and StoreError for a database that cannot be used (Busy where that may pass).
@@ -413,7 +413,7 @@ class Classroom:
         self.database.close()
 
     def join(self, code: str, nickname: str = "", key: str = "") -> str:
-        """Take a seat and return its key; with a key, return to that seat, with a new nickname where one is given."""
+        """Take a seat and return its key, or return to the seat of a key."""
         name = check_text("nickname", nickname)
         fresh = key or secrets.token_urlsafe(16)
         self._join(code, hash_secret(fresh), name, is_new=not key)
@@ -518,7 +518,7 @@ class Classroom:
 
     @transaction(by_token)
     def answers(self, connection: Connection, room: Room) -> pd.DataFrame:
-        """Return one row per vote, by question, round and seat. seconds: after its round was opened."""
+        """Return one row per vote by question, round and seat, with seconds since the round opened."""
         columns = (
             polls.c.question, votes.c.round, seats.c.number, seats.c.nickname, votes.c.answer, votes.c.sure,
             votes.c.because, votes.c.after,
@@ -575,7 +575,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def again(self, connection: Connection, room: Room, seconds: float | None = None) -> None:
-        """Open the second round, or give it its time anew. The distribution is hidden until it is shown again."""
+        """Open the second round, or restart its clock; the distribution is hidden again."""
         time = check_seconds(seconds)
         poll = _asked(connection, room)
         closes = None if time is None else clock() + time
@@ -590,7 +590,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def show(self, connection: Connection, room: Room, on: bool = True) -> None:
-        """Let everybody see the distribution, or hide it; once the answer is revealed they see it anyway."""
+        """Show or hide the distribution; it stays visible once the answer is revealed."""
         _change(connection, _asked(connection, room, OPEN), shown=bool(on))
 
     @transaction(by_token, writes=True)
@@ -602,7 +602,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
-        """Show these reasons (Reason.id) of a question that is not open, and no others, in this order."""
+        """Show exactly these reasons of a closed question, in this order."""
         questions = list(dict.fromkeys(ids))
         if len(questions) > PICKED:
             raise ClassError("pick", f"{len(questions)} reasons are selected; at most {PICKED} can be shown.")
@@ -667,7 +667,10 @@ def _current(connection: Connection, room: Room) -> Poll | None:
 
 
 def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
-    """Return the current poll. Raises ClassError if there is none, or if it is in one of these phases."""
+    """Return the current poll.
+
+    Raises ClassError if there is none, or if it is in one of these phases.
+    """
     poll = _current(connection, room)
     if poll is None:
         raise ClassError("phase", "No question has been asked yet. Open a question first.")

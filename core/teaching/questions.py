@@ -1,4 +1,4 @@
-"""Questions of a class: the prediction of a lesson, its transfer question, eight questions before and after.
+"""Questions of a class: predictions of lessons, transfer questions, before and after.
 
 Each has a name, by which the store of classes knows it. An answer is one line of text, by which equal ones are counted.
 """
@@ -38,7 +38,11 @@ PARTS = 10  # of the scale of a number, by which guesses are counted
 
 @dataclass(frozen=True)
 class Item:
-    """One of the eight questions. right: the right option, from 0."""
+    """Multiple-choice question.
+
+    Args:
+        right: Index of the right option, from 0.
+    """
 
     asks: str
     options: tuple[str, ...]
@@ -74,7 +78,7 @@ def score(text: str) -> float:
 
 
 def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
-    """Return the normalised gain of the class (Hake, 1998): (after − before) / (1 − before), of its averages.
+    """Return the class's normalised gain (Hake, 1998): (after − before) / (1 − before).
 
     Its 95 % interval is the jackknife's over seats that answered both times (Tukey, 1958). NaN where nothing could be
     gained, or nobody answered both.
@@ -180,7 +184,7 @@ class Question:
         return counts + ([Count("…", others)] if any(others) else [])
 
     def _count_guesses(self, votes: Distribution, out: Outcome | None) -> list[Count]:
-        """Count the guesses in each part of the scale, without its upper end; the last part has both ends."""
+        """Count guesses in each part of the scale; only the last part includes its upper end."""
         scale = self.prediction.scale
         lesson_shown = self.lesson
         assert scale is not None and lesson_shown is not None

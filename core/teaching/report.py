@@ -1,4 +1,4 @@
-"""Pages to read or print: a student's lab report, the answers of a class. One HTML file each, without scripts."""
+"""Reports to read or print: a student's lab report, a class's answers; HTML without scripts."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +64,11 @@ values_table = pd.DataFrame(rows, columns=columns)
 
 @dataclass(frozen=True)
 class Report:
-    """What a student hands in. settings: name of a page -> the link that opens it as it was set."""
+    """A student's report.
+
+    Args:
+        settings: Page name to the link that opens it as it was set.
+    """
 
     entries: Mapping[str, Entry]
     name: str = ""
@@ -74,7 +78,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Row:
-    """A value of the table. reading: "" for the number that a prediction is about, made of several values."""
+    """Row of the table.
+
+    Args:
+        reading: "" for a number combined from several values.
+    """
 
     lesson: str
     value: str
@@ -108,7 +116,7 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """One of VERDICTS; "" where nothing is measured."""
+        """Return one of VERDICTS; "" where nothing is measured."""
         assert self.lesson.prediction is not None
         return verdict(self.lesson.prediction, self.entry.answer, self.out) if self.out else ""
 
@@ -239,7 +247,7 @@ def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
 
 
 def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
-    """Count answers of the first round (rows) × of the second (columns); empty if nobody voted twice.
+    """Count answers of the first round (rows) by the second (columns); empty without both.
 
     Both have the same answers in the same order: those who kept theirs stand on the diagonal.
     """

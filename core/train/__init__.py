@@ -1,4 +1,4 @@
-"""Training with and without a part: settings, a stream of rows, and the same in chunks that can be pickled."""
+"""Training: settings, a stream of rows, and chunks that can be pickled."""
 
 from core.train.run import Row, State, chunk, held_out, model, start, train
 from core.train.settings import Training, decay, optimiser

@@ -1,4 +1,4 @@
-"""What a training will take, before it starts: seconds and memory, from its settings alone."""
+"""Seconds and memory of a training, estimated from its settings."""
 
 import functools
 import time
@@ -36,12 +36,12 @@ class TimeLimit(ValueError):
 
 
 def max_seconds() -> int:
-    """How long one comparison may take: ABLATION_MAX_SECONDS, or 600."""
+    """Return the time limit of one comparison: ABLATION_MAX_SECONDS, or 600."""
     return whole_number("ABLATION_MAX_SECONDS", DEFAULT_MAX_SECONDS)
 
 
 def seconds(config: Config, training: Training) -> float:
-    """About how long one training takes on one core. On a GPU it takes less; how much less is not estimated."""
+    """Estimate the seconds of a training on one core. GPUs are faster, which is not estimated."""
     learnt = task[training.task]
     step = step_seconds(config, training) + training.batch * _drawing(training.task)
     rows = 2 + training.steps / training.every
@@ -51,7 +51,7 @@ def seconds(config: Config, training: Training) -> float:
 
 
 def step_seconds(config: Config, training: Training) -> float:
-    """One step without the drawing of its data."""
+    """Estimate the seconds of one step without drawing its data."""
     words = len(task[training.task].vocabulary)
     length = training.length
     batch = training.batch
@@ -68,7 +68,7 @@ def step_seconds(config: Config, training: Training) -> float:
 
 
 def _orthogonal(config: Config) -> int:
-    """Operations of Muon in a step (core.train.muon.orthogonal): of each matrix m × n two products m · m · n and one m³, STEPS times."""
+    """Return Muon's operations in a step: two m·m·n and one m³ product per matrix, STEPS times."""
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     widths = config.attention * [q, q, kv, kv, *[q] * config.gate] + config.ffn * [config.d_ff] * (
         1 + inputs(config.part("activation"))
@@ -89,7 +89,7 @@ def _drawing(name: str) -> float:
 
 
 def memory(config: Config, training: Training) -> int:
-    """Bytes that one training asks for in a worker: its weights in so many COPIES, and activations twice.
+    """Return a worker's memory for a training: weights in COPIES, and activations twice.
 
     Measuring accuracy keeps no gradients, so only one block's activations at a time.
     """
@@ -109,7 +109,7 @@ def _memory(config: Config, part: str, length: int, batch: int) -> int:
 
 
 def kept(config: Config, training: Training) -> int:
-    """Bytes that whoever waits for a training keeps of it: its weights, and the optimiser's two numbers for each of them."""
+    """Return the bytes kept of a training: weights and the optimiser's two moments."""
     return 3 * 4 * sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
 
 

@@ -1,4 +1,4 @@
-"""A fair comparison: a model from which a part was taken, changed until it costs as much as the one that has it."""
+"""Fair comparison: a model without a part, adjusted until it costs as much as the baseline."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ search: Menu[Callable[[float], list[float]]] = Menu("Search")
 
 
 def _times(rate: float, factors: tuple[float, ...]) -> list[float]:
-    """In three digits, as somebody would write them, and only those that a training may have."""
+    """Return valid rates at these factors, rounded to three digits."""
     definition: Setting = Training.settings()["learning_rate"]
     rates = [float(f"{rate * factor:.3g}") for factor in factors]
     return [
@@ -46,7 +46,7 @@ search.add(
 
 
 def at_rate(name: str, rate: float) -> str:
-    """What a model is called at one of the rates: "QK-norm, learning rate 0.01"."""
+    """Name a model at a learning rate: "QK-norm, learning rate 0.01"."""
     return f"{name}, {Training.settings()['learning_rate'].change(rate)}"
 
 
@@ -56,7 +56,7 @@ def counted(rates: Sequence[float]) -> str:
 
 
 def late_loss(losses: Iterable[tuple[int, float]], end: int) -> float:
-    """What a run is chosen by: the mean of its losses (step, loss) in the last tenth of the way to a step.
+    """Return the mean of the losses (step, loss) in the last tenth up to a step.
 
     A loss is that of new sequences, before anything is learnt from them (Dawid, 1984, calls that prequential). So it is a validation: not
     on the test set, and of this seed alone, which keeps the seeds independent of each other.
@@ -66,7 +66,7 @@ def late_loss(losses: Iterable[tuple[int, float]], end: int) -> float:
 
 
 def choose(losses: Mapping[float, float]) -> float:
-    """losses: rate -> late_loss, infinite for a run that diverged -> the rate of the least, and of equals the lowest."""
+    """Return the rate with the least late loss; the lowest rate among equals."""
     return min(losses, key=lambda rate: (losses[rate], rate))
 
 
@@ -104,7 +104,7 @@ Model = tuple[Config, Training]
 
 
 def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
-    """A model that costs as much as the baseline does, and what was changed for that, in words. kind: of the menu."""
+    """Return a model that costs as much as the baseline, and what was changed for that."""
     (config, training) = model
     target = match[kind](*baseline)
     if kind == "nothing":
@@ -133,13 +133,13 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
 
 
 def _off_by(share: float, kind: str) -> list[str]:
-    """Where a cost cannot be held equal, how far off it stays."""
+    """Describe how far off a cost stays that cannot be matched."""
     off = 100 * (share - 1)
     return [f"cannot be matched: {off:+.0f} % {match.label(kind)}".replace("-", "−")] * (abs(off) > 100 * CLOSE)
 
 
 def widened(config: Config, target: float, measured: Measured) -> Config:
-    """The config with its widths changed so that measured(config) comes as close to `wanted` as it can.
+    """Return the config with widths such that measured(config) is closest to `target`.
 
     d_ff is changed where there is a feed-forward network, else the width of the heads (d_head); where that alone stays
     more than CLOSE away, d_model too. Without either sub-layer nothing can be done, and the config comes back as it is.
@@ -154,7 +154,7 @@ def widened(config: Config, target: float, measured: Measured) -> Config:
         return abs(measured(tried) - target) / target
 
     def fit(tried: Config) -> Config:
-        """Return the width at which the cost, a straight line in it, comes closest to what is wanted."""
+        """Return the width at which a linear cost is closest to the target."""
         step = 2 if field == "d_head" and tried.part("position").turns else 1
         a, two = (measured(tried.replace(**{field: width})) for width in (step, 2 * step))
         width = step * max(1, 1 + round((target - a) / (two - a)))

@@ -1,4 +1,4 @@
-"""Muon: momentum whose direction is made orthogonal, for the matrices of the blocks; AdamW for everything else (Jordan, 2024)."""
+"""Muon for the matrices of the blocks, AdamW for all other parameters (Jordan, 2024)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,8 +20,7 @@ MATCH = 0.2  # of √(larger side): so that an update is as large as one of Adam
 
 
 def matrices(model: Transformer) -> list[tuple[int, ...]]:
-    """Of each parameter, in the order of model.parameters(): the heights of the matrices that lie one below the other in it;
-    none for what is no matrix of a block."""
+    """Return the heights of the matrices stacked in each parameter; empty for others."""
     heights = {
         id(module.weight): tuple(module.parts.values())
         for module in model.blocks.modules()
@@ -31,7 +30,12 @@ def matrices(model: Transformer) -> list[tuple[int, ...]]:
 
 
 class Muon(torch.optim.Optimizer):
-    """parameters: of several runs side by side, too: (S, …) for (…). heights: of each, as matrices() gives them."""
+    """Muon optimiser.
+
+    Args:
+        parameters: Also of several runs at once: (S, …) for (…).
+        heights: Of each, as matrices() gives them.
+    """
 
     def __init__(
         self, parameters: Sequence[torch.Tensor], heights: Sequence[tuple[int, ...]], lr: float, weight_decay: float
@@ -62,7 +66,7 @@ def _direction(gradient: torch.Tensor, state: dict[str, Any], heights: tuple[int
 
 
 def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
-    """About U·Vᵀ where x is U·S·Vᵀ: five steps of Newton and Schulz, after which all singular values are near 1 (Jordan, 2024)."""
+    """Approximate U·Vᵀ of x = U·S·Vᵀ with five Newton-Schulz steps (Jordan, 2024)."""
     a, b, c = COEFFICIENTS
     tall = x.shape[-2] > x.shape[-1]
     x = x.mT if tall else x

@@ -1,4 +1,4 @@
-"""Training as a stream of rows. The caller owns progress, stopping and storage; this file owns the arithmetic.
+"""Training as a stream of rows; the caller owns progress, stopping and storage.
 
 The same (config, training, seed) gives the same rows to the last bit, whoever else trains in this process, and however
 the run is cut into chunks: data, dropout and weights have random streams of their own, and all of them are in the state.
@@ -28,7 +28,7 @@ from core.train.settings import Training, optimiser
 
 
 def total_norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Return the norm over all numbers of these tensors. It is infinite or NaN only if one of the numbers is."""
+    """Return the norm over all tensors; not finite only if one of the numbers is not."""
     gradients = list(tensors)
     norm = torch.nn.utils.get_total_norm(gradients)
     if not norm.isfinite():  # squares beyond 3.4e38: numbers from 1.8e19
@@ -48,7 +48,7 @@ def norms_by_seed(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (
 
 
 def clip_gradients(parameters: Iterable[torch.Tensor], clip: float, norm: torch.Tensor) -> None:
-    """Shorten all gradients together to this norm, as torch.nn.utils.clip_grads_with_norm_ does, whatever type the norm has."""
+    """Scale all gradients to this norm, as torch.nn.utils.clip_grads_with_norm_ does."""
     shorter = (clip / (norm + 1e-6)).clamp(max=1.0).item()
     for parameter in parameters:
         if parameter.grad is not None:
@@ -59,7 +59,7 @@ SLICE = 64  # sequences at once when accuracy is measured
 
 
 class Row(NamedTuple):
-    """One point of the curves. What was not reached because training diverged is NaN."""
+    """Point of the curves; NaN after divergence."""
 
     step: int  # from 1
     loss: float  # of this step's batch, before its update: mean cross-entropy of the targets, in nats
@@ -72,7 +72,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """A training between two steps; can be pickled. The tensors are on the CPU, and nobody changes them."""
+    """Training between two steps, with tensors on the CPU; can be pickled."""
 
     config: Config  # with the seed of this run
     training: Training
@@ -101,7 +101,7 @@ class State:
 
 
 def start(config: Config, training: Training, seed: int, machine: Machine | None = None) -> State:
-    """A training before its first step. The seed chooses weights, data and dropout; config.seed does not matter.
+    """Return a training before its first step; its seed replaces config.seed.
 
     Raises ConfigError for float16, whose small gradients would be lost.
     """
@@ -112,7 +112,7 @@ def start(config: Config, training: Training, seed: int, machine: Machine | None
 
 
 def train(config: Config, training: Training, seed: int, machine: Machine | None = None) -> Generator[Row, None, State]:
-    """Rows at steps 1, every, 2·every, … and the last one. Returns the last State (`state = yield from train(…)`)."""
+    """Yield rows at steps 1, every, 2·every, … and the last; return the last State."""
     run = Run(start(config, training, seed, machine))
     while not run.done:
         row = run.step()
@@ -145,13 +145,13 @@ def model(state: State) -> Transformer:
 
 @functools.lru_cache(maxsize=64)
 def held_out(name: str, seed: int, length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """The batch on which accuracy is measured: tokens, targets. The same for every model of this seed."""
+    """Return the test batch (tokens, targets), the same for every model of a seed."""
     with torch.inference_mode(False):
         return task[name](generator(seed, f"{name}.held_out"), task[name].test, length, held_out=True)
 
 
 class Run:
-    """A training that is under way: model, optimiser and random streams, made from a State and turned into one."""
+    """Training in progress, built from a State."""
 
     def __init__(self, state: State):
         self.start, self.at, self.diverged, self.begun = state, state.step, state.diverged, time.monotonic()
@@ -178,7 +178,7 @@ class Run:
         return self.diverged or self.at == self.start.training.steps
 
     def step(self) -> Row | None:
-        """One update, and its row where one is due."""
+        """Update the weights once; return a row if one is due."""
         training = self.start.training
         self.at += 1
         rate = training.rate(self.at)

@@ -1,4 +1,4 @@
-"""What a training is made of: task, budget, optimiser and the course of the learning rate."""
+"""Settings of a training: task, budget, optimiser, learning-rate schedule."""
 
 import dataclasses
 import math
@@ -73,7 +73,7 @@ def budget(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class Training(Settings):
-    """What is learnt and how. Raises ConfigError for a value that cannot be."""
+    """Settings of a training. Raises ConfigError for impossible values."""
 
     task: str = setting("reverse", "Task", "What the model learns.", group="Task", short="task", menu=task)
     length: int = setting(
@@ -223,7 +223,7 @@ def _of_task(name: str, learner: "Learner") -> Any:
 
 @dataclass(frozen=True, init=False)
 class Learner(Config):
-    """A Config in which every setting is the task's own until it is given. Raises ConfigError as Config does."""
+    """Config whose settings are the task's own until given. Raises ConfigError as Config does."""
 
     task: str = setting_like(Training, "task", "reverse")
 
@@ -254,7 +254,7 @@ class Learner(Config):
 
 @dataclass(frozen=True)
 class Removed(Pins):
-    """What is compared in training: at first the task's full model with the model that lacks what the task needs."""
+    """Variants of a training; by default the model without what the task needs."""
 
     variants: str = setting_like(Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without))
     task: str = setting_like(Training, "task", "reverse")

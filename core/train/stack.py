@@ -20,13 +20,13 @@ from core.train.settings import optimiser
 
 
 def can_stack(states: list[State]) -> bool:
-    """Whether these can be trained as one: all under way, and alike in all but the seed; dropout cannot be stacked."""
+    """Return whether states can be trained as one: equal but for the seed, without dropout."""
     kinds = {(state.config.replace(seed=0), state.training, state.machine, state.step) for state in states}
     return len(kinds) == 1 and not any(state.done or state.config.dropout for state in states)
 
 
 def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
-    """What core.train.chunk does, for several states at once: train all for about so long, at least one step.
+    """Train several states at once for about so many seconds, like core.train.chunk.
 
     The numbers are those of each alone, up to rounding, and the states too: a run may go on stacked or alone. One that
     diverges stops, and the others go on. Raises ValueError for states that cannot be stacked.
@@ -49,7 +49,7 @@ def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
 
 
 class _Stack:
-    """Runs at the same step; their weights, and what the optimiser keeps of each, side by side: (S, …) for (…)."""
+    """Runs at the same step with stacked weights and optimiser states: (S, …) for (…)."""
 
     def __init__(self, runs: list[Run]):
         self.runs, self.model = list(runs), runs[0].model
@@ -87,7 +87,7 @@ class _Stack:
                 group["lr"] = self.optimiser.param_groups[0]["lr"]
 
     def step(self) -> dict[Run, Row]:
-        """One update of each run, and the rows that are due. Those that diverge are put back at once."""
+        """Update each run once; return the rows that are due. Diverged runs leave the stack."""
         next_step = self.runs[0].at + 1
         training = self.training
         rate = training.rate(next_step)
@@ -116,7 +116,7 @@ class _Stack:
         return rows | {run: run.diverge(rows[run]) for run in late}
 
     def gradients(self) -> tuple[list[float], list[float]]:
-        """Compute and clip the gradients of each run's next batch -> (losses, norms before clipping)"""
+        """Compute and clip the gradients of each run; return losses and norms before clipping."""
         clip = self.training.clip
         training = self.training
         drawn = [run.task(run.data, training.batch, training.length) for run in self.runs]
@@ -142,7 +142,7 @@ class _Stack:
             return scores
 
     def accuracies(self) -> list[float]:
-        """Of each run in its own held-out batch."""
+        """Return each run's accuracy on its own test batch."""
         right: list[list[torch.Tensor]] = [[] for _ in self.runs]
         with torch.no_grad():  # in slices, as alone
             for tokens, targets in zip(*(torch.split(tensor, SLICE, 1) for tensor in self.test)):
@@ -151,12 +151,12 @@ class _Stack:
             return torch.stack([torch.cat(of_model).float().mean() for of_model in right]).tolist()
 
     def moved(self, before: list[torch.Tensor]) -> list[float]:
-        """How far the update went, relative to the norm of the weights before it."""
+        """Return the size of each update relative to the weights' norm."""
         changes = [now.detach() - was for now, was in zip(self.weights, before)]
         moved: list[float] = (norms_by_seed(changes) / norms_by_seed(before)).tolist()
         return moved
 
 
 def _beside(tensors: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
-    """What the optimiser keeps of a weight, side by side; Adam's count of steps is one for all."""
+    """Stack the optimiser's tensors of a weight; Adam's step count is shared."""
     return torch.stack(tensors) if tensors[0].shape == weight.shape else tensors[0].clone()

@@ -46,7 +46,9 @@ class ClusterLost(ClusterError):
 
 
 def pool(count: int | None = None) -> WorkerPool:
-    """Return the cluster of DASK_SCHEDULER_ADDRESS, or processes of this machine. Raise ClusterError.
+    """Return the cluster of DASK_SCHEDULER_ADDRESS, or local processes.
+
+    Raises ClusterError.
 
     Args:
         count: How many processes, or how many threads of the cluster at most.

@@ -151,7 +151,7 @@ class Job:
         self.poll()
 
     def next_chunk(self) -> list[SharedTraining]:
-        """Return the training that lies farthest behind, on a GPU with all that can be stacked with it."""
+        """Return the training that is farthest behind; on a GPU with all that can be stacked."""
         waiting = [
             training for training in self.trainings.values() if not training.is_running and not training.state.done
         ]

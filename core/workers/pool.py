@@ -30,7 +30,7 @@ WORKER_MB = 250  # a worker process with a training of a usual size
 
 
 def worker_count() -> int:
-    """Return ABLATION_WORKERS, or one worker per core up to two, as far as the container's memory allows."""
+    """Return ABLATION_WORKERS, or up to two workers as cores and memory allow."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     fitting = (machine_mb() - SERVER_MB) // WORKER_MB
     return whole_number("ABLATION_WORKERS", max(1, min(2, cores, fitting)))

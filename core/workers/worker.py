@@ -20,7 +20,7 @@ NICE = 15  # how far workers stand back for other processes, of 19
 
 
 def begin() -> None:
-    """Set up a new worker process: low priority, one thread on one core, the same end as its parent."""
+    """Set up a worker process: low priority, one thread, ends with its parent."""
     if hasattr(os, "nice"):  # the server, and a browser on the same machine, go first
         os.nice(whole_number("ABLATION_NICE", NICE, least=0))
     torch.set_num_threads(1)
@@ -59,7 +59,7 @@ def train_chunk(packed: bytes, seconds: float) -> bytes:
 
 
 class Description(NamedTuple):
-    """What a process computes with: rows are the same to the last bit only where this is the same."""
+    """Versions and hardware of a process; equal descriptions give equal rows."""
 
     versions: dict[str, str]
     sources: str  # hash of the files in core

@@ -1,4 +1,4 @@
-"""With and without: the baseline and one variant of it beside each other, in the drawing and in every view."""
+"""Side by side: baseline and one variant, in the diagram and in every view."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from ui.shared.base import views_of_tab
 
 
 def summary(forward_pass: Pass) -> str:
-    """As HTML."""
+    """Return a pass's parameters, tokens, FLOPs and time as HTML."""
     config = forward_pass.config
     blocks = count(config.n_layers, "block") if config.n_layers > 1 else "the block"
     parameters = sum(cost.parameters(config).values())
@@ -45,7 +45,7 @@ LOCKED = "Components are locked by the link you opened."
 
 
 def with_and_without(context: BlockContext, say: Callable[[], None]):
-    """The block and the view that is open; and the same of the variant that stands beside it, where there is one.
+    """Draw the block and the open view, for the baseline and for a selected variant.
 
     say: draws what there is to say of the settings, or nothing: below the view's rows, where it moves neither these nor the drawing.
     """
@@ -70,7 +70,11 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
 
 
 def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | None, others: list[Variant]):
-    """The view that is open, in the place that is drawn in; rows: the place of its rows of controls."""
+    """Draw the open view.
+
+    Args:
+        rows: Container of its rows of controls.
+    """
     if context.look.view in ALONE:
         with beside.rows_in(rows), first_row(views_of_tab(ONE_BLOCK)):
             return ONE_BLOCK.open_view(context)
@@ -91,7 +95,7 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
-    """Return which variant is to stand beside the baseline: what has just been moved in the sidebar, or no picture would follow the hand."""
+    """Return the variant to show beside the baseline: one whose control just moved, or the selected."""
     remembered = session().kept
     selected = context.look.beside
     now = next((variant.name for variant in others if variant.colour == NOW), "")

@@ -36,7 +36,7 @@ def compare(context):
 
 @dataclass(frozen=True)
 class Seen:
-    """What the view keeps of a pass. attention: the mean over its heads at one layer, or None where there is none."""
+    """Parts of a pass that a comparison keeps; attention is the mean over heads, or None."""
 
     config: Config
     finite: bool
@@ -45,7 +45,7 @@ class Seen:
 
 
 class OneByOne(Mapping):
-    """The passes of what is compared, each computed when it is asked for: together they would need several times what one run may."""
+    """Passes of a comparison, computed one at a time to save memory."""
 
     def __init__(self, forward_pass, variants, look):
         self.forward_pass = forward_pass
@@ -68,7 +68,7 @@ class OneByOne(Mapping):
 
 
 def farthest(table, passes) -> str:
-    """Return which variant's output is farthest from the baseline's, and which cannot be compared with it."""
+    """Describe which variant's output is farthest, and which cannot be compared."""
     if len(table) == 1:
         return "Choose an ablation above." if is_moved("variants") else "Nothing to compare with."
     base, *others = passes

@@ -1,4 +1,4 @@
-"""What the views of the page "One block" share: their menu, what is looked at, and what they are handed."""
+"""Context of One block: menu of views, look, and what views receive."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def _as_usual(name: str) -> Callable[["BlockConfig"], Any]:
 
 @dataclass(frozen=True)
 class BlockConfig(Config):
-    """A Config whose weights are chosen too: what the trained models have is usual with trained weights.
+    """Config with a source of weights, whose defaults are the trained model's.
 
     Raises ConfigError as Config does, and where there are no such weights.
     """
@@ -72,7 +72,7 @@ class BlockConfig(Config):
 
     @classmethod
     def scope(cls, name: str, choices: Mapping[str, str]) -> str:
-        """Return whose a setting is in the store: with random weights, what is chosen here holds on Depth as well."""
+        """Return the scope of a setting in the store; with random weights it is shared with Depth."""
         if choices.get("BlockConfig.weights") == "random" and name in Config.settings():
             return "Config"
         return "BlockConfig"
@@ -83,7 +83,7 @@ class BlockConfig(Config):
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
     def one_of(self, name: str) -> list[Any] | None:
-        """Return what a setting can be in a model that was trained; None where there is no such limit."""
+        """Return the values of a setting that trained models have; None without a limit."""
         if self.weights == "random":
             return None
         if name == "seed":
@@ -91,7 +91,7 @@ class BlockConfig(Config):
         return sorted({*family.values(name), getattr(self, name)})
 
     def choices(self, name: str) -> list[str]:
-        """Of a menu: with trained weights, what the trained model can be changed to."""
+        """Return the entries of a menu that the weights allow."""
         offered = super().choices(name)
         if self.weights == "random" or name == "weights":
             return offered
@@ -130,7 +130,7 @@ def _could(kind: str, seed: int, name: str, members: tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class BlockLook(Picked):
-    """What is looked at on the page "One block"."""
+    """View settings of One block."""
 
     view: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
     layer: int = setting_like(Picked, "layer", 2)  # of the trained models, where the verb reads its subject
@@ -165,7 +165,7 @@ class BlockLook(Picked):
 
 @dataclass(frozen=True)
 class BlockContext:
-    """What the views are handed: the pass of a sentence, what it is compared with, and what is looked at."""
+    """Context of One block's views: the pass, its comparison, the look."""
 
     text: str
     forward_pass: Pass
@@ -213,7 +213,7 @@ class BlockContext:
 
 
 def whole(config: Config, pins: Pins) -> Pins:
-    """The same pins, where the baseline is the trained model with all its parts."""
+    """Return the pins with the full trained model as the baseline."""
     input_settings = {name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")}
     base = family.BASELINE.replace(**input_settings)
     return Pins(baseline=pin(base), variants=pins.variants)

@@ -1,4 +1,4 @@
-"""Whose weights the block has: the row of buttons beside the title, and the words that go with each."""
+"""Selector of weights: buttons beside the title, with their texts."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -71,12 +71,12 @@ def carried(config: BlockConfig) -> list[str]:
 
 
 def baseline(kind: str, config: Config) -> Config:
-    """With what variants are compared: the settings of the sidebar, or the trained model with all its parts."""
+    """Return the baseline: the sidebar's settings, or the full trained model."""
     return config if kind == "random" else family.BASELINE.replace(seed=config.seed)
 
 
 def can_be_had(kind: str) -> Callable[[str, Config], bool] | None:
-    """Return whether there are weights for a change, as a link has it, of the baseline; None where there are for all."""
+    """Return a function that tells whether weights exist for a change; None if always."""
     if kind == "random":
         return None
     members = tuple(family.listed())

@@ -56,7 +56,7 @@ def _of_a_token(forward_pass, look):
 
 
 def _formula(name: str, n: dict) -> str:
-    """Return what a norm of the menu does, with the numbers of one vector; in its own words where it has no formula."""
+    """Return a norm's formula with the numbers of one vector, or its description."""
     return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capital(MENUS["norm"].help(name))
 
 
@@ -78,7 +78,7 @@ def _filled(name: str, which: str, n: dict, **words) -> str:
 
 
 def _of_a_vector(look, eps):
-    """The same with numbers of one's own, by every norm of the menu."""
+    """Draw a vector typed by the user before and after every norm."""
     st.markdown("**Try your own numbers**")
     st.text_input(
         "Vector", **bind("vector", look.vector), placeholder="3.2, −1.5, 0.8, 2.1 …", label_visibility="collapsed"

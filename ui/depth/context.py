@@ -1,4 +1,4 @@
-"""What the views of the page "Depth" share: their menus, what is looked at, and what they are handed."""
+"""Context of Depth: menus, look, and what views receive."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ orders.add("smallest", label="Sort: low to high", help="all variants pass by pas
 
 @dataclass(frozen=True)
 class DepthLook(Settings):
-    """What is looked at on the page "Depth"."""
+    """View settings of Depth."""
 
     show: str = setting("statistics", "View", "View.", group="Look", menu=view)
     matrix: str = setting(
@@ -61,7 +61,7 @@ class DepthLook(Settings):
 
 @dataclass(frozen=True)
 class DepthContext:
-    """What the views are handed: what is compared, baseline first, computed when a view asks for it; and what is looked at."""
+    """Context of Depth's views; journeys are computed on request, the baseline first."""
 
     variants: list[Variant]
     tokens: tuple[str, ...]
@@ -78,12 +78,12 @@ class DepthContext:
 
     @lazily
     def played(self) -> dict[str, Journey]:
-        """The same with the attention of the passes that are played."""
+        """Return the journeys with the attention of all played passes."""
         return self._travel_all(self.cells)
 
     @property
     def cells(self) -> int:
-        """Attention weights of a pass, of the variant that has most of them: the same passes are played of all."""
+        """Return the attention weights of a pass, of the variant with the most."""
         return max(v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants)
 
     def _travel_all(self, played: int) -> dict[str, Journey]:
@@ -95,7 +95,7 @@ class DepthContext:
         return journeys
 
     def travel(self, config: Config, played: int = 0) -> Journey:
-        """Send the text through the passes of one configuration. While a slider is dragged, rounding is not looked for."""
+        """Compute the journey of one config; while a slider moves, rounding is not checked."""
         return travel(config, self.tokens, self.machine, self.depth, played, compare_precision=not session().dragged)
 
     def say_rounding(self, journeys: dict[str, Journey]):

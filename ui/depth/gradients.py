@@ -44,7 +44,7 @@ def lost(travel) -> str | None:
 
 
 def travelled(of_variants) -> str:
-    """Return what becomes of the gradient on its way from the last pass to the first, variant by variant."""
+    """Describe how each variant's gradient changes from the last pass to the first."""
     factors = []
     without = []
     for name, travel in of_variants.items():
@@ -68,7 +68,7 @@ def travelled(of_variants) -> str:
 
 
 def per_weight(context, of_variants):
-    """The norm of every weight's gradient: one panel per variant, a row per weight, a column per layer."""
+    """Draw the gradient norm of every weight: one panel per variant, rows weights, columns layers."""
     tables = {name: travel.weights for name, travel in of_variants.items() if len(travel.weights)}
     if not tables:
         st.caption("No weights: both sub-layers are removed.")

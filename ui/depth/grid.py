@@ -78,7 +78,7 @@ def _choose(axis: str, entries: list[str]):
 
 
 def told(results, meter) -> str:
-    """Return what the grid says: its ends, how many diverged, and which part makes the most difference."""
+    """Describe the grid: its ends, divergence, and the part with the largest effect."""
     ends = results.ends(meter)
     finite = np.flatnonzero(np.isfinite(ends))
     if not len(finite):

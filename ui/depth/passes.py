@@ -47,7 +47,11 @@ def _what_runs(context) -> str:
 
 
 def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):
-    """Draw statistics of all variants, pass by pass. ended: name -> what is said where a line breaks off."""
+    """Draw statistics of all variants over passes.
+
+    Args:
+        ended: Name to the text where a line ends.
+    """
     panels = []
     for name in names:
         lines = [Line(v.colour, journeys[v.name].of(name).tolist(), ended.get(v.name)) for v in context.variants]
@@ -60,7 +64,7 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
 
 
 def _natural_range(name: str, journeys) -> tuple[float, float] | None:
-    """Return the values that a statistic can have, wider where it left them; None where there is no such range."""
+    """Return the natural range of a statistic, widened by the data; None without one."""
     if statistic[name].most is None:
         return None
     values = np.concatenate([journey.of(name) for journey in journeys.values()])
@@ -148,7 +152,7 @@ def _matrix_words(look, end: str) -> dict:
 
 
 def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
-    """Return the matrix of one pass, (T, T) or None where there is none, and what of it is one number."""
+    """Return the attention of one pass, (T, T) or None, and its one-number summary."""
     is_gone = journey.diverged is not None and journey.diverged <= pass_index
     note = f"diverged at pass {journey.diverged}"
     if look.matrix == "alike":

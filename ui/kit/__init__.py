@@ -1,1 +1,1 @@
-"""What every page uses."""
+"""Parts that every page uses."""

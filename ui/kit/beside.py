@@ -1,4 +1,4 @@
-"""A view drawn twice, for the baseline and for a variant of it: beside each other, and on one scale.
+"""Views drawn twice on one scale, for the baseline and a variant.
 
 Views do not know of it. While one is drawn, its pictures wait; when both are there, each pair is drawn on the scale that holds
 both. What there must be once (rows of controls, fields to type in) stands above, or with the baseline.
@@ -25,7 +25,7 @@ _rows: ContextVar[Any] = ContextVar("rows", default=None)  # where rows of contr
 
 @dataclass
 class Waiting:
-    """A picture: where it goes, what a common scale is found from, and what draws it, given what its twin has."""
+    """Picture that waits for its twin: container, values for a common scale, draw function."""
 
     place: Any
     kind: str  # it has its scale in common with one of the same kind
@@ -45,7 +45,7 @@ class Side:
 
 
 def picture(kind: str, values, draw: Callable[[Any], None]):
-    """Draw a picture: now, or when its twin is there, too. draw is called with the values of the twin, or None."""
+    """Draw a picture now, or with its twin's values once both are known."""
     side = _now.get()
     if side:
         side.pictures.append(Waiting(st.container(), kind, values, draw))
@@ -54,7 +54,7 @@ def picture(kind: str, values, draw: Callable[[Any], None]):
 
 
 def alone() -> bool:
-    """Return whether what is drawn has the page to itself: beside another there is no room for what the first look has taught."""
+    """Return whether the view has the full width."""
     return _now.get() is None
 
 
@@ -65,7 +65,7 @@ def second() -> bool:
 
 
 def stands(bar: str) -> bool:
-    """Return whether this row of controls stands above both sides already; else it does from now on."""
+    """Return whether this row of controls already stands above both sides, and note it."""
     side = _now.get()
     if side is None:
         return False
@@ -87,8 +87,7 @@ def above():
 
 @contextmanager
 def rows_in(place):
-    """What a view has once goes there, drawn alone or twice: where another comes beside it, that is the same as before, for whoever
-    is about to press it."""
+    """Return the container for a view's shared controls, above one or two sides."""
     token = _rows.set(place)
     try:
         yield
@@ -126,7 +125,7 @@ def keyed(key: str) -> str:
 
 
 def columns(widths, **words) -> list:
-    """As st.columns has it; one below the other where there is half the room."""
+    """Return columns, stacked where only half the width is available."""
     if _now.get() is None:
         return st.columns(widths, **words)
     return [st.container() for _ in range(widths if isinstance(widths, int) else len(widths))]

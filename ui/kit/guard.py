@@ -1,4 +1,4 @@
-"""Guards around pages, fragments and dialogs: errors become sentences, and long computations show a bar."""
+"""Guards around pages, fragments and dialogs: errors become sentences, long runs show a bar."""
 
 import functools
 import logging

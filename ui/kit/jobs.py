@@ -126,7 +126,7 @@ def status(job: Job) -> str:
 
 
 def elsewhere():
-    """On other pages: keep the training going and show how far it is, until its own page has shown the end."""
+    """Show a training's progress on other pages, until its own page has shown the end."""
     trainings = started()
     if trainings and trainings.going:
         fragment(_elsewhere, run_every=2.0)(trainings)

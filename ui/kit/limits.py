@@ -1,4 +1,4 @@
-"""What a teacher's link leaves of the app: pages, views, and which settings can be moved.
+"""Limits of a teacher's link: pages, views, and settings that can be moved.
 
 It is the parameter `only` of a link, which also holds the values of what is locked. Once a session was opened with
 one, it holds for as long as the session lives, whatever its address says later.
@@ -65,7 +65,7 @@ class Limits:
         return {name for name, setting in settings.items() if setting.group != LOOK and name not in self.moved}
 
     def apply(self, page: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]) -> dict[str, str]:
-        """Return the parameters of a page, with the values of the link where nothing else may be chosen."""
+        """Return a page's parameters, with the link's values where nothing else is allowed."""
         locked = self.locked_names(kinds)
         params = {name: text for name, text in params.items() if name not in locked}
         params |= {name: text for name, text in self.link.items() if name in locked}
@@ -79,7 +79,7 @@ class Limits:
 
 
 def read(text: str) -> Limits | None:
-    """Return the limits that a link says; None where it cannot be read. Earlier links end with a seal, which is ignored."""
+    """Read the limits of a link, or None; an old link's seal is ignored."""
     if len(text) > LONGEST:
         return None
     entries: dict[str, tuple[str, ...]] = {}

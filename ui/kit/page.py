@@ -157,8 +157,10 @@ def sidebar(
 
 
 def notice(*notes: str, left_out: Sequence[str] = ()):
-    """Draw what a page had to change in its settings, and what it leaves out of a comparison. It has a place of its own: what stands below
-    would be made anew where such a sentence comes or goes, and a press on it that is under way would be lost."""
+    """Show what was changed in a page's settings, and what a comparison leaves out.
+
+    It has a fixed container: otherwise elements below would be rebuilt, and a press on them lost.
+    """
     with st.container():
         warn(*notes)
         for reason in left_out:
@@ -166,13 +168,13 @@ def notice(*notes: str, left_out: Sequence[str] = ()):
 
 
 def warn(*notes: str):
-    """The same where there is a place for it."""
+    """Show such a notice in its container."""
     for note in notes:
         st.warning(literal(note), icon=":material/info:")
 
 
 def figure(title: str, sentence: str, weights: str = "", words=()):
-    """The words above a picture: a question or a finding, what the numbers say, and whose weights they are.
+    """Draw the text above a picture: title, sentence, and whose weights they are.
 
     weights: empty where a legend has said so already. words: of the picture; the field's words in them, and in what stands
     above it, are explained beside.
@@ -222,9 +224,11 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
 
 
 def table(data, alt: str, exported=None, **words):
-    """A table of numbers; exported: the numbers to take away, where what is shown is text, or a call that makes them where
-    they are many (what is shown would be kept until the next run); words: what st.dataframe takes. The field's words in the
-    names of its columns are explained there.
+    """Draw a table; column names are explained by the glossary.
+
+    Args:
+        exported: The numbers to take away where the table shows text, or a call that makes them.
+        words: Passed on to st.dataframe.
 
     -> what st.dataframe gives
     """
@@ -236,7 +240,7 @@ def table(data, alt: str, exported=None, **words):
 
 
 def with_minus(frame, formats: dict[str, str]):
-    """Format columns of numbers with a true minus sign, which the browser's own formats lack. They still sort as numbers."""
+    """Format columns of numbers with a true minus sign; they still sort as numbers."""
 
     def write(value: float, how: str) -> str:
         return format(value, how).replace("-", "−").replace("%", "\N{NO-BREAK SPACE}%")
@@ -245,7 +249,7 @@ def with_minus(frame, formats: dict[str, str]):
 
 
 def _columns(data, formats: dict) -> dict:
-    """Return what st.dataframe is told of columns: what is given of each, a name or a column, and help where its name needs it."""
+    """Return column settings for st.dataframe, with help from the glossary."""
     columns = {name: {"help": explained(str(name))} for name in data.columns if explained(str(name))}
     for name, column in formats.items():
         if column is None:  # st.dataframe leaves the column out
@@ -262,7 +266,7 @@ def caption(text: str):
 
 
 def small_table(data, alt: str, exported=None):
-    """A table of few rows, as plain HTML: on the screen at once, where st.dataframe takes a tenth of a second to draw itself."""
+    """Draw a table of few rows as HTML, as st.dataframe needs a tenth of a second."""
     exported = data if exported is None else exported
     alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: exported)

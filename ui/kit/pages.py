@@ -1,4 +1,4 @@
-"""The pages: what each is called, where it is, and its views. The menu, the titles and every link between pages read it here.
+"""Pages: names, files and views, for the menu, titles and links.
 
 A page says which one it is by its name in this table: `with page(DEPTH): …`.
 """
@@ -50,7 +50,7 @@ class Page:
 
     @property
     def views(self) -> Menu:
-        """Its menu of views. Loaded when it is asked for, so that no page waits for the views of another."""
+        """Return the menu of views, imported on demand."""
         return importlib.import_module(f"ui.{self.key}").view
 
     @property
@@ -65,7 +65,7 @@ class Page:
         return re.sub(r"^\d+_", "", Path(self.path).stem) if self is not START else ""
 
     def settings(self, *kinds) -> tuple[list, list[str]]:
-        """Return one instance of each class of settings, and what had to be changed; then draw the menu.
+        """Return one instance of each settings class and notes about changes, then draw the menu.
 
         The link counts when the page is opened, and later changes come from the browser (ui/kit/store.py).
         """

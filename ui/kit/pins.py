@@ -1,4 +1,4 @@
-"""The row of pins: what the baseline is, and what it is compared with. The same on every page that compares."""
+"""Row of variants: the baseline and what it is compared with, on every comparing page."""
 
 import html
 from collections.abc import Callable
@@ -31,10 +31,12 @@ def row(
     on_new: Callable[[str], None] = lambda text: None,
     can: Callable[[str, Config], bool] | None = None,
 ) -> list[Control]:
-    """The controls of what is compared: one click adds or takes away a part, or another change, found by its name; the
-    buttons pin the present settings, or keep them as a variant. on_new: called with what is added to
-    others, as a link has it, and with "" where one or none is left. can: whether what a text changes in
-    the baseline can be had, where not all can; the baseline is then given, and none can be pinned."""
+    """Return the controls of a comparison: one click adds or removes a change.
+
+    Args:
+        on_new: Called with the text of an added variant, or "" when one or none is left.
+        can: Whether a change is possible, or None for always.
+    """
     baseline = config if can else pins.pinned() or config
     ready = [
         encode(part)
@@ -71,7 +73,7 @@ def _about(text: str) -> str:
 
 
 def now() -> Pins:
-    """Return what is compared, for a callback: the page may have been drawn with what was compared before."""
+    """Return the current comparison, for callbacks."""
     return Pins(baseline=value("baseline"), variants=value("variants"))
 
 
@@ -112,7 +114,7 @@ def _unpin(pinned: Config):
 
 
 def legend(variants: list[Variant], notes: dict[str, str | None], pins: Pins, kind: str = "random", about: str = ""):
-    """Draw who has which colour, what is said of each, e.g. "diverged at pass 7", and what they have in common. kind: of weights."""
+    """Draw the legend: colours, notes such as "diverged at pass 7", shared facts."""
     entries = [
         (v.colour, f"Baseline ({baseline_words(pins, kind)})" if v.colour == 0 else v.name, notes.get(v.name))
         for v in variants
@@ -182,7 +184,11 @@ def baseline_words(pins: Pins, kind: str = "random") -> str:
 
 
 def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):
-    """One more variant, or one less if it is there already; from a callback. on_new: as of row()."""
+    """Add or remove a variant, from a callback.
+
+    Args:
+        on_new: As for row().
+    """
     texts = now().texts
     text = _text(changes, baseline, baseline)
     if text == "":
@@ -205,7 +211,7 @@ def vary(place: int, changes: dict, baseline: Config):
 
 
 def _text(changes: dict, config: Config, baseline: Config) -> str | None:
-    """Return what a config with these changes changes in the baseline; None where it cannot be so, which is said."""
+    """Return what a config with these changes differs in; None, with a notice, if impossible."""
     try:
         return encode(difference(apply(changes, config), baseline))
     except ConfigError as error:

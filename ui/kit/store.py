@@ -44,7 +44,7 @@ def key_of(kind: type[Settings], name: str, choices: Choices) -> str:
 def apply(
     choices: Choices, delta: Delta, kinds: Kinds, locked: Collection[str] = ()
 ) -> tuple[Choices, list[ConfigError]]:
-    """Return the choices after a delta, and what of it cannot be read. Ignore unknown and locked names."""
+    """Return the choices after a delta, and its errors; unknown and locked names are ignored."""
     names = {name for kind in kinds for name in kind.settings() if name not in locked}
     first = [name for kind in kinds for name in kind.FIRST]  # others are read, or stored, according to these
     leading = [name for name in dict.fromkeys(first) if name in names and name in delta]
@@ -112,7 +112,7 @@ def build(params: Mapping[str, str], kinds: Kinds) -> tuple[list, list[ConfigErr
 
 @dataclass
 class Session:
-    """What one session has chosen, and what parts of the app remember for it."""
+    """State of a session: its choices, and what parts of the app remember."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(4))
     choices: Choices = field(default_factory=dict)
@@ -152,7 +152,7 @@ class Session:
                 self._take_delta(page, delta)
 
     def _take_delta(self, page: str, delta: Mapping[str, Any]):
-        """Change the settings that a delta names. "@name" and "@name/member" call a function of the page."""
+        """Apply a delta to the settings; "@name" calls a function of the page."""
         for name, value in delta.items():
             if name.startswith(HANDLER):
                 name, _, member = name.removeprefix(HANDLER).partition("/")
@@ -164,7 +164,7 @@ class Session:
         self.change({name: text and text.encode(errors="ignore").decode() for name, text in delta.items()}, page)
 
     def open(self, page: str, link: dict[str, str], is_back: bool):
-        """Take over the link with which a page was opened. Without one it has what was chosen before."""
+        """Apply the link that opened a page; without one, earlier choices stay."""
         if self.page == page:
             return
         # A press on the page before may still come, and wants its handler.
@@ -256,7 +256,7 @@ def session() -> Session:
 
 
 def read_message() -> Mapping[str, Any]:
-    """Return what the browser said last. It stays until it says something else, so a run that is cut loses nothing."""
+    """Return the browser's last message, which stays until the next one."""
     channel = st.session_state.get(CHANNEL)
     message = channel.get("said") if channel else None
     return message if isinstance(message, dict) else {}
@@ -309,7 +309,7 @@ def _write(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def restore(settings: Settings):
-    """Make every setting as in this instance. What has its value already stays as it is, chosen or following."""
+    """Set every setting as in this instance; equal values keep their status."""
     current = session()
     delta: dict[str, str | None] = {}
     for kind in kinds_of[current.page]:
@@ -333,7 +333,7 @@ def reset(*kinds: type[Settings], **params: str):
 
 
 def default_of(settings: Settings, name: str) -> Any:
-    """Return what a setting has where nobody chooses: its default, or what it takes from the others."""
+    """Return a setting's value without a choice: its default, or what it follows."""
     follows = settings.settings()[name].follows
     return follows(settings) if follows else type(settings).__dataclass_fields__[name].default
 

@@ -1,4 +1,4 @@
-"""Take results away: every table on the page as CSV, every picture as SVG or PNG, and scripts that print the numbers.
+"""Export: tables as CSV, pictures as SVG or PNG, scripts that print the numbers.
 
 Whoever draws a chart notes its table here; nothing is written until somebody asks for it.
 """
@@ -48,7 +48,7 @@ def begin():
 
 
 def says(sentence: str):
-    """Keep what the words above the next picture say: it is part of the text that stands for the picture."""
+    """Keep the sentence above the next picture, for its text alternative."""
     st.session_state[SAID] = sentence
 
 
@@ -75,7 +75,7 @@ def offer(
     kind: str = "",
     formatted=None,
 ):
-    """The button and what is behind it; built only while it is open. Called when the page is complete.
+    """Draw the export button; its menu is built while it is open. Call it last on a page.
 
     script: what writes the script of the page, if it has one; files: label -> name of the file, and what makes it; kind: what the page shows,
     as a name for files, with which those of tables and pictures begin; formatted: the button, where it stands there already.
@@ -111,13 +111,16 @@ def offer(
 
 
 def button():
-    """The button by itself, for a page whose end may come late: it draws parts of itself again and again."""
+    """Draw the export button alone, for a page that redraws parts."""
     return st.popover("Export", icon=":material/download:", key="take_away", on_change="rerun", width="content")
 
 
 @dataclass(frozen=True)
 class MatrixTable:
-    """matrices: (panels, rows, columns), NaN where there is nothing: left out. rows, columns: words; titles: of the panels.
+    """Matrices as a table.
+
+    Args:
+        matrices: (panels, rows, columns); NaN are left out.
 
     Called it makes the table: panel, row_number, row, column_number, column (numbers from 1), value.
     """

@@ -40,7 +40,7 @@ class LessonsLook(Settings):
 
 @dataclass(frozen=True)
 class LessonsContext:
-    """What the views are given."""
+    """Context of the views of Lessons."""
 
     look: LessonsLook
 

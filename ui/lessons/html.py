@@ -1,4 +1,4 @@
-"""HTML of lessons and classes: the path, the head of a lesson, bars of votes; one component draws it."""
+"""HTML of lessons and classes: path, heading, bars of votes, in one component."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -163,7 +163,7 @@ def render_setting(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
 
 
 def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool = True) -> str:
-    """Return answers as bars with their votes, of the last round as a bar, of the one before as a line.
+    """Return answers as HTML bars; the previous round is a line.
 
     Args:
         counts: without rounds while nothing may be seen.

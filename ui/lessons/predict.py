@@ -1,4 +1,4 @@
-"""The prediction: an answer, how sure, and why; stored before any result is computed for this student."""
+"""Prediction form: answer, confidence, reason; stored before the result is shown."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Predictions of a student, by lesson. The browser keeps them (progress.js); the server has them while the page is open.
+"""Stored predictions by lesson, kept by the browser (progress.js).
 
 Nothing is kept of a person: no account, no name. What the browser sends is read like a link: what does not fit is left out.
 """

@@ -1,4 +1,4 @@
-"""The outcome beside the prediction, the explanation, what to do with it, and the picture of a lesson."""
+"""Result of a lesson: prediction and outcome, explanation, next steps, picture."""
 
 from functools import partial
 from pathlib import Path
@@ -72,7 +72,7 @@ def render_meaning(lesson: Lesson, out: Outcome, words) -> None:
 
 
 def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
-    """Show the meaning, the experiment, something to change, the transfer question and the next lesson."""
+    """Show the meaning, experiment, variation, transfer question and next lesson."""
     render_meaning(lesson, out, words)
     left, right = st.columns(2, gap="medium")
     with left:

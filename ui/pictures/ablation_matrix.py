@@ -1,4 +1,4 @@
-"""The picture of what each part costs on each task; every cell is a link to the experiment behind it."""
+"""Ablation matrix on a page; every cell links to its experiment."""
 
 from collections.abc import Callable
 from pathlib import Path

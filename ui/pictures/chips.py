@@ -20,7 +20,7 @@ def opened_step(key: str, steps: Sequence[Step]) -> int:
 
 
 def weights_read(step: Step, layer: int, head: int, length: int) -> list[float | None]:
-    """Return the attention weight of every token before a generated word, None where it is outside the window or the context.
+    """Return the attention weight of each token for a generated word; None outside the window.
 
     length: how many tokens there are before it. The list is empty where the model has no attention.
     """

@@ -1,4 +1,4 @@
-"""Claims of papers in a list: each with its interval beside the effect that it is judged by, and the verdict."""
+"""List of claims: interval, predicted region, verdict."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,13 @@ def claims(
     on_pick: Callable[[str], None] | None = None,
     values: Sequence[float] = (),
 ):
-    """Draw them. judgements: claim -> its result; on_pick: called with the claim that is clicked; values: seed by seed, of a single one."""
+    """Draw claims.
+
+    Args:
+        judgements: Claim to its result.
+        on_pick: Called with a clicked claim.
+        values: Values per seed of a single claim.
+    """
     names = list(judgements)
 
     def pick(index: int):

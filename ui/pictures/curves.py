@@ -46,7 +46,7 @@ _curves = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Line:
-    """One variant's values, from the first pass shown on; what is no number leaves a gap. ended: why it stops, or None."""
+    """Values of a variant from the first shown pass; gaps for NaN; `ended` says why it stops."""
 
     colour: int
     values: list[float]
@@ -58,7 +58,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot: the quantity that is drawn, a question or a definition below it, and what the curves show."""
+    """Plot of a quantity: its question or definition, and what the curves show."""
 
     title: str
     label: str
@@ -87,7 +87,7 @@ def curves(
 
 
 def table(panels, names, x, at) -> pd.DataFrame:
-    """Return what is drawn, tidy: meter, variant, pass (or whatever x is), value, and the band's low and high where there is one."""
+    """Return the drawn values as a tidy table: meter, variant, pass (or x), value, low, high."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
         (panel.label, names[line.colour], at[n], value, *([line.low[n], line.high[n]] if line.low else [math.nan] * 2))

@@ -58,7 +58,7 @@ def block(
     sets: str = "variants",
     compact: bool = False,
 ):
-    """Draw one block of a pass: what ran is what is drawn. What differs from the usual settings, or is cut out, is in orange.
+    """Draw one block of a pass; what differs from the usual settings or is ablated is orange.
 
     usual, beside: as of block_svg; above, below: words over and under it, as HTML; on_pick(text) is called on a click on a
     part, with what that changes (core.figures.svg.part); sets: the setting that changes with it; compact: whether another drawing stands above or below.

@@ -1,5 +1,8 @@
-"""Matrices on a canvas: heat maps (canvas/grid.js), attention as lines (lines.js), and moments that are played (play.js). Forty times faster than rectangles in
-Vega at 12 heads × 128 tokens; hover and arrow keys work in the browser, a click comes back as (panel, row, column)."""
+"""Matrices on a canvas: heat maps (grid.js), lines (lines.js), animations (play.js).
+
+Forty times faster than rectangles in Vega at 12 heads × 128 tokens. A click comes back as (panel,
+row, column).
+"""
 
 import json
 from dataclasses import asdict, dataclass
@@ -109,7 +112,7 @@ def pack(
 
 
 def _tensor(matrices) -> torch.Tensor:
-    """Of arrays a copy: what is kept for others may not be written to."""
+    """Return a tensor; arrays are copied, as cached ones must not change."""
     return torch.as_tensor(np.array(matrices) if isinstance(matrices, np.ndarray) else matrices)
 
 
@@ -120,7 +123,11 @@ def _all(cells, twin, log: bool):
 
 
 def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
-    """-> (lowest and highest value of the scale, whether cells lie below and above it). log: cells are logarithms."""
+    """Return the ends of the colour scale, and whether cells lie below and above.
+
+    Args:
+        log: Whether cells are logarithms.
+    """
     finite = cells[cells.isfinite()]
     least, largest = (finite.min().item(), finite.max().item()) if len(finite) else (0.0, 0.0)
     if log:
@@ -145,7 +152,7 @@ def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
 
 
 def in_one_frame(matrices, size: int) -> torch.Tensor:
-    """Square matrices of unequal size, or None for one that is not there: (panels, size, size), the rest NaN."""
+    """Return square matrices of unequal size as one tensor (panels, size, size), padded with NaN."""
     cells = torch.full((len(matrices), size, size), torch.nan)
     for index, matrix in enumerate(matrices):
         if matrix is not None:

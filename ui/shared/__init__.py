@@ -1,1 +1,1 @@
-"""What several pages show."""
+"""Views that several pages share."""

@@ -173,7 +173,7 @@ def heads(forward_pass, look, recut: bool = False):
 
 
 def _compared(forward_pass, layer, number, config):
-    """Draw the same sentence with another number of heads; the same initial weights, cut up differently."""
+    """Draw the same sentence with another number of heads and the same initial weights."""
     if config is None:
         st.info(f"d_model {forward_pass.config.d_model} is not divisible by {count(number, 'head')}.")
         return
@@ -292,7 +292,7 @@ def _words(forward_pass, pair) -> str:
 
 
 def steps(forward_pass, look):
-    """One head by hand, from queries to output."""
+    """Draw one head step by step, from queries to output."""
     if not needs(forward_pass, "attention", "Attention"):
         return
     layer = look.layer_of(forward_pass)

@@ -1,4 +1,4 @@
-"""What pages that read a sentence share: the sentence, what of its pass is looked at, and what is said of it."""
+"""Sentence and view settings that pages with a text share."""
 
 import html
 import math
@@ -28,7 +28,7 @@ def sentence() -> list[Control]:
 
 
 def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Control]:
-    """Return the controls of a text, a setting of that name, and of examples for it: their names -> the texts."""
+    """Return the controls of a text and its examples."""
     text = value(name)
     texts = list(examples.values())
     words = list(examples)
@@ -69,8 +69,7 @@ maps.add("lines", label="Lines", help="lines from each token to those it attends
 
 @dataclass(frozen=True)
 class Picked(Settings):
-    """What of a pass is looked at, on every page that shows one. Counted from 1, as on screen; more than there is means
-    the last."""
+    """View settings of a pass on all pages, counted from 1; larger values mean the last."""
 
     maps: str = setting("heads", "Picture", "How attention is drawn.", group="Look", menu=maps)
     layer: int = setting(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
@@ -91,7 +90,7 @@ class Picked(Settings):
         return min(self.token, forward_pass.n_real) - 1
 
     def pairs_of(self, forward_pass, text: str):
-        """The marked pairs (from 0) and what was wrong with them; an example brings its own until others are marked."""
+        """Return the marked pairs (from 0) and notes; examples bring their own pairs."""
         if not self.pairs:
             example_pairs = next((example.pairs for example in EXAMPLES if example.text == text), ())
             # a trained model may have left words out
@@ -139,7 +138,7 @@ def picks(*names, forward_pass) -> list[Control]:
 
 
 def views_of_tab(page: Page) -> list[Control]:
-    """Return the row that chooses among the views of the open tab; each way to draw attention stands as one of them."""
+    """Return the row that selects a view of the open tab."""
     row = page.views_of_tab()
     parameter = page.parameter
     open_view = value(parameter)

@@ -1,4 +1,4 @@
-"""The models that a visitor can look at: those that ship or lie in a folder, and those of their own, trained here or brought along."""
+"""Models of a session: shipped ones, folders, and those trained or uploaded here."""
 
 import functools
 import os
@@ -45,7 +45,7 @@ def prompts(name: str) -> list[tuple[str, str]]:
 
 
 def reader(name: str) -> tuple[int, int]:
-    """Layer and head to open a model on, from 1: the one its file names, or that reads the subject most; else the first."""
+    """Return layer and head (from 1) to open a model on: its file's, the best reader, or 1.1."""
     opened = known(name)
     if "reader" in opened.about:
         return tuple(opened.about["reader"])
@@ -60,7 +60,7 @@ def reader(name: str) -> tuple[int, int]:
 
 
 def texts(name: str) -> int:
-    """Return on how many held-out texts a model is measured: 256, or fewer where it would take too long."""
+    """Return how many held-out texts a model is measured on: 256, or fewer if slow."""
     opened = known(name)
     return max(16, min(TEXTS, int(WORK / (2 * opened.parameters * 20)) // 16 * 16))
 
@@ -84,7 +84,7 @@ def _from_folder(place: bytes, changed: float) -> Opened:
 
 
 def _placed(opened: Opened) -> Opened:
-    """A large model goes to the GPU, where there is one; for a small one the way there takes longer than the work."""
+    """Move a large model to the GPU, if there is one."""
     if opened.parameters > LARGE:
         opened.model.to(Machine().torch_device)
     return opened
@@ -111,8 +111,12 @@ def names() -> list[str]:
 
 
 def known(name: str) -> Opened:
-    """A model by its name. Raises ConfigError, with another one in its place, for a name that is none here, or a folder that
-    cannot be opened; CheckpointError where there is no other."""
+    """Return a model by name.
+
+    Raises:
+        ConfigError: Unknown or unreadable name; carries another model.
+        CheckpointError: No other model is available.
+    """
     own_models = st.session_state.get(OWN, {})
     if name in own_models:
         return own_models[name]
@@ -158,7 +162,10 @@ def check_room(size: int):
 
 
 def add(opened: Opened) -> str:
-    """Put a model with this visitor's own -> the name under which it stands there. Raises MemoryLimit."""
+    """Add a model to the session and return its name.
+
+    Raises MemoryLimit.
+    """
     opened = _placed(opened)
     own_models = st.session_state.setdefault(OWN, {})
     same = next((name for name, model in own_models.items() if model.key == opened.key), None)

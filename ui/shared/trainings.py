@@ -1,4 +1,4 @@
-"""What Training and Studies show of trainings: curves, costs, and what is said of them."""
+"""Curves, costs and sentences that Training and Studies share."""
 
 import math
 from contextlib import suppress
@@ -43,7 +43,7 @@ def said_alike(names: list[str]) -> str:
 
 
 def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
-    """Model -> which learning rates were chosen, and on how many seeds; nothing where they are not searched."""
+    """Return which learning rates were chosen for each model, and on how many seeds."""
     plan = trainings.plan
     if plan.trial.search == "none":
         return {}
@@ -62,7 +62,7 @@ def _ended(trainings: StartedTrainings, arm) -> bool:
 
 
 def said_of_ends(trainings: StartedTrainings) -> str:
-    """Of which models the best rate that was tried stands at an end of those that were; nothing where it does of none."""
+    """Describe which models' best rate is at the edge of the rates tried; "" if none."""
     ended = {name for name, rate in rates_chosen(trainings).items() if rate != "–"}
     edge_names = (
         [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
@@ -106,7 +106,7 @@ _kept = LRUCache(megabytes=8)  # hash of a run -> FromStudy
 
 
 class FromStudy(NamedTuple):
-    """What a study has of a run."""
+    """Rows of a run from a study."""
 
     rows: list[Row]
     study: str
@@ -119,7 +119,7 @@ def from_study(run: Run) -> FromStudy | None:
 
 
 def hand_over(store, number: int, study: str, task: str, variant: str):
-    """Take down what a study has of a cell and of its baseline. A store that cannot be read costs the curves alone."""
+    """Cache a study's rows of a cell and its baseline; an unreadable store costs the curves alone."""
     from core.study.database.connection import StoreError  # loaded by whoever has a store
     from core.study.tables import cell
 
@@ -194,7 +194,7 @@ def costs(trainings):
 
 
 def spans(values, lows, highs, several: bool) -> list[str]:
-    """Write a column of shares in percent, each with its interval where there is one, all with the same decimals."""
+    """Format a column of shares in percent with intervals and equal decimals."""
     decimals = sentences.decimals_of(values)
     return [span(*bounds, several, decimals) for bounds in zip(values, lows, highs)]
 

@@ -1,4 +1,4 @@
-"""The row in which a study is chosen, with what can be done to it; and what stands there while there is none."""
+"""Row that selects a study, with its actions, and what stands there without one."""
 
 import io
 import time
@@ -29,7 +29,7 @@ TWICE = 0.5  # seconds within which two presses are a double click
 
 
 def buttons(store, study, now: Standing):
-    """For a study of the store, as it is now."""
+    """Draw the actions of a stored study."""
     if not can_write(store):
         return
     # One button of one width, whatever it says: what stands beside it does not move under a hand that presses again.
@@ -60,7 +60,7 @@ def can_write(store) -> bool:
 
 
 def _turn(call, number: int):
-    """Stop or resume (a callback). The second press of a double click meets what the first has made of the button: it is none."""
+    """Stop or resume (a callback); ignores the second press of a double click."""
     remembered = session().kept
     now = time.monotonic()
     last, remembered[TURNED] = remembered.get(TURNED, (0, -TWICE)), (number, now)
@@ -93,19 +93,19 @@ NAMES = {name_in_links(name): name for name in shipped}  # as they are offered
 
 
 def _shown(name: str) -> str:
-    """Return a study's name as the list shows it: built-in ones as on Start, while links keep the long form."""
+    """Return a study's name in the list; links keep the long form."""
     return f"{shipped.label(NAMES[name])} (built-in)" if name in NAMES else name
 
 
 def offered() -> list[str]:
-    """Those whose files are there."""
+    """Return the built-in studies whose files exist."""
     return [
         name for name, study_name in NAMES.items() if study_of(study_name).exists() and table_of(study_name).exists()
     ]
 
 
 def ships(name: str, look: StudyLook) -> StudyContext | None:
-    """The one that is offered by this name; None where one of its files is missing or damaged, which is said."""
+    """Return a built-in study; None, with a notice, if a file is missing or damaged."""
     study_name = NAMES[name]
     try:
         study, summary = _read(
@@ -130,7 +130,7 @@ REST = 5.0  # at one that is not, and not at its end either: somebody may have i
 
 
 def _draw_progress(store, study, before: Standing):
-    """Draw how far a study is. Draw the page anew when it has gone on, stopped or ended since `before`."""
+    """Draw a study's progress; redraw the page when it advances, stops or ends."""
     try:
         now = standing(store, study.id)
         going = under_way(study.id, now)
@@ -189,7 +189,7 @@ UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 
 
 def choose(look: StudyLook) -> StudyContext | None:
-    """Draw the row in which a study is chosen. Return that study as it is now, or None where there is none."""
+    """Draw the selector and return the selected study as it is now, or None."""
     store = server.store()
     studies = {study.name: study for study in store.studies()} if store else {}
     shipped = offered()
@@ -245,7 +245,7 @@ def _instead():
 
 
 def _name(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
-    """Return the study of the link, else the newest, else the first that ships; None for one that was open and is gone."""
+    """Return the link's study, else the newest, else the first built-in; None if it is gone."""
     if look.study in studies or look.study in shipped:
         return look.study
     if look.study and look.study == session().kept.get(SEEN):

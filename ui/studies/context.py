@@ -1,4 +1,4 @@
-"""What the views of the page "Studies" share: their menu, what is looked at, and what they are handed."""
+"""Context of Studies: menu of views, look, and what views receive."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ NOT_STORED = "This built-in study includes summary results only. Click a matrix 
 
 @dataclass(frozen=True)
 class StudyLook(Settings):
-    """What is looked at on the page "Studies"."""
+    """View settings of Studies."""
 
     study: str = setting("", "Study", "Name of the study; empty: the newest.", group="Look")
     shown: str = setting("matrix", "View", "What to look at.", group="Look", menu=view)
@@ -33,7 +33,7 @@ class StudyLook(Settings):
 
 @dataclass(frozen=True)
 class StudyContext:
-    """What the views are handed: a study as it is now, and what is looked at."""
+    """Context of the views of Studies: a study as it is now, and the look."""
 
     store: Store | None  # none: it ships, with its summary alone
     number: int

@@ -57,7 +57,7 @@ seeds = 3
 
 @dataclass
 class Draft:
-    """A study that is being written: the file it began with, and the text of each as it was changed."""
+    """Draft of a study: the file it began with, and the edited text of each."""
 
     begin: str = FIRST
     texts: dict[str, str] = field(default_factory=dict)
@@ -185,7 +185,7 @@ def _cells(study: Study) -> set[tuple[str, str]]:
 
 
 def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
-    """Change the ticks as they are by now (a callback). Drop the question of the file when something else is taken out."""
+    """Apply the ticks (a callback); drop the file's question when the variants change."""
     before = ticks(draft.text)
     if before is None:
         return

@@ -38,13 +38,16 @@ def _cluster() -> WorkerPool:
 
 
 def workers() -> WorkerPool:
-    """Return who trains: the processes that train for visitors, or a cluster. Raises ClusterError for one that cannot be reached."""
+    """Return the workers: local processes, or a cluster.
+
+    Raises ClusterError if it cannot be reached.
+    """
     return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
 
 
 @once
 def service() -> Service:
-    """Who sees to the studies of this server, for all visitors. Makes the store if there is none."""
+    """Return the server's study service; creates the store if there is none."""
     return Service(store() or _store(True), workers())
 
 

@@ -43,8 +43,14 @@ def cells(table: pd.DataFrame, look) -> pd.DataFrame:
 def several(
     look, name: str, offered: list[str], usual=(), none: str = "", draw: Callable = st.multiselect, **words
 ) -> list[str]:
-    """A choice of several -> what is chosen. name: of the setting that holds it; usual: what is chosen where it names nothing that
-    is offered; none: what it holds where nothing is to be chosen; words: what draw takes."""
+    """Draw a multiple choice and return the selection.
+
+    Args:
+        name: Setting that holds it.
+        usual: Selection when nothing valid is named.
+        none: Value for an empty selection.
+        draw: Widget; words are passed on to it.
+    """
     selected = getattr(look, name)
     chosen = [] if none and selected == none else _named(selected, offered) or list(usual)
     chosen = chosen[: words.get("max_selections")]  # a link may name more
@@ -60,7 +66,7 @@ def _choose(name: str, none: str, names: list[str]):
 
 
 def _named(text: str, offered: list[str]) -> list[str]:
-    """Those of the names offered that a setting's text names."""
+    """Return the offered names that a setting's text contains."""
     names = text.split("~") if text else []
     return [option for option in offered if _written(option) in names]
 

@@ -1,4 +1,4 @@
-"""What the views of the page "Trained model" share: their menu, what is looked at, and what they are handed."""
+"""Context of Trained model: menu of views, look, and what views receive."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ LONGEST = 40  # letters of a word in a sentence
 
 
 def before_verb(look) -> int:
-    """The word before the sentence's last verb, where that is chosen; the last one where there is none. From 1."""
+    """Return the token before the last verb, or the last token; from 1."""
     try:
         tokens = prompt.read(known(look.model), look.prompt)
     except ConfigError:
@@ -90,7 +90,7 @@ class TrainedLook(Picked):
 
 @dataclass(frozen=True)
 class TrainedContext:
-    """What the views are handed: a model, the text it reads, what is knocked out of it, and what is looked at."""
+    """Context of the views of Trained model: model, text, ablations, look."""
 
     opened: Opened
     cuts: tuple[Cut, ...]
@@ -114,7 +114,7 @@ class TrainedContext:
 
     @lazily
     def without(self) -> Pass:
-        """The same with the knock-out."""
+        """Return the pass with the ablation."""
         return prompt.look(self.bench, self.prompt, self.cuts, self.look.mode)
 
     @property
@@ -148,7 +148,7 @@ class TrainedContext:
 
     @property
     def language(self) -> bool:
-        """Return whether what it says at a place is the next word; models of other tasks give an answer there."""
+        """Return whether the model predicts next tokens, or answers a task."""
         return self.opened.task in ("", "sentences")
 
     def word(self, token: int) -> str:
@@ -156,7 +156,7 @@ class TrainedContext:
 
 
 def take_out(text: str, **extra):
-    """Remove this component too, as a link names it (a callback); a second press changes nothing. extra: settings to change along with it."""
+    """Remove this component too (a callback); extra settings change along with it."""
     change(out="~".join(dict.fromkeys([*_out(), text])), **extra)
 
 
@@ -166,7 +166,7 @@ def put_back(text: str):
 
 
 def switch(text: str):
-    """Put it back where it is out, else knock it out (a callback): what is clicked in a drawing shows which."""
+    """Restore a component, or remove it if it is present (a callback)."""
     (put_back if text in _out() else take_out)(text)
 
 

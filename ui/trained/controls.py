@@ -59,7 +59,7 @@ def model_file(opened: Opened) -> dict:
 
 
 def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
-    """Return the menu of what can be knocked out, with chips of what is, and the button that restores all of it."""
+    """Return the menu of components to remove, with chips and Restore all."""
     offered = lesion.cuts(config)
     chosen = [cut.write() for cut in cuts]
     keys = [cut.write() for cut in offered]
@@ -89,7 +89,7 @@ def _knock_out(text: str, is_out: bool):
 
 
 def summary(context: TrainedContext) -> str:
-    """As HTML."""
+    """Return a model's parameters, layers and time as HTML."""
     opened, config = context.opened, context.opened.config
     heads = f"× {count(config.n_heads, 'head')}" if config.attention else "without attention"
     return (
@@ -101,7 +101,7 @@ def summary(context: TrainedContext) -> str:
 
 
 def words_row(look, opened: Opened) -> list[Control]:
-    """The words of its grammar to write with, and what ends the text; none for a model that has learnt something else."""
+    """Return the row of words to write with; empty for models of other tasks."""
     if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
         return []
     written = words(look.prompt)
@@ -116,7 +116,7 @@ def words_row(look, opened: Opened) -> list[Control]:
 
 
 def _complete(look, opened: Opened):
-    """Write the text to its end, as it stands by now: it may have been typed just before (a callback)."""
+    """Complete the text by sampling (a callback)."""
     text = value("prompt")
     if not words(text) or words(text)[-1] == sentences.END:
         return
@@ -127,7 +127,7 @@ def _complete(look, opened: Opened):
 
 
 def as_read(prompt: Prompt):
-    """Draw what of the text the model does not read as it stands: what was left out, and which words it does not know."""
+    """Draw which words the model does not know, and what was left out."""
     for note in prompt.notes:
         st.caption(literal(note))
     unknown_words(prompt.labels, prompt.unknown)

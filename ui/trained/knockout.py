@@ -79,7 +79,7 @@ def _nothing(context):
 
 
 def _finding(questions, effect) -> str:
-    """Return what becomes of accuracy, probability and logit difference. effect: name -> its row of the table."""
+    """Describe the change of accuracy, probability and logit difference."""
     right = effect.loc["accuracy"]
     chance = effect.loc["probability"]
     gap = effect.loc["difference"]

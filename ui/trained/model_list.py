@@ -25,7 +25,7 @@ OPENED = "_models_opened"  # key in the session: how many there were
 
 
 def _uploader() -> str:
-    """The key of the uploader: another one for the next model, or its files would come to those of the last one."""
+    """Return the uploader's key, which changes with every model."""
     return f"model_files_{st.session_state.get(OPENED, 0)}"
 
 

@@ -121,8 +121,7 @@ def sweep(context):
 
 
 def _measured(context):
-    """The whole sweep, kept with the model; None where it may not be made, or while one that takes long waits for the click that
-    starts it."""
+    """Return the cached sweep; None while it waits for a click or is not possible."""
     key = (context.bench.key, "sweep", context.look.mode)
     seconds = context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:

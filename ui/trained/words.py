@@ -25,7 +25,7 @@ def said_after(context: TrainedContext) -> int | None:
 
 
 def scores_of(context: TrainedContext) -> dict:
-    """Name -> scores of every word as the next one: of the whole model, and of the one with the knock-out."""
+    """Return the logits of the next token by variant: full model, and with the ablation."""
     scores = {WHOLE: prompt.logits(context.bench, context.whole, context.after)}
     if context.cuts:
         scores[context.named] = prompt.logits(context.bench, context.without, context.after)
@@ -33,7 +33,7 @@ def scores_of(context: TrainedContext) -> dict:
 
 
 def consequence(context: TrainedContext, scores: dict) -> str:
-    """The word of the text, what is likeliest without the part, and their rivals in the task: probability → probability."""
+    """Describe how the probabilities of the text's token and its rivals change."""
     before, now = (logits.double().softmax(-1) for logits in scores.values())
     best = int(before.argmax())
     best_now = int(now.argmax())

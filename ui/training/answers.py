@@ -24,7 +24,7 @@ MOST = 64  # sequences of the test that can be looked at
 
 
 def without_models(context: TrainingContext) -> bool:
-    """Return whether only the numbers are there, and none of the models that a view would ask; then says so."""
+    """Return whether only numbers are available and no models; then says so."""
     if context.trainings.states:
         return False
     st.info(
@@ -35,8 +35,10 @@ def without_models(context: TrainingContext) -> bool:
 
 
 def sequence(context: TrainingContext):
-    """One sequence of the test of the first seed, without padding -> (task, tokens (T,), targets (T,)). The longest come
-    first; number 0 is one on which the models differ most."""
+    """Return a test sequence of the first seed: task, tokens (T,), targets (T,).
+
+    Longest first; index 0 is one on which the models differ most.
+    """
     plan = context.trainings.plan
     look = context.look
     training = plan.training
@@ -113,7 +115,7 @@ def attention(context):
 
 
 def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
-    """Return the weights of a head (0: the average), NaN where the mask forbids looking, and their entropy in bits.
+    """Return the weights of a head (0: average), NaN where masked, and their entropy in bits.
 
     A model with fewer layers or heads shows its last one. Padding does not count.
     """
@@ -184,7 +186,7 @@ def _lines(words, tokens):
 
 
 def _lines_of(words, tokens, targets, readings, places) -> str:
-    """Return what is read, what should be answered, and what each model answers, one below the other, as HTML."""
+    """Return input, expected answer and each model's answer, line by line, as HTML."""
     expected_words = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
     rows = {
         "input": [_cell(words[tokens[n]]) for n in places],

@@ -1,4 +1,4 @@
-"""What the views of the page "Training" share: their menu, what is looked at, and what they are handed."""
+"""Context of Training: menu of views, look, and what views receive."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ view = Menu("Views of training")
 
 @dataclass(frozen=True)
 class TrainingLook(Settings):
-    """What is looked at on the page "Training". Counted from 1, as on screen; more than there is means the last."""
+    """View settings of Training, counted from 1; larger values mean the last."""
 
     trained: str = setting("learning", "View", "What to look at.", group="Look", menu=view)
     trained_layer: int = setting(1, "Layer", "Layer, numbered from 1.", group="Look", low=1, high=100, step=1)
@@ -33,7 +33,7 @@ class TrainingLook(Settings):
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What the views are handed: what was started, as far as it is, or what is known to the end, and what is looked at."""
+    """Context of Training's views: the running or finished training, and the look."""
 
     trainings: StartedTrainings | FinishedTrainings
     look: TrainingLook

@@ -1,4 +1,4 @@
-"""Start, stop, how far it is and how long it will take; beside it the experiments, and the way to take a model apart."""
+"""Controls of Training: start, stop, progress, presets, and opening a trained model."""
 
 import html
 
@@ -61,7 +61,7 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
 
 
 def task_row(training) -> list[Control]:
-    """Return the controls of the task, and what it is: an example, what guessing gets right, what it needs."""
+    """Return the controls of the task with an example, chance level and needs."""
     learnt = task[training.task]
     reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
     # A long answer stands below what is read, word under word.
@@ -99,7 +99,7 @@ def experiment_cards(kinds):
 
 
 def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: TrainingLook):
-    """As the job goes on; once more when it has ended, and then it stands still."""
+    """Draw the views while a job runs, and once more at its end."""
     if trainings is jobs.started():
         jobs.first_point(trainings)
         jobs.shown(trainings)
@@ -119,7 +119,7 @@ ANEW = "Retrain here"
 
 
 def bar(planned: Plan, kinds):
-    """Start, stop, how far it is and how long it will take. Looks at the job again and again while it is going."""
+    """Draw start, stop and progress, refreshed while the job runs."""
     trainings = jobs.started()
     going = bool(trainings) and trainings.going
     if going:

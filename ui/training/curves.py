@@ -63,7 +63,7 @@ def _diverged_by(trainings, step: int) -> dict[str, int]:
 
 
 def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
-    """Return what each model gets right at one moment, on average over the seeds that have come so far. lost: seeds that diverged."""
+    """Describe each model's mean accuracy at one moment; lost: diverged seeds."""
     sentences = []
     for arm, row in zip(arms, moment):
         reached = [value for value in row if not math.isnan(value)]

@@ -1,4 +1,4 @@
-"""Trainings that are known to the end, though this visitor has not started them: this server has done them, or they ship with the lab."""
+"""Finished trainings that need no start: cached on this server, or shipped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,8 +24,13 @@ DAMAGED = "Precomputed curves in results/curves are missing or damaged; make mat
 
 @dataclass(frozen=True)
 class FinishedTrainings(Compared):
-    """What the views are handed of them. said: whose they are, in sentences; anew: whether they were not trained by
-    this server; every_state: none where the models were not kept."""
+    """Finished trainings as views receive them.
+
+    Args:
+        said: Their source.
+        anew: Whether this server did not train them.
+        every_state: Empty where models were not kept.
+    """
 
     plan: Plan
     judge: Judge
@@ -37,7 +42,7 @@ class FinishedTrainings(Compared):
 
 
 def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
-    """The visitor's own training of what is planned; else what is known of it; else what they started last, of other settings."""
+    """Return the running training, finished results of the plan, or the last training."""
     own_trainings = jobs.started()
     return own_trainings if own_trainings and own_trainings.plan == planned else finished(planned) or own_trainings
 
@@ -48,7 +53,7 @@ def finished(planned: Plan) -> FinishedTrainings | None:
 
 
 def _runs(planned: Plan):
-    """(name of the run, seed), and what is trained. Lazily: most plans are unknown, and known to be so after the first."""
+    """Yield (run name, seed) and its training, lazily: most plans are unknown at the first."""
     for name, config, training, seed in planned.trainings():
         yield (name, seed), Run("", name, config.replace(seed=seed), training, planned.machine)
 

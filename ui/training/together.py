@@ -46,7 +46,11 @@ def worth(interaction, several, nothing: str):
 
 
 def worth_said(interaction, nothing: str = NOTHING) -> str:
-    """nothing: what is said where no two models can be compared."""
+    """Describe the part with the largest effect.
+
+    Args:
+        nothing: Text where no two models can be compared.
+    """
     finite = interaction[interaction.removed.notna()]
     if finite.empty:
         return nothing
@@ -82,7 +86,11 @@ def pairs(interaction, several, nothing: str):
 
 
 def pairs_said(interaction, nothing: str = NOTHING) -> str:
-    """nothing: what is said where no pair can be compared."""
+    """Describe the pair with the largest interaction.
+
+    Args:
+        nothing: Text where no pair can be compared.
+    """
     finite = interaction[interaction.interaction.notna()]
     if finite.empty:
         return nothing

@@ -20,7 +20,9 @@ Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
 def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """Share of the marked readers' attention that falls on what they depend on: head, value, uniform.
+    """Measure each head's attention from marked readers to what they depend on.
+
+    Returns head, value, uniform.
 
     pairs: (reader, what it depends on), token numbers from 0. For each reader the weights on all its marked words are
     added up; the share is the mean over readers. `uniform` is the same for attention spread evenly over all that a
@@ -43,7 +45,10 @@ def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
 
 
 def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
-    """Pairs from a link, "12-1,13-1" with tokens counted from 1 -> (pairs from 0, sentences about what was wrong)."""
+    """Read pairs from a link, e.g. "12-1,13-1", counted from 1.
+
+    Returns pairs counted from 0, and sentences about invalid ones.
+    """
     pairs: list[Pair] = []
     notes = []
     for part in filter(None, text.split(",")):
@@ -72,7 +77,10 @@ def patterns(p: Pass, layer: int) -> torch.Tensor:
 
 
 def weight_table(p: Pass) -> pd.DataFrame:
-    """Return the weight of every key that a query may see: layer, head, query, key (from 1), weight."""
+    """Tabulate the attention weight of every key that a query may see.
+
+    Returns layer, head, query and key (from 1), weight.
+    """
     rows = [
         (layer, head, query + 1, key + 1, pattern[query, key].item())
         for layer, patterns in enumerate(p.sites.get("pattern", []), 1)
@@ -83,8 +91,10 @@ def weight_table(p: Pass) -> pd.DataFrame:
 
 
 def recut(config: Config) -> dict[int, Config | None]:
-    """The same model with each number of HEADS, of the same width together: without positions where RoPE cannot be, and None
-    where they do not divide the width."""
+    """Return the same model with each number of HEADS at the same total width.
+
+    RoPE is dropped where it does not fit; None where heads do not divide the width.
+    """
     configs: dict[int, Config | None] = {}
     for number in HEADS:
         try:
@@ -95,7 +105,7 @@ def recut(config: Config) -> dict[int, Config | None]:
 
 
 def heads(p: Pass, layer: int) -> pd.DataFrame:
-    """What each head does, averaged over the real tokens as readers: head, meter, value.
+    """Measure what each head does, averaged over real query tokens: head, meter, value.
 
     entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query − key|); self: the
     weight on the token itself; uniform: the entropy of looking evenly at all that may be seen.
@@ -122,7 +132,7 @@ def similarity(p: Pass, layer: int) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the walk through attention: a matrix with its words."""
+    """Matrix of one attention step, with its explanation."""
 
     name: str
     formula: str
@@ -200,13 +210,13 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
 
 
 def group_of(config: Config, head: int) -> int:
-    """Whose keys and values a head reads, both counted from 0."""
+    """Return the key-value group that a head reads; both counted from 0."""
     return head * config.n_kv_heads // config.n_heads
 
 
 @torch.no_grad()
 def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
-    """Return the mean entropy (bits) of one head's weights with scores scaled by 1/√d_k and not, on the same q and k."""
+    """Return the mean entropy (bits) of one head's weights with and without 1/√d_k."""
     c = p.config
     q = p.sites["q"][layer][head]
     k = p.sites["k"][layer][group_of(c, head)]

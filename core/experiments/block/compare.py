@@ -1,4 +1,4 @@
-"""Several models on the same sentence: what leaves each, in numbers, and how far it is from what leaves the first."""
+"""Comparison of several models on one sentence: outputs, and distances from the first model's."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from core.model import cost
 
 
 def per_token(p: Pass) -> pd.DataFrame:
-    """token (number), word, distance (Euclidean, output − input), cosine (similarity of output and input)."""
+    """Compare each token's input and output: token, word, distance (Euclidean), cosine."""
     before, after = ends(p)
     distance = (after.double() - before.double()).norm(dim=-1)
     cosine = (normalize(before.double(), dim=-1) * normalize(after.double(), dim=-1)).sum(-1)
@@ -33,7 +33,7 @@ def token_similarity(p: Pass) -> torch.Tensor:
 
 
 def ends(p: Pass) -> tuple[torch.Tensor, torch.Tensor]:
-    """What enters the first block and what leaves the last one, real tokens only: 2 × (T, D)."""
+    """Return the input of the first block and the output of the last: two tensors (T, D)."""
     return p.sites["embed"][0][: p.n_real], p.output[: p.n_real]
 
 
@@ -44,7 +44,9 @@ def mean_similarity(matrix: torch.Tensor) -> float:
 
 
 def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
-    """One row per model, the first of them the baseline. Each is asked for once, and let go: a mapping may compute them then.
+    """Return one row per model, the baseline first.
+
+    Each pass is requested once and released, so a mapping may compute it on access.
 
     variant; parameters (of the blocks); one column per statistic of the output (core/measure/stream_statistics.py; entropy: mean over
     layers); distance: ‖output − baseline's output‖ / ‖baseline's output‖; direction: their cosine similarity, averaged

@@ -1,4 +1,4 @@
-"""The feed-forward network as a key-value store: which hidden units fire for which token (Geva et al., 2021)."""
+"""FFN as key-value memory: which hidden units fire for which token (Geva et al., 2021)."""
 
 import math
 from contextlib import suppress
@@ -12,7 +12,7 @@ from core.settings.setting import ConfigError
 
 
 def strongest(p: Pass, layer: int, token: int) -> pd.DataFrame:
-    """The units that fire most for one token: unit (from 1), before, after the activation; by size of `after`.
+    """Return the units with the largest activation for one token: unit (from 1), before, after.
 
     For a gated activation, `before` is the value half.
     """
@@ -62,7 +62,7 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
-    """Hidden units after the activation, (real tokens, units); the most active `units` of them, in order of number."""
+    """Return the most active hidden units, (real tokens, units), in order of index."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
     units_shown = hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
     return hidden[:, units_shown], (units_shown + 1).tolist()

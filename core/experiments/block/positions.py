@@ -1,4 +1,4 @@
-"""What positions do: the tables themselves, and the same words in another order."""
+"""Positions: the tables themselves, and the same tokens in another order."""
 
 import itertools
 
@@ -18,7 +18,7 @@ from core.settings.setting import ConfigError
 
 
 def tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
-    """The vectors that are added to token 1 to `rows`: sinusoidal, and learned (random before training).  -> (rows, D)"""
+    """Return the position vectors of tokens 1 to `rows`: sinusoidal and learned.  -> (rows, D)"""
     draw = drawing(p.config, "pos_embed")
     return {
         "sinusoidal": sinusoid(rows, p.config.d_model),
@@ -27,8 +27,9 @@ def tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
 
 
 def order(p: Pass) -> pd.DataFrame:
-    """The text "dog bites man" against "man bites dog" (or words that the model knows) under every position encoding: position,
-    label, mask, value, notices.
+    """Compare "dog bites man" with "man bites dog" under every position encoding.
+
+    Uses words that the model knows. Returns position, label, mask, value, notices.
 
     value: the largest difference between a word's output in the one order and the same word's in the other. Computed in
     float64, so that a difference of 0 can be told from rounding; notices: whether it is larger than rounding. If not,

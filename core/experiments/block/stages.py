@@ -21,7 +21,10 @@ HOW = "enter comma-separated numbers, such as 3.2, −1.5, 0.8."
 
 
 def read_vector(text: str) -> list[float]:
-    """ "3.2, −1.5, 0.8" -> numbers; none for a text that is empty. Raises ConfigError for what is no list of numbers."""
+    """Read a list of numbers such as "3.2, −1.5, 0.8". Empty for an empty text.
+
+    Raises ConfigError for anything else.
+    """
     if not text.strip():
         return []
     parts = [part.strip() for part in text.split(",")]
@@ -53,7 +56,7 @@ def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[st
 
 @torch.inference_mode()
 def normed(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
-    """One row per number: place, typed, and one column for every entry of the menu of norms, by its name there."""
+    """Return each value before and after every norm of the menu, one column per norm."""
     x = torch.tensor(values, dtype=torch.float64)
     modules = {name: part("typed", len(values), eps=eps).double() for name, part in norm.items()}
     columns = {name: module(x[None, None])[0, 0].tolist() for name, module in modules.items()}
@@ -79,7 +82,7 @@ STAGES = {  # recorded sites in plain words
 
 
 def order(p: Pass) -> list[str]:
-    """The stages of a layer in the order in which they were computed: that in which the pass met them."""
+    """Return the stages of a layer in the order in which the pass computed them."""
     return [site for site in p.sites if site in STAGES]
 
 
@@ -97,7 +100,7 @@ def words(p: Pass, site: str) -> str:
 
 
 def stages(p: Pass, layer: int) -> pd.DataFrame:
-    """Every stage of one layer in order of computation: stage, site, shape, then one column per meter."""
+    """Return every stage of one layer in order of computation: stage, site, shape, meters."""
     wide = p.statistics.query("layer == @layer").pivot(index="site", columns="meter", values="value")
     sites = [site for site in order(p) if site != "embed" or layer == 0]
     table = wide.loc[sites].reset_index()
@@ -108,7 +111,7 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def norms(p: Pass) -> dict[str, tuple[str, str]]:
-    """Site of every norm of a block -> ("attention" or "ffn", where it acts: "before" …), as core.model.parts.placement says it."""
+    """Return where each norm of a block acts: site to ("attention" or "ffn", placement)."""
     places = norm_places(p.config.part("placement"))
     return {
         f"{site}{second}": (sublayer, place)
@@ -130,7 +133,7 @@ def read_by(p: Pass, site: str) -> str:
 
 
 def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame, dict[str, float]]:
-    """One token before and after a norm -> (dimension, before, after), and its mean, variance and root mean square.
+    """Return one token before and after a norm, with its mean, variance and RMS.
 
     Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and 0 in a model that
     was not trained, so `after` is the normalised vector itself.

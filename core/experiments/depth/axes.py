@@ -1,4 +1,4 @@
-"""What stands in a grid: the parts that vary, the entries that are chosen of each, and the link in which that is written."""
+"""Axes of the grid: which parts vary, which entries are chosen, and their form in a link."""
 
 import math
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, Tr
 
 @dataclass(frozen=True)
 class Axis:
-    """One part that varies: what can stand there (entry -> changed settings, words), and what stands there at first.
+    """Part that varies in the grid, with its entries and its default.
 
     An axis of which nothing is chosen leaves the baseline as it is.
     """
@@ -86,7 +86,10 @@ AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm 
 
 @dataclass(frozen=True)
 class Axes(Settings):
-    """Which entries of which axes are in the grid. Raises ConfigError for what is not there, and for too many."""
+    """Entries chosen for each axis of the grid.
+
+    Raises ConfigError for unknown entries and for too many variants.
+    """
 
     grid: str = setting(
         "",
@@ -133,12 +136,12 @@ def _chosen(axis: str, entries: str) -> tuple[str, ...]:
 
 
 def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
-    """How many variants a grid of these entries has; an axis without any counts as one."""
+    """Return how many variants a grid has; an axis without entries counts as one."""
     return math.prod(max(1, len(entries)) for entries in chosen.values())
 
 
 def in_words(axes: Iterable[str], entries: Iterable[str]) -> str:
-    """One entry of each axis, in words."""
+    """Return the labels of one entry for each axis."""
     return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
 
 

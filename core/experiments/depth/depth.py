@@ -1,4 +1,4 @@
-"""What happens to the stream pass after pass: one block fed with its own output, or separate blocks on top of each other."""
+"""Statistics of the residual stream over depth: one block applied repeatedly, or a stack."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ def separate(config: Config, passes: int) -> Way:
 
 @dataclass(frozen=True)
 class Depth(Settings):
-    """How deep, and by which way."""
+    """Number of passes, and whether the block is repeated or the layers differ."""
 
     passes: int = setting(
         10,
@@ -78,7 +78,9 @@ class Depth(Settings):
         return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
 
     def played(self, cells: int) -> list[int]:
-        """The passes whose attention is kept to be played: all, or where they are too many every second, third, … and the last.
+        """Return the passes whose attention is kept for Play.
+
+        All of them, or every n-th and the last where they are too many.
 
         cells: attention weights of one pass, over all heads.
         """
@@ -88,7 +90,7 @@ class Depth(Settings):
 
 @dataclass(frozen=True)
 class Journey:
-    """One configuration, pass after pass. Pass 0 is the input."""
+    """Statistics of one configuration after each pass. Pass 0 is the input."""
 
     config: Config  # with n_layers 1: how deep it goes is not the model's business here
     tokens: tuple[str, ...]
@@ -111,7 +113,7 @@ class Journey:
         return replace(self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged)
 
     def of(self, meter: str) -> np.ndarray:
-        """One statistic, pass by pass: (passes + 1,)."""
+        """Return one statistic after each pass: (passes + 1,)."""
         return self.values[:, list(statistic).index(meter)]
 
 
@@ -123,7 +125,7 @@ def travel(
     played: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
-    """Send the tokens (strings, without padding) through the passes and measure the stream after each.
+    """Run the tokens through all passes and measure the stream after each.
 
     compare_precision: run a float32 model in float64, too, and find the pass from which on they differ (Journey.rounded).
 
@@ -181,7 +183,11 @@ def journey(
     passes: set[int],
     streams: list[torch.Tensor] | None = None,
 ) -> Journey:
-    """Send the text pass after pass through a model, and measure it in chunks. streams: every stream is added to it."""
+    """Run a model pass by pass and measure it in chunks.
+
+    Args:
+        streams: A list to which every stream is appended.
+    """
     watch = _Watch(len(tokens), passes, step_counter(len(order) + 1, f"{len(order)} passes"))
     with trace(watch, sites=[] if streams is None else ["resid_pre"]) as recorded:
         end = model.stream(ids, real, order)
@@ -206,7 +212,9 @@ def journey(
 def rounding_decides_from(
     streams: list[torch.Tensor], model: Transformer, ids: torch.Tensor, real: torch.Tensor | None, order: list[int]
 ) -> int | None:
-    """Return the first pass after which the stream is more than ROUNDING off float64; None if there is none.
+    """Return the first pass at which the stream differs from float64 by more than ROUNDING.
+
+    None if there is none.
 
     The model is float64 afterwards.
 
@@ -241,7 +249,7 @@ def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, 
 
 
 class _Watch:
-    """An edit for trace() that changes nothing: keeps streams and attention until a chunk is full, then measures it.
+    """Edit for trace() that changes nothing: collects and measures streams and attention.
 
     step: is called at each stream.
     """

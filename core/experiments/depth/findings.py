@@ -1,4 +1,4 @@
-"""One sentence per statistic, made from the numbers on screen: what happened, to whom, against what."""
+"""Findings: one sentence for each statistic, built from the numbers on screen."""
 
 import math
 
@@ -12,7 +12,7 @@ ALIKE = 0.99  # cosine similarity from which on tokens are said to point the sam
 
 
 def finding(meter: str, journeys: dict[str, Journey]) -> str:
-    """Say what happened to one statistic, over the passes whose numbers are not decided by rounding.
+    """Describe one statistic over the passes that rounding does not decide.
 
     The first of the journeys is the baseline. Speaks of the variant that ends farthest from it (see
     far()), or of the baseline where there is none.
@@ -39,7 +39,7 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
 
 
 def rounded_from(journeys: dict[str, Journey]) -> int | None:
-    """Return the first pass whose numbers rounding decides, in any of the journeys; None if there is none."""
+    """Return the first pass that rounding decides in any of the journeys, or None."""
     return min((journey.rounded for journey in journeys.values() if journey.rounded is not None), default=None)
 
 
@@ -56,7 +56,7 @@ def rounding(journeys: dict[str, Journey]) -> str:
 
 
 def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) -> str:
-    """Where all end as the baseline does: whether they differ before that, and who most."""
+    """Describe whether models that end alike differ in between, and which one most."""
     name, journey, index = max(
         ((name, journey, position) for name, journey in others for position in range(len(base.values))),
         key=lambda candidate: distance(meter, candidate[1], base, candidate[2]),
@@ -78,15 +78,18 @@ def _value(meter: str, value: float) -> str:
 
 
 def far(meter: str, journey: Journey, base: Journey) -> float:
-    """How far apart two journeys end: one that diverged is farthest of all, the sooner the farther; then one that ends
-    with nothing (zeros) where the other does not; then the difference, of logarithms where powers of ten count."""
+    """Return how far apart two journeys end.
+
+    Diverged ones are farthest, the earlier the farther. Then comes one that ends at zero alone,
+    then the difference (of logarithms for statistics that span powers of ten).
+    """
     if journey.diverged is not None or base.diverged is not None:
         return 1e9 * abs(_until(journey) - _until(base)) / (1 + min(_until(journey), _until(base)))
     return distance(meter, journey, base, -1)
 
 
 def distance(meter: str, journey: Journey, base: Journey, index: int) -> float:
-    """How far apart two are after one pass (-1: the last); see far()."""
+    """Return how far apart two journeys are after one pass (-1: the last); see far()."""
     a = float(journey.of(meter)[index])
     two = float(base.of(meter)[index])
     if math.isnan(a) or math.isnan(two):
@@ -118,7 +121,12 @@ def start(journey: Journey, meter: str) -> float:
 
 
 def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
-    """lead: whose journey it is, "" for the baseline's own; base: what it is compared with, or None."""
+    """Describe one journey, alone or compared with a baseline.
+
+    Args:
+        lead: Name of the variant, or "" for the baseline.
+        base: Baseline to compare with, or None.
+    """
     if journey.diverged is not None:
         index, value = last(journey, meter)
         text = f"diverged at pass {journey.diverged}"
@@ -218,7 +226,7 @@ def _narrowed(meter: str, journey: Journey) -> str:
 
 
 def evenly(journey: Journey) -> float:
-    """Bits of attention that is spread evenly over all that each real token may see, averaged over them.
+    """Return the entropy (bits) of uniform attention over the visible tokens, averaged.
 
     In the last pass before it diverged, if it did: layers may see differently far.
     """
@@ -227,7 +235,7 @@ def evenly(journey: Journey) -> float:
 
 
 def _in_between(meter: str, values: np.ndarray) -> str:
-    """Say between which ends a statistic was that came back to where it began; "" where it never left."""
+    """Describe the range of a statistic that returned to its start; "" if it never left."""
     low, high = (_value(meter, float(end)) for end in (np.nanmin(values), np.nanmax(values)))
     return "" if low == high else f", range {low} to {high}"
 

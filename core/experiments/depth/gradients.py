@@ -1,4 +1,4 @@
-"""How far the gradient travels back: its norm at the input of every layer, and for every weight."""
+"""Gradient norms at the input of every layer and for every weight."""
 
 import math
 from collections.abc import Iterable
@@ -26,8 +26,10 @@ from core.settings.progress import step_counter
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gradients of one loss: the mean cross-entropy (nats) of naming each word's successor, the last word's being the
-    first. Norms are Euclidean, over all numbers of a tensor."""
+    """Gradients of the mean next-token cross-entropy (nats); the last token's target is the first.
+
+    Norms are Euclidean over a whole tensor.
+    """
 
     config: Config
     loss: float
@@ -39,7 +41,7 @@ class Gradients:
 def gradients(
     config: Config, tokens: Iterable[str], machine: Machine | None = None, depth: Depth | None = None
 ) -> Gradients:
-    """One backward pass through all layers; see Gradients.
+    """Run one backward pass through all layers; see Gradients.
 
     Raises:
         MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
@@ -77,7 +79,9 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
 
 
 def successor_loss(model: Transformer, stream: torch.Tensor, ids: torch.Tensor, n_real: int) -> torch.Tensor:
-    """Mean cross-entropy in nats of each real token naming the next, and of the last naming the first.
+    """Return the mean cross-entropy (nats) of predicting each next token.
+
+    The last token's target is the first.
 
     (1, T, D), int (1, T) -> ()
     """
@@ -86,7 +90,7 @@ def successor_loss(model: Transformer, stream: torch.Tensor, ids: torch.Tensor, 
 
 
 def ignores_key_bias(config: Config) -> bool:
-    """Whether b_K changes no weight in any layer: it adds one number to all scores of a query, and a softmax ignores that.
+    """Return whether b_K has no effect in any layer, because a softmax ignores a constant.
 
     Not so where keys are turned or normed after it is added, scores are capped, or the weights of a row need not add up to 1.
     """
@@ -101,7 +105,7 @@ def norm(tensor: torch.Tensor) -> float:
 
 
 def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
-    """The norm of every weight's gradient: (layer, weight, norm). Fused matrices are taken apart: W_Q, W_K, W_V."""
+    """Return (layer, weight, norm) of every gradient, with W_Q, W_K, W_V taken apart."""
     rows = []
     for name, gradient in grads.items():
         layer = int(name.split(".")[0])

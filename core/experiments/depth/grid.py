@@ -132,7 +132,7 @@ class Grid:
         return self.values[:, -1, list(statistic).index(meter)]
 
     def explained(self, meter: str) -> dict[str, float]:
-        """How much of the variance of a statistic after the last pass each axis explains by itself (eta squared).
+        """Return the share of a statistic's variance that each axis explains alone (eta squared).
 
         The variance between the means of its entries, divided by the whole; of the logarithm, where the statistic may
         grow by powers of ten. Variants without a number are left out.
@@ -221,7 +221,7 @@ def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine
 def travel_together(
     configs: list[Config], tokens: Sequence[str], machine: Machine, order: list[int]
 ) -> tuple[np.ndarray, list[int | None]]:
-    """What travel() measures, for many configs at once, through their blocks in this order.
+    """Measure many configs at once, through their blocks in this order, like travel().
 
     -> (values (V, passes + 1, statistics), the pass at which each diverged)
     """
@@ -240,7 +240,7 @@ def travel_together(
 
 
 def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
-    """The weights of the largest and of all parts that differ, what one block of each keeps, and what waits to be skipped to."""
+    """Return the memory for weights, one block's activations and waiting skips of a family."""
     length = len(tokens) + family[0].padding
     vocabulary_size = len(vocabulary(list(tokens)))
     recorded = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)

@@ -1,4 +1,4 @@
-"""Trained without a part, or cut afterwards: what the family (core/checkpoints/family.py) can do, over seeds, and what may be said of it.
+"""Trained without a part or ablated after training: the family's results over seeds.
 
 A model that was trained without a part had the chance to do without it; one from which it is cut afterwards had not. These are two
 questions: whether the part is needed to learn the task, and whether a model that has it has come to rely on it.
@@ -84,7 +84,10 @@ for _member in members()[1:]:
 
 
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """The table that `make family` writes. Raises CheckpointError for one that is missing or damaged."""
+    """Read the table that `make family` writes.
+
+    Raises CheckpointError if it is missing or damaged.
+    """
     try:
         table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""]}, dtype=dict.fromkeys(TEXTS, str))
         numeric = all(pd.api.types.is_numeric_dtype(table[name]) for name in NUMBERS)
@@ -99,10 +102,11 @@ def read(path: Path = TABLE) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """member, label, how, value (mean over seeds; geometric where the axis is logarithmic), low, high (95 % interval of the difference from
-    the baseline of the same seed, set around the baseline's value), seeds, difference (of logarithms on such an axis), p, clear (whether
-    the difference can be told from seed noise: the baseline's value is then outside the interval). All differences that are shown are
-    corrected together (Holm)."""
+    """Summarise one metric over seeds, with its difference from the baseline of the same seed.
+
+    Returns member, label, how, value (mean, geometric on a logarithmic axis), low, high (95 % CI of
+    the difference, placed around the baseline's value), seeds, difference, p, clear.
+    """
     measure = compared[name]
     onto: Callable[[float], float] = math.log if measure.logarithmic else float
     back: Callable[[float], float] = float
@@ -147,8 +151,7 @@ def _compare(
 
 
 def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """(name, distances) in order, each with so many sentences that a figure can stand on it: a distance with few of them is taken
-    together with the next ones, the last with the one before."""
+    """Join distances until each group has enough sentences: (name, distances) in order."""
     least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
     fewest = {str(distance): int(n) for distance, n in least.items()}
     named = []
@@ -166,8 +169,10 @@ def _ends(distances: str) -> tuple[int, int]:
 
 
 def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
-    """distance, line (baseline, trained without it, cut afterwards), value, low, high, n (sentences), seeds, difference, p, clear: as in
-    summary(), for one part, at every distance; all differences that are shown are corrected together (Holm)."""
+    """Compare one member with the baseline at every distance, Holm-corrected together.
+
+    Returns distance, line, value, low, high, n (sentences), seeds, difference, p, clear.
+    """
     measure = compared["distance"]
     values = {}
     sentences = {}
@@ -187,7 +192,7 @@ def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
 
 
 def told_by_distance(rows: pd.DataFrame) -> str:
-    """What may be said of by_distance(), by the rule of its intervals."""
+    """Describe the result of by_distance(), as its intervals allow."""
     n_distances = rows.distance.nunique()
     seeds = int(rows.seeds.min())
     if seeds < 2:
@@ -208,7 +213,7 @@ def told_by_distance(rows: pd.DataFrame) -> str:
 
 
 def told(summary: pd.DataFrame, name: str) -> str:
-    """What may be said of a summary: how many changes do harm, cut afterwards and trained without, by the rule of its intervals."""
+    """Describe a summary: how many changes harm the model, ablated after training or retrained."""
     measure = compared[name]
     rows = summary[(summary.member != WHOLE) & summary.value.notna()]
     seeds = int(rows.seeds.min())

@@ -1,4 +1,4 @@
-"""Who moves the answer: the logit difference right − wrong as a sum over heads and sub-layers.
+"""Direct logit attribution: the logit difference as a sum over heads and sub-layers.
 
 The last norm is taken as the linear map that it was in this pass (its scale as measured); then what each part wrote to
 the stream can be read off by itself, and all of them add up to the whole ("direct logit attribution", Elhage et al.,
@@ -26,7 +26,7 @@ ROOM = 1 << 22  # numbers that the parts of some questions may take at once
 
 @dataclass(frozen=True)
 class Part:
-    """What is credited: layers and heads from 0."""
+    """Head or sub-layer with a contribution; layers and heads from 0."""
 
     kind: str  # embedding, head, attention (what is not by heads: its bias, or what a knock-out put there), ffn, norms
     layer: int = 0
@@ -53,7 +53,7 @@ def parts(model: Transformer) -> list[Part]:
 
 
 def _blocks(model: Transformer) -> list[Block]:
-    """Of every layer."""
+    """Return the blocks of all layers."""
     every = [model.blocks[model.config.block_of(layer)] for layer in range(model.config.n_layers)]
     return [block for block in every if isinstance(block, Block)]
 
@@ -62,8 +62,9 @@ def _blocks(model: Transformer) -> list[Block]:
 def contributions(
     model: Transformer, written: Sites, right: torch.Tensor, wrong: torch.Tensor, cuts: tuple[Cut, ...] = ()
 ) -> torch.Tensor:
-    """Of every part (in the order of parts()) to every question: float32 (parts, Q), on the CPU; their sum over parts is
-    logits[right] − logits[wrong], before a soft-cap.
+    """Return the contribution of every part to every question: float32 (parts, Q), on the CPU.
+
+    The sum over parts is logits[right] − logits[wrong] before a soft-cap.
 
     written: what every part wrote at the places asked, as core.experiments.trained.knockout.Written; right, wrong: int (Q);
     cuts: those with which it was written.
@@ -101,7 +102,7 @@ def contributions(
 
 
 def _apart(x: torch.Tensor, index: int, n_parts: int) -> torch.Tensor:  # (Q, D) -> (parts, Q, D)
-    """What one of so many parts wrote, and zeros for the others."""
+    """Return one part's output in its own slice, zeros for all other parts."""
     parts = x.new_zeros(n_parts, *x.shape)
     parts[index] = x
     return parts
@@ -110,7 +111,11 @@ def _apart(x: torch.Tensor, index: int, n_parts: int) -> torch.Tensor:  # (Q, D)
 def _joined(
     block: Block, stream: torch.Tensor, wrote: torch.Tensor, as_it_is: bool, add: Any, *norms: Any
 ) -> torch.Tensor:  # 2 × (parts, Q, D) -> the same
-    """The stream's parts after a sub-layer; as_it_is: what stands in the place of a knock-out goes through no norm of its own."""
+    """Return the stream by parts after a sub-layer.
+
+    Args:
+        as_it_is: Replacement of an ablated activation, which skips the norms.
+    """
     first, *other_norms = [partial(_norm, norm) for norm in norms]
     put = (lambda x, _: add.plain(x, wrote)) if as_it_is else add
     after: torch.Tensor = block.place(stream, lambda _: wrote, first, put, *other_norms)
@@ -127,7 +132,7 @@ def _norm(norm: Any, parts: torch.Tensor) -> torch.Tensor:
 
 
 def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
-    """Of every part to every text's logit difference, its questions averaged: float64 (parts, N), kept with the model."""
+    """Return each part's contribution to each text's logit difference: float64 (parts, N)."""
 
     def make() -> tuple[torch.Tensor, int]:
         q = bench.questions
@@ -153,13 +158,16 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
 
 
 def mean_difference(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> float:
-    """Return the logit difference right − wrong that all parts add up to, before a soft-cap: the mean over texts."""
+    """Return the mean logit difference right − wrong over texts, before a soft-cap."""
     return of_bench(bench, cuts, mode).sum(0).mean().item()
 
 
 def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
-    """What each part adds to the logit difference, of the whole model or with these cuts: name, kind, layer, head (from 1),
-    value, low, high (mean over texts with its 95 % interval, corrected for all parts, Holm), p, share (of the whole)."""
+    """Tabulate contributions to the logit difference, with or without an ablation.
+
+    Returns name, kind, layer, head (from 1), value, low, high (mean over texts, 95 % CI, Holm), p,
+    share.
+    """
     effects = of_bench(bench, cuts, mode)
     total = effects.sum(0).mean().item()
     values = {part: dict(enumerate(of_part.tolist())) for part, of_part in zip(parts(bench.model), effects)}
@@ -181,8 +189,10 @@ def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
 
 
 def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
-    """How the contributions of the parts that come after the cuts change when they are made: name, kind, layer, head, before,
-    after, change, low, high, p (paired t-test over texts, corrected for all parts that are compared: Holm); the greatest first.
+    """Compare contributions of later parts with and without an ablation, largest change first.
+
+    Returns name, kind, layer, head, before, after, change, low, high, p (paired t-test over texts,
+    Holm).
 
     What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its contribution may
     still change, because the last norm then divides by another number.)

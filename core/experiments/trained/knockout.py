@@ -1,4 +1,4 @@
-"""What a knock-out does to a model's answers, over many held-out texts: each compared with the whole model on the very same questions."""
+"""Effects of ablations on a model's answers over held-out texts, each paired with the full model."""
 
 import math
 import threading
@@ -27,8 +27,7 @@ effect: Menu[Any] = Menu("Effect", bounds=(-math.inf, math.inf), share=False, fl
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Scores of every word at every place asked: float32 (Q, V); the questions; and what the whole model's strongest
-    wrong word is where a question names none."""
+    """Logits at every question (float32, (Q, V)), the questions, and the strongest wrong token."""
 
     logits: torch.Tensor
     right: torch.Tensor  # (Q)
@@ -36,7 +35,7 @@ class Answers:
     among: tuple[int, ...]
 
     def log(self, rows: slice) -> torch.Tensor:
-        """Of some questions: ln(probability of every word), float64 (rows, V)."""
+        """Return log probabilities of every token for some questions: float64 (rows, V)."""
         return self.logits[rows].double().log_softmax(-1)
 
     def of(self, words: torch.Tensor) -> torch.Tensor:
@@ -94,7 +93,7 @@ def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
 
 
 def _by_rows(answers: Answers, call: Callable[[slice], torch.Tensor]) -> torch.Tensor:
-    """What is computed of some questions at a time: the words may be a million, and their chances take eight bytes each."""
+    """Compute a value for some questions at a time, as float64 over a large vocabulary is big."""
     return torch.cat([call(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])])
 
 
@@ -108,7 +107,7 @@ Recordings = dict[tuple[str, int], Recorded]  # (site, layer) -> what stands the
 
 
 class Written(Sites):
-    """What every part wrote at the places asked, (site, layer) -> (questions, …): a last edit for trace()."""
+    """Outputs of every part at the asked positions; a last edit for trace()."""
 
     SITES = ("embed", "z", "attn_raw", "attn_out", "mlp_raw", "mlp_out")
 
@@ -127,7 +126,7 @@ class Written(Sites):
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """One knock-out: every effect as one number per text, float64 (N); accuracy per question, for its split."""
+    """Effects of one ablation: one value per text (float64, N), and accuracy per question."""
 
     cuts: tuple[Cut, ...]
     mode: str
@@ -141,7 +140,7 @@ class Effect:
 
 
 class Bench:
-    """A model and its questions: the whole model's answers, what knock-outs put in place of a part, and every effect.
+    """Model with its questions, baseline answers, replacement activations and effects.
 
     Nothing in it changes once it is made; so several visitors may share one. key: of its questions, so that results can be
     kept under it, and not the bench with them.
@@ -199,12 +198,12 @@ class Bench:
         return track(slices, len(self.slices), f"{len(self.questions.tokens)} texts through this model")
 
     def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
-        """Which tokens of a slice are no padding; None where no text sees what comes after it anyway."""
+        """Return which tokens of a slice are not padding; None where a causal mask hides padding."""
         return self.questions.real[first:end, :width].to(self.device) if self.model.mask.looks_ahead else None
 
     @property
     def recorded(self) -> list[Recordings]:
-        """Slice -> (site, layer) -> the mean at each position over all texts, and what stands there on the other texts."""
+        """Return the means at each position, and activations of other texts, for each slice."""
         with turn(self._recording, "waiting for an identical request"):
             if self._recorded is None:
                 with room_for(self.needed, "This model"), torch.inference_mode():
@@ -236,11 +235,11 @@ class Bench:
 
     @property
     def positions_with_means(self) -> int:
-        """How many positions, the first ones, are reached by enough texts for a mean of their own."""
+        """Return how many leading positions have enough texts for a mean of their own."""
         return int((self.questions.real.sum(0) >= ENOUGH).sum())
 
     def _mean_by_position(self, sums: torch.Tensor) -> torch.Tensor:
-        """Return the mean at each position that has one of its own, and last the mean that all later positions share.
+        """Return the mean at each position, and last the mean that later positions share.
 
         Args:
             sums: over all texts, float64 (…, T, d).
@@ -259,7 +258,7 @@ class Bench:
         return {key: Recorded(record.mean) for key, record in self.recorded[0].items()}
 
     def effect(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
-        """What it costs to make these cuts at once."""
+        """Return the effect of ablating these parts together."""
         if not chosen:
             return self.baseline
         recorded = self.recorded if mode != "zero" else []
@@ -292,8 +291,7 @@ class Bench:
         return Effect(chosen, mode, values, scores_of["accuracy"], written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
-        """The effect of every place by itself, in the order of core.model.knockout.cuts; without what the parts wrote, which would be
-        as much as the whole model's for each of them."""
+        """Yield the effect of ablating each part alone, in the order of core.model.knockout.cuts."""
         every = cuts(self.model.config)
         for done, cut in enumerate(every):
             with told_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):
@@ -302,19 +300,22 @@ class Bench:
 
     @property
     def sweep_seconds(self) -> float:
-        """About how long that takes: a part costs the passes through the layers above it, half of all on average."""
+        """Estimate the seconds of a sweep: each part costs the layers above it."""
         return len(cuts(self.model.config)) * self.seconds / 2
 
 
 def check_room(opened: Opened, q: Questions) -> int:
-    """-> bytes of the streams and answers of so many texts. Raises MemoryLimit, before anything is computed, where that is too much."""
+    """Return the bytes that streams and answers need.
+
+    Raises MemoryLimit before anything is computed.
+    """
     needed = sum(sizes(opened, q))
     check_memory(needed, f"{len(q.tokens)} texts through this model", "Choose fewer sentences.")
     return needed
 
 
 def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
-    """Bytes of the streams, of what is recorded elsewhere once it is asked for, of what is kept of the parts, and of the answers."""
+    """Return the bytes of streams, recorded replacements, part outputs and answers."""
     c = opened.config
     (texts, width) = q.tokens.shape
     n_questions = len(q.right)
@@ -329,12 +330,15 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
 
 
 def _joined(written: list[Written]) -> Sites:
-    """Those of all slices, one after the other."""
+    """Concatenate the outputs of all slices."""
     return {key: torch.cat([part[key] for part in written]) for key in written[0]}
 
 
 def bench(opened: Opened, texts: int = 256) -> Bench:
-    """The bench of a model with so many texts, kept with it. Raises ConfigError as questions() does."""
+    """Return the cached bench of a model with so many texts.
+
+    Raises ConfigError as questions() does.
+    """
 
     def make() -> tuple[Bench, int]:
         opened_bench = Bench(opened, questions(opened, texts))

@@ -1,4 +1,4 @@
-"""One text before a trained model: what it is read as, the pass through it with and without knock-outs, the next word."""
+"""Prompt before a trained model: encoding, passes with and without ablations, next tokens."""
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def flip(opened: Opened, layer: int, head: int) -> Flip:
 
 
 def reachable(forward_pass: Pass) -> list[torch.Tensor]:
-    """After each layer, which words' streams can have come to which word at all: bool (T, T) each."""
+    """Return which tokens can have reached which token after each layer: bool (T, T) each."""
     so_far = torch.eye(len(forward_pass.tokens), dtype=torch.bool)
     reached = []
     for layer in forward_pass.layers:
@@ -90,9 +90,10 @@ def reachable(forward_pass: Pass) -> list[torch.Tensor]:
 
 @torch.inference_mode()
 def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], str]) -> pd.DataFrame:
-    """The next word as each layer's stream would have it, read through the last norm and the unembedding (nostalgebraist,
-    2020): depth (0: the embedding, then after each layer), token (from 1), word (the likeliest), word_id (its number in the
-    vocabulary: two may read alike), probability (of it), of_last (probability of what the model finally says).
+    """Apply the logit lens to each layer's stream (nostalgebraist, 2020).
+
+    Returns depth (0: embedding), token (from 1), word, word_id, probability, of_last (probability
+    of the final prediction).
 
     label: token number -> word.
     """
@@ -124,8 +125,9 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
 
 
 def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
-    """Attention rollout (Abnar and Zuidema, 2020): after each layer, how much of every word's stream comes from which word
-    if heads are averaged and a residual counts as much as attention: (T, T) each, rows that add up to 1.
+    """Return attention rollout after each layer (Abnar and Zuidema, 2020): (T, T) each.
+
+    Heads are averaged, a residual counts as much as attention, rows add up to 1.
 
     cuts: with which the pass was made. What stands in the place of a head that is knocked out comes from no word of this text.
     A row of zeros: nothing of any word is left.
@@ -195,7 +197,10 @@ def verb_of(prompt: Prompt) -> int | None:
 
 
 def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -> Lesion:
-    """The knock-out for one text. Raises ConfigError where resampling finds no other text that is long enough."""
+    """Return the edit that ablates parts for one text.
+
+    Raises ConfigError where resampling finds no text that is long enough.
+    """
     if mode == "zero" or not cuts:
         return Lesion(cuts, "zero")
     if mode == "mean":
@@ -236,8 +241,11 @@ def logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
 def next_words(
     scores: dict[str, torch.Tensor], sampling: Sampling, label: Callable[[int], str], also: Iterable[int] = ()
 ) -> pd.DataFrame:
-    """The likeliest next words of each variant: variant, word, token, probability (before temperature, top k and top p),
-    chance (of being drawn). Those that are among the likeliest of any of them, and `also`; the likeliest of the first on top."""
+    """Return the likeliest next tokens of each variant, ordered by the first variant.
+
+    Includes the tokens in `also`. Returns variant, word, token, probability (before temperature,
+    top k and top p), chance (of being sampled).
+    """
     chances = {name: logits.double().softmax(-1) for name, logits in scores.items()}
     drawn = {name: probabilities(logits, sampling) for name, logits in scores.items()}
     shown_tokens = set(also)
@@ -252,9 +260,11 @@ def next_words(
 def continuation(
     bench: Bench, prompt: Prompt, after: int, sampling: Sampling, cuts: tuple[Cut, ...] = (), mode: str = "zero"
 ) -> Generator[Step]:
-    """Steps of a text that goes on after token number `after` (from 0). An iterator, where the first visitor waits; what
-    it gave is kept with the model. To be closed where it is not read to its end: a large one keeps its turn until then.
-    Raises ConfigError for resampling, which needs another text as long as what is not written yet."""
+    """Yield the steps of a continuation after token index `after` (from 0); results are cached.
+
+    Close the iterator if it is not read to its end: a large one holds its turn until then. Raises
+    ConfigError for resampling, which needs another text of the final length.
+    """
     if cuts and mode == "resample":
         raise ConfigError("mode", "Resample ablation needs the same position in another text, which generated text lacks. Choose zero or mean.", "mean")  # fmt: skip
     key = (bench.key, "text", prompt.ids[: after + 1], sampling, cuts, mode)

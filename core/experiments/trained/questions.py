@@ -1,4 +1,4 @@
-"""Places in held-out texts where the right next word is known: what the effect of a knock-out is measured on."""
+"""Held-out questions with a known right token, on which ablations are measured."""
 
 import hashlib
 import math
@@ -76,7 +76,7 @@ class Questions:
 
 
 def questions(opened: Opened, n_texts: int = 256) -> Questions:
-    """What a model can be asked: its own task's held-out texts; legal sentences, for a model that was trained elsewhere.
+    """Return questions for a model: its own task's, or legal sentences for other models.
 
     Raises ConfigError for a model that has no single token for "was" and "were".
     """
@@ -86,7 +86,7 @@ def questions(opened: Opened, n_texts: int = 256) -> Questions:
 
 
 def _sentences(opened: Opened, n_texts: int) -> Questions:
-    """Held-out legal sentences: was or were, after all that stands before the verb of the sentence itself."""
+    """Return held-out legal sentences that ask for "was" or "were" at the main verb."""
     tokens = opened.tokens
     encode: Encode = partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
     texts = []
@@ -185,8 +185,10 @@ def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torc
 
 
 def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
-    """For each text another one of the same length and never the same words: of the texts themselves, or of the spare
-    ones; where there is none so long, a longer one cut to it.  -> (N, T)"""
+    """Return another text of the same length for each text, never the same one.  -> (N, T)
+
+    Takes longer spare texts, cut, where no other has that length.
+    """
     by_key: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for ids in dict.fromkeys(map(tuple, [*texts, *spare])):
         by_key[len(ids)].append(ids)

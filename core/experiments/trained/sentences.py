@@ -1,4 +1,4 @@
-"""Held-out legal sentences, thousands at once: the very ones that core.tasks.sentences.Writer writes one by one.
+"""Vectorised generator of the held-out legal sentences that core.tasks.sentences writes.
 
 A Writer takes a random number for every choice. Few of its choices decide which clauses stand where (the form of a
 sentence), all others only which words fill it. So it is let write every form once, with those words left open; then the
@@ -25,14 +25,14 @@ END = MARKS[-1]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A place in the forms of sentences that begin alike: what may stand there -> the place after it."""
+    """State of the grammar: which words may follow, and the state after each."""
 
     after: dict[frozenset[str], "Place"] = field(default_factory=dict)
 
 
 @functools.cache
 def places() -> tuple[Place, ...]:
-    """Every place, the beginning first. (Which noun is one and which are several, is left open: that is for the model to know.)"""
+    """Return all states of the grammar, the start first. Agreement in number is left open."""
     forms_by_kind = forms()
     places_found = [Place()]
     slots = np.stack(forms_by_kind.slots, -1)  # (nodes, words, 6)
@@ -57,8 +57,11 @@ def places() -> tuple[Place, ...]:
 
 
 def following(words: Sequence[str]) -> set[str]:
-    """The words of the grammar that can come after these, by their kind. After what the grammar does not write, those that it
-    writes after the last word anywhere; after a word that it does not know, those with which a sentence begins."""
+    """Return the words that may follow in the grammar.
+
+    After unseen prefixes: the words that follow the last word anywhere; after an unknown word:
+    those that begin a sentence.
+    """
     lower = [word.lower() for word in words]
     begun = len(lower) - lower[::-1].index(END) if END in lower else 0
     now = [places()[0]]
@@ -71,7 +74,7 @@ def following(words: Sequence[str]) -> set[str]:
 
 
 def offered(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
-    """Every word of the grammar, by its kind: (kind, words, whether they can come next), those that can first."""
+    """Return every word of the grammar by kind: (kind, words, whether they can follow)."""
     can = following(words)
     split = [(kind, [word for word in clause if (word in can) == is_next], is_next)
              for is_next in (True, False) for kind, clause in KINDS.items()]  # fmt: skip
@@ -86,8 +89,10 @@ BYTES = 64 + 8 * 16  # of a sentence of sixteen words, which it shares with all 
 
 @dataclass(frozen=True)
 class Open:
-    """A word of a form that is still open: one of `words`, by the random number at `place`; where these are pairs of one and
-    several, the random number at `number` says which of the two."""
+    """Open slot of a form: one of `words`, chosen by the random number at `place`.
+
+    For pairs of singular and plural, the random number at `number` chooses between the two.
+    """
 
     words: Choices
     place: int
@@ -129,7 +134,7 @@ class FormWriter(Writer):
 
 @dataclass(frozen=True)
 class Forms:
-    """Every form that a sentence can have, as tables of whole numbers. (In NumPy: PyTorch's threads wait for each other here.)
+    """Tables of all forms that a sentence can have, in NumPy.
 
     From a node the way goes to node `first + number[place] % cases`; a form is a node from which it goes nowhere else. A word of
     a form is word number `start + step * (number[place] % cases) + number[which] % several` of `words`.
@@ -177,7 +182,12 @@ def forms() -> Forms:
 
 
 def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tuple[int, ...]:
-    """A line of Forms.slots. words: all so far, to which its own are added, if they are new; starts: where they begin."""
+    """Return one line of Forms.slots.
+
+    Args:
+        words: All words so far, to which new ones are appended.
+        starts: Index at which each slot's words start.
+    """
     choices = (word,) if isinstance(word, str) else word.words
     if choices not in starts:
         starts[choices] = len(words)
@@ -192,7 +202,7 @@ def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tup
 def draw(
     stream: torch.Generator, batch: int, length: int, vocabulary: Sequence[str]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What core.tasks.sentences.sentences draws, its targets left out."""
+    """Draw the sentences of core.tasks.sentences.sentences, without targets."""
     numbers = torch.randint(2**31, (batch, NUMBERS), generator=stream)
     parts = [forms().write(part.numpy(), vocabulary) for part in torch.split(numbers, PORTION)]
     rows = torch.from_numpy(np.concatenate(parts))[:, :length]
@@ -201,8 +211,7 @@ def draw(
 
 @cached(megabytes=24, size=lambda texts: BYTES * len(texts))
 def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
-    """Different held-out sentences as words: a training on the task never draws them, and the shipped model never reads one that
-    begins so, up to its verb."""
+    """Return different held-out sentences, which no training draws."""
     learnt = replace(task["sentences"], draw=draw)
     stream = generator(seed, "knockout.sentences")
     unique: dict[tuple[str, ...], None] = {}

@@ -1,4 +1,4 @@
-"""What knock-outs cost, as tables with intervals over texts; and how much of its attention each head gives to the subject."""
+"""Tables of ablation effects with intervals over texts, and each head's attention to the subject."""
 
 import math
 from collections import Counter
@@ -18,8 +18,11 @@ LEAST = 20  # questions that a figure by distance stands on at least
 
 
 def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
-    """One row per effect: effect, whole, without (means over texts), change, low, high (95 % interval of the mean change,
-    paired by text), p (of the test that compared() uses), texts."""
+    """Tabulate the effects of one ablation.
+
+    Returns effect, whole, without (means over texts), change, low, high (95 % CI, paired by text),
+    p, texts.
+    """
     rows = []
     for name in effect:
         change = compared(measured, baseline, name)
@@ -29,7 +32,7 @@ def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
 
 
 def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """The change of one effect, text by text: of what can only flip by a test made for flips, else by the paired t-test."""
+    """Compare one effect text by text: a test for flips, or the paired t-test."""
     # Weights may be too large for any number.
     finite = measured.values[name].isfinite() & baseline.values[name].isfinite()
     a, other = (dict(enumerate(side.values[name].where(finite, math.nan).tolist())) for side in (measured, baseline))
@@ -39,8 +42,11 @@ def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL
 
 
 def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
-    """A sweep as a table: cut (as in a link), name, layer, part, head (from 1; 0 for what is no head), effect, change, low,
-    high, p (corrected for all parts, Holm); the greatest loss in logit difference first."""
+    """Tabulate a sweep, the greatest loss in logit difference first.
+
+    Returns cut (as in a link), name, layer, part, head (from 1; 0 for others), effect, change, low,
+    high, p (Holm over all parts).
+    """
     rows = []
     by = {measured.cuts[0]: measured for measured in effects}
     changes = {}
@@ -58,8 +64,11 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
 
 
 def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:
-    """Accuracy split by what the questions are split by: value (the median of those that stand together), accuracy, low, high
-    (95 %, Wilson 1927), questions. least: neighbours with fewer questions stand together until they have so many."""
+    """Split accuracy by distance: value, accuracy, low, high (95 %, Wilson 1927), questions.
+
+    Args:
+        least: Neighbouring distances are joined until they have so many questions.
+    """
     rows = []
     for values in join_neighbours(sorted(Counter(questions.value.tolist()).items()), least):
         inside = torch.isin(questions.value, torch.tensor(values))
@@ -70,7 +79,7 @@ def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.Da
 
 
 def join_neighbours(counts: Iterable[tuple[Key, int]], least: int) -> list[list[Key]]:
-    """Join neighbouring keys until each group counts so many; what is left at the end joins the last group."""
+    """Join neighbouring keys until each group counts so many; the rest joins the last group."""
     groups: list[list[Key]] = []
     room = least
     for key, n in counts:
@@ -87,8 +96,7 @@ def join_neighbours(counts: Iterable[tuple[Key, int]], least: int) -> list[list[
 
 @dataclass(frozen=True)
 class Reading:
-    """Of one head: the share of its attention that falls on the subject, over the questions across a clause with a noun of
-    the other number. Counted from 0."""
+    """A head's attention to the subject, over questions with a distractor noun. Counted from 0."""
 
     layer: int
     head: int
@@ -98,7 +106,7 @@ class Reading:
 
 
 def readings(bench: Bench) -> list[Reading]:
-    """Every head's; empty where the questions know no subject. The one that reads it most, at both places, first."""
+    """Return the reading of every head, the strongest first; empty if no subject is known."""
     q = bench.questions
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):
         return []

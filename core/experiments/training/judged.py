@@ -1,4 +1,4 @@
-"""What of a plan's runs is compared: of each model and seed the run at the learning rate that was chosen, on the baseline's steps."""
+"""Selection of the runs to compare: one rate for each model and seed, at the baseline's steps."""
 
 import math
 from bisect import bisect_right
@@ -22,8 +22,10 @@ class Judged:
 
 
 def judged(runs: Runs, plan: Plan) -> Judged:
-    """Of each model and seed one run. Where rates are searched, that whose late losses are least (core.train.match), as far as all of
-    them have come; before there are any, that at the model's own rate.
+    """Select one run for each model and seed.
+
+    Where rates are searched: the one with the least late loss (core.train.match); before it is
+    known, the model's own rate.
 
     The rows of a model that is trained for more or fewer steps than the plan says, because each takes less or more time, stand at the
     baseline's steps: at each of them what was measured last by then.
@@ -54,7 +56,7 @@ def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
 
 
 def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
-    """Of a run of so many steps, at those steps at which the baseline is measured."""
+    """Resample a run's rows at the steps at which the baseline is measured."""
     training = plan.training
     valid = [row for row in rows if not row.note]
     if steps == training.steps or not rows:
@@ -73,14 +75,14 @@ def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
 
 
 def rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
-    """Model -> which learning rates were chosen, and on how many seeds; nothing where they are not searched."""
+    """Return which learning rates were chosen for each model, and on how many seeds."""
     if plan.trial.search == "none":
         return {}
     return {arm.name: counted(_rates_of(arm, plan, names)) for arm in plan.arms}
 
 
 def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
-    """The models for which, on most seeds, the highest or the lowest rate was chosen: one beyond may suit them better."""
+    """Return the models whose best rate lies at the edge of the rates tried, on most seeds."""
     edge_names = []
     for arm in plan.arms:
         tried = [way.learning_rate for way in plan.ways(arm).values()]
@@ -111,8 +113,11 @@ class Judge:
 
 
 class Compared:
-    """What is compared of the trainings of a plan. judge: of its runs; every_state: (name of the run, seed) -> how far it is trained, or
-    nothing where models were not kept."""
+    """Runs and states of a plan as they are compared.
+
+    Args:
+        every_state: (run name, seed) to state; empty where models were not kept.
+    """
 
     judge: Judge
     every_state: Mapping[Key, State]

@@ -100,7 +100,7 @@ SEARCHED = "learning rate searched"
 
 @dataclass(frozen=True)
 class Trial(Settings):
-    """How the comparison is made."""
+    """Settings of a comparison: seeds, matching, rates, combinations."""
 
     seeds: int = trial_setting(
         3,
@@ -143,7 +143,7 @@ class Trial(Settings):
 
 @dataclass(frozen=True)
 class Arm:
-    """One model of the comparison: its name, its settings, and which variants (by their names) are in it."""
+    """Model of the comparison: name, settings, and the variants that it combines."""
 
     name: str
     config: Config
@@ -169,7 +169,7 @@ class Plan:
         return list(range(first, first + self.trial.seeds))
 
     def ways(self, arm: Arm) -> dict[str, Training]:
-        """How a model is trained, by the names of its runs: its own name, and one for each other learning rate that is tried."""
+        """Return the trainings of a model by run name: its own rate, and each other rate tried."""
         own_training = arm.training or self.training
         rates = search[self.trial.search](own_training.learning_rate)
         return {arm.name: own_training} | {
@@ -184,7 +184,10 @@ class Plan:
                     yield name, arm.config, training, seed
 
     def states(self) -> dict[tuple[str, int], State]:
-        """(name of the run, seed) -> a training before its first step. Raises ConfigError for what cannot be trained."""
+        """Return a state before its first step for each (run name, seed).
+
+        Raises ConfigError for what cannot be trained.
+        """
         return {
             (name, seed): start(config, training, seed, self.machine)
             for name, config, training, seed in self.trainings()
@@ -197,7 +200,7 @@ class Plan:
 
     @property
     def parts(self) -> list[Arm]:
-        """The single variants of the model: not the baseline, no combination, and not the baseline trained in another way."""
+        """Return the arms of single variants: no baseline, combinations or training variants."""
         return [arm for arm in self.arms if arm.colour and arm.config != self.arms[0].config]
 
     @property
@@ -206,12 +209,15 @@ class Plan:
 
 
 def guards(equal: str, searched: bool) -> list[str]:
-    """What is held alike for all models, in words: ["equal parameters", SEARCHED]. equal: of core.train.match."""
+    """Return what is equal for all models, in words."""
     return [f"equal {in_sentence(match.label(equal))}"] * (equal != "nothing") + [SEARCHED] * searched
 
 
 def plan(variants: list[Variant], training: Training, trial: Trial, machine: Machine) -> tuple[Plan, list[str]]:
-    """-> (what to train, why something is left out). variants: the baseline first (core.model.variants.lineup).
+    """Plan a training: return the plan, and why variants are left out.
+
+    Args:
+        variants: The baseline first (core.model.variants.lineup).
 
     No model is in it twice: the seed of a variant does not count, and what is made as wide as the baseline may become it.
     """

@@ -1,4 +1,4 @@
-"""What came out of a plan, as tables: of every run, of every arm over its seeds, and against the baseline."""
+"""Results of a plan as tables: every run, each model over seeds, differences from the baseline."""
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
@@ -38,7 +38,7 @@ def at(rows: list[Row], step: int, field: str) -> float:
 
 
 def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
-    """The newest step that all seeds of an arm have come to, or 0; those that diverged do not count."""
+    """Return the newest step that all seeds of a model reached, or 0; diverged seeds do not count."""
     steps = [runs[name, seed][-1].step if runs[name, seed] else 0 for seed in seeds if not diverged(runs[name, seed])]
     return min(steps, default=0)
 
@@ -58,8 +58,7 @@ def steps_to(rows: list[Row], level: float) -> float:
 
 
 def scores(runs: Runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy") -> dict[int, float]:
-    """Seed -> value of one arm at a step (the newest if None); NaN where there is none, and for a run that diverged, at
-    whatever step: a mean is always over the same seeds."""
+    """Return a model's value at a step for each seed; NaN if it diverged or is missing."""
     runs_by_seed = {seed: runs[name, seed] for seed in plan.seeds}
     values = {seed: last(rows, field) if step is None else at(rows, step, field) for seed, rows in runs_by_seed.items()}
     return {seed: math.nan if diverged(runs_by_seed[seed]) else value for seed, value in values.items()}
@@ -70,7 +69,7 @@ def accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Inte
 
 
 def course(runs: Runs, plan: Plan, name: str, field: str, log: bool = False) -> list[tuple[int, Interval]]:
-    """Step -> a value's mean over seeds with its interval, up to where all seeds have come that have not diverged.
+    """Return a value's mean and interval over seeds for each step that all seeds reached.
 
     log: the geometric mean, for what is shown by powers of ten. An arm of which all seeds diverged is shown up to there.
     """
@@ -83,18 +82,18 @@ def course(runs: Runs, plan: Plan, name: str, field: str, log: bool = False) -> 
 
 
 def gap(values: dict[int, float], base: dict[int, float], within: Span = CHANGE, level: float = LEVEL) -> Paired:
-    """values − base of accuracies, seed by seed. Rounded, or the rounding of float32 would pass for a difference."""
+    """Return the paired difference values − base of accuracies, rounded against float32 noise."""
     both = {seed: round(values[seed] - base[seed], DIGITS) for seed in values}
     return paired(both, dict.fromkeys(both, 0.0), within, level)
 
 
 def gaps(pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within: Span = CHANGE) -> dict[Name, Paired]:
-    """key -> (values, base): the same of several differences that are looked at together, intervals and p corrected (Holm)."""
+    """Return several paired differences, Holm-corrected together."""
     return together(lambda key, level: gap(*pairs[key], within, level), pairs)
 
 
 def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """One row per arm at the newest step that all have come to.
+    """Return one row per model at the newest step that all of them reached.
 
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and loss are means);
     diverged (how many did); difference to the baseline, difference_low, difference_high, p (paired t-test on the seeds
@@ -129,7 +128,7 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
 
 
 def differences(runs: Runs, plan: Plan, step: int) -> dict[str, Paired]:
-    """Name of every arm but the baseline -> its difference in accuracy at a step, corrected for all of them."""
+    """Return each model's difference in accuracy from the baseline at a step, Holm-corrected."""
     base = scores(runs, plan, plan.arms[0].name, step)
     return gaps({arm.name: (scores(runs, plan, arm.name, step), base) for arm in plan.arms[1:]})
 
@@ -155,10 +154,12 @@ def every_row(runs: Runs, plan: Plan) -> pd.DataFrame:
 
 
 def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
-    """Leave one out and add one back: part; removed, removed_low, removed_high, removed_p: accuracy lost when it
-    alone is gone; alone, …: accuracy won when it alone comes back to the model that lacks all of them. At the newest
-    step that all have reached, over the seeds on which neither of the two diverged; each of the two columns corrected
-    for all parts (Holm)."""
+    """Compute leave-one-out and add-one-back effects of each part at the newest common step.
+
+    Returns part; removed, removed_low, removed_high, removed_p (accuracy lost when it alone is
+    removed); alone, alone_low, … (accuracy gained when it alone is put back). Uses seeds on which
+    neither diverged; each column is Holm-corrected.
+    """
     by = _by_members(plan)
     step = common(runs, plan)
     every = frozenset(arm.name for arm in plan.parts)
@@ -174,11 +175,12 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
 
 
 def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
-    """2 × 2 for every pair of variants: one, other; neither, first, second, both: mean accuracy with so much removed;
-    interaction, low, high, p: both − first − second + neither, seed by seed, corrected for all pairs (Holm). 0: the losses
-    simply add up; below 0: taking out both costs more than the two losses together; above 0: less (what the first took,
-    the second cannot). At the newest step that all have reached, over the seeds on which none of the four diverged (each
-    mean over its own, where there are none)."""
+    """Compute the 2 × 2 interaction for every pair of variants, Holm-corrected over pairs.
+
+    Returns one, other; neither, first, second, both (mean accuracies); interaction, low, high, p of
+    both − first − second + neither by seed. 0: losses add up; below 0: removing both costs more
+    than the sum.
+    """
     by = _by_members(plan)
     step = common(runs, plan)
     results = {}

@@ -1,4 +1,4 @@
-"""What is said of the results of a plan."""
+"""Sentences about the results of a plan."""
 
 import math
 from collections.abc import Iterable
@@ -14,8 +14,10 @@ FEW = 3  # seeds, of which it is said what they cannot show
 
 
 def finding(runs: Runs, plan: Plan) -> str:
-    """What diverged, and what the numbers say about the arm that ends farthest from the baseline, at the newest step that
-    all have reached: both accuracies over the seeds on which neither diverged. Without a baseline, the best arm's."""
+    """Describe divergence and the model farthest from the baseline at the newest common step.
+
+    Compares accuracies over seeds on which neither diverged. Without a baseline: the best model.
+    """
     step = common(runs, plan)
     diverged_runs = lost(runs, plan)
     when = "Accuracy" if step == plan.training.steps else f"At step {step}, accuracy"
@@ -52,7 +54,7 @@ def lost(runs: Runs, plan: Plan) -> str:
 
 
 def told(gap: Paired, comparisons: int = 1) -> str:
-    """A paired difference of accuracies in words, and whether it can be told from noise: as its interval says.
+    """Describe a paired difference of accuracies and whether it is significant.
 
     comparisons: how many differences were looked at together, for which it is corrected (gaps()).
     """
@@ -74,7 +76,7 @@ def told(gap: Paired, comparisons: int = 1) -> str:
 
 
 def few(gap: Paired) -> str:
-    """What two or three seeds cannot show."""
+    """Describe what two or three seeds cannot show."""
     if gap.n > FEW:
         return ""
     if gap.reach >= CHANGE[1]:
@@ -83,8 +85,10 @@ def few(gap: Paired) -> str:
 
 
 def beats_chance(runs: Runs, plan: Plan) -> bool:
-    """Whether a model without the part that its task needs is right more often than chance: the interval of its accuracy
-    at the newest step lies above."""
+    """Return whether a model without the part that its task needs is better than chance.
+
+    The interval of its accuracy at the newest step must lie above chance.
+    """
     learnt = task[plan.training.task]
     step = common(runs, plan)
     lacking = [arm for arm in plan.arms[1:] if arm.config == apply(learnt.without, plan.arms[0].config)]
@@ -93,17 +97,17 @@ def beats_chance(runs: Runs, plan: Plan) -> bool:
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """Of an accuracy: "97.2 %"."""
+    """Format an accuracy: "97.2 %"."""
     return "undefined" if math.isnan(share) else f"{fixed(100 * share, decimals)} %"
 
 
 def points(share: float, decimals: int | None = None) -> str:
-    """Of a difference of accuracies, in percentage points: with one decimal, and more where that would read as none."""
+    """Format a difference in percentage points, with more decimals where one would read as 0."""
     return fixed(100 * share, decimals or _decimals(share))
 
 
 def decimals_of(shares: Iterable[float]) -> int:
-    """Return how many decimals a column of points has: one, or more where its largest would read as none."""
+    """Return how many decimals a column of percentage points needs."""
     finite = [abs(share) for share in shares if not math.isnan(share)]
     return _decimals(max(finite, default=0.0))
 

@@ -1,4 +1,4 @@
-"""One sequence through a model as far as it is trained: what it answers, and what its heads look at."""
+"""Answers and attention of a model in training, for one sequence."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from core.train import State, model, start
 
 @dataclass(frozen=True)
 class Reading:
-    """What a model made of one sequence. Tensors are float32 on the CPU."""
+    """Answers and attention of a model for one sequence, float32 on the CPU."""
 
     answers: list[int]  # the word with the highest score at every place
     right: list[bool | None]  # None where nothing is asked; False where the model gives no numbers any more
@@ -25,12 +25,12 @@ class Reading:
     is_word: torch.Tensor  # (T,) bool, False for padding
 
     def entropy(self, layer: int) -> torch.Tensor:
-        """Return the entropy in bits of each head of a layer: (H,), the mean over the tokens that are no padding."""
+        """Return the mean attention entropy (bits) of each head of a layer over real tokens: (H,)."""
         return row_entropy(self.patterns[layer][:, self.is_word]).mean(-1)
 
 
 def untrained(state: State) -> State:
-    """The same training before its first step."""
+    """Return the same training before its first step."""
     return start(state.config, state.training, state.seed, state.machine)
 
 
@@ -65,7 +65,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
 
 
 def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -> int:
-    """Which of the sequences (N, T) the models differ on most, in the share of right answers; the first if on none."""
+    """Return the index of the sequence (N, T) on which the models' accuracy differs most."""
     shares = []
     for state in states:
         learnt = task[state.training.task]

@@ -8,7 +8,10 @@ from core.figures.spec import Drawn, numbers, spec
 
 @spec
 def arcs(base: alt.Chart) -> Drawn:
-    """Draw marked pairs as arcs over the sentence: arc (its number), pair, x, y, step along the arc; and the words: x, word."""
+    """Draw marked pairs as arcs over the sentence.
+
+    Reads arc, pair, x, y, step; and the labels: x, word.
+    """
     arc = base.transform_filter("datum.word == null").mark_line(color=VARIANTS[0], strokeWidth=2).encode(
         x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)), y=alt.Y("y:Q", axis=None), detail="arc:N", order="step:Q",
         tooltip=[alt.Tooltip("pair:N", title="depends on")],

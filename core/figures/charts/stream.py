@@ -43,7 +43,7 @@ def stages(base: alt.Chart) -> Drawn:
 
 @spec
 def before_after(base: alt.Chart) -> Drawn:
-    """One token's vector: dimension, before, after."""
+    """Draw one token's vector before and after a norm: dimension, before, after."""
     scale = alt.Scale(domain=["before", "after"], range=["#b9bec6", BASELINE])
     colour = alt.Color("when:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
     x = alt.X(
@@ -74,7 +74,7 @@ def per_token(base: alt.Chart, every: bool, title: str, top: float | None = None
 
 @spec
 def shares(base: alt.Chart, title: str) -> Drawn:
-    """One bar per thing compared: name, value (a share), kind; in the order in which they come."""
+    """Draw one bar per item: name, value (a share), kind; in the given order."""
     return base.mark_bar().encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
         x=alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
@@ -86,7 +86,7 @@ def shares(base: alt.Chart, title: str) -> Drawn:
 
 @spec
 def order(base: alt.Chart) -> Drawn:
-    """How far the two word orders differ: label (encoding), seen (mask in words), value."""
+    """Draw how far two word orders differ: label (encoding), seen (mask), value."""
     return base.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),
         x=alt.X("value:Q", title="maximum absolute difference", axis=numbers()),

@@ -8,7 +8,10 @@ from core.figures.spec import Drawn, numbers, spec, words
 
 @spec
 def next_words(base: alt.Chart, title: str) -> Drawn:
-    """Draw bars per token and variant: label (word), word, variant, probability, and a tick at the chance of being drawn."""
+    """Draw bars per token and variant, with a tick at the sampling probability.
+
+    Reads label (the token), word, token, variant, probability, chance (of being sampled).
+    """
     y = words(alt.Y, "label", None, limit=160)
     offset = alt.YOffset("variant:N", sort=None)
     x = alt.X(
@@ -37,8 +40,7 @@ def next_words(base: alt.Chart, title: str) -> Drawn:
 
 @spec
 def ranking(base: alt.Chart, title: str) -> Drawn:
-    """A bar per part with its interval, in the order in which they come: name, change, low, high, p, clear (whether it is
-    more than noise)."""
+    """Draw a bar with interval per part: name, change, low, high, p, clear."""
     format = ".3f"
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
     axis = numbers()
@@ -61,8 +63,13 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
 
 @spec
 def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
-    """Two points per part with their intervals, in the order in which they come: label, how, value, low, high, seeds, p, reference
-    (of the baseline). decades: of a logarithmic axis from 1 on, at whose end longer lines are cut off; 0: a linear axis."""
+    """Draw two points with intervals per part, in the given order.
+
+    Reads label, how, value, low, high, seeds, p, reference (of the baseline).
+
+    Args:
+        decades: Length of a logarithmic axis from 1 on; 0 for a linear axis.
+    """
     y = alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False, grid=True))
     scale = alt.Scale(type="log", domain=[1, 10**decades]) if decades else alt.Scale(zero=False)
     x = alt.X("value:Q", title=title, axis=numbers() if decades else numbers(tickCount=6), scale=scale)
@@ -87,8 +94,11 @@ def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
 
 @spec
 def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
-    """A line per name over distances, told apart by dash, shape and the name at its end: distance, line, value, low, high, n, seeds, p;
-    end: the name, at the last distance, at the height `at`; else empty."""
+    """Draw a line per name over distances, told apart by dash, shape and end label.
+
+    Reads distance, line, value, low, high, n, seeds, p; end (the name, at the last distance, at
+    height `at`).
+    """
     dashes = [[int(length) for length in dash.split()] or [1, 0] for dash in DASHES[: len(names)]]
     scale = alt.Scale(domain=list(names), range=[BASELINE, *VARIANTS][: len(names)])
     x = alt.X("distance:N", title="words between subject and verb", sort=None, axis=alt.Axis(labelAngle=0))

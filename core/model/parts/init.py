@@ -1,4 +1,4 @@
-"""How weights are drawn before any training, and from which random stream.
+"""Initialisation: how weights are drawn, and from which random stream.
 
 Every parameter has a torch.Generator of its own, seeded from (seed, parameter name). So no global random state is
 touched, concurrent users cannot disturb each other, and removing a part leaves all other weights as they were.
@@ -30,7 +30,7 @@ def normal(shape: tuple[int, ...], std: float, stream: torch.Generator) -> torch
 
 
 class Init:
-    """A recipe; shapes are (fan_out, fan_in) as in torch.nn.Linear. Unless overridden: N(0, 1) rows, zero biases."""
+    """Recipe for initial weights, (fan_out, fan_in); by default N(0, 1) rows, zero biases."""
 
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
         raise NotImplementedError(f"{type(self).__name__} does not say how weights are drawn")
@@ -103,7 +103,7 @@ class normal_1_biases(normal_1):
 
 
 class Draw:
-    """Draws the parameters below one path of the model, e.g. `Draw(init["default"], 0).at("blocks.0.attn")`.
+    """Source of the parameters below one path, e.g. `Draw(init["default"], 0).at("blocks.0.attn")`.
 
     kept: where what was drawn is kept for models that share weights, so that nothing is drawn twice; None: nowhere.
     """
@@ -143,12 +143,12 @@ class Draw:
         return self._once(name, (width, fan_in), lambda: self._init.bias((width,), fan_in, self.stream(name)))
 
     def rows(self, names: Iterable[str], width: int) -> torch.Tensor:
-        """One embedding row per name, each from its own stream: a word keeps its vector whatever stands around it."""
+        """Return one embedding per name, each from its own stream, so it depends on the name alone."""
         return torch.stack([self._init.embedding((width,), self.stream(name)) for name in names])
 
 
 class Blank:
-    """In place of a Draw: draws nothing. Shapes without numbers (on torch's device "meta"), for weights that come from a file."""
+    """Draw without numbers, on torch's device "meta", for weights that come from a file."""
 
     def at(self, path: str) -> "Blank":
         return self

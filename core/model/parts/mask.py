@@ -31,7 +31,7 @@ def causal(length: int, device: torch.device | None = None) -> torch.Tensor:
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)  # kept for a training that comes later, too
 def near(window: int, queries: int, keys: int, device: torch.device | None = None) -> torch.Tensor:
-    """Return bool (queries, keys): which keys are within a window, fewer than so many tokens away, the token itself counted.
+    """Return which keys lie within a window of a query, itself included: bool (queries, keys).
 
     The queries are the last of the keys (Beltagy et al., 2020, section 3.1).
     """
@@ -40,5 +40,5 @@ def near(window: int, queries: int, keys: int, device: torch.device | None = Non
 
 
 def within(allowed: torch.Tensor, window: int) -> torch.Tensor:  # bool (T, T) -> the same
-    """What of that which may be seen is inside a window; 0: all."""
+    """Return the allowed keys that lie within a window; 0 for all."""
     return allowed & near(window, *allowed.shape[-2:], allowed.device) if window else allowed

@@ -1,4 +1,4 @@
-"""Where norms stand: before a sub-layer, on what it writes, both, or after the sum."""
+"""Norm placement: before a sub-layer, on its output, both, or after the sum."""
 
 import inspect
 from collections.abc import Callable
@@ -17,8 +17,9 @@ Placement = Callable[..., torch.Tensor]
 
 @cache  # asked several times in every pass
 def norm_places(place: Placement) -> tuple[str, ...]:
-    """Where each norm of a placement acts, found by trying it: "before" the sub-layer, "on the output of" it, or "after" it and
-    the sum.
+    """Return where each norm of a placement acts, found by trying it.
+
+    "before" the sub-layer, "on the output of" it, or "after" the sum.
 
     Raises ValueError, in words, for one that does not call each of its norms once: it would have one gain for two places, and
     one site for two tensors.

@@ -1,4 +1,4 @@
-"""How a model is told where a token stands. A part overrides what it needs of embed, rotate and bias.
+"""Position encodings. Each overrides what it needs of embed, rotate and bias.
 
 `start`: how many tokens stand before the first of these, where a model goes on from keys and values that it kept.
 """
@@ -24,7 +24,7 @@ CONTEXT = 272  # rows of the learned table: 256 tokens of text and 16 of padding
 
 
 class Position(nn.Module):
-    """The base does nothing. `draw` is given to the one instance that reads the embedding; attention has its own."""
+    """Position encoding that does nothing; `draw` is given to the one that reads the embedding."""
 
     turns = False  # queries and keys, by pairs of numbers
     table_rows = 0  # learned vectors, one per position
@@ -64,7 +64,10 @@ def sinusoid(length: int, width: int, dtype: torch.dtype = torch.float32) -> tor
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)
 def rotation(length: int, width: int, base: float, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return 2 × (T, width): cos and sin of t / base^(2i/width), once for each half of what is turned (Su et al., 2021; half-split as in Llama)."""
+    """Return cos and sin of t / base^(2i/width), (length, width) each, once for each half.
+
+    Su et al., 2021; half-split as in Llama.
+    """
     even = torch.arange(0, width, 2, dtype=torch.float64)
     angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(base) / width))
     angle = torch.cat([angle, angle], dim=-1)
@@ -72,18 +75,21 @@ def rotation(length: int, width: int, base: float, dtype: torch.dtype) -> tuple[
 
 
 def exact(x: torch.Tensor) -> torch.dtype:
-    """In what numbers a table for x is kept: as fine as x has them, and never coarser than float32."""
+    """Return the dtype for tables of x: x's own, at least float32."""
     return torch.promote_types(x.dtype, torch.float32)
 
 
 def turn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:  # (…, T, width) -> the same
-    """Number i and number i + width/2 are the two coordinates of a point, which turns by an angle that grows with t."""
+    """Rotate pairs (i, i + width/2) by an angle that grows with t."""
     a, other = x.chunk(2, -1)
     return x * cos + torch.cat([-other, a], dim=-1) * sin
 
 
 def slopes(n_heads: int) -> list[float]:
-    """ALiBi's slope per head: 2^(−8/n), 2^(−16/n), …; between powers of two every other slope of the next one (Press et al., 2021)."""
+    """Return ALiBi's slope for each head (Press et al., 2021).
+
+    2^(−8/n), 2^(−16/n), …; between powers of two, every other slope of the next power.
+    """
     power = 2 ** math.floor(math.log2(n_heads))
     first = [2 ** (-8 * (head + 1) / power) for head in range(power)]
     odd_slopes = [2 ** (-8 * (head + 1) / (2 * power)) for head in range(0, 2 * power, 2)]
@@ -96,7 +102,7 @@ def slopes(n_heads: int) -> list[float]:
     help="no position encoding. Without a mask the model is then blind to word order.",
 )
 class none(Position):
-    """None: as its base class."""
+    """Absent position encoding."""
 
 
 @position.register(

@@ -1,4 +1,4 @@
-"""What a sub-layer's output is multiplied by before it joins the stream."""
+"""Residual scale: what multiplies a sub-layer's output before it joins the stream."""
 
 import torch
 from torch import nn
@@ -18,7 +18,7 @@ class Scale(nn.Module):
 
 @residual_scale.register("none", label="None", help="added unscaled.")
 class none(Scale):
-    """None: as its base class."""
+    """Scale of 1."""
 
 
 @residual_scale.register(

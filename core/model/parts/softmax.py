@@ -1,4 +1,4 @@
-"""How scores become weights."""
+"""Softmax variants: from scores to weights."""
 
 import math
 

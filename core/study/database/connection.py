@@ -1,4 +1,4 @@
-"""A database at an address: SQLite in a file by default, or PostgreSQL. Transactions, and errors in words."""
+"""Connection to SQLite or PostgreSQL: transactions, and errors as sentences."""
 
 import os
 import re
@@ -38,19 +38,19 @@ class StoreError(ServerError):
 
 
 class NoStore(StoreError):
-    """There is none yet at this address."""
+    """Missing store at this address."""
 
 
 class Busy(StoreError):
-    """Not now, but later perhaps: another writer is at it, or the server does not answer."""
+    """Temporary failure: another writer holds the store, or the server does not answer."""
 
 
 class Full(StoreError):
-    """There is no room left on its disk."""
+    """The store's disk is full."""
 
 
 def address(given: str | None = None) -> URL:
-    """Return the store's address: given (or the path of a file), else ABLATION_DATABASE_URL, else DEFAULT."""
+    """Return the store's address: the given one (or a file), ABLATION_DATABASE_URL, or DEFAULT."""
     text = given or os.environ.get(VARIABLE) or DEFAULT
     source = "--database" if given else VARIABLE
     text = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
@@ -67,7 +67,7 @@ def address(given: str | None = None) -> URL:
 
 
 def shown(url: URL) -> str:
-    """Return the address as it may be printed: without a password, and without its query, where one could be."""
+    """Return the address without password and query, for printing."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database).absolute()) if url.database else "memory"
     return url.set(drivername=url.get_backend_name(), query={}).render_as_string(hide_password=True)
@@ -121,7 +121,7 @@ def _begin(connection: Connection) -> None:
 
 
 class Connected:
-    """A database that is read and written in transactions. Nothing is opened before the first of them.
+    """Database used in transactions; it is opened with the first one.
 
     Raises:
         StoreError: for an address that is none, and in a transaction for what goes wrong; Busy where that may pass.
@@ -170,14 +170,14 @@ class Connected:
         self.engine.dispose()
 
     def now(self) -> float:
-        """Return the time by the database's clock: every time in the store is by it, whichever machine wrote it."""
+        """Return the database's time, by which every time in the store is measured."""
         with self.reading() as connection:
             seconds: float = connection.execute(select(clock())).scalar_one()
             return seconds
 
 
 def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
-    """Return the result of a call, tried again while the store is busy, for so many seconds (BEGIN_WITHIN)."""
+    """Return the result of a call, retried while the store is busy."""
     end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
     while True:
         try:

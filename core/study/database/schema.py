@@ -37,7 +37,7 @@ class Number(sql.TypeDecorator[float]):
 
 
 class clock(FunctionElement[float]):
-    """The database's own clock, in seconds since 1970: machines that share a store need not agree on the time."""
+    """Database time in seconds since 1970, for machines whose clocks differ."""
 
     type = sql.Double()
     inherit_cache = True

@@ -56,7 +56,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Enrolled:
-    """Numbers of runs of a study that are new to the store, have a result, and are no longer asked for."""
+    """Counts of a study's runs that are new, finished, and no longer wanted."""
 
     study: int
     new: int
@@ -83,7 +83,7 @@ class Store(Connected):
         patiently(lambda: self._open(create), seconds)
 
     def _open(self, create: bool) -> None:
-        """Make the tables where there are none. A database that cannot be written is opened to be read."""
+        """Create missing tables; a read-only database is opened for reading."""
         if self.path and os.path.isfile(self.path):
             folder = os.path.dirname(os.path.abspath(self.path))
             self.writable = os.access(self.path, os.W_OK) and os.access(folder, os.W_OK)
@@ -162,7 +162,7 @@ class Store(Connected):
             return connection.execute(select(studies).order_by(studies.c.created)).all()
 
     def counts(self, studies: list[int]) -> dict[str, tuple[int, float, float]]:
-        """Return state -> (runs, seconds on one core that they are expected to take, seconds that are left)."""
+        """Return the number of runs, expected seconds and remaining seconds for each state."""
         time_left = func.sum(runs.c.expected * (runs.c.steps - runs.c.step) / runs.c.steps)
         is_wanted = and_(runs.c.study.in_(studies), runs.c.wanted)
         query = select(runs.c.state, func.count(), func.sum(runs.c.expected), time_left).where(is_wanted)
@@ -183,7 +183,7 @@ class Store(Connected):
             return connection.execute(query).all()
 
     def specs(self, study: int) -> dict[tuple[str, str], str]:
-        """Return (task, variant) -> the spec of one of its runs; the others differ in the seed alone."""
+        """Return the spec of one run for each (task, variant); the others differ in the seed alone."""
         selected = and_(runs.c.study == study, runs.c.wanted)
         first = select(func.min(runs.c.id)).where(selected).group_by(runs.c.task, runs.c.variant)
         with self.reading() as connection:
@@ -191,14 +191,14 @@ class Store(Connected):
             return {(name, variant): spec for name, variant, spec in lines}
 
     def results(self, study: int) -> dict[int, float]:
-        """Return run -> accuracy in its last row, of runs that were trained to the end and did not diverge."""
+        """Return the last accuracy of each run that finished without diverging."""
         end = and_(rows.c.run == runs.c.id, rows.c.step == runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         with self.reading() as connection:
             return dict(connection.execute(select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)).all())
 
     def late_losses(self, study: int) -> dict[int, float]:
-        """Return run -> core.train.match.late_loss, of runs that were trained to the end and did not diverge."""
+        """Return the late loss (core.train.match) of each run that finished without diverging."""
         late = and_(rows.c.run == runs.c.id, 10 * rows.c.step > 9 * runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         losses_by_cell: dict[tuple[int, int], list[tuple[int, float]]] = {}
@@ -209,7 +209,7 @@ class Store(Connected):
         return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
 
     def rows(self, study: int, hashes: list[int] | None = None) -> Sequence[Line]:
-        """Return (run, *Row) of every run that a study asks for, or of these, in the order of runs and steps."""
+        """Return the rows (run, *Row) of the wanted runs, or of these hashes, in order."""
         columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
         query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
         query = query if hashes is None else query.where(runs.c.id.in_(hashes))
@@ -219,7 +219,7 @@ class Store(Connected):
     # Who trains what
 
     def enrol(self, study: Study) -> Enrolled:
-        """Enter a study, or what is new in it. Runs that it no longer asks for stay, and are no longer counted."""
+        """Add a study or its new runs; runs that it no longer contains stay but do not count."""
         with self.writing() as connection:
             number = connection.scalar(select(studies.c.id).where(studies.c.name == study.name).with_for_update())
             values = {"question": study.question, "source": study.source}
@@ -303,7 +303,7 @@ class Store(Connected):
         return [(row.id, row.task, row.variant, row.spec) for row in claimed]
 
     def keep(self, owner: str, reports: list[Report]) -> set[int]:
-        """Store what is new of these runs, and that their owner lives. Return the runs that are no longer its own.
+        """Store new rows and a heartbeat; return the runs that are no longer the owner's.
 
         May be repeated with the same reports when it is not known whether it has succeeded.
         """
@@ -398,7 +398,7 @@ def _portions(numbers: list[int]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a study is, from the store alone."""
+    """Progress of a study, from the store alone."""
 
     counts: dict[str, int]  # state -> runs
     share: float  # of all the work, 0 to 1

@@ -1,4 +1,4 @@
-"""Lesson: question, prediction, experiment, explanation, something to change, something to carry over.
+"""Lesson: question, prediction, experiment, explanation, variation, transfer.
 
 All of it is data, read from a file in lessons/ (reader.py); docs/pages/lessons.md says how one is written.
 """
@@ -32,7 +32,12 @@ class Value:
 
 @dataclass(frozen=True)
 class Number:
-    """What a prediction is about. kind: an entry of prediction.combine; of: names of values."""
+    """Predicted quantity.
+
+    Args:
+        kind: Entry of prediction.combine.
+        of: Names of values.
+    """
 
     kind: str
     of: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Picture of a lesson: what was measured beside what was predicted; before that, what there is to predict."""
+"""Pictures of a lesson: measured beside predicted values, or what there is to predict."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,11 @@ def encode_sketch(option: Option) -> str:
 
 
 def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
-    """Return the values that a lesson compares as HTML: label, bar, number. out: None before they may be seen."""
+    """Return a lesson's values as HTML rows: label, bar, number.
+
+    Args:
+        out: None while the result is hidden.
+    """
     unit = reading[lesson.values[lesson.shown[0]].reading].unit
     means = {name: out.values[name].found.mean if out else math.nan for name in lesson.shown}
     largest = max((abs(mean) for mean in means.values() if math.isfinite(mean)), default=0.0)

@@ -1,4 +1,4 @@
-"""Predictions: the number that one is about, the answers to it, and whether the outcome is as predicted.
+"""Predictions: the predicted quantity, answers, and their verdict.
 
 One rule: as predicted if the whole interval of what was measured lies in what was predicted, not as predicted if the
 whole interval lies outside, undecided otherwise.
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured. values: of the lesson, by name; number: what the prediction is about."""
+    """Measured values of a lesson by name, and the predicted quantity."""
 
     values: Mapping[str, Measured]
     number: Measured

@@ -1,4 +1,4 @@
-"""Reader of lessons/*.toml, and the menu of lessons. docs/pages/lessons.md says how a lesson is written."""
+"""Reader of lessons/*.toml, and the menu of lessons."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Readings: what lessons can measure. A lesson names a reading and its parameters, which are those of a link.
+"""Readings: what lessons can measure, with a link's parameters.
 
 A reading returns one number per seed, or per sentence; a single number is exact: nothing in it is random.
 """

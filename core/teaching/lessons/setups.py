@@ -1,4 +1,4 @@
-"""Small pictures of what a lesson sets up, drawn from the settings of its values. They show no result."""
+"""Small pictures of a lesson's setup, drawn from settings. They show no result."""
 
 from collections.abc import Callable, Sequence
 from math import erf, sqrt

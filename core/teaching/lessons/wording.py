@@ -1,4 +1,4 @@
-"""Words of a lesson: numbers with unit and interval, what was predicted and measured, and what follows."""
+"""Words of a lesson: numbers with units and intervals, predictions and results."""
 
 import math
 import re
@@ -72,7 +72,7 @@ def describe_sample(measured: Measured, words: Words) -> str:
 
 
 def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
-    """Fill {name} and {name:range} of a lesson's text with what was measured, in the text's language.
+    """Fill {name} and {name:range} of a lesson's text with measured values.
 
     Args:
         out: None while nothing is predicted; then only what the text names is measured.
@@ -93,7 +93,7 @@ def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
 
 
 def describe_answer(lesson: Lesson, answer: Answer) -> str:
-    """Say what was predicted: "grows several times", "40 to 60 %", "pre-norm > no norm > post-norm"."""
+    """Describe a prediction: "grows several times", "40 to 60 %", "pre-norm > no norm > post-norm"."""
     prediction = lesson.prediction
     assert prediction is not None
     if prediction.kind == "number":

@@ -1,4 +1,4 @@
-"""What the browser is told of one control (fields.js draws it).
+"""Controls as data: what the browser is told of each (drawn by fields.js).
 
 A control shows a text of the store, and has no state of its own. What the user does with it is a delta: of the
 setting itself, or, as "@name", of a function that the page registers when it is drawn.
@@ -53,7 +53,7 @@ def step_of(settings, name: str) -> float:
 
 
 def choices(settings, name: str) -> list:
-    """Return what the control of a setting offers now: the entries of its menu, or the ends of its slider."""
+    """Return what a control offers now: menu entries, or the ends of its slider."""
     definition = settings.settings()[name]
     now = getattr(settings, name)
     if definition.menu:
@@ -142,7 +142,11 @@ def choice(label: str, name: str, now, offered: Sequence, words: Sequence[str], 
 
 
 def field(label: str, name: str, hint: str) -> Control:
-    """Return a setting that is a text, to be typed. hint: what stands in the field while it is empty."""
+    """Return a text control.
+
+    Args:
+        hint: Placeholder while it is empty.
+    """
     return _control("text", name, value(name), label) | {"hint": hint, "most": PASTED}
 
 

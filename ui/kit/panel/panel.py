@@ -1,4 +1,4 @@
-"""Controls that are drawn together, as one component (panel.js): in the sidebar, and above pictures.
+"""Rows of controls as one component (panel.js), in the sidebar and above pictures.
 
 The browser lays one component out once, where every widget of Streamlit's, and every column around it, is laid
 out by itself: that is most of what a move costs.
@@ -92,7 +92,7 @@ def _member(settings, name: str) -> Control:
 
 @contextmanager
 def first_row(before: list[Control], after: list[Control] = ()):
-    """Put controls before and after the first row of controls that is drawn: one component is laid out sooner than two."""
+    """Add controls before and after the first row, so that one component draws them."""
     waits = [(before, after)]
     token = _around.set(waits)
     try:
@@ -128,7 +128,7 @@ def _draw(key: str, data: dict):
 
 
 def _members(settings, group: str) -> list[str]:
-    """Return the settings of a group that have a control, those from menus last, which stand in pairs.
+    """Return a group's settings that have a control, menus last in pairs.
 
     One that does nothing beside the others has none, unless it was moved: so that it can be brought back.
     """

@@ -1,4 +1,4 @@
-"""What `app.py` adds to Streamlit's server: routes, and tasks that run while no page is drawn.
+"""Extension of Streamlit's server: routes and background tasks.
 
 The server imports this module before there is a runtime: nothing that registers a component may be imported here.
 """
@@ -43,7 +43,7 @@ def _start(base: str) -> list[Route]:
 
 
 def _typed_pages(base: str) -> list[Route]:
-    """Return routes that lead from /class and /one-block to the page that is meant: addresses are typed from a board."""
+    """Return routes for typed addresses such as /class and /one-block."""
     paths = []
     for file in sorted(PAGES.glob("*.py")):
         name = re.sub(r"^\d+_", "", file.stem)
@@ -85,7 +85,7 @@ def raise_file_limit() -> None:
 
 
 async def _repeat(seconds: float, call: Callable[[], object]) -> None:
-    """Call a function again and again in a thread. An error, such as a database that is away, costs one call."""
+    """Call a function repeatedly in a thread; an error costs one call."""
     while True:
         await asyncio.sleep(seconds)
         try:
@@ -95,7 +95,7 @@ async def _repeat(seconds: float, call: Callable[[], object]) -> None:
 
 
 def delete_old_classes() -> None:
-    """Delete classes whose day is over, as their students were told, whether or not anybody opens a page."""
+    """Delete classes after a day, as their students were told."""
     from core.teaching.classroom import Classroom  # loaded late: the server answers first
 
     classes = Classroom()

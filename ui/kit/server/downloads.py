@@ -58,7 +58,7 @@ def _offers() -> Offers:
 
 
 def begin_run() -> None:
-    """Note that a page is drawn anew. What it offered before stays until that is done: a click may be on its way."""
+    """Note a new run of a page; earlier offers stay until it ends."""
     _offers().fresh.clear()
 
 

@@ -23,7 +23,7 @@ class ClassLook(Settings):
 
 @dataclass(frozen=True)
 class ClassContext:
-    """What the views are given."""
+    """Context of the views of Class."""
 
     look: ClassLook
 

@@ -1,4 +1,4 @@
-"""Projector: a slide with the question, the number of answers, and later their distribution. No names."""
+"""Projector: the question, the number of answers, later their distribution. No names."""
 
 from html import escape
 

@@ -43,12 +43,15 @@ def classroom() -> Classroom:
 
 
 def may_start() -> bool:
-    """Return whether this user may start a class: who may write, or everybody where ABLATION_CLASSES is 1."""
+    """Return whether this user may start a class: writers, or all with ABLATION_CLASSES=1."""
     return may_write() or os.environ.get(VARIABLE) == "1"
 
 
 def watch(code: str) -> Watched:
-    """Return what everybody may see of a class, at most a second old. Raises ClassError, StoreError."""
+    """Return the public view of a class, at most a second old.
+
+    Raises ClassError, StoreError.
+    """
     try:
         return _watch(code.upper(), int(time.monotonic()))
     except StoreError as error:
@@ -78,7 +81,7 @@ def describe(error: ClassError | StoreError) -> str:
 
 @dataclass
 class Key:
-    """A key, "" where it is not known (yet). has_answered: whether the browser has sent the one that it keeps."""
+    """Key kept by a browser, "" if unknown; has_answered: whether the browser has sent one."""
 
     value: str = ""
     has_answered: bool = False
@@ -94,7 +97,7 @@ class Seat(Key):
 
 
 def sync_key(place: str, key: Key) -> str:
-    """Store a key in the browser; return the one that the browser keeps, once, if none is known here."""
+    """Store a key in the browser, or return the stored one once."""
     data = {"place": place, "key": key.value, "asked": key.has_answered}
     result = _component(key=place, data=data, on_kept_change=lambda: None).kept
     if key.has_answered or not isinstance(result, str):
@@ -109,7 +112,7 @@ def store_teacher_key(code: str, key: str) -> None:
 
 
 def sync_teacher_key(code: str) -> Key:
-    """Return the teacher's key of a class: kept in the session and in the browser, never in an address."""
+    """Return the teacher's key from session or browser; it is never in an address."""
     key = session().kept.setdefault(TEACHER_KEYS, {}).setdefault(code, Key())
     key.value = sync_key(f"ablation-lab-teacher-{code}", key) or key.value
     return key
@@ -121,7 +124,7 @@ def seat(code: str) -> Seat:
 
 
 def sync_seat(code: str) -> Seat:
-    """Return the seat; a reload, or a lost connection, leads back to it by the key that the browser keeps."""
+    """Return the seat; a reload restores it by the browser's key."""
     own_seat = seat(code)
     key = sync_key(f"ablation-lab-class-{code}", own_seat)
     if key:
@@ -183,7 +186,7 @@ def left(now: Watched, words) -> str:
 
 
 def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Count]:
-    """Return how many answered what; empty without votes. is_revealed: whether the right answer is marked, without votes too."""
+    """Return the votes for each answer; empty without votes unless the answer is revealed."""
     votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
     if is_revealed and not votes:
         votes = {now.round: {}}

@@ -1,4 +1,4 @@
-"""Student: joins by a code, predicts, votes. Without a code: the door, where a class is joined or started."""
+"""Student view: join by code, predict, vote; without a code, join or start a class."""
 
 from functools import partial
 
@@ -193,7 +193,7 @@ def _ask_to_join(code: str, own_seat: Seat, words):
 
 
 def _draw_vote(question: Question, code: str, now: Watched, words):
-    """Draw the question, or the vote that is in: a fragment, as a hundred may vote at the same time."""
+    """Draw the question or the own vote, as a fragment for a hundred simultaneous votes."""
     own_seat = seat(code)
     if own_seat.trouble:
         st.warning(literal(own_seat.trouble))

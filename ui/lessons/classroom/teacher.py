@@ -75,7 +75,7 @@ def teacher(context):
 
 
 def _draw_links(context, now: TeacherView, token: str):
-    """Show the links of students and projector, the key, and what may lie between a phone and this computer."""
+    """Show links for students and projector, the key, and network hints."""
     words = context.words
     page = address_of(PAGE, shared_address())
     door = link(page, **context.link_params(code=now.code))
@@ -145,7 +145,7 @@ def _draw_answer(question, words, is_revealed: bool):
 
 
 def _draw_steps(context, token: str, now: TeacherView, question):
-    """Show what can be done now. The filled button is the next step, which the space bar takes, too."""
+    """Show the possible steps; the filled button is the next one, also by the space bar."""
     words = context.words
     room = classroom()
     is_closed = now.phase in (CLOSED, DISCUSSION)
