@@ -158,9 +158,9 @@ def export_(arguments: Namespace) -> int:
     of_one = arguments.summary or arguments.picture or arguments.curves
     if not folders and not of_one:
         where = "--csv FOLDER, --parquet FOLDER, --summary FILE, --picture FILE or --curves FILE"
-        raise StudyError([f"Say where to: {where}."])
+        raise StudyError([f"Choose an output: {where}."])
     if of_one and len(arguments.studies) > 1:
-        raise StudyError(["--summary, --picture and --curves are of one study: name one."])
+        raise StudyError(["--summary, --picture and --curves work on a single study: name exactly one."])
     store = Store(arguments.database, create=False)
     numbers = list(dict.fromkeys(find(store, name) for name in arguments.studies))
     if arguments.summary or arguments.picture:

@@ -45,7 +45,7 @@ from core.train import Row, Training, chunk, model, start
 Values = Mapping[int, float]  # seed -> number
 Link = tuple[str, Mapping[str, str]]  # key of a page, parameters of the experiment there
 
-REPLICATES, DOES_NOT, UNDECIDED = "replicates here", "does not replicate here", "undecided"
+REPLICATES, DOES_NOT, UNDECIDED = "replicates here", "does not replicate here", "inconclusive"
 REASONS = {  # (verdict, whether the claim is that there is no such effect) -> reason
     (REPLICATES, False): "the whole interval is above {smallest}",
     (DOES_NOT, False): "the whole interval is below {smallest}",
@@ -215,14 +215,14 @@ def describe(result: Judged, claim_of: Claim) -> str:
 
 
 def tally(results: Iterable[Judged]) -> str:
-    """Count verdicts: "18 claims: 9 replicate here, 3 do not, 6 are undecided."."""
+    """Count verdicts: "18 claims: 9 replicate here, 3 do not, 6 are inconclusive."."""
     counts = Counter(result.verdict for result in results)
     yes, no, undecided = counts[REPLICATES], counts[DOES_NOT], counts[UNDECIDED]
     return (
         f"{count(yes + no + undecided, 'claim')}: "
         f"{yes} {'replicates' if yes == 1 else 'replicate'} here, "
         f"{no} {'does' if no == 1 else 'do'} not, "
-        f"{undecided} {'is' if undecided == 1 else 'are'} undecided."
+        f"{undecided} {'is' if undecided == 1 else 'are'} inconclusive."
     )
 
 
@@ -359,7 +359,7 @@ def qk_norm(evidence: Evidence) -> Values:
 
 @claim.register(
     "memories",
-    label="Feed-forward networks are memories",
+    label="Feed-forward networks act as memories",
     help="they store memorised facts, not information from the context.",
     paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
     here="a fact table to memorise and associative recall from the context, with and without the FFN",

@@ -19,7 +19,7 @@ from core.settings.setting import ConfigError
 
 TEXTS, WORK = 256, 8e10  # held-out texts; floating point operations that a pass through all of them may take
 ENGLISH = (
-    ("Clause in between", "The defendant, who had filed a motion to dismiss, was liable."),
+    ("Intervening clause", "The defendant, who had filed a motion to dismiss, was liable."),
     ("Distractor noun", "The keys to the cabinet are on the table."),
     ("Unfinished sentence", "The court held that the tenants of the building"),
     ("Repeated pattern", "Mr. Smith was late. Mrs. Jones was early. Mr."),

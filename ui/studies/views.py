@@ -193,7 +193,7 @@ def compare(context):
         f"{count(len(clear), 'significant difference')} (paired t-test, Holm-corrected).",
     )
     words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
-    words |= {"low": "95 % from", "high": "to"}
+    words |= {"low": "95 % CI low", "high": "95 % CI high"}
     table(selected.rename(columns=words), "This study and the other, cell by cell.", exported=selected, width="stretch")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.experiments.depth.depth import ROUNDING, Journey
 from core.measure.stream_statistics import SAME, statistic
-from core.settings.wording import fixed, number
+from core.settings.wording import count, fixed, number
 
 ALIKE = 0.99  # cosine similarity from which on tokens are said to point the same way
 
@@ -100,7 +100,7 @@ def _until(journey: Journey) -> float:
 
 
 def passes(n: int) -> str:
-    return f"{n} pass{'es' * (n != 1)}"
+    return count(n, "pass", "passes")
 
 
 def last(journey: Journey, meter: str) -> tuple[int, float]:
@@ -121,7 +121,7 @@ def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
         index, value = last(journey, meter)
         text = f"diverged at pass {journey.diverged}"
         if math.isfinite(value):
-            text += f", after {number(value)} at pass {index}"
+            text += f" (last value: {number(value)}, at pass {index})"
     else:
         text = SENTENCES.get(meter, _plain)(meter, journey)
     if base is not None:

@@ -98,7 +98,7 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
         texts.append(ids)
         questions.append((*positions, places.verb - places.subject - 1, places.clause and places.distractors > 0))
     if not texts:
-        raise ConfigError("model", f"model reads at most {opened.longest} tokens; no legal sentence is that short.")
+        raise ConfigError("model", f"The model reads at most {opened.longest} tokens; no legal sentence is that short.")
     both = (encode(f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
     was, were = (ids[verb] for ids, (_, verb) in both)
     order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
@@ -119,7 +119,9 @@ def _by_word(tokens: Words, words: Sequence[str], subject: int, verb: int) -> tu
     number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
-        raise ConfigError("model", f"model lacks the word {missing[0]!r}, so it cannot be tested on legal sentences.")
+        raise ConfigError(
+            "model", f"The model does not know the word “{missing[0]}”, so it cannot be tested on legal sentences."
+        )
     return [number[word] for word in words[: verb + 1]], (subject, verb)
 
 
@@ -133,7 +135,7 @@ def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> 
     before, with_verb = read(verb), read(verb + 1)
     if with_verb[:-1] != before:
         raise ConfigError(
-            "model", f"model has no single token for {words[verb]!r}, so it cannot be tested on legal sentences."
+            "model", f"The model has no single token for “{words[verb]}”, so it cannot be tested on legal sentences."
         )
     return with_verb, (len(read(subject + 1)) - 1, len(with_verb) - 1)
 
@@ -147,7 +149,8 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
     length = length if type(length) is int and length in learnt.lengths else learnt.length
     if opened.longest and length > opened.longest:
         raise ConfigError(
-            "model", f"model reads at most {opened.longest} tokens; texts of its task, {opened.task}, have {length}."
+            "model",
+            f"The model reads at most {opened.longest} tokens; texts of its task, {opened.task}, have {length}.",
         )
     index_of = {word: index for index, word in enumerate(opened.model.vocabulary)}
     number = torch.tensor([index_of[word] for word in learnt.vocabulary])
