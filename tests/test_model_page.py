@@ -75,7 +75,7 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
     whole = bench.effect(made, "zero").values["difference"].mean().item()
     most = max(range(len(adds)), key=lambda at: abs(adds[at]))
     said = texts(fine(opened(taken="credit", out=out)))
-    assert f"correct − wrong token (was or were), is {number(whole)} on average" in said
+    assert f"correct − wrong token (was vs. were), is {number(whole)} on average" in said
     assert 0 < adds[most] <= whole
     assert f"{names[most]} with {number(adds[most])} ({number(100 * adds[most] / whole)} % of the total)." in said
     assert "It is the sum of all contributions" in said

@@ -311,14 +311,15 @@ def _work(runner: Runner, signals: list[int]) -> None:
                 break
     finally:
         if signals:  # this process waits for its workers after the last line
-            slow = threading.Timer(SLOW, bar.say, ["Ending: the workers take a moment longer."])
+            slow = threading.Timer(SLOW, bar.say, ["Stopping: waiting for the workers."])
             slow.daemon = True
             slow.start()
         steps.close()  # what there is is stored now
         runner.workers.close()
         bar.clear()
     if runner.lost:
-        bar.say(f"{count(runner.lost, 'run')} had been stopped or taken over by another process meanwhile.")
+        verb = "was" if runner.lost == 1 else "were"
+        bar.say(f"{count(runner.lost, 'run')} {verb} stopped or taken over by another process in the meantime.")
 
 
 @contextmanager

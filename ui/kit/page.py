@@ -97,7 +97,7 @@ def page(current: Page):
     with opened() as session, turns.taken():
         address.take_address()
         if not allows(current.key):
-            st.info("This page is not part of the link that you opened.", icon=":material/lock:")
+            st.info("The link you opened does not include this page.", icon=":material/lock:")
             for left in PAGES:
                 if allows(left.key):
                     st.page_link(left.path, label=left.name, icon=left.icon)

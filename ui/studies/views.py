@@ -203,7 +203,7 @@ def source(context):
     try:
         study = parsed(context.source)
     except StudyError as error:
-        st.caption(f"This version of the project no longer supports it: {literal(error.problems[0])}")
+        st.caption(f"This version of the project no longer supports this study file: {literal(error.problems[0])}")
         return
     for note in study.notes:
         st.caption(literal(note))
@@ -211,7 +211,7 @@ def source(context):
 
 
 READING = (
-    "Percentage points from the baseline, with 95 % CI over seeds (paired t-test, Holm-corrected per task). "
+    "Difference from the baseline in percentage points, with 95 % CI over seeds (paired t-test, Holm-corrected per task). "
     "Faded: not significant."
 )
 

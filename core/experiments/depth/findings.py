@@ -50,7 +50,7 @@ def rounding(journeys: dict[str, Journey]) -> str:
     names = ", ".join(name for name, journey in journeys.items() if journey.rounded is not None)
     return (
         f"From pass {first} on, rounding dominates ({names}): float32 and float64 differ by more than "
-        f"{100 * ROUNDING:.0f} % of the stream. The text describes the passes before."
+        f"{100 * ROUNDING:.0f} % of the stream's magnitude. The text covers the earlier passes only."
     )
 
 
@@ -64,9 +64,9 @@ def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) ->
         return f"No difference at any pass. {_told(meter, '', base, None)}"
     values = " vs ".join(_value(meter, float(side.of(meter)[index])) for side in (journey, base))
     end = last(base, meter)[1]
-    ends = f"ends as the baseline does, {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}"
+    ends = f"ends {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}, like the baseline"
     if base.diverged is not None:
-        ends = f"diverges with the baseline, at pass {base.diverged}"
+        ends = f"diverges at pass {base.diverged}, like the baseline"
     return f"{name}: {ends}; largest difference after pass {index}: {values}."
 
 
@@ -188,15 +188,15 @@ def _directions(meter: str, journey: Journey) -> str:
         return f"all zeros {f'from pass {finite[-1] + 1} on' if len(finite) else 'from the start'}, so the rank is undefined"
     begin, last_one = _value(meter, start(journey, meter)), _value(meter, end)
     if begin != last_one:
-        return f"effective rank {begin} → {last_one} in {passes(n)} (max. {limit})"
-    return f"effective rank starts and ends at {begin} over {passes(n)} (max. {limit}){_in_between(meter, values)}"
+        return f"effective rank {begin} → {last_one} in {passes(n)} (max {limit})"
+    return f"effective rank starts and ends at {begin} over {passes(n)} (max {limit}){_in_between(meter, values)}"
 
 
 def _narrowed(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     begin, values = start(journey, meter), journey.of(meter)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    left = "" if journey.config.part("softmax").sums_to_one else ", nothing discarded"
+    left = "" if journey.config.part("softmax").sums_to_one else ", weights summing to 1"
     even = f"(uniform{left}: {fixed(evenly(journey))})"
     if abs(end - begin) <= 0.05:
         if fixed(low) == fixed(high):

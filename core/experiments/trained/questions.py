@@ -35,7 +35,7 @@ class Questions:
     """
 
     what: str  # in words: "256 held-out legal sentences"
-    asks: str  # in words: "was or were"
+    asks: str  # in words: "was vs. were"
     tokens: torch.Tensor  # (N, T), padded on the right
     elsewhere: torch.Tensor  # (N, T): for each text another one of the same length
     lengths: torch.Tensor  # (N)
@@ -108,7 +108,7 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
     padded_texts, lengths = padded(texts, _pad(opened))
     spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * n_texts, SEED + 1)]
     return Questions(
-        what=f"{len(texts)} held-out legal sentences", asks=" or ".join(BE), tokens=padded_texts,
+        what=f"{len(texts)} held-out legal sentences", asks=" vs. ".join(BE), tokens=padded_texts,
         elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), position=verb - 1,
         right=right, wrong=was + were - right, value=between, by="words between subject and verb", among=(was, were),
         subject=subject, verb=verb, across=across,
@@ -166,7 +166,7 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
     counts: list[Any] = [document.get("steps"), document.get("batch")]
     drawn = math.prod(counts) if all(type(number) is int and 0 < number < 10**9 for number in counts) else 0
     return Questions(
-        what=f"{n_texts} texts of the task {opened.task} ({learnt.tested_on(length, drawn)})", asks="the correct answer", tokens=number[tokens],
+        what=f"{n_texts} texts of the task {opened.task}, {learnt.tested_on(length, drawn)}", asks="the correct answer", tokens=number[tokens],
         elsewhere=partners(texts, spare, 0), lengths=torch.full((n_texts,), length), row=row, position=position,
         right=number[targets[row, position]], wrong=torch.full_like(row, -1), value=position + 1, by="position in the sequence",
     )  # fmt: skip
