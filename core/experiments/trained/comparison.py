@@ -195,7 +195,7 @@ def told_by_distance(rows: pd.DataFrame) -> str:
             others = f" ({unclear} not significant)" if unclear else ""
             sentences.append(f"{SHOWN[line]}, accuracy is {' and '.join(found)}{others}")
         elif unclear:
-            sentences.append(f"{SHOWN[line]}, accuracy differs significantly at none")
+            sentences.append(f"{SHOWN[line]}, no significant difference")
     text = f"Compared with the baseline at {count(n_distances, 'distance')}: {'; '.join(sentences)}."
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
