@@ -118,7 +118,7 @@ def with_tensors(change) -> dict[str, bytes]:
         ({own.WEIGHTS: own.write(model(), "x")[own.WEIGHTS]}, "config.json is missing"),
         ({own.SETTINGS: own.write(model(), "x")[own.SETTINGS]}, "is a safetensors file"),
         ({"pytorch_model.bin": pickle.dumps(Bomb())}, "is a PyTorch pickle"),
-        (with_tensors(lambda t: t.update(embed=t["embed"].int())), "embed has dtype I32; supported are F64, F32"),
+        (with_tensors(lambda t: t.update(embed=t["embed"].int())), "embed has dtype I32; supported: F64, F32"),
         ({}, "is a safetensors file"),
     ],
 )  # fmt: skip

@@ -200,11 +200,11 @@ def test_two_classes_never_mix(store):
         store.open(room.token, "q")
     one.vote(0, "a"), two.vote(0, "b")
     for key in (one.keys[1], secrets.token_urlsafe(16), "", one.token):
-        with refused("key", f"not in class {two.code}"):
+        with refused("key", f"not joined class {two.code}"):
             store.mine(two.code, key)
-        with refused("key", "not in class"):
+        with refused("key", "not joined class"):
             store.vote(two.code, key, "q", 1, "a")
-    with refused("key", "not in class"):
+    with refused("key", "not joined class"):
         store.join(two.code, "me", one.keys[0])
     store.close(one.token), store.show(one.token)
     assert store.watch(two.code).phase == OPEN and store.watch(two.code).votes == 1

@@ -310,14 +310,14 @@ def test_workers_must_be_alike_and_the_difference_is_named():
     assert unlike(here, here, None, {"cpu"}) == unlike(here, here, here, {"cpu"}) == ""
     other = changed(here, torch="2.13.0+cu130", code="unknown")  # this process trains nothing
     assert unlike(other, here, None, {"cpu"}) == "" and unlike(other, here, other, {"cpu"}) == ""
-    assert unlike(other, here, here, {"cpu"}) == "it has torch 2.13.0+cu130 and not 2.13.0+cpu"
+    assert unlike(other, here, here, {"cpu"}) == "it has torch 2.13.0+cu130, not 2.13.0+cpu"
     old = changed(here, torch="2.12.0+cpu", numpy="1.0", python="3.9.1")
-    words = f"it has torch 2.12.0+cpu and not 2.13.0+cpu, numpy 1.0 and not {here.versions['numpy']}, python 3.9.1 and"
+    words = f"it has torch 2.12.0+cpu, not 2.13.0+cpu; numpy 1.0, not {here.versions['numpy']}; python 3.9.1, not"
     assert unlike(old, here, None, set()).startswith(words)
     edited = changed(here, code="abc")._replace(sources="0")
     assert unlike(edited, here, None, set()) == f"it has other files in core (commit abc, here {here.versions['code']})"
     weak = here._replace(devices={"cpu": ("cpu", "CPU (x86_64, DEFAULT)")})
-    assert unlike(weak, here, here, {"cpu"}).startswith("it has CPU (x86_64, DEFAULT) and not CPU (")
+    assert unlike(weak, here, here, {"cpu"}).startswith("it has CPU (x86_64, DEFAULT), not CPU (")
     assert unlike(weak, here, here, {"cuda"}) == "it has no cuda" and unlike(weak, here, here, set()) == ""
 
 

@@ -31,7 +31,7 @@ def test_the_bytes_of_every_precision_are_known():
 
 def test_what_is_not_there_is_refused_in_words(monkeypatch):
     monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
-    with pytest.raises(ConfigError, match="device is cuda, which is not available here; available are cpu"):
+    with pytest.raises(ConfigError, match="device is cuda, which is not available here; available: cpu"):
         Machine(device="cuda")
     with pytest.raises(ConfigError, match="float16, which needs a GPU.*float32 or bfloat16"):
         Machine(dtype="float16")

@@ -175,7 +175,7 @@ def test_while_something_else_is_trained_what_ships_is_shown_and_the_other_goes_
     job = running(app).job
     move(app, steps=50).run()
     assert SHIPS in texts(fine(app)) and running(app).job is job and not job.stopped
-    assert "The settings have changed since." in start_line(app)
+    assert "Settings have changed since" in start_line(app)
     assert button(app, "stop") and button(app, "anew")
     job.stop()
 

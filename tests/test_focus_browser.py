@@ -34,7 +34,7 @@ def press(page, locator, key="Enter", until=settle):
 @pytest.mark.parametrize(
     "path, what, then",
     [
-        ("/One_block?weights=random&d_model=128", "Width (d_model): back to 64", "d_model"),
+        ("/One_block?weights=random&d_model=128", "Width (d_model): reset to 64", "d_model"),
         ("/One_block?weights=random", "One block", "One block"),
         ("/Trained_model", "Remove L2H3", None),
     ],

@@ -148,7 +148,7 @@ def test_a_vocabulary_in_two_files_is_taken_where_there_is_no_tokenizer():
 def test_a_model_that_is_too_large_is_not_downloaded(there, monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     there.put("somebody/large", OLD, {**model("large"), "model.safetensors": bytes(2 << 20)})
-    with pytest.raises(MemoryLimit, match="somebody/large on the Hub has 2 MB; the limit for a model is 1 MB"):
+    with pytest.raises(MemoryLimit, match="somebody/large on the Hub is 2 MB; the limit for a model is 1 MB"):
         files.from_hub("somebody/large")
     assert not there.taken()
 

@@ -588,7 +588,7 @@ def test_resampling_one_text_takes_another_of_its_length(made):
     forward_pass = prompt.look(made, read, (cut,), "resample")
     plain = prompt.look(made, read)
     assert not torch.equal(forward_pass.sites["z"][0][1], plain.sites["z"][0][1])
-    assert plain.weights == "Trained: untrained" and forward_pass.weights == "Trained: untrained, − L1H2"
+    assert plain.weights == "Model: untrained" and forward_pass.weights == "Model: untrained, − L1H2"
     others = [ids[:n].tolist() for ids, n in zip(made.questions.tokens, made.questions.lengths) if n == len(read.ids)]
     with torch.inference_mode(), trace(sites=("z",)) as on_second:
         made.model(torch.tensor(others))

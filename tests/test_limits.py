@@ -122,7 +122,7 @@ def test_an_address_without_the_limits_does_not_lift_them():
 @pytest.mark.parametrize("page", [page for page in PAGES if page is not ONE_BLOCK], ids=lambda page: page.key)
 def test_a_page_that_is_left_out_shows_nothing_but_the_way_back(page):
     app = locked(page=page)
-    assert not controls(app) and any("not part of the link" in note.value for note in app.info)
+    assert not controls(app) and any("does not include this page" in note.value for note in app.info)
     assert len(app.get("page_link")) == 1
     assert not app.button and not app.slider and not app.text_input
 

@@ -110,7 +110,7 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
     off = how.steps * each / expected - 1
     assert text == ", ".join(
         [f"{how.steps:,} steps"] * (how != training)
-        + [f"cannot be matched: {100 * off:+.0f} % Estimated training time".replace("-", "−")] * (abs(off) > CLOSE)
+        + [f"closest match: {100 * off:+.0f} % estimated training time".replace("-", "−")] * (abs(off) > CLOSE)
     )
     differing = {field for field in Training.settings() if getattr(how, field) != getattr(training, field)}
     assert differing <= {"steps", "every", "warmup"}

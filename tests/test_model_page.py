@@ -76,7 +76,7 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
     full = bench.effect(some_cuts, "zero").values["difference"].mean().item()
     limit = max(range(len(adds)), key=lambda at: abs(adds[at]))
     text = texts(fine(opened(taken="credit", out=out)))
-    assert f"correct − wrong token (was or were), is {number(full)} on average" in text
+    assert f"correct − wrong token (was vs. were), is {number(full)} on average" in text
     assert 0 < adds[limit] <= full
     assert f"{names[limit]} with {number(adds[limit])} ({number(100 * adds[limit] / full)} % of the total)." in text
     assert "It is the sum of all contributions" in text

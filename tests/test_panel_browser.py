@@ -159,10 +159,10 @@ def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
     expect(page.locator("[data-name=norm] .help")).to_contain_text("RMSNorm")
     page.keyboard.press("Escape")
     expect(page.locator("[data-name=norm] .help")).to_be_hidden()
-    expect(page.get_by_role("button", name="Heads (n_heads): back to")).to_have_count(0)  # it is at its default
-    page.get_by_role("button", name="FFN width (d_ff): back to 384").click()
+    expect(page.get_by_role("button", name="Heads (n_heads): reset to")).to_have_count(0)  # it is at its default
+    page.get_by_role("button", name="FFN width (d_ff): reset to 384").click()
     assert params(page) == {"d_model": "96", "norm": "none"}
-    page.get_by_role("button", name="Norm: back to LayerNorm").click()
+    page.get_by_role("button", name="Norm: reset to LayerNorm").click()
     page.locator("[data-name=d_model] input").press("ArrowRight")  # and d_ff follows again
     assert params(page) == {"d_model": "104"}
     page.get_by_role("button", name="Reset to defaults").click()

@@ -145,7 +145,7 @@ def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
     assert re.fullmatch(r"(d_model \d+, )?d_head \d+", back.note) and f"d_head {back.config.d_head}" in back.note
     assert experiment.arms[0].note == ""
     assert re.fullmatch(
-        r"cannot be matched: −\d+ % (Parameters|FLOPs)", experiment.arms[3].note
+        r"closest match: −\d+ % (parameters|FLOPs)", experiment.arms[3].note
     )  # nothing is left to widen
 
 

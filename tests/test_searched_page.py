@@ -31,8 +31,8 @@ def test_each_model_stands_at_the_rate_that_its_other_seeds_chose(kind):
     expected = summary(actual.runs, plan, rates(plan, actual.names))
     pd.testing.assert_frame_equal(taken.reset_index(drop=True), expected)
     assert set(taken.guards) == {"learning rate searched"}
-    assert "Controlled for all models: learning rate tuned." in texts(app)
-    assert "Per seed, the rate with the lowest training loss counts" in texts(app)
+    assert "Same for every model: tuned learning rate." in texts(app)
+    assert "the rate with the lowest training loss is used" in texts(app)
     assert [list(table.value["learning rate on seeds"]) for table in app.dataframe] == [list(expected.rates)]
     for state in running(app).states.values():
         assert state.training.learning_rate in {
@@ -46,7 +46,7 @@ def test_a_rate_is_told_once_all_have_been_trained():
     app = fine(opened(search="three", **SHORT | {"steps": "20000", "seed": "73"}))
     app = fine(button(app, "start").click().run())
     try:
-        assert set(app.dataframe[0].value["learning rate on seeds"]) == {"–"} and "one beyond" not in texts(app)
+        assert set(app.dataframe[0].value["learning rate on seeds"]) == {"–"} and "edge of the range" not in texts(app)
     finally:
         running(app).job.stop()
 

@@ -96,7 +96,7 @@ def test_what_is_exported_is_every_table_and_the_file(store, tmp_path, kind):
     ("data", "words"),
     [
         (b"a,b\n1,2\n", "has no column task, of, variant, link"),
-        (b"\xff\xfe\n", "is no CSV table"),
+        (b"\xff\xfe\n", "is not a CSV file"),
     ],
 )
 def test_a_file_that_is_no_summary_is_refused_in_words(data, words, store, tmp_path, capsys):

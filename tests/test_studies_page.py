@@ -340,7 +340,7 @@ def test_a_database_that_cannot_be_opened_is_named_in_words(tmp_path, monkeypatc
     newer.close()
     for given_, words in (
         (f"sqlite:///{folder}", "cannot be opened"),
-        (f"sqlite:///{text}", "a file of another kind"),
+        (f"sqlite:///{text}", "is not a SQLite database"),
         (f"sqlite:///{tmp_path}/newer.sqlite", "schema version 9"),
         ("nonsense://secret@x", "not the address of a supported database"),
     ):

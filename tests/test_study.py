@@ -177,7 +177,7 @@ MISTAKES = {
     "the baseline": (HEAD + "[variants]\nbaseline = {n_heads = 2}", "a variant cannot be called “baseline”"),
     "an axis": (HEAD + "[axes]\nnorm = 3", "axes.norm is 3; it must be a list of values."),
     "an axis' value": (HEAD + '[axes]\nnorm = ["none", "x"]', "axes.norm is “x”; it must be one of"),
-    "two names": (HEAD + '[variants]\n"− FFN" = {ffn = false}\n[axes]\nffn = [false]', "axes: a combination is called “− FFN”"),
+    "two names": (HEAD + '[variants]\n"− FFN" = {ffn = false}\n[axes]\nffn = [false]', "axes: a combination and a variant are both called “− FFN”"),
     "too many variants": (HEAD + f"[axes]\ndropout = {SHARES}\nweight_decay = {SHARES}", "the limit is 100,000."),
     "curly quotes": (HEAD.replace('"a study"', "“a study”"), "no-break spaces from a word processor"),
     "a long text": ("x" * 60_000, "the limit is 50,000 characters"),

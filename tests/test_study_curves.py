@@ -94,5 +94,5 @@ def test_what_is_no_whole_file_of_curves_is_refused(tmp_path, file, harm):
         there = {name: packed[name] for name in KINDS}
     harm(there)
     np.savez_compressed(path, **there)
-    with pytest.raises(StudyError, match="holds no curves of a study"):
+    with pytest.raises(StudyError, match="does not contain study curves"):
         read_curves(path)

@@ -69,9 +69,9 @@ def test_a_closed_tab_frees_its_workers(open_page, chromium):
         start(two)
         three = open_page(f"/Training?{LONG}&task=recall", at=address)
         start(three)
-        three.get_by_text("in turn with 2 others").wait_for(timeout=30_000)
+        three.get_by_text("sharing the workers with 2 other").wait_for(timeout=30_000)
         one.close()
-        expect(three.get_by_text("in turn with")).to_have_count(0, timeout=60_000)
+        expect(three.get_by_text("sharing the workers")).to_have_count(0, timeout=60_000)
         expect(two.get_by_role("button", name="Stop", exact=True)).to_have_count(1)
 
 

@@ -246,7 +246,7 @@ def test_models_can_be_held_equal(kind):
     wide = "− FFN (d_" in text and "− attention (d_ff" in text
     assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", text) and "− attention (" in text)
     words = {"parameters": "parameters", "flops": "FLOPs", "time": "estimated training time"}[kind]
-    assert f"Controlled for all models: equal {words}." in texts(app)
+    assert f"Same for every model: equal {words}." in texts(app)
 
 
 def test_what_can_be_taken_away_is_what_is_shown():

@@ -66,7 +66,7 @@ def hero(removed: bool):
         name = head_name(layer - 1, head - 1)
         st.markdown(
             f"This small language model was trained on synthetic legal sentences. To predict the verb, one attention head "
-            f"({name}) attends to its subject, **{SUBJECT}**. Remove the head and watch the prediction. :gray[({explain_head_name()}.)]"
+            f"({name}) attends to the verb's subject, **{SUBJECT}**. Remove the head and watch the prediction. :gray[({explain_head_name()}.)]"
         )
         side = flipped.without if removed else flipped.whole
         svg = agreement_svg(flipped.words, flipped.weights, side.chosen, side.wrong, removed)
@@ -101,14 +101,14 @@ def prediction_html(side: Side) -> str:
     top = next(iter(side.likeliest))
     verdict = "incorrect" if side.wrong else "correct"
     forms = " and ".join(f"“{escape(form)}”" for form in side.chances)
-    note = f"Of {forms}, the model prefers “{escape(side.chosen)}” ({verdict})."
+    note = f"Between {forms}, the model prefers “{escape(side.chosen)}” ({verdict})."
     if top != side.chosen:
         note += f" Most likely token: “{escape(top)}”."
     return f"<div><b>Next-token probability</b><div class='prediction'>{rows}</div><small>{note}</small></div>"
 
 
 WAYS = (  # title, what can be done there, page, picture
-    ("Explore a block", "Remove norm, residual, heads or FFN and see how the activations change.", ONE_BLOCK, BLOCK_PICTURE),
+    ("Explore a block", "Remove the norm, residuals, heads or the FFN and see how the activations change.", ONE_BLOCK, BLOCK_PICTURE),
     ("Train without a component", "Learning curves with and without a component, over several seeds.", TRAINING, CURVES_PICTURE),
     ("Lessons", f"Predict, then see the result. {len(lesson) - 1} lessons of 3 to 5 minutes.", LESSONS, LESSONS_PICTURE),
 )  # fmt: skip
@@ -131,9 +131,9 @@ EXPERIMENTS = {  # page -> title, what to look for, the link's parameters
     ONE_BLOCK: (
         ("Remove the residual", "Remove the attention residual. How much of each token survives?",
          {"view": "change", "variants": "residual_attention-off"}),
-        ("Stop scaling the scores", "Without 1/√d_k the softmax sharpens. Watch the entropy fall.",
+        ("Remove 1/√d_k", "Without this scaling the softmax sharpens. Watch the entropy fall.",
          {"weights": "random", "view": "steps", "step": "7", "variants": "scale-off"}),
-        ("One head, four, eight", "The same width split into fewer or more heads. What does each one attend to?",
+        ("1, 4 or 8 heads", "The same width split into fewer or more heads. What does each one attend to?",
          {"weights": "random", "view": "heads", "compare": "on"}),
         ("Dog bites man", "Without position information the block cannot tell who bit whom. See the difference in numbers.",
          {"weights": "random", "view": "positions", "text": "The dog bites the man"}),
@@ -173,12 +173,12 @@ def experiments_on(page_shown: Page) -> list:
     if page_shown is TRAINED_MODEL:
         head = ".".join(map(str, reader(SHIPPED)))
         return [
-            ("Who is liable?", "Long-distance agreement: which head links verb and subject?", {}),
+            ("Subject–verb agreement", "Long-distance agreement: which head links verb and subject?", {}),
             ("Remove that head", "How much worse does the model get on 256 held-out sentences, and does another component compensate?", {"taken": "knockout", "out": head}),
             ("Ablate after training, or train without?", "Remove a component after training, or train without it: which does more harm?", {"taken": "without"}),
             ("Single-component sweep", "Each head and sub-layer removed in turn, ranked by effect.", {"taken": "sweep"}),
             ("What comes next?", "Probabilities, temperature, generated text; click a word to see its attention.", {"taken": "words"}),
-            ("When does it know?", "Logit lens: the prediction after each layer.", {"taken": "layers"}),
+            ("Logit lens", "The prediction after each layer, read from the residual stream.", {"taken": "layers"}),
         ]  # fmt: skip
     if page_shown is TRAINING:  # begun at once
         return [
@@ -189,8 +189,8 @@ def experiments_on(page_shown: Page) -> list:
 
 
 AT_ITS_OWN_RATE = (
-    "Each component is shown on the task with its largest effect, which inflates the left-hand effects. On the left, all models "
-    "share a learning rate. On the right, each has the best of three (÷3, ×1, ×3), chosen by training loss. "
+    "Left: all models share one learning rate. Right: each uses the best of three (÷3, ×1, ×3), chosen by training loss. "
+    "Each component is shown on the task where its effect was largest, so the left column overestimates effects. "
 )
 CARDS = (ONE_BLOCK, DEPTH, TRAINING, TRAINED_MODEL)
 

@@ -89,7 +89,7 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
 
 def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opened:
     """Open the model that these files are: name -> content. Raise as from_folder."""
-    check_bytes(sum(map(len, files.values())), "These files have")
+    check_bytes(sum(map(len, files.values())), "These files are")
     with tempfile.TemporaryDirectory(prefix="ablation-lab-") as folder:
         for name, content in files.items():
             path = Path(folder, printable(Path(name).name)[-LONGEST_NAME:])
@@ -109,7 +109,7 @@ def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
         return gpt2.read(settings, weights, files, name, check)
     kind = settings.get("model_type", settings.get("format"))
     description = f"describes a model of type {shorten(kind)}" if kind else "has neither a format nor a model type"  # fmt: skip
-    raise CheckpointError(f"{own.SETTINGS} {description}; supported are models saved here (format {own.FORMAT}) and GPT-2 (model_type gpt2).")  # fmt: skip
+    raise CheckpointError(f"{own.SETTINGS} {description}; only models saved by this app (format {own.FORMAT}) and GPT-2 (model_type gpt2) are supported.")  # fmt: skip
 
 
 def _weights(files: dict[str, Path]) -> list[Path]:
@@ -193,7 +193,7 @@ def _download(name: str) -> Path:
     if missing:
         raise CheckpointError(f"{name} on the Hub has no {missing[0]}; required: {', '.join(chosen)}.")
     size = sum(sizes[file] for file in chosen)
-    check_bytes(size, f"{name} on the Hub has")
+    check_bytes(size, f"{name} on the Hub is")
     _make_room(name, size)
     paths = [api.hf_hub_download(name, file, revision=info.sha, cache_dir=cache()) for file in chosen]
     return Path(paths[0]).parent
@@ -205,7 +205,7 @@ def _make_room(name: str, size: int) -> None:
 
     limit = whole_number("ABLATION_HUB_MB", HUB_MB)
     if size > limit << 20:
-        raise MemoryLimit(f"{name} on the Hub has {size / 2**20:,.0f} MB; the limit for all downloads is {limit:,} MB (set by ABLATION_HUB_MB).")  # fmt: skip
+        raise MemoryLimit(f"{name} on the Hub is {size / 2**20:,.0f} MB; the limit for all downloads is {limit:,} MB (set by ABLATION_HUB_MB).")  # fmt: skip
     cache().mkdir(parents=True, exist_ok=True)
     repositories = scan_cache_dir(cache())
     used = repositories.size_on_disk

@@ -99,7 +99,7 @@ def _config(document: dict[str, Any]) -> tuple[Config, int, int]:
             raise CheckpointError(f"config.json: {name} is {shorten(value)}; it must be a whole number from 1 to {MOST:,}.")  # fmt: skip
     for name, only in FIXED.items():
         if document.get(name, only) != only:
-            raise CheckpointError(f"config.json: {name} is {shorten(document[name])}; supported is {only}.")  # fmt: skip
+            raise CheckpointError(f"config.json: {name} is {shorten(document[name])}; only {only} is supported.")  # fmt: skip
     activation = document.get("activation_function", "gelu_new")
     if activation not in list(ACTIVATIONS):
         raise CheckpointError(f"config.json: activation_function is {shorten(activation)}; it must be one of {', '.join(ACTIVATIONS)}.")  # fmt: skip

@@ -86,14 +86,14 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
     """
     if settings.get("version") != VERSION:
         version = shorten(settings.get("version"))
-        raise CheckpointError(f"{SETTINGS}: version is {version}; this lab reads version {VERSION}.")
+        raise CheckpointError(f"{SETTINGS}: version is {version}; only version {VERSION} is supported.")
     config = _config(settings.get("config"))
     vocabulary: Any = settings.get("vocabulary")
     is_list = isinstance(vocabulary, list) and 0 < len(vocabulary) <= MOST_WORDS
     is_good = is_list and all(isinstance(word, str) and 0 < len(word) <= MOST_LETTERS for word in vocabulary)
     if not is_good or len(set(vocabulary)) < len(vocabulary):
         raise CheckpointError(
-            f"{SETTINGS}: vocabulary must be a list of 1 to {MOST_WORDS:,} different words, each of 1 to {MOST_LETTERS} letters."
+            f"{SETTINGS}: vocabulary must be a list of 1 to {MOST_WORDS:,} different words, each of 1 to {MOST_LETTERS} characters."
         )
     check_room(sum(parameters(config, len(vocabulary)).values()), len(vocabulary), SETTINGS, check)
     learnt = settings.get("task", "")

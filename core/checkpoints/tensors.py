@@ -87,7 +87,7 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
             if name.endswith(ignored):
                 continue
             if kind not in FLOATS:
-                raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} has dtype {kind}; supported are {', '.join(FLOATS)}.")  # fmt: skip
+                raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} has dtype {kind}; supported: {', '.join(FLOATS)}.")  # fmt: skip
             if name in tensors:
                 raise CheckpointError(f"{path.name} contains the tensor {name[:LONGEST_NAME]} twice.")
             tensors[name] = Stored(path, key, shape)

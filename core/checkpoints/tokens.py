@@ -194,7 +194,7 @@ def check_size(path: Path, limit: int) -> None:
     """Raise CheckpointError for a file of more bytes."""
     size = path.stat().st_size
     if size > limit:
-        raise CheckpointError(f"{path.name} has {size:,} bytes; the limit is {limit:,}.")
+        raise CheckpointError(f"{path.name} is {size:,} bytes; the limit is {limit:,}.")
 
 
 def read_json(path: Path, limit: int) -> dict[str, Any]:

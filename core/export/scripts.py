@@ -256,7 +256,7 @@ from core.experiments.training.plan import Arm, Plan, Trial
 from core.settings.device import Machine
 from core.train import Training, train
 
-torch.set_num_threads(1)  # as in the app: several add the same numbers in another order
+torch.set_num_threads(1)  # as in the app: more threads change the order of sums, and so rounding
 
 runs = {
     (name, seed): list(train(config, how, seed, MACHINE))
@@ -270,8 +270,8 @@ TRAINING_TABLES = read_tables("""
 from core.experiments.training.results import every_row
 
 rows_table = every_row(runs, PLAN)
-# %% curves: means over the seeds that did not diverge, with 95 % intervals; of loss the geometric
-# mean
+# %% curves: means over the seeds that did not diverge, with 95 % intervals; for loss, the
+# geometric mean
 from core.experiments.training.results import curves
 
 curves_table = curves(compared.runs, PLAN)
@@ -329,7 +329,7 @@ from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import questions
 from core.model.knockout import read_cuts
 
-torch.set_num_threads(1)  # as in the app: several add the same numbers in another order
+torch.set_num_threads(1)  # as in the app: more threads change the order of sums, and so rounding
 
 opened = MODEL
 bench = Bench(opened, questions(opened, TEXTS))

@@ -48,9 +48,8 @@ def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
     for index, (words, row) in enumerate(rows.items()):
         top = y + ROW * index
         has = ", ".join(str(number) for number, is_present in enumerate(row, 1) if is_present)
-        shapes += f"<g><title>{words} in layers {has or 'none'}</title>" + text(
-            LEFT - 8, top + 9, f"{words} in layer", "small end"
-        )
+        where = f"{words} in layers {has}" if has else f"{words}: in no layer"
+        shapes += f"<g><title>{where}</title>" + text(LEFT - 8, top + 9, f"{words} in layer", "small end")
         for number, is_head_present in enumerate(row[first : first + MOST], first):
             kind = ("layer there" if is_head_present else "layer") + " here" * (number == layer)
             shapes += f'<rect class="{kind}" x="{LEFT + STEP * (number - first)}" y="{top}" width="8" height="10"/>'
@@ -309,7 +308,7 @@ class Picture:
             changed = bool(ablated_heads)
             named = ", ".join(cut.name for cut in ablated_heads)
             # Its line is there also while it is empty: or the heads below would move away under a quick hand.
-            inside.append(f"{named} removed{' (z before W_O)' * (len(ablated_heads) < 2)}" if ablated_heads else "")
+            inside.append(f"{named} removed{' (at z, before W_O)' * (len(ablated_heads) < 2)}" if ablated_heads else "")
         return self._sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
@@ -408,10 +407,14 @@ def _clicked(name: str, value: Any, is_clickable: bool) -> str:
     """Say what a click that changes a setting does: here, or in a variant to compare with."""
     change = Config.settings()[name].change(value)
     if value in (False, "none"):
-        return "Click to remove it here as well." if is_clickable else "Click to compare with the block without it."
+        return (
+            "Click to remove it from this variant too."
+            if is_clickable
+            else "Click to compare with the block without it."
+        )
     if value is True or name == "norm":
-        return "Click to restore it here as well." if is_clickable else "Click to compare with it."
-    return f"Click to use {change} here as well." if is_clickable else f"Click to compare with {change}."
+        return "Click to restore it in this variant too." if is_clickable else "Click to compare with it."
+    return f"Click to use {change} in this variant too." if is_clickable else f"Click to compare with {change}."
 
 
 def _shape(x: torch.Tensor) -> str:

@@ -127,7 +127,7 @@ class Config(Settings):
     placement: str = part_setting(
         "pre",
         "Placement",
-        "Norm placement.",
+        "Where the norm sits in the block.",
         short="norm",
         menu=MENUS["placement"],
         read_by=("norm",),
@@ -210,7 +210,7 @@ class Config(Settings):
     dropout: float = more_setting(
         0.0,
         "Dropout",
-        "Dropout rate. Applies only while the switch below is on.",
+        "Dropout rate. Applies only while “Apply dropout in this pass” is on.",
         short="dropout",
         low=0.0,
         high=0.9,
@@ -355,7 +355,7 @@ class Config(Settings):
         False,
         "U-Net skips",
         "Add the output of the first layer to the input of the last, the second to the second-to-last, and so on. "
-        "Learned weights, 1 at first (skips; Bao et al., 2023).",
+        "Learned weights, initialised to 1 (skips; Bao et al., 2023).",
         short="skips",
         acts=lambda config: config.n_layers > 1,
     )
@@ -427,14 +427,14 @@ class Config(Settings):
             raise ConfigError(
                 "position",
                 f"position is {self.position}, which rotates pairs of dimensions, so d_head must be even; it is {self.d_head}. "
-                "Choose another number of heads, another d_head or other positions.",
+                "Choose a different number of heads or d_head, or other positions.",
                 "none",
             )
         if MENUS["position"][self.position].turns and not self.turned:
             raise ConfigError(
                 "rope_share",
                 f"rope_share is {self.rope_share:g}, so RoPE would not rotate a single pair of a head's {self.d_head} dimensions. "
-                "Choose a larger share, another d_head or other positions.",
+                "Choose a larger share, a different d_head or other positions.",
                 1.0,
             )
 

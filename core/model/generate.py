@@ -75,7 +75,7 @@ def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:  # 
     """
     logits = logits.double()
     if not bool(logits.isfinite().all()):
-        raise ConfigError("model", "model gives infinite or NaN logits, so there is no next token.")
+        raise ConfigError("model", "The model produces infinite or NaN logits, so there is no next token.")
     if sampling.temperature < COLD:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
     logits = logits / sampling.temperature

@@ -34,7 +34,7 @@ def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
 @mode.register(
     "mean",
     label="Mean",
-    help="output averaged over many texts, by position: removes what is specific to this text (mean ablation).",
+    help="output averaged over many texts, by position: removes what is specific to this text.",
 )
 def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     assert recorded.mean is not None
@@ -44,7 +44,7 @@ def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
 @mode.register(
     "resample",
     label="Resample",
-    help="output at the same position in another text (resample ablation).",
+    help="output at the same position in another text.",
 )
 def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     assert recorded.elsewhere is not None

@@ -113,7 +113,7 @@ class Example:
 
 EXAMPLES = (
     Example(  # of words that the trained models know
-        "Legal: a clause in between",
+        "Legal: intervening clause",
         "The defendant , who had signed the contracts , was liable .",
         (("was", "defendant"), ("liable", "defendant"), ("who", "defendant"), ("had", "who")),
     ),

@@ -82,7 +82,7 @@ class Machine(Settings):
         """Raises ConfigError for what this machine does not have."""
         if self.device != "auto" and self.device not in present():
             raise ConfigError(
-                "device", f"device is {self.device}, which is not available here; available are {', '.join(present())}."
+                "device", f"device is {self.device}, which is not available here; available: {', '.join(present())}."
             )
         if self.dtype == "float16" and self.torch_device == "cpu":
             raise ConfigError("dtype", "dtype is float16, which needs a GPU; on a CPU choose float32 or bfloat16.")

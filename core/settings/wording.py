@@ -60,9 +60,9 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+([\s,.:;’'-]|$)", text) else text
 
 
-def count(n: int, singular: str) -> str:
-    """A number of things: 1 token, 2 tokens."""
-    return f"{n:,} {singular}{'' if n == 1 else 's'}"
+def count(n: int, singular: str, plural: str = "") -> str:
+    """A number of things: 1 token, 2 tokens, 3 passes."""
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def distinct(labels: Iterable[str]) -> list[str]:

@@ -158,9 +158,9 @@ def export_(arguments: Namespace) -> int:
     of_one = arguments.summary or arguments.picture or arguments.curves
     if not folders and not of_one:
         where = "--csv FOLDER, --parquet FOLDER, --summary FILE, --picture FILE or --curves FILE"
-        raise StudyError([f"Say where to: {where}."])
+        raise StudyError([f"Choose an output: {where}."])
     if of_one and len(arguments.studies) > 1:
-        raise StudyError(["--summary, --picture and --curves are of one study: name one."])
+        raise StudyError(["--summary, --picture and --curves work on a single study: name exactly one."])
     store = Store(arguments.database, create=False)
     numbers = list(dict.fromkeys(find(store, name) for name in arguments.studies))
     if arguments.summary or arguments.picture:
@@ -315,14 +315,15 @@ def _work(runner: Runner, signals: list[int]) -> None:
                 break
     finally:
         if signals:  # this process waits for its workers after the last line
-            slow = threading.Timer(SLOW, bar.say, ["Ending: the workers take a moment longer."])
+            slow = threading.Timer(SLOW, bar.say, ["Stopping: waiting for the workers."])
             slow.daemon = True
             slow.start()
         steps.close()  # what there is is stored now
         runner.workers.close()
         bar.clear()
     if runner.lost:
-        bar.say(f"{count(runner.lost, 'run')} had been stopped or taken over by another process meanwhile.")
+        verb = "was" if runner.lost == 1 else "were"
+        bar.say(f"{count(runner.lost, 'run')} {verb} stopped or taken over by another process in the meantime.")
 
 
 @contextmanager

@@ -126,21 +126,21 @@ def read_curves(path: str | Path) -> Curves:
         _check(arrays)
         provenance = json.loads(arrays.pop("made").tobytes().decode())
         if not isinstance(provenance, dict) or not all(isinstance(provenance.get(name), list) for name in MADE):
-            raise ValueError("it does not say what made it")
+            raise ValueError("it lacks version information")
         return Curves(
             {name: tuple(printable(value)[:MAX_LETTERS] for value in provenance[name][:10]) for name in MADE}, arrays
         )
     except Exception as error:  # a damaged archive raises a dozen kinds
-        raise StudyError([f"{path} holds no curves of a study: {shorten(printable(error), 120)}."]) from None
+        raise StudyError([f"{path} does not contain study curves: {shorten(printable(error), 120)}."]) from None
 
 
 def _check(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
     """Raise ValueError for arrays that do not fit each other."""
     for name, kind in KINDS.items():
         if arrays[name].ndim != 1 or arrays[name].dtype.kind != kind:
-            raise ValueError(f"{name} is no list of such values")
+            raise ValueError(f"{name} has the wrong type")
     runs, rows, steps = (arrays[name] for name in ("run", "rows", "step"))
     if not len(runs) == len(rows) == len(arrays["diverged"]) or any(len(arrays[n]) != len(steps) for n in MEASURED):
-        raise ValueError("its lists are not of one length")
+        raise ValueError("its lists differ in length")
     if (rows < 1).any() or rows.sum(dtype=np.int64) != len(steps):
-        raise ValueError("its runs have other rows than it holds")
+        raise ValueError("its row counts do not match")

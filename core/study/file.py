@@ -138,7 +138,7 @@ class _Reader:
         value = self.document.get(key, "")
         is_name = key == "name"
         if is_name and key not in self.document:
-            self.problems.append(f"{key} is missing: the {key} of the study, in quotes.")
+            self.problems.append(f'{key} is missing: add {key} = "…".')
         elif not isinstance(value, str):
             self.problems.append(f"{key} is {shorten(value)}; it must be text.")
         elif is_name and not can_be_called(value):
@@ -210,7 +210,7 @@ class _Reader:
                 words = "only in the learning rate, which is tuned anyway."
                 self.problems.append(f"search: {shorten(name)} differs from {shorten(twin)} {words}")
         for name in variants.keys() & searched.keys():
-            self.problems.append(f"search: a model at one of the rates is called {shorten(name)}, and so is a variant.")
+            self.problems.append(f"search: a model at one of the rates and a variant are both called {shorten(name)}.")
         return variants | searched
 
     def changes(
@@ -286,7 +286,7 @@ class _Reader:
         for changes in self.combinations():
             name = plan.variant_name(changes)
             if name in variants:
-                self.problems.append(f"axes: a combination is called {shorten(name)}, and so is a variant.")
+                self.problems.append(f"axes: a combination and a variant are both called {shorten(name)}.")
             variants[name] = changes
         for name in variants:
             if name == BASELINE or not can_be_called(name):

@@ -134,13 +134,22 @@ def describe(summary: pd.DataFrame) -> str:
     return f"Change of accuracy in percentage points; worst variant of each task: {'; '.join(parts)}."
 
 
+def describe_rates(rates: str) -> str:
+    """Describe a table's "0.003 on 4, 0.01 on 1" as "0.003 for 4 seeds, 0.01 for 1"."""
+    first, *others = rates.replace(" on ", " for ").split(", ")
+    unit = "seed" if first.endswith(" for 1") else "seeds"
+    return ", ".join([f"{first} {unit}", *others])
+
+
 def told(line: Line) -> str:
     """A cell in a sentence."""
     first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
     note = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
     note += f" {line.missing} not trained yet." if line.missing else ""
-    note += f" Learning rate, chosen by the training loss: {line.rates} seeds." if getattr(line, "rates", "") else ""
+    note += (
+        f" Learning rate (chosen by training loss): {describe_rates(line.rates)}." if getattr(line, "rates", "") else ""
+    )
     if math.isnan(line.accuracy):
         return f"{first}{note or ' no results yet.'}"
     got = f"accuracy {percent(line.accuracy)} ({seeds}"

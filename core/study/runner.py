@@ -19,7 +19,7 @@ TICK = 0.1  # seconds from one look at the jobs to the next
 BEAT = 1.0  # seconds from one entry in the store to the next, if nothing ends meanwhile
 FAREWELL = 5.0  # seconds that a busy store is waited for when work is broken off
 SURE = 10.0  # seconds after which the speed so far tells more than the estimate
-KNOWN = "Known from before: the same training had been done by this process."
+KNOWN = "Cached: this process has already done the same training."
 
 
 @dataclass(frozen=True)

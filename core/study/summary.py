@@ -40,18 +40,18 @@ def read_summary(path: str | Path) -> pd.DataFrame:
         OSError: It cannot be read.
     """
     if not Path(path).read_bytes().endswith(b"\n"):
-        raise StudyError([f"{path} is cut short, or no CSV table: its last line does not end."])
+        raise StudyError([f"{path} is truncated or not a CSV file."])
     try:
         table = read_csv(path, TEXTS)
     except (ValueError, MemoryError) as error:  # it is no table at all
-        raise StudyError([f"{path} is no CSV table: {shorten(str(error), 120)}."]) from None
+        raise StudyError([f"{path} is not a CSV file: {shorten(str(error), 120)}."]) from None
     lacking = [name for name in (*TEXTS, *NUMBERS) if name not in table.columns]
     if lacking:
-        raise StudyError([f"{path} is no summary of a study: it has no column {', '.join(lacking)}."])
+        raise StudyError([f"{path} is not a study summary: it has no column {', '.join(lacking)}."])
     empty = [name for name in TEXTS if table[name].isna().any()]
     wrong = [name for name in NUMBERS if not is_numeric_dtype(table[name]) and len(table)]
     if empty or wrong:
-        raise StudyError([f"{path} is no whole summary of a study: look at its column {(empty + wrong)[0]}."])
+        raise StudyError([f"{path} is incomplete: check column {(empty + wrong)[0]}."])
     return table
 
 

@@ -91,8 +91,8 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
 
 @described(
     label="Induction",
-    skill="Look up in the text",
-    help="a random sequence that repeats with a varying period; predict the next symbol. "
+    skill="Look up in context",
+    help="a random sequence that repeats; the period differs between sequences. Predict the next symbol. "
     "Requires attention in two layers (Olsson et al., "
     "2022).",
     mask="causal",
@@ -121,7 +121,7 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
 
 @described(
     label="Associative recall",
-    skill="Look up in the text",
+    skill="Look up in context",
     help="given key–value pairs, return the value of each key. "
     "Requires attention in two layers (multi-query associative recall, Arora et "
     "al., 2023).",

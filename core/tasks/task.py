@@ -79,7 +79,9 @@ class Task:
         met = self.met(length, drawn)
         if met < 0.005:
             return "new sequences"
-        return "sequences seen in training" if met > 0.995 else f"sequences, {100 * met:.0f} % of them seen in training"
+        return (
+            "sequences seen in training" if met > 0.995 else f"test sequences ({100 * met:.0f} % also seen in training)"
+        )
 
     def met(self, length: int, drawn: int) -> float:
         """Return the expected share of test sequences that training has drawn."""

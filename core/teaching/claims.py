@@ -47,7 +47,7 @@ Link = tuple[str, Mapping[str, str]]  # key of a page, parameters of the experim
 
 REPLICATES = "replicates here"
 DOES_NOT = "does not replicate here"
-UNDECIDED = "undecided"
+UNDECIDED = "inconclusive"
 REASONS = {  # (verdict, whether the claim is that there is no such effect) -> reason
     (REPLICATES, False): "the whole interval is above {smallest}",
     (DOES_NOT, False): "the whole interval is below {smallest}",
@@ -217,7 +217,7 @@ def describe(result: Judged, claim_of: Claim) -> str:
 
 
 def tally(results: Iterable[Judged]) -> str:
-    """Count verdicts: "18 claims: 9 replicate here, 3 do not, 6 are undecided."."""
+    """Count verdicts: "18 claims: 9 replicate here, 3 do not, 6 are inconclusive."."""
     counts = Counter(result.verdict for result in results)
     yes = counts[REPLICATES]
     no = counts[DOES_NOT]
@@ -226,7 +226,7 @@ def tally(results: Iterable[Judged]) -> str:
         f"{count(yes + no + undecided, 'claim')}: "
         f"{yes} {'replicates' if yes == 1 else 'replicate'} here, "
         f"{no} {'does' if no == 1 else 'do'} not, "
-        f"{undecided} {'is' if undecided == 1 else 'are'} undecided."
+        f"{undecided} {'is' if undecided == 1 else 'are'} inconclusive."
     )
 
 
@@ -366,7 +366,7 @@ def qk_norm(evidence: Evidence) -> Values:
 
 @claim.register(
     "memories",
-    label="Feed-forward networks are memories",
+    label="Feed-forward networks act as memories",
     help="they store memorised facts, not information from the context.",
     paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
     here="a fact table to memorise and associative recall from the context, with and without the FFN",

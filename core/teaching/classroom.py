@@ -649,7 +649,7 @@ def _find_seat(connection: Connection, room: Room, key: str) -> int:
     """Return the number of a seat's row by the hash of its key. Raises ClassError."""
     seat: int | None = connection.scalar(select(seats.c.id).where(seats.c.room == room.id, seats.c.key == key))
     if seat is None:
-        raise ClassError("key", f"This seat is not in class {room.code}. Join the class first.")
+        raise ClassError("key", f"You have not joined class {room.code} yet.")
     return seat
 
 

@@ -10,7 +10,7 @@ from core.model.config import Config
 from core.model.variants import apply
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Setting
-from core.settings.wording import count
+from core.settings.wording import count, in_sentence
 from core.tasks import task
 from core.train.budget import step_seconds
 from core.train.settings import Training
@@ -30,7 +30,7 @@ def _times(rate: float, factors: tuple[float, ...]) -> list[float]:
     ]
 
 
-search.add("none", lambda rate: [], label="Off", help="each model uses the learning rate that is set.")
+search.add("none", lambda rate: [], label="Off", help="each model uses the learning rate set under Training.")
 search.add(
     "three",
     lambda rate: _times(rate, (1 / 3, 3)),
@@ -79,7 +79,7 @@ Measured = Callable[[Config], float]  # what a config costs
 match: Menu[Callable[[Config, Training], float]] = Menu("Match cost", by_steps=False)
 
 
-match.add("nothing", lambda config, training: 0, label="None", help="a removed component takes its parameters with it.")
+match.add("nothing", lambda config, training: 0, label="None", help="removing a component also removes its parameters.")
 match.add(
     "parameters",
     lambda config, training: sum(cost.parameters(config, len(task[training.task].vocabulary)).values()),
@@ -135,7 +135,9 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
 def _off_by(share: float, kind: str) -> list[str]:
     """Describe how far off a cost stays that cannot be matched."""
     off = 100 * (share - 1)
-    return [f"cannot be matched: {off:+.0f} % {match.label(kind)}".replace("-", "−")] * (abs(off) > 100 * CLOSE)
+    return [f"closest match: {off:+.0f} % {in_sentence(match.label(kind))}".replace("-", "−")] * (
+        abs(off) > 100 * CLOSE
+    )
 
 
 def widened(config: Config, target: float, measured: Measured) -> Config:

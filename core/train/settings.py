@@ -154,7 +154,7 @@ class Training(Settings):
     weight_decay: float = more_setting(
         0.01,
         "Weight decay",
-        "Decoupled weight decay, scaled by the learning rate in AdamW.",
+        "Decoupled weight decay; AdamW multiplies it by the learning rate.",
         short="weight decay",
         low=0.0,
         high=10.0,

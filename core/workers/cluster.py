@@ -119,7 +119,7 @@ class Cluster(WorkerPool):
                 silent = f"has not answered for {GRACE:.0f} s. Stored results are safe"
                 raise ClusterLost(
                     f"The Dask scheduler at {self.address} {silent}: "
-                    "run the same command again when it is back, or without the variable to train on this machine.",
+                    "run the same command again when it is back, or unset the variable to train on this machine.",
                     f"The Dask scheduler {silent}.",
                 )
             return "the scheduler does not answer"
@@ -201,7 +201,7 @@ def connect(address: str, seconds: float) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise ClusterError(f"{VARIABLE} is set, and a cluster needs Dask: pip install distributed==2026.8.0") from None
+        raise ClusterError(f"{VARIABLE} is set, but Dask is not installed: pip install distributed==2026.8.0") from None
     for name in ("distributed", "tornado"):  # what matters is said by look()
         for logger in (
             name,
@@ -235,7 +235,7 @@ def difference(answer: Future[Description], local: Description, first: Descripti
         version = (first or local).versions[name]
         has = description.versions[name]
         if has != version and (first or has.partition("+")[0] != version.partition("+")[0]):
-            differences.append(f"{name} {has} and not {version}")
+            differences.append(f"{name} {has}, not {version}")
     if description.sources != local.sources:
         differences.append(
             f"other files in core (commit {description.versions['code']}, here {local.versions['code']})"
@@ -244,5 +244,5 @@ def difference(answer: Future[Description], local: Description, first: Descripti
         if name not in description.devices:
             differences.append(f"no {name}")
         elif first and description.devices[name] != first.devices.get(name, description.devices[name]):
-            differences.append(f"{description.devices[name][1]} and not {first.devices[name][1]} as the others")
-    return f"it has {', '.join(differences)}" if differences else ""
+            differences.append(f"{description.devices[name][1]}, not {first.devices[name][1]} like the others")
+    return f"it has {'; '.join(differences)}" if differences else ""

@@ -85,7 +85,7 @@ def farthest(table, passes) -> str:
     lost = [name for name in others if not passes[name].finite]
     wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
     phrases += [f"Overflowed (infinite or NaN): {', '.join(lost)}."] if lost else []
-    phrases += [f"No distance for {', '.join(wide)}: the output has another width."] if wide else []
+    phrases += [f"No distance for {', '.join(wide)}: the output has a different width."] if wide else []
     return " ".join(phrases)
 
 

@@ -19,7 +19,7 @@ def positions(context):
         table = experiment.order(forward_pass)
         words = weights_menu[forward_pass.kind].order
         figure(
-            f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell?",
+            f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell them apart?",
             f"{_now(table, forward_pass.config)} Identical outputs (up to rounding) mean that the model is blind to word order. "
             "Unmasked ALiBi depends on distance only, so it cannot tell a sentence from its mirror image.",
             forward_pass.weights,
@@ -45,9 +45,13 @@ def positions(context):
 def _now(table, config) -> str:
     """Return what the present settings make of the two orders."""
     rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
-    name = f"This model ({MENUS['position'].label(config.position)}, {MENUS['mask'].label(config.mask).lower()} mask)"
+    position = "no position encoding" if config.position == "none" else MENUS["position"].label(config.position)
+    mask = "no mask" if config.mask == "none" else f"{MENUS['mask'].label(config.mask).lower()} mask"
+    name = f"This model ({position}, {mask})"
     if not len(rows):
         return f"{name}: not available."
     row = rows.iloc[0]
-    answer = f"yes, outputs differ by up to {row.value:.2g}" if row.notices else "no, outputs identical up to rounding"
-    return sure(f"{name.replace('none mask', 'no mask')}: {answer}.", row.value)
+    answer = "no, the outputs are identical up to rounding"
+    if row.notices:
+        answer = f"yes, the outputs differ by up to {row.value:.2g}"
+    return sure(f"{name}: {answer}.", row.value)

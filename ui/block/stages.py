@@ -114,7 +114,7 @@ def change(context):
     table = experiment.per_token(forward_pass)
     table["label"] = [word(index, text) for index, text in enumerate(table.word)]
     row = table.loc[table.distance.fillna(0).idxmax()]
-    farthest = f"Largest: {row.word}, {row.distance:.3g}." if row.distance > 0 else "No token changed."
+    farthest = f"Largest change: “{row.word}” ({row.distance:.3g})." if row.distance > 0 else "No token changed."
     left, right = beside.columns(2)
     with left:
         figure("Change per token (L2)", sure(farthest, *table.distance), forward_pass.weights)

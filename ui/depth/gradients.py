@@ -25,7 +25,7 @@ def gradients(context):
     pins.legend(context.variants, notes, context.pins)
     lines = [Line(v.colour, of_variants[v.name].stream.tolist(), notes[v.name]) for v in context.variants]
     label = "Gradient norm by depth"
-    about = "Norm of ∂loss/∂(residual stream) after each pass; 0 is the input. Loss: cross-entropy of predicting the next token; the last predicts the first."
+    about = "Norm of ∂loss/∂(residual stream) after each pass; 0 is the input. Loss: next-token cross-entropy; the last token's target is the first token."
     panel = Panel(
         "How much of the gradient reaches each pass?", label, travelled(of_variants), lines, log=True, help=about
     )

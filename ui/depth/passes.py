@@ -41,9 +41,11 @@ def statistics(context):
 def _what_runs(context) -> str:
     """Return what the page does, in a sentence."""
     passes = context.depth.passes
+    if passes == 1:
+        return "One block, applied once."
     if context.depth.blocks == "same":
         return f"One block, applied {count(passes, 'time')} to its own output."
-    return f"{count(passes, 'block')}, one after another."
+    return f"A stack of {count(passes, 'block')}."
 
 
 def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):

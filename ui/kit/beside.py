@@ -18,7 +18,7 @@ import torch
 
 from core.figures.palette import BASELINE
 
-SAME = "Identical: this change does not affect this view. See *Stages*."
+SAME = "No difference in this view. Other views may show one."
 _now: ContextVar["Side | None"] = ContextVar("side", default=None)
 _rows: ContextVar[Any] = ContextVar("rows", default=None)  # where rows of controls go, if not where they are drawn
 

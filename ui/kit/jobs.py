@@ -112,14 +112,14 @@ def status(job: Job) -> str:
     n_runs = count(len(job.states), "run")
     left = duration(job.seconds_left())
     if job.error is not None:
-        return f"This training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
+        return f"Training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
     if job.stopped:
-        return f"Stopped at {100 * job.progress:.0f} %, about {left} left."
+        return f"Stopped at {100 * job.progress:.0f} %, about {left} remaining."
     if job.done:
         cached = f" ({job.known} cached)" if job.known else ""
         return f"Done: {n_runs}{cached}."
     others = job.workers.sharing - 1
-    shared = f", in turn with {count(others, 'other')}" if others >= job.workers.count else ""
+    shared = f", sharing the workers with {count(others, 'other training')}" if others >= job.workers.count else ""
     if not job.progress:
         return f"Starting {n_runs}{shared}"
     return f"{100 * job.progress:.0f} % of {n_runs}, about {left} left{shared}"
@@ -143,8 +143,11 @@ def _elsewhere(trainings: StartedTrainings):
 
 def _say(trainings: StartedTrainings):
     job = trainings.job
-    verb = "Trained" if job.done else "Training"
-    words = f"{verb}: {status(job)} {literal(refused(trainings.plan))}"
+    text = status(job)
+    if job.error is None:
+        is_over = job.stopped or job.done
+        text = f"Training {text[0].lower()}{text[1:]}" if is_over else f"Training: {text}"
+    words = f"{text} {literal(refused(trainings.plan))}"
     st.caption(f":material/model_training: {words.strip()}")
 
 

@@ -27,17 +27,17 @@ from ui.kit.store import allows, opened, read_message
 
 TERMS = {
     "logit difference": "Logit of the correct token minus logit of the wrong one, before the softmax. "
-    "0 = undecided. Each unit multiplies the odds of the correct token by e ≈ 2.7.",
+    "0 = no preference. Each unit multiplies the odds of the correct token by e ≈ 2.7.",
     "KL divergence": "Difference between two probability distributions, in nats: the mean log ratio under the "
     "full model. 0 = identical.",
     "direct logit attribution": "Logits are a sum over the outputs of all components in the residual stream, so each component "
     "has a direct contribution. Indirect effects are attributed to later components. The final norm's scale is frozen. "
     "(Elhage et al., 2021)",
     "attention rollout": "Attention multiplied through the layers, averaged over heads. The residual connection counts "
-    "as half of each layer. An upper bound on information flow. (Abnar and Zuidema, 2020)",
+    "as half of each layer. A rough estimate of information flow: it ignores values and the FFN. (Abnar and Zuidema, 2020)",
     "logit lens": "The residual stream after a layer, passed through the final norm and the unembedding. Only the "
     "last layer was trained to be read out this way. (nostalgebraist, 2020)",
-    "Holm": "Correction for multiple comparisons: it widens intervals and raises p. The probability "
+    "Holm": "Correction for multiple comparisons: it widens intervals and raises p-values. The probability "
     "of even one false finding among all is then at most 5 %. (Holm, 1979)",
     "paired t-test": "Each seed, or each text, is compared with itself, with and without the component. "
     "Variation between seeds or texts cancels out.",
@@ -97,7 +97,7 @@ def page(current: Page):
     with opened() as session, turns.taken():
         address.take_address()
         if not allows(current.key):
-            st.info("This page is not part of the link that you opened.", icon=":material/lock:")
+            st.info("The link you opened does not include this page.", icon=":material/lock:")
             for left in PAGES:
                 if allows(left.key):
                     st.page_link(left.path, label=left.name, icon=left.icon)

@@ -171,7 +171,7 @@ DEPTH = Page(
 )
 TRAINING = Page(
     "training", "pages/3_Training.py", "Training", ":material/model_training:",
-    "Train with and without a component, several seeds.", "trained",
+    "Train with and without a component, over several seeds.", "trained",
 )  # fmt: skip
 STUDIES = Page(
     "studies", "pages/4_Studies.py", "Studies", ":material/lab_research:",
@@ -191,6 +191,6 @@ LESSONS = Page(
 )  # fmt: skip
 CLASS = Page(
     "lessons.classroom", "pages/8_Class.py", "Class", ":material/groups:",
-    "Live votes with a whole class.", "shown",
+    "Live voting with a whole class.", "shown",
 )  # fmt: skip
 PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS, LESSONS, CLASS)  # in the order of the menu

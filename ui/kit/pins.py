@@ -170,7 +170,7 @@ def seeds(variants: list[Variant], kind: str = "random") -> str:
 def paired(variants: list[Variant], kind: str = "random") -> str:
     """Return what baseline and variants share by construction (core/model/parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
-    return f"{weights[kind].paired}{', for equal seeds' * other}"
+    return f"{weights[kind].paired} at the same seed" if other else weights[kind].paired
 
 
 def baseline_words(pins: Pins, kind: str = "random") -> str:
@@ -192,7 +192,7 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
     texts = now().texts
     text = _text(changes, baseline, baseline)
     if text == "":
-        st.toast("That is the baseline.", icon=":material/info:")
+        st.toast("These settings equal the baseline.", icon=":material/info:")
     elif text:
         _chosen(
             on_new, [text_of_pin for text_of_pin in texts if text_of_pin != text] if text in texts else [*texts, text]

@@ -226,8 +226,8 @@ def _explain(problem: ConfigError | str, chosen: list) -> str:
     for settings in chosen:
         setting = settings.settings().get(problem.field)
         if setting is not None and not (setting.kind is str and setting.menu is None):
-            value = getattr(settings, problem.field)
-            return f"{problem} Using {setting.show(value)} instead."
+            value = setting.show(getattr(settings, problem.field))
+            return f"{problem} Using {f'“{value}”' if setting.menu else value} instead."
     return str(problem)
 
 

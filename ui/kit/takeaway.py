@@ -21,8 +21,11 @@ from ui.kit.server.scripts import served
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
 ROWS = 2**20 - 1  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
-LABELS = {"learning": "Learning curves"}  # of tables; the others are called as their names are
-TOO_MANY = "{name}: {rows:,} rows, and a spreadsheet has {most:,} at most. With fewer heads or words there is a table."
+LABELS = {
+    "learning": "Learning curves",
+    "played curves": "Curves shown in Play",
+}  # of tables; the others are called as their names are
+TOO_MANY = "{name}: too many rows for a spreadsheet ({rows:,}; limit {most:,}). Use fewer heads or tokens to export it."
 SAID = "_said"  # likewise: what stands above the picture that comes next
 CSS = """
 .head { font-family: var(--st-font); font-weight: 600; color: var(--st-text-color); }

@@ -117,12 +117,13 @@ def _number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[f
     (factor, sign) = _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
     ends = [factor * end for end in (scale.low, scale.high, middle, scale.step)]
+    margin = words["in_points"] if sign else "{n}"
     left, right = st.columns([3, 2], gap="medium")
     guess = left.slider(words["number"], *ends, format=f"%g{sign.replace('%', '%%')}", key=f"answer_{place}")
     within = right.segmented_control(
         words["within"],
         scale.within,
-        format_func=lambda value: f"± {factor * value:g}{sign}",
+        format_func=lambda value: f"± {margin.format(n=f'{factor * value:g}')}",
         default=scale.within[-1],
         required=True,
         key=f"within_{place}",

@@ -44,7 +44,7 @@ def every(context):
     draw_html("path", render_path(progress().entries, context.look.language, context.words))
 
 
-@view.register("one", label="One lesson", help="question, prediction, result, transfer question.")
+@view.register("one", label="One lesson", help="question, prediction, result, check of your understanding.")
 def one(context):
     words = context.words
     lesson_shown = context.lesson(context.look.lesson)

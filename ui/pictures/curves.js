@@ -92,7 +92,7 @@ function signed(low, high) {
   const ticks = [0]
   for (let n = every; n <= Math.max(b, -a); n += every) ticks.push(10 ** n, -(10 ** n))
   const at = (v) => (squeeze(v) - a + room) / (b - a + 2 * room)
-  return { at, ticks: ticks.filter((v) => at(v) >= 0 && at(v) <= 1), scale: " Log scale on both sides of 0." }
+  return { at, ticks: ticks.filter((v) => at(v) >= 0 && at(v) <= 1), scale: " Symmetric log scale." }
 }
 
 const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c])

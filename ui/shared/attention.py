@@ -254,7 +254,7 @@ def _verdict(forward_pass, layer: int, marked, table) -> str:
         return f"{capital(by)} hide{'' if ' and ' in by else 's'} all marked pairs."
     best = table.loc[table.value.fillna(0).idxmax()]
     name = forward_pass.head_name(layer, int(best["head"]) - 1)
-    sentence = f"Which head attends to these pairs? {name}: {100 * best.value:.1f} % (orange mark: uniform, {100 * best.reference:.1f} %)."
+    sentence = f"Which head attends most to these pairs? {name}: {100 * best.value:.1f} % (orange mark: uniform, {100 * best.reference:.1f} %)."
     if hidden:
         are = "is" if len(hidden) == 1 else "are"
         sentence += f" {len(hidden)} of {count(len(marked), 'pair')} {are} hidden by {by} (weight 0)."
@@ -328,7 +328,7 @@ def _entropies(forward_pass, layer, head, step) -> str:
     bits = scaling(forward_pass, layer, head)
     config = forward_pass.config
     softmax = in_sentence(MENUS["softmax"].label(config.softmax))
-    left = "" if config.part("softmax").sums_to_one else " with nothing discarded"
+    left = "" if config.part("softmax").sums_to_one else ", weights summing to 1"
     return " " + sure(
         f"Entropy of this head's {softmax}: {bits['scaled']:.2f} bits with scores divided by √{config.d_head}, "
         f"{bits['unscaled']:.2f} bits without; uniform{left}: {bits['uniform']:.2f}.",

@@ -21,7 +21,7 @@ from core.settings.setting import ConfigError
 TEXTS = 256
 WORK = 8e10
 ENGLISH = (
-    ("Clause in between", "The defendant, who had filed a motion to dismiss, was liable."),
+    ("Intervening clause", "The defendant, who had filed a motion to dismiss, was liable."),
     ("Distractor noun", "The keys to the cabinet are on the table."),
     ("Unfinished sentence", "The court held that the tenants of the building"),
     ("Repeated pattern", "Mr. Smith was late. Mrs. Jones was early. Mr."),

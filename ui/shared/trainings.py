@@ -36,10 +36,12 @@ TIMED = guards("time", False)[0]
 
 def said_alike(names: list[str]) -> str:
     """Return what is held alike for all models, as a caption; nothing where nothing is."""
-    chosen = " Per seed, the rate with the lowest training loss counts; the test set is not used." * (SEARCHED in names)
+    chosen = " For each seed, the rate with the lowest training loss is used; the test set is not." * (
+        SEARCHED in names
+    )
     timed = " Curves are aligned with the baseline's steps by training time." * (TIMED in names)
-    words = ", ".join(names).replace(SEARCHED, "learning rate tuned")
-    return f"Controlled for all models: {words}.{chosen}{timed}" if names else ""
+    words = ", ".join(names).replace(SEARCHED, "tuned learning rate")
+    return f"Same for every model: {words}.{chosen}{timed}" if names else ""
 
 
 def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
@@ -68,7 +70,11 @@ def said_of_ends(trainings: StartedTrainings) -> str:
         [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
     )
     names = ", ".join(edge_names)
-    return f"Best at the edge of the rates tried: {names}. A rate beyond may be better." if edge_names else ""
+    return (
+        f"For {names}, the best rate is at the edge of the range tried; a rate outside it may be better."
+        if edge_names
+        else ""
+    )
 
 
 def label(arm) -> str:
@@ -164,7 +170,7 @@ def draw_learning(trainings):
     note("all logged steps", lambda: results.every_row(trainings.every_run, plan))
     costs(trainings)
     if learnt.remains and sentences.beats_chance(trainings.runs, plan):
-        st.caption(f"Why above chance: {learnt.remains}")
+        st.caption(f"Why accuracy is above chance: {learnt.remains}")
 
 
 def costs(trainings):

@@ -131,7 +131,7 @@ def _new(store):
         first = server.parsed(begun)
         compared = [{variant for _, variant in _cells(plan)} for plan in (study, first)]
         if study.question and study.question == first.question and compared[0] != compared[1]:
-            doubts.append("The research question is still the template's. Change it to what you compare.")
+            doubts.append("The research question is still the template's. Change it to match what you compare.")
     for doubt in doubts:
         st.warning(doubt, icon=":material/info:")
     if is_started:

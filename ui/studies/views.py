@@ -200,7 +200,7 @@ def compare(context):
         f"{count(len(clear), 'significant difference')} (paired t-test, Holm-corrected).",
     )
     words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
-    words |= {"low": "95 % from", "high": "to"}
+    words |= {"low": "95 % CI low", "high": "95 % CI high"}
     table(selected.rename(columns=words), "This study and the other, cell by cell.", exported=selected, width="stretch")
 
 
@@ -210,7 +210,7 @@ def source(context):
     try:
         study = parsed(context.source)
     except StudyError as error:
-        st.caption(f"This version of the project no longer supports it: {literal(error.problems[0])}")
+        st.caption(f"This version of the project no longer supports this study file: {literal(error.problems[0])}")
         return
     for note in study.notes:
         st.caption(literal(note))
@@ -218,7 +218,7 @@ def source(context):
 
 
 READING = (
-    "Percentage points from the baseline, with 95 % CI over seeds (paired t-test, Holm-corrected per task). "
+    "Difference from the baseline in percentage points, with 95 % CI over seeds (paired t-test, Holm-corrected per task). "
     "Faded: not significant."
 )
 

@@ -50,7 +50,7 @@ def layers(context):
     figure(
         "Attention rollout",
         _reached(context, rolled),
-        f"Mean over heads{', residual weighted 0.5' * forward_pass.config.residual_attention} (Abnar and Zuidema, 2020): an upper bound on information flow",
+        f"Mean over heads{', residual weighted 0.5' * forward_pass.config.residual_attention} (Abnar and Zuidema, 2020): a rough estimate of information flow; it ignores values and the FFN",
     )
     reached = experiment.reachable(forward_pass)
     chosen = [layer, -1] if layer < len(rolled) - 1 else [-1]
@@ -89,9 +89,10 @@ def _found(context):
     reading_here = next(reading for reading in context.readings if (reading.layer, reading.head) == (layer, head))
     best = context.readings[0]
     sentence = (
-        f"**{Cut(layer, 'head', head).name}** attends to the subject across a clause with a distractor noun. Attention: "
-        f"**{reading_here.before.mean:.2f}** from the token before the verb, **{reading_here.verb.mean:.2f}** from the verb "
-        f"(95 % CI {reading_here.verb.low:.2f} to {reading_here.verb.high:.2f}, {count(reading_here.verb.n, 'held-out sentence')}, uniform {reading_here.even:.2f})."
+        f"Attention of **{Cut(layer, 'head', head).name}** to the subject, across a clause with a distractor noun: "
+        f"**{reading_here.before.mean:.2f}** from the token before the verb, **{reading_here.verb.mean:.2f}** from the verb. "
+        f"From the verb, the 95 % CI over {count(reading_here.verb.n, 'held-out sentence')} is {reading_here.verb.low:.2f} to {reading_here.verb.high:.2f}; "
+        f"uniform attention gives {reading_here.even:.2f}."
     )
     if reading_here is not best:
         sentence += f" Strongest: {head_name(best.layer, best.head)} ({best.before.mean:.2f} and {best.verb.mean:.2f})."

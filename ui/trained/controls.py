@@ -91,11 +91,12 @@ def _knock_out(text: str, is_out: bool):
 def summary(context: TrainedContext) -> str:
     """Return a model's parameters, layers and time as HTML."""
     opened, config = context.opened, context.opened.config
+    source = f"Trained on: {task.label(opened.task)}" if opened.task in task else "Weights from a file"
     heads = f"× {count(config.n_heads, 'head')}" if config.attention else "without attention"
     return (
         f"<b>{opened.parameters:,} parameters</b>, {count(config.n_layers, 'layer')} {heads}<br>"
         f"vocabulary {len(opened.model.vocabulary):,} · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
-        f"<i>Trained: {escape(task.label(opened.task) if opened.task in task else 'weights from a file')}</i><br>"
+        f"<i>{escape(source)}</i><br>"
         f"<i>{explain_head_name(config.n_layers, config.n_heads)}</i>"
     )
 

@@ -142,7 +142,7 @@ def _took_over(context):
     title = "Compensation"
     changes = contributions.takeover(context.bench, context.cuts, context.look.mode)
     if changes.empty:
-        none = "No later component: everything before or parallel to the ablation is unchanged."
+        none = "No component comes after the ablation, so nothing can compensate."
         figure(title, none)
         return
     did, sentence = _taken_over(context, changes)
@@ -173,7 +173,7 @@ def _taken_over(context, changes) -> tuple[bool, str]:
     best = clear.iloc[0]
     rise = f"{best['name']} contributes {number(best.after)} to the logit difference instead of {number(best.before)}"
     if best.change < TELLS * lost:
-        return False, f"Negligible: {rise}, the largest rise; the model lost {number(lost)}{capped}."
+        return False, f"Negligible. Largest rise: {rise}; the model lost {number(lost)}{capped}."
     span = f"95 % CI {number(best.low)} to {number(best.high)}"
     sentence = f"{rise} (+{number(best.change)}, {span}); the model still lost {number(lost)}{capped}."
     if "head" not in clear.kind.values:
@@ -202,8 +202,9 @@ def _by_distance(context):
         rows = sorted(tables.by_distance(effect, questions, tables.LEAST).itertuples(index=False, name=None))
         distances, right, low, high, counts = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))
+    distance = f"number of {questions.by}" if questions.by.startswith("words") else questions.by
     panel = Panel(
-        f"By {questions.by}",
+        f"By {distance}",
         "Accuracy",
         f"{min(counts)}–{max(counts)} sentences per point (sparse bins merged); band: 95 % CI (Wilson).",
         lines,

@@ -42,7 +42,7 @@ def _brought():
             size = sum(file.size for file in sent)
             if size > max_mb() << 20:
                 raise MemoryLimit(
-                    f"These files have {size / 2**20:,.0f} MB; the limit for a model is {max_mb():,} MB (ABLATION_MAX_MB)."
+                    f"These files are {size / 2**20:,.0f} MB; the limit for a model is {max_mb():,} MB (ABLATION_MAX_MB)."
                 )
             with turn(_one_at_a_time, "waiting for another user's model to open"):
                 opened = files.from_upload({file.name: file.getvalue() for file in sent}, models.check_room)

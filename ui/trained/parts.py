@@ -145,7 +145,7 @@ def _measured(context):
 
 
 def _told(ranked) -> str:
-    click = " Click a cell to remove it." * is_moved("out")
+    click = " Click a cell to remove that component." * is_moved("out")
     rows = ranked[ranked.effect == "difference"]
     heads = rows[rows.part == "head"].sort_values("change")
     if heads.empty:
@@ -160,7 +160,7 @@ def _told(ranked) -> str:
     first = losses.iloc[0] if len(losses) else gains.iloc[-1]
     right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
     change, low, high = aligned([first.change, first.low, first.high])
-    label = "Largest loss" if len(losses) else "No head is needed; largest gain"
+    label = "Largest loss" if len(losses) else "Removing any single head does no significant harm; largest gain"
     sentence = (
         f"{label}: {first['name']}, {change} in logit difference "
         f"(95 % CI {low} to {high}, Holm-corrected) and {points(right.change)} points of accuracy."

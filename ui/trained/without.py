@@ -31,7 +31,7 @@ def without(context):
         measure = comparison.compared[context.look.compared]
         rows = _summary(context.look.compared)
         figure(
-            "Needed for learning, or only relied on after training?",
+            "Needed during training, or only afterwards?",
             comparison.told(rows, context.look.compared),
             f"{comparison.compared.help(context.look.compared).capitalize()} Points show the {'geometric ' * measure.logarithmic}mean over seeds. "
             "Lines show the 95 % CI of the difference, Holm-corrected: not significant if they reach the dashed line",
@@ -44,7 +44,7 @@ def without(context):
         height = 34 * rows.label.nunique() + 60
         chart(spec, rows.assign(reference=baseline, how=rows.how.map(comparison.SHOWN)), alt, height=height)
     caption(
-        "Models trained without a component are new ones, with the same data order and initial weights. "
+        "Models without a component are trained from scratch, with the same data order and initial weights. "
         "Removed after training means the trained baseline, run without the component; "
         f"it is not available where the weights do not fit.{' Dashed: baseline.' * (not split)}"
     )
@@ -70,7 +70,7 @@ def _by_distance(member: str):
     drawn = rows.assign(
         end=rows.line.where(rows.index.isin(baseline_at), ""), at=[baseline_at.get(n, 0.0) for n in rows.index]
     )
-    chart(charts.by_distance(names), drawn, "Accuracy by the words between subject and verb.", height=330)
+    chart(charts.by_distance(names), drawn, "Accuracy by the number of words between subject and verb.", height=330)
 
 
 def _merged(bins: list[tuple[str, list[str]]]) -> str:

@@ -28,7 +28,7 @@ def without_models(context: TrainingContext) -> bool:
     if context.trainings.states:
         return False
     st.info(
-        "Precomputed results have no weights. Retrain to see predictions.",
+        "Precomputed results do not include weights. Retrain to see predictions and attention.",
         icon=":material/model_training:",
     )
     return True

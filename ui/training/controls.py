@@ -174,13 +174,13 @@ def _bar(planned, kinds, was_going):
 
 def _said(planned, trainings, same, finished_trainings) -> str:
     if trainings and trainings.going:
-        other = "" if same else f" The settings have changed since. The new ones: {_takes(planned)}."
+        other = "" if same else f" Settings have changed since the start. New settings: {_takes(planned)}."
         return f"{literal(jobs.status(trainings.job))}.{other}"
     if same:
         return literal(jobs.status(trainings.job))
     if finished_trainings:
         adds = (
-            " Retraining adds answers and attention."
+            " Retrain to get the *Answers* and *Attention* tabs."
             if finished_trainings.anew and not finished_trainings.states
             else ""
         )

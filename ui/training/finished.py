@@ -113,7 +113,7 @@ def _these(planned: Plan) -> str:
 
 def _made_by(provenance: Made) -> str:
     """The versions and the machine."""
-    device, torch, numpy, python, code = (literal(" or ".join(provenance[name])) or "unknown" for name in MADE)
+    device, torch, numpy, python, code = (literal(" and ".join(provenance[name])) or "unknown" for name in MADE)
     return f"Trained on {device} with PyTorch {torch}, NumPy {numpy}, Python {python}, commit {code[:7]}."
 
 

@@ -21,6 +21,7 @@ from core.settings.memory import max_mb, room_for
 from core.settings.menu import Menu
 from core.settings.progress import step_counter
 from core.settings.setting import Settings, setting
+from core.settings.wording import count
 
 # Attention weights that are kept of all passes, to be played: 8 MB, and half of that goes to the browser.
 PLAYED = 1 << 21
@@ -188,7 +189,7 @@ def journey(
     Args:
         streams: A list to which every stream is appended.
     """
-    watch = _Watch(len(tokens), passes, step_counter(len(order) + 1, f"{len(order)} passes"))
+    watch = _Watch(len(tokens), passes, step_counter(len(order) + 1, count(len(order), "pass", "passes")))
     with trace(watch, sites=[] if streams is None else ["resid_pre"]) as recorded:
         end = model.stream(ids, real, order)
     watch.stream(end)

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.experiments.depth.depth import ROUNDING, Journey
 from core.measure.stream_statistics import SAME, statistic
-from core.settings.wording import fixed, number
+from core.settings.wording import count, fixed, number
 
 ALIKE = 0.99  # cosine similarity from which on tokens are said to point the same way
 
@@ -51,7 +51,7 @@ def rounding(journeys: dict[str, Journey]) -> str:
     names = ", ".join(name for name, journey in journeys.items() if journey.rounded is not None)
     return (
         f"From pass {first} on, rounding dominates ({names}): float32 and float64 differ by more than "
-        f"{100 * ROUNDING:.0f} % of the stream. The text describes the passes before."
+        f"{100 * ROUNDING:.0f} % of the stream's magnitude. The text covers the earlier passes only."
     )
 
 
@@ -65,9 +65,9 @@ def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) ->
         return f"No difference at any pass. {_told(meter, '', base, None)}"
     values = " vs ".join(_value(meter, float(side.of(meter)[index])) for side in (journey, base))
     end = last(base, meter)[1]
-    ends = f"ends as the baseline does, {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}"
+    ends = f"ends {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}, like the baseline"
     if base.diverged is not None:
-        ends = f"diverges with the baseline, at pass {base.diverged}"
+        ends = f"diverges at pass {base.diverged}, like the baseline"
     return f"{name}: {ends}; largest difference after pass {index}: {values}."
 
 
@@ -105,7 +105,7 @@ def _until(journey: Journey) -> float:
 
 
 def passes(n: int) -> str:
-    return f"{n} pass{'es' * (n != 1)}"
+    return count(n, "pass", "passes")
 
 
 def last(journey: Journey, meter: str) -> tuple[int, float]:
@@ -131,7 +131,7 @@ def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
         index, value = last(journey, meter)
         text = f"diverged at pass {journey.diverged}"
         if math.isfinite(value):
-            text += f", after {number(value)} at pass {index}"
+            text += f" (last value: {number(value)}, at pass {index})"
     else:
         text = SENTENCES.get(meter, _plain)(meter, journey)
     if base is not None:
@@ -203,8 +203,8 @@ def _directions(meter: str, journey: Journey) -> str:
     begin = _value(meter, start(journey, meter))
     last_one = _value(meter, end)
     if begin != last_one:
-        return f"effective rank {begin} → {last_one} in {passes(n)} (max. {limit})"
-    return f"effective rank starts and ends at {begin} over {passes(n)} (max. {limit}){_in_between(meter, values)}"
+        return f"effective rank {begin} → {last_one} in {passes(n)} (max {limit})"
+    return f"effective rank starts and ends at {begin} over {passes(n)} (max {limit}){_in_between(meter, values)}"
 
 
 def _narrowed(meter: str, journey: Journey) -> str:
@@ -213,7 +213,7 @@ def _narrowed(meter: str, journey: Journey) -> str:
     values = journey.of(meter)
     low = float(np.nanmin(values))
     high = float(np.nanmax(values))
-    left = "" if journey.config.part("softmax").sums_to_one else ", nothing discarded"
+    left = "" if journey.config.part("softmax").sums_to_one else ", weights summing to 1"
     even = f"(uniform{left}: {fixed(evenly(journey))})"
     if abs(end - begin) <= 0.05:
         if fixed(low) == fixed(high):

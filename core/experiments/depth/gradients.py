@@ -22,6 +22,7 @@ from core.settings.cache import cached
 from core.settings.device import Machine
 from core.settings.memory import max_mb, room_for
 from core.settings.progress import step_counter
+from core.settings.wording import count
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
     with room_for(needed, "This model and text"), torch.inference_mode(False), torch.enable_grad():
         model, ids, real = prepared(built, tokens, machine)
         model.requires_grad_(True)
-        step = step_counter(2 * len(order), f"{depth.passes} passes and the way back")
+        step = step_counter(2 * len(order), f"Forward and backward through {count(depth.passes, 'pass', 'passes')}")
 
         def watch(site: str, layer: int, x: torch.Tensor) -> None:
             if site == "resid_pre":

@@ -88,10 +88,10 @@ def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[s
     if config.window >= length:
         ignore("A window longer than the text has no effect.", window=0)
     if not config.window or config.global_every > config.n_blocks:
-        sentence = "Global layers have no effect without a window, or if no layer here is global."
+        sentence = "Global layers have no effect without a window, or in a stack too shallow to contain one."
         ignore(sentence, global_every=0)
     if not acts_in_attention(config.part("position")) or config.nope_every > config.n_blocks:
-        sentence = "Layers without positions have no effect if attention uses none, or if no layer here is one."
+        sentence = "NoPE layers have no effect without position encoding in attention, or in a stack too shallow to contain one."
         ignore(sentence, nope_every=0)
     if not config.part("position").turns:
         sentence = "Without RoPE, its settings have no effect."

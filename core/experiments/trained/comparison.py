@@ -201,10 +201,14 @@ def told_by_distance(rows: pd.DataFrame) -> str:
     for line in (CUT, TRAINED):
         line_rows = rows[rows.line == line]
         lower, higher = (int((line_rows.clear & (line_rows.difference * sign > 0)).sum()) for sign in (-1, 1))
-        verdicts = {"lower": lower, "higher": higher, "not significant": len(line_rows) - lower - higher}
-        if len(line_rows):
-            sentences.append(f"{SHOWN[line]} {', '.join(f'{word} at {n}' for word, n in verdicts.items() if n)}")
-    text = f"Accuracy against the baseline at {count(n_distances, 'distance')}: {'; '.join(sentences)}."
+        found = [f"{word} at {n}" for word, n in {"lower": lower, "higher": higher}.items() if n]
+        unclear = len(line_rows) - lower - higher
+        if found:
+            others = f" ({unclear} not significant)" if unclear else ""
+            sentences.append(f"{SHOWN[line]}, accuracy is {' and '.join(found)}{others}")
+        elif unclear:
+            sentences.append(f"{SHOWN[line]}, no significant difference")
+    text = f"Compared with the baseline at {count(n_distances, 'distance')}: {'; '.join(sentences)}."
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
     if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
@@ -224,8 +228,8 @@ def told(summary: pd.DataFrame, name: str) -> str:
     verb, _, effect_name = measure.does.partition(" ")
     verb = f"{verb}s" if after == 1 else verb
     text = (
-        f"{after} of {(rows.how == CUT).sum()} changes {verb} {effect_name} significantly when made after training; "
-        f"{before} of {(rows.how == TRAINED).sum()} {'does' if before == 1 else 'do'} when made before."
+        f"Made after training, {after} of {count((rows.how == CUT).sum(), 'change')} significantly {verb} {effect_name}; "
+        f"trained in from the start, {before} of {(rows.how == TRAINED).sum()}."
     )
     return text + few(seeds) * (seeds <= FEW)
 

@@ -19,7 +19,7 @@ from core.model.knockout import Cut
 from core.model.transformer import Transformer
 from core.settings.memory import max_mb, room_for
 from core.settings.progress import track
-from core.settings.wording import head_name
+from core.settings.wording import count, head_name
 
 ROOM = 1 << 22  # numbers that the parts of some questions may take at once
 
@@ -147,8 +147,10 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
         # Questions at once: at most half of what one run may use.
         per_slice = max(1, 4 * min(ROOM, max_mb() << 15) // numbers)
         starts = range(0, len(right), per_slice)
-        with room_for(4 * per_slice * numbers, "What every part of this model adds"):
-            for start in track(starts, len(starts), f"Every part's share in the answers to {len(right)} questions"):
+        with room_for(4 * per_slice * numbers, "Computing all contributions"):
+            for start in track(
+                starts, len(starts), f"Contributions of all components, {count(len(right), 'question')}"
+            ):
                 some = slice(start, start + per_slice)
                 blocks.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], cuts))  # fmt: skip
         mean = q.per_text(torch.cat(blocks, 1))

@@ -19,6 +19,7 @@ from core.model.trace import trace
 from core.settings.memory import check_memory, max_mb, room_for, some_rows
 from core.settings.menu import Menu
 from core.settings.progress import told_as, track, turn
+from core.settings.wording import count
 
 # (answers of a model, of the whole model) -> one number per question. bounds: of a change; share: of all, shown in percent; flips: only ever
 # 0 or 1 for one question; distance: from the whole model, 0 for itself; unit: of what is no share.
@@ -195,7 +196,9 @@ class Bench:
         return Answers(logits, q.right, wrong, q.among), _joined(written)
 
     def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
-        return track(slices, len(self.slices), f"{len(self.questions.tokens)} texts through this model")
+        return track(
+            slices, len(self.slices), f"Running {count(len(self.questions.tokens), 'text')} through this model"
+        )
 
     def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
         """Return which tokens of a slice are not padding; None where a causal mask hides padding."""
@@ -310,7 +313,7 @@ def check_room(opened: Opened, q: Questions) -> int:
     Raises MemoryLimit before anything is computed.
     """
     needed = sum(sizes(opened, q))
-    check_memory(needed, f"{len(q.tokens)} texts through this model", "Choose fewer sentences.")
+    check_memory(needed, f"Running {count(len(q.tokens), 'text')} through this model", "Choose fewer sentences.")
     return needed
 
 

@@ -21,6 +21,7 @@ from core.settings.device import Machine
 from core.settings.memory import room_for, some_rows
 from core.settings.progress import track
 from core.settings.setting import ConfigError
+from core.tasks import task
 from core.tasks.sentences import BE, LONGEST
 
 TEXT = "the defendant carrying the letters signed by the judges"  # what stands before the verb; its subject is one
@@ -222,7 +223,10 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
     def make() -> tuple[Pass, int]:
         ids = torch.tensor([prompt.ids], device=bench.device)
         machine = Machine(device=bench.device.type)
-        words = f"Trained: {opened.name}" + (f", {name_of(cuts)}" if cuts else "")
+        is_named_after_task = opened.task in task and opened.name == task.label(opened.task)
+        words = f"{'Trained on' if is_named_after_task else 'Model'}: {opened.name}"
+        if cuts:
+            words += f", {name_of(cuts)}"
         edits = (lesion(bench, prompt.ids, cuts, mode),) if cuts else ()
         needed = 2 * sum(activations(opened.config, len(prompt.ids)).values())  # as recorded, and as many under way
         with room_for(needed, "This model and text"):

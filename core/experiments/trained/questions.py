@@ -35,7 +35,7 @@ class Questions:
     """
 
     what: str  # in words: "256 held-out legal sentences"
-    asks: str  # in words: "was or were"
+    asks: str  # in words: "was vs. were"
     tokens: torch.Tensor  # (N, T), padded on the right
     elsewhere: torch.Tensor  # (N, T): for each text another one of the same length
     lengths: torch.Tensor  # (N)
@@ -99,7 +99,7 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
         texts.append(ids)
         questions.append((*positions, places.verb - places.subject - 1, places.clause and places.distractors > 0))
     if not texts:
-        raise ConfigError("model", f"model reads at most {opened.longest} tokens; no legal sentence is that short.")
+        raise ConfigError("model", f"The model reads at most {opened.longest} tokens; no legal sentence is that short.")
     both = (encode(f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
     was, were = (ids[verb] for ids, (_, verb) in both)
     order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
@@ -110,7 +110,7 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
     padded_texts, lengths = padded(texts, _pad(opened))
     spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * n_texts, SEED + 1)]
     return Questions(
-        what=f"{len(texts)} held-out legal sentences", asks=" or ".join(BE), tokens=padded_texts,
+        what=f"{len(texts)} held-out legal sentences", asks=" vs. ".join(BE), tokens=padded_texts,
         elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), position=verb - 1,
         right=right, wrong=was + were - right, value=between, by="words between subject and verb", among=(was, were),
         subject=subject, verb=verb, across=across,
@@ -121,7 +121,9 @@ def _by_word(tokens: Words, words: Sequence[str], subject: int, verb: int) -> tu
     number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
-        raise ConfigError("model", f"model lacks the word {missing[0]!r}, so it cannot be tested on legal sentences.")
+        raise ConfigError(
+            "model", f"The model does not know the word “{missing[0]}”, so it cannot be tested on legal sentences."
+        )
     return [number[word] for word in words[: verb + 1]], (subject, verb)
 
 
@@ -136,7 +138,7 @@ def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> 
     with_verb = read(verb + 1)
     if with_verb[:-1] != before:
         raise ConfigError(
-            "model", f"model has no single token for {words[verb]!r}, so it cannot be tested on legal sentences."
+            "model", f"The model has no single token for “{words[verb]}”, so it cannot be tested on legal sentences."
         )
     return with_verb, (len(read(subject + 1)) - 1, len(with_verb) - 1)
 
@@ -150,7 +152,8 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
     length = length if type(length) is int and length in learnt.lengths else learnt.length
     if opened.longest and length > opened.longest:
         raise ConfigError(
-            "model", f"model reads at most {opened.longest} tokens; texts of its task, {opened.task}, have {length}."
+            "model",
+            f"The model reads at most {opened.longest} tokens; texts of its task, {opened.task}, have {length}.",
         )
     index_of = {word: index for index, word in enumerate(opened.model.vocabulary)}
     number = torch.tensor([index_of[word] for word in learnt.vocabulary])
@@ -166,7 +169,7 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
     counts: list[Any] = [document.get("steps"), document.get("batch")]
     drawn = math.prod(counts) if all(type(number) is int and 0 < number < 10**9 for number in counts) else 0
     return Questions(
-        what=f"{n_texts} texts of the task {opened.task} ({learnt.tested_on(length, drawn)})", asks="the correct answer", tokens=number[tokens],
+        what=f"{n_texts} texts of the task {opened.task}, {learnt.tested_on(length, drawn)}", asks="the correct answer", tokens=number[tokens],
         elsewhere=partners(texts, spare, 0), lengths=torch.full((n_texts,), length), row=row, position=position,
         right=number[targets[row, position]], wrong=torch.full_like(row, -1), value=position + 1, by="position in the sequence",
     )  # fmt: skip

@@ -129,7 +129,7 @@ class Trial(Settings):
     otherwise: str = trial_setting(
         "nothing",
         "Optimiser variant",
-        "Train the baseline once more with another optimiser or schedule, on the same seeds and data.",
+        "Train the baseline once more with a different optimiser or schedule, on the same seeds and data.",
         short="training variant",
         menu=otherwise,
     )

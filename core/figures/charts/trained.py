@@ -47,8 +47,8 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
     tips = [
         "name:N",
         alt.Tooltip("change:Q", format=format),
-        alt.Tooltip("low:Q", title="95 % from", format=format),
-        alt.Tooltip("high:Q", title="to", format=format),
+        alt.Tooltip("low:Q", title="95 % CI low", format=format),
+        alt.Tooltip("high:Q", title="95 % CI high", format=format),
         alt.Tooltip("p:Q", format=".2g"),
     ]
     bars = base.mark_bar(color=BASELINE).encode(
@@ -78,8 +78,8 @@ def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
     )
     side = alt.YOffset("how:N", sort=None)
     tips = [
-        "label:N", "how:N", alt.Tooltip("value:Q", format=".4g"), alt.Tooltip("low:Q", title="95 % from", format=".4g"),
-        alt.Tooltip("high:Q", title="to", format=".4g"), "seeds:Q", alt.Tooltip("reference:Q", title="baseline", format=".4g"),
+        "label:N", "how:N", alt.Tooltip("value:Q", format=".4g"), alt.Tooltip("low:Q", title="95 % CI low", format=".4g"),
+        alt.Tooltip("high:Q", title="95 % CI high", format=".4g"), "seeds:Q", alt.Tooltip("reference:Q", title="baseline", format=".4g"),
         alt.Tooltip("p:Q", title="p, corrected (Holm)", format=".2g"),
     ]  # fmt: skip
     line = base.mark_rule(color=NEUTRAL, strokeDash=[4, 4]).encode(x="reference:Q")
@@ -112,7 +112,7 @@ def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
     colour = alt.Color("line:N", title=None, scale=scale, legend=None)
     tips = [
         alt.Tooltip("line:N"), alt.Tooltip("distance:N", title="words between"), alt.Tooltip("value:Q", format=".4g"),
-        alt.Tooltip("low:Q", title="95 % from", format=".4g"), alt.Tooltip("high:Q", title="to", format=".4g"), "n:Q", "seeds:Q",
+        alt.Tooltip("low:Q", title="95 % CI low", format=".4g"), alt.Tooltip("high:Q", title="95 % CI high", format=".4g"), "n:Q", "seeds:Q",
         alt.Tooltip("p:Q", title="p, corrected (Holm)", format=".2g"),
     ]  # fmt: skip
     dash = alt.StrokeDash("line:N", sort=None, scale=alt.Scale(domain=list(names), range=dashes), legend=None)

@@ -72,7 +72,7 @@ class RMSNorm(nn.Module):
 @norm.register(
     "DyT",
     label="DyT",
-    help="tanh(α·x) instead of a norm, with learned α (0.5 at first), then gain and "
+    help="tanh(α·x) instead of a norm, with learned α (initialised to 0.5), then gain and "
     "bias (Zhu et al., 2025, section 4).",
 )
 class DyT(nn.Module):

@@ -38,7 +38,7 @@ class rezero(Scale):
 @residual_scale.register(
     "layerscale",
     label="LayerScale",
-    help="times a learned vector, 0.1 at first (Touvron et al., 2021, for up to 18 layers).",
+    help="multiplied by a learned vector, initialised to 0.1 (Touvron et al., 2021, for up to 18 layers).",
 )
 class layerscale(Scale):
     def __init__(self, width: int):

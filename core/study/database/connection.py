@@ -209,15 +209,15 @@ def in_words(url: URL) -> Iterator[None]:
 def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_BUSY:
-        return Busy, "is locked by another program that writes"
+        return Busy, "is locked by another program writing to it"
     if code == sqlite3.SQLITE_FULL:
         return Full, "cannot grow: the disk is full"
     if code == sqlite3.SQLITE_READONLY:
-        return StoreError, "may not be written"
+        return StoreError, "is not writable"
     if code == sqlite3.SQLITE_CANTOPEN:
-        return StoreError, "cannot be opened (does the folder exist, and may it be written?)"
+        return StoreError, "cannot be opened (does the folder exist, and is it writable?)"
     if code == sqlite3.SQLITE_NOTADB:
-        return StoreError, "is a file of another kind, not a SQLite database"
+        return StoreError, "is not a SQLite database"
     if code == sqlite3.SQLITE_CORRUPT or str(error).startswith("no such"):
         return StoreError, f"is damaged or was replaced ({error}): restore it, or choose another"
     return StoreError, f"failed: {error}"
@@ -233,5 +233,5 @@ def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, 
     passing = state[:2] in ("08", "40", "53", "57") or state == "55P03"
     lost = not state and isinstance(error, exc.OperationalError) and not REFUSED.search(str(error.orig))
     if passing or lost or error.connection_invalidated:
-        return Busy, "cannot be reached or used now", why
+        return Busy, "is currently unavailable", why
     return StoreError, "failed", why

@@ -75,7 +75,7 @@ async function copy(words) {
   }
   const button = words.parentElement
   const show = (text, isDone) => { words.textContent = text; button.classList.toggle("copied", isDone) }
-  show(copied ? "Copied" : "It stands in the address bar", true)
+  show(copied ? "Copied" : "Copy it from the address bar", true)
   setTimeout(() => show("Copy link", false), 2500)
 }
 

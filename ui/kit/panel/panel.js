@@ -81,8 +81,8 @@ function drawControl(panel, control, isBare) {
   row.show(control, text === undefined ? control.value : text ?? control.fresh ?? control.value)
   if (isBare) return row.box
   const isDefault = text === undefined ? control.back === undefined : text === null || (text === control.fresh && !control.follows)
-  update(row.back, { hidden: isDefault, title: isDefault ? "" : `Back to ${control.usual}` })
-  row.back.setAttribute("aria-label", isDefault ? "" : `${control.label}: back to ${control.usual}`)
+  update(row.back, { hidden: isDefault, title: isDefault ? "" : `Reset to ${control.usual}` })
+  row.back.setAttribute("aria-label", isDefault ? "" : `${control.label}: reset to ${control.usual}`)
   row.box.classList.toggle("changed", !isDefault && !(control.carried && text === undefined))
   row.explain(control)
   return row.box

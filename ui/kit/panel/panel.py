@@ -72,7 +72,7 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), fixed=(), ca
     handle("back", lambda _: back())
     names = {control["name"] for group in drawn for control in group["controls"]}
     brought = [_label(name, settings) for name in session().set_elsewhere if name in names]
-    note = f"From another page: {', '.join(brought)}." if brought else ""
+    note = f"Carried over from another page: {', '.join(brought)}." if brought else ""
     _draw("panel", {"groups": tuple(drawn), "back": label, "note": note})
 
 
