@@ -2,9 +2,12 @@
 
     python -m benchmarks.class_crowd [--students 100] [--processes 2]
 
-A student opens the page by the class's code, joins, waits for the question, chooses an answer and sends it. Prints how long a vote
-takes from sending to "accepted", how long the projector takes to show it, how slow sliders of others become meanwhile, and how many
-votes were lost or doubled (either is a failure: exit status 1). Several server processes stand behind nginx, and share PostgreSQL or
+A student opens the page by the class's code, joins, waits for the question, chooses an answer and
+sends it. Prints how long a vote
+takes from sending to "accepted", how long the projector takes to show it, how slow sliders of
+others become meanwhile, and how many
+votes were lost or doubled (either is a failure: exit status 1). Several server processes stand
+behind nginx, and share PostgreSQL or
 SQLite (ABLATION_DATABASE_URL).
 """
 
@@ -96,12 +99,20 @@ def named(student: Student, start: str) -> str:
 
 
 async def attend(
-    address: str, code: str, opened: asyncio.Event, joined: list, votes: list, problems: list, after: float
+    address: str,
+    code: str,
+    opened: asyncio.Event,
+    joined: list,
+    votes: list,
+    problems: list,
+    after: float,
 ):
     """A student's lesson."""
     try:
         where = address.replace("http", "ws", 1) + "/_stcore/stream"
-        async with websockets.connect(where, max_size=None, subprotocols=["streamlit"], **visitor()) as socket:
+        async with websockets.connect(
+            where, max_size=None, subprotocols=["streamlit"], **visitor()
+        ) as socket:
             student = Student(socket, f"code={code}")
             await student.run()
             await student.run(button=named(student, "join"))
@@ -111,7 +122,9 @@ async def attend(
                 await student.run(part=student.looks)
                 await asyncio.sleep(EVERY)
             await asyncio.sleep(after)
-            while not any("answer_" in name for name in student.widgets):  # what all see is up to a second old
+            while not any(
+                "answer_" in name for name in student.widgets
+            ):  # what all see is up to a second old
                 await student.run()
                 await asyncio.sleep(1)
             asked = named(student, "answer_")
@@ -132,7 +145,9 @@ async def others(address: str, until: asyncio.Event, moves: list, count: int = 5
 
     async def one():
         where = address.replace("http", "ws", 1) + "/_stcore/stream"
-        async with websockets.connect(where, max_size=None, subprotocols=["streamlit"], **visitor()) as socket:
+        async with websockets.connect(
+            where, max_size=None, subprotocols=["streamlit"], **visitor()
+        ) as socket:
             channel, _ = await crowd.run(socket)
             number = 1
             while not until.is_set():
@@ -162,7 +177,11 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
     busy = asyncio.create_task(others(address, over, during))
     begun = time.perf_counter()
     class_of = [
-        asyncio.create_task(attend(address, started.code, opened, joined, votes, problems, random.uniform(0, WITHIN)))
+        asyncio.create_task(
+            attend(
+                address, started.code, opened, joined, votes, problems, random.uniform(0, WITHIN)
+            )
+        )
         for _ in range(students)
     ]
     while len(joined) + len(problems) < students:
@@ -176,12 +195,22 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
     await busy
     table = await asyncio.to_thread(room.answers, started.token)
     doubled = int(table.duplicated(["question", "round", "seat"]).sum())
-    accepted = len(votes) - sum("Your vote" not in problem for problem in problems if "Error" not in problem)
+    accepted = len(votes) - sum(
+        "Your vote" not in problem for problem in problems if "Error" not in problem
+    )
     ranked = sorted(votes)
-    print(f"vote to accepted: median {1000 * statistics.median(ranked):.0f} ms, p95 {1000 * ranked[int(0.95 * len(ranked)) - 1]:.0f} ms, worst {1000 * ranked[-1]:.0f} ms")  # fmt: skip
-    print(f"{len(table)} of {students} votes stored, {students - len(table)} lost, {doubled} doubled")
+    print(
+        f"vote to accepted: median {1000 * statistics.median(ranked):.0f} ms, p95"
+        f" {1000 * ranked[int(0.95 * len(ranked)) - 1]:.0f} ms, worst {1000 * ranked[-1]:.0f} ms"
+    )
+    print(
+        f"{len(table)} of {students} votes stored, {students - len(table)} lost, {doubled} doubled"
+    )
     slower = statistics.median(during) / statistics.median(before)
-    print(f"sliders of others: median {1000 * statistics.median(before):.0f} ms before, {1000 * statistics.median(during):.0f} ms meanwhile: {slower:.2f} times")  # fmt: skip
+    print(
+        f"sliders of others: median {1000 * statistics.median(before):.0f} ms before,"
+        f" {1000 * statistics.median(during):.0f} ms meanwhile: {slower:.2f} times"
+    )
     for each in problems[:5]:
         print("problem:", each)
     await asyncio.to_thread(room.end, started.token)
@@ -189,7 +218,9 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--students", type=int, default=100)
     parser.add_argument("--processes", type=int, default=1)
     args = parser.parse_args()

@@ -2,8 +2,10 @@
 
     python -m benchmarks.classroom [--database ADDRESS] [--seats 100] [--seconds 5] [--processes 1]
 
-So many seats vote, each in a thread of its own, spread evenly over so many seconds (0: all at once), from one process or
-several; then what a look at the class costs. Without an address: SQLite in a folder that goes with it.
+So many seats vote, each in a thread of its own, spread evenly over so many seconds (0: all at
+once), from one process or
+several; then what a look at the class costs. Without an address: SQLite in a folder that goes with
+it.
 """
 
 import argparse
@@ -45,7 +47,8 @@ def milliseconds(took: list[float]) -> str:
     ordered = sorted(took)
     late = ordered[int(0.95 * len(ordered))]
     return (
-        f"median {1000 * statistics.median(ordered):.1f} ms, p95 {1000 * late:.1f} ms, last {1000 * ordered[-1]:.1f} ms"
+        f"median {1000 * statistics.median(ordered):.1f} ms, p95 {1000 * late:.1f} ms, last"
+        f" {1000 * ordered[-1]:.1f} ms"
     )
 
 
@@ -57,10 +60,18 @@ def measure(where: str, seats: int, spread: float, processes: int) -> None:
         for turn in range(3):
             store.open(started.token, f"question {turn}")
             each = partial(burst, where, started.code, f"question {turn}", spread)
-            took = sum(pool.map(each, [keys[first::processes] for first in range(processes)], 1), [])
+            took = sum(
+                pool.map(each, [keys[first::processes] for first in range(processes)], 1), []
+            )
             assert store.watch(started.code).votes == seats
-            print(f"{seats} votes within {spread:g} s, {processes} process(es): {milliseconds(took)}")
-    for name, look in (("watch", lambda: store.watch(started.code)), ("of_teacher", lambda: store.of_teacher(started.token)), ("mine", lambda: store.mine(started.code, keys[0]))):  # fmt: skip
+            print(
+                f"{seats} votes within {spread:g} s, {processes} process(es): {milliseconds(took)}"
+            )
+    for name, look in (
+        ("watch", lambda: store.watch(started.code)),
+        ("of_teacher", lambda: store.of_teacher(started.token)),
+        ("mine", lambda: store.mine(started.code, keys[0])),
+    ):
         begun = time.perf_counter()
         for _ in range(100):
             look()
@@ -72,7 +83,9 @@ def measure(where: str, seats: int, spread: float, processes: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--database")
-    parser.add_argument("--seats", type=int, default=100, help="at most 300, as many as may join within a minute")
+    parser.add_argument(
+        "--seats", type=int, default=100, help="at most 300, as many as may join within a minute"
+    )
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()

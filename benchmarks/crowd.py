@@ -2,9 +2,12 @@
 
     python -m benchmarks.crowd [--users 100] [--seconds 30] [--processes 2]
 
-Every user is a websocket that speaks Streamlit's own protocol: it opens "One block" and then moves d_ff every 2 to 6
-seconds. Prints median, 95th percentile and worst, moves a second, the server's processor time and memory, and how many
-users were dropped (a dropped user is a failure: the exit status is then 1). Several server processes stand behind nginx, with the
+Every user is a websocket that speaks Streamlit's own protocol: it opens "One block" and then moves
+d_ff every 2 to 6
+seconds. Prints median, 95th percentile and worst, moves a second, the server's processor time and
+memory, and how many
+users were dropped (a dropped user is a failure: the exit status is then 1). Several server
+processes stand behind nginx, with the
 settings of docs/nginx.conf.
 """
 
@@ -116,18 +119,24 @@ async def crowd(address, processes, users, seconds):
     ms = sorted(wait for wait, _ in took)
     index = lambda share: ms[min(len(ms) - 1, int(share * len(ms)))]  # noqa: E731
     print(
-        f"{users} users: p50 {index(0.5):.0f} ms, p95 {index(0.95):.0f} ms, worst {ms[-1]:.0f} ms over {len(ms)} moves "
-        f"({len(ms) / lasted:.1f} a second, {sum(size for _, size in took) / len(took) / 1000:.0f} kB each); "
-        f"server: {(spent() - busy) / lasted:.2f} cores, {sum(process.memory_info().rss for process in processes) / 2**20:.0f} MB; "
-        f"dropped: {len(lost)} {lost[:1] or ''}",
+        f"{users} users: p50 {index(0.5):.0f} ms, p95 {index(0.95):.0f} ms, worst {ms[-1]:.0f} ms"
+        f" over {len(ms)} moves ({len(ms) / lasted:.1f} a second,"
+        f" {sum(size for _, size in took) / len(took) / 1000:.0f} kB each); server:"
+        f" {(spent() - busy) / lasted:.2f} cores,"
+        f" {sum(process.memory_info().rss for process in processes) / 2**20:.0f} MB; dropped:"
+        f" {len(lost)} {lost[:1] or ''}",
         flush=True,
     )
     return len(lost)
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("--users", type=lambda text: [int(n) for n in text.split(",")], default=[1, 30, 100])
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    args.add_argument(
+        "--users", type=lambda text: [int(n) for n in text.split(",")], default=[1, 30, 100]
+    )
     args.add_argument("--seconds", type=float, default=30)
     args.add_argument("--processes", type=int, default=1)
     args = args.parse_args()
@@ -136,7 +145,9 @@ def main():
         addresses = [address for address, _ in servers]
         address = stack.enter_context(balanced(addresses)) if len(servers) > 1 else addresses[0]
         watched = [psutil.Process(process.pid) for _, process in servers]
-        lost = sum(asyncio.run(crowd(address, watched, users, args.seconds)) for users in args.users)
+        lost = sum(
+            asyncio.run(crowd(address, watched, users, args.seconds)) for users in args.users
+        )
     sys.exit(bool(lost))
 
 

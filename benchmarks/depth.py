@@ -2,10 +2,14 @@
 
     python -m benchmarks.depth [--device cuda]
 
-First: 100 passes of one block, with every statistic after every pass, over the same 100 passes unmeasured; in turn,
-A B A B, one thread, medians of the ratios within one run. Then the grid: 100 variants × 24 separate blocks, d_model 64,
-10 tokens, seven statistics after each, drawing of the weights included: the time, the operations that do work (on a
-GPU: kernels launched), and the same for one variant after another. On a GPU also the CPU's time beside it.
+First: 100 passes of one block, with every statistic after every pass, over the same 100 passes
+unmeasured; in turn,
+A B A B, one thread, medians of the ratios within one run. Then the grid: 100 variants × 24 separate
+blocks, d_model 64,
+10 tokens, seven statistics after each, drawing of the weights included: the time, the operations
+that do work (on a
+GPU: kernels launched), and the same for one variant after another. On a GPU also the CPU's time
+beside it.
 """
 
 import argparse
@@ -140,9 +144,14 @@ def grids(device: str):
     fast = in_turn([together], 11, device)[0]
     slow, bare = in_turn((one_by_one, bare_loop), 2, device)
     print(
-        f"grid, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):7.1f} ms, {operations(together, device):,} operations"
+        f"grid, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):7.1f} ms,"
+        f" {operations(together, device):,} operations"
     )
-    print(f"  one variant after another: {statistics.median(slow):7.1f} ms, {operations(one_by_one, device):,} operations, {statistics.median(slow) / statistics.median(fast):.1f} times as long")  # fmt: skip
+    print(
+        f"  one variant after another: {statistics.median(slow):7.1f} ms,"
+        f" {operations(one_by_one, device):,} operations,"
+        f" {statistics.median(slow) / statistics.median(fast):.1f} times as long"
+    )
     print(f"  the same, nothing measured: {statistics.median(bare):6.1f} ms")
     if device != "cpu":
         there = in_turn([lambda: together("cpu")], 5, "cpu")[0]
@@ -150,12 +159,17 @@ def grids(device: str):
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     device = args.parse_args().device
     torch.set_num_threads(1)
     reuse_freed_memory()
-    print(torch.cuda.get_device_name() if device == "cuda" else "CPU, one thread", f"· torch {torch.__version__}")
+    print(
+        torch.cuda.get_device_name() if device == "cuda" else "CPU, one thread",
+        f"· torch {torch.__version__}",
+    )
     for size in SIZES:
         passes(device, *size)
     grids(device)

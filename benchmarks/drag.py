@@ -2,9 +2,11 @@
 
     python -m benchmarks.drag [--seconds 3]
 
-Takes the thumb of *Width* on One block with the mouse, moves it forth and back by ten pixels, which is another value, every 30 ms,
+Takes the thumb of *Width* on One block with the mouse, moves it forth and back by ten pixels, which
+is another value, every 30 ms,
 and lets go. Prints, for the default
-sentence and for 12 heads × 64 tokens: pictures a second while the button was down (drawings on a canvas at least 25 ms apart),
+sentence and for 12 heads × 64 tokens: pictures a second while the button was down (drawings on a
+canvas at least 25 ms apart),
 the median time between two, and the time from letting go to the last drawing.
 """
 
@@ -51,11 +53,15 @@ def drag(page, seconds: float) -> tuple[list[float], float]:
     page.mouse.up()
     page.wait_for_timeout(2500)
     last = page.evaluate("Math.max(0, ...window.drawn)")
-    return [now for before, now in zip([-1e9, *drawn], drawn) if now - before > 25], max(0.0, last - let_go)
+    return [now for before, now in zip([-1e9, *drawn], drawn) if now - before > 25], max(
+        0.0, last - let_go
+    )
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--seconds", type=float, default=3)
     seconds = args.parse_args().seconds
     with server() as (address, _), browser() as chromium:
@@ -69,7 +75,8 @@ def main():
             gaps = [b - a for a, b in zip(began, began[1:])]
             between = f"{statistics.median(gaps):.0f} ms between two" if gaps else "none to compare"
             print(
-                f"{name:22} {len(began) / seconds:4.1f} pictures a second, {between}; last {after:.0f} ms after letting go",
+                f"{name:22} {len(began) / seconds:4.1f} pictures a second, {between}; last"
+                f" {after:.0f} ms after letting go",
                 flush=True,
             )
             page.close()

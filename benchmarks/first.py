@@ -2,8 +2,10 @@
 
     python -m benchmarks.first [--visits 7]
 
-Each visit is a fresh browser profile: from asking for the page to the picture and the page's own end. In the same run a page with one
-slider and its text: the floor. Then One block with every model of the family; the server's resident memory before and after.
+Each visit is a fresh browser profile: from asking for the page to the picture and the page's own
+end. In the same run a page with one
+slider and its text: the floor. Then One block with every model of the family; the server's resident
+memory before and after.
 """
 
 import argparse
@@ -42,10 +44,16 @@ def waited(chromium, address: str, picture: str, visits: int) -> float:
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--visits", type=int, default=7)
     visits = args.parse_args().visits
-    with browser() as chromium, server(app="benchmarks/floor.py") as (simple, _), server() as (address, process):
+    with (
+        browser() as chromium,
+        server(app="benchmarks/floor.py") as (simple, _),
+        server() as (address, process),
+    ):
         for _, path, picture in PAGES:  # warm
             visit(chromium, address + path, picture)
         floor = waited(chromium, simple + FLOOR[1], FLOOR[2], visits)
@@ -58,7 +66,10 @@ def main():
         for seed in family.SEEDS:
             for member in family.members()[1:]:
                 visit(chromium, f"{address}/One_block?seed={seed}&variants={member}", PAGES[1][2])
-        print(f"memory of the server: {before:.0f} MB, with every trained model looked at {resident():.0f} MB")
+        print(
+            f"memory of the server: {before:.0f} MB, with every trained model looked at"
+            f" {resident():.0f} MB"
+        )
 
 
 if __name__ == "__main__":

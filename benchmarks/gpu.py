@@ -41,7 +41,9 @@ def figures(benchmark: tuple[str, ...], device: str) -> list[tuple[str, str]]:
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--device", default="cuda")
     device = args.parse_args().device
     rows = [row for benchmark in BENCHMARKS for row in figures(benchmark, device)]

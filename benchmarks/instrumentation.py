@@ -2,13 +2,18 @@
 
     python -m benchmarks.instrumentation [--device cuda] [--rivals] [--gpt2]
 
-The bare stack is written here, as plainly as nanoGPT's: fused qkv, scaled_dot_product_attention, no taps; its weights
-are the model's own, and the outputs are compared before anything is timed. Both run in turn, A B A B, on one thread,
+The bare stack is written here, as plainly as nanoGPT's: fused qkv, scaled_dot_product_attention, no
+taps; its weights
+are the model's own, and the outputs are compared before anything is timed. Both run in turn, A B A
+B, on one thread,
 so that neither finds the caches as it left them; medians after warm-up, ratio within one run.
 
---rivals times TransformerLens (HookedTransformer up to version 3, TransformerBridge from 4 on) and Hugging Face's GPT-2
-where they are installed: the same stack at the same size with random weights, the same sites as far as they can be
-hooked, the same statistics; once reduced with torch tensor by tensor, once with core.measure.tensor_sums.
+--rivals times TransformerLens (HookedTransformer up to version 3, TransformerBridge from 4 on) and
+Hugging Face's GPT-2
+where they are installed: the same stack at the same size with random weights, the same sites as far
+as they can be
+hooked, the same statistics; once reduced with torch tensor by tensor, once with
+core.measure.tensor_sums.
 """
 
 import argparse
@@ -53,11 +58,16 @@ class Bare(nn.Module):
         super().__init__()
         self.embed = nn.Parameter(model.embed.detach().clone())
         self.places = (
-            nn.Parameter(model.position.weight.detach().clone()) if model.config.position == "learned" else None
+            nn.Parameter(model.position.weight.detach().clone())
+            if model.config.position == "learned"
+            else None
         )
         self.blocks = nn.ModuleList(BareBlock(model.config) for _ in model.blocks)
         for mine, its in zip(self.blocks, model.blocks):
-            its = {name.replace("attn.", "").replace("mlp.", ""): p for name, p in its.state_dict().items()}
+            its = {
+                name.replace("attn.", "").replace("mlp.", ""): p
+                for name, p in its.state_dict().items()
+            }
             mine.load_state_dict(its)
 
     def forward(self, tokens):
@@ -111,7 +121,9 @@ def by_torch(tensors):
     for x in tensors:
         std, mean = torch.std_mean(x, correction=0)
         low, high = x.aminmax()
-        rows.append(torch.stack([mean, std, x.square().mean().sqrt(), low, high, (x == 0).float().mean()]))
+        rows.append(
+            torch.stack([mean, std, x.square().mean().sqrt(), low, high, (x == 0).float().mean()])
+        )
     return torch.stack(rows).cpu()
 
 
@@ -145,12 +157,25 @@ def transformer_lens(config, length, device):
         size["architecture"] = "TransformerLensNative"
         model = TransformerBridge.boot_native(TransformerBridgeConfig(**size), device=device)
     model.eval()
-    in_block = "hook_resid_pre ln1.hook_normalized attn.hook_q attn.hook_k attn.hook_v attn.hook_attn_scores"
-    in_block += " attn.hook_pattern attn.hook_z hook_attn_out hook_resid_mid ln2.hook_normalized mlp.hook_pre"
+    in_block = (
+        "hook_resid_pre ln1.hook_normalized attn.hook_q attn.hook_k attn.hook_v"
+        " attn.hook_attn_scores"
+    )
+    in_block += (
+        " attn.hook_pattern attn.hook_z hook_attn_out hook_resid_mid ln2.hook_normalized"
+        " mlp.hook_pre"
+    )
     in_block += " mlp.hook_post hook_mlp_out hook_resid_post"
     names = ["hook_embed"]
-    names += [f"blocks.{layer}.{name}" for layer in range(config.n_layers) for name in in_block.split()]
-    options = dict(names_filter=names, stop_at_layer=config.n_layers, return_type=None, return_cache_object=False)
+    names += [
+        f"blocks.{layer}.{name}" for layer in range(config.n_layers) for name in in_block.split()
+    ]
+    options = dict(
+        names_filter=names,
+        stop_at_layer=config.n_layers,
+        return_type=None,
+        return_cache_object=False,
+    )
 
     def run(tokens):
         cache = model.run_with_cache(tokens, **options)[1]
@@ -180,7 +205,9 @@ def hugging_face(config, length, device):
     def entered(module, args):  # resid_pre, resid_mid, z
         kept.append(args[0])
 
-    def left(module, args, output):  # attn_out and pattern; else the one tensor that the module returns
+    def left(
+        module, args, output
+    ):  # attn_out and pattern; else the one tensor that the module returns
         kept.extend(output if isinstance(output, tuple) else (output,))
 
     def projected(module, args, output):  # q, k, v
@@ -190,7 +217,15 @@ def hugging_face(config, length, device):
     for block in model.h:
         for module in (block, block.ln_2, block.attn.c_proj):
             module.register_forward_pre_hook(entered)
-        for module in (block.ln_1, block.attn, block.ln_2, block.mlp.c_fc, block.mlp.act, block.mlp, block):
+        for module in (
+            block.ln_1,
+            block.attn,
+            block.ln_2,
+            block.mlp.c_fc,
+            block.mlp.act,
+            block.mlp,
+            block,
+        ):
             module.register_forward_hook(left)
         block.attn.c_attn.register_forward_hook(projected)
 
@@ -222,15 +257,22 @@ def rounds(config, length, device, rivals):
             continue
         name = f"{rival.__name__}, {len(run(tokens))} tensors"
         for how, reduced in ((name, by_torch), (f"{name}, our totals", by_our_totals)):
-            yield {"bare": lambda: bare(tokens), how: lambda run=run, reduced=reduced: reduced(run(tokens))}
+            yield {
+                "bare": lambda: bare(tokens),
+                how: lambda run=run, reduced=reduced: reduced(run(tokens)),
+            }
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--device", default="cpu")
     args.add_argument("--rivals", action="store_true")
     args.add_argument(
-        "--gpt2", action="store_true", help="one model of GPT-2 small's shape: causal, learned positions, tanh GELU"
+        "--gpt2",
+        action="store_true",
+        help="one model of GPT-2 small's shape: causal, learned positions, tanh GELU",
     )
     args = args.parse_args()
     torch.set_num_threads(1)
@@ -239,7 +281,9 @@ def main():
     print(f"{name}, torch {torch.__version__}; statistics per site: {', '.join(meter)}")
     with torch.inference_mode():
         for layers, width, heads, length in SIZES[-1:] if args.gpt2 else SIZES:
-            config = Config(d_model=width, n_heads=heads, n_layers=layers, **(GPT2 if args.gpt2 else {}))
+            config = Config(
+                d_model=width, n_heads=heads, n_layers=layers, **(GPT2 if args.gpt2 else {})
+            )
             print(f"{layers} layers, d_model {width}, {heads} heads, {length} tokens")
             for calls in rounds(config, length, args.device, args.rivals):
                 for name, (seconds, ratio) in compare(calls, args.device).items():

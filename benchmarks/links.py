@@ -2,9 +2,12 @@
 
     python -m benchmarks.links [--cells 15]
 
-A cell of the start page is clicked, another one each time, and the time is taken to the frame after the first one with all
-curves in it. Then the same link is opened in a fresh browser. Beside each, in turn with it, the floor: the same of an app of two
-pages with a line of text (benchmarks/floor_pages.py), by a click on its link, and by opening its second page.
+A cell of the start page is clicked, another one each time, and the time is taken to the frame after
+the first one with all
+curves in it. Then the same link is opened in a fresh browser. Beside each, in turn with it, the
+floor: the same of an app of two
+pages with a line of text (benchmarks/floor_pages.py), by a click on its link, and by opening its
+second page.
 """
 
 import argparse
@@ -12,7 +15,8 @@ import statistics
 
 from benchmarks.serving import browser, server, settle
 
-# Notes the time of the last click, or that the page was opened, and of the frame after the first in which `sought` is there.
+# Notes the time of the last click, or that the page was opened, and of the frame after the first in
+# which `sought` is there.
 WATCH = """
 (() => {
   const seen = window.seen = { from: 0, drawn: 0 }
@@ -76,17 +80,24 @@ def line(name: str, took: list[float], floor: float):
     took = sorted(took)
     middle = statistics.median(took)
     print(
-        f"{name:40} median {middle:5.0f} ms, {middle / floor:4.1f} floors   90th {took[int(0.9 * (len(took) - 1))]:5.0f}   "
-        f"{took[0]:.0f} to {took[-1]:.0f} over {len(took)}",
+        f"{name:40} median {middle:5.0f} ms, {middle / floor:4.1f} floors   90th"
+        f" {took[int(0.9 * (len(took) - 1))]:5.0f}   {took[0]:.0f} to {took[-1]:.0f} over"
+        f" {len(took)}",
         flush=True,
     )
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--cells", type=int, default=15)
     cells = args.parse_args().cells
-    with browser() as chromium, server() as (address, _), server(app="benchmarks/floor_pages.py") as (simple, _):
+    with (
+        browser() as chromium,
+        server() as (address, _),
+        server(app="benchmarks/floor_pages.py") as (simple, _),
+    ):
         page = watched(chromium, address, "curves")
         floor = watched(chromium, simple, "text")
         page.wait_for_timeout(4000)  # the server's workers have started
@@ -101,9 +112,15 @@ def main():
         middle = statistics.median(plain[1:])
         line("a click to a page with a line of text", plain[1:], middle)
         line("a click on a cell to its curves", clicks[1:], middle)
-        print(f"the first of them, which loads the page    {clicks[0]:.0f} ms; of the floor {plain[0]:.0f} ms")
+        print(
+            f"the first of them, which loads the page    {clicks[0]:.0f} ms; of the floor"
+            f" {plain[0]:.0f} ms"
+        )
         fresh = [
-            (opened(chromium, f"{address}/{links[n]}", "curves"), opened(chromium, f"{simple}/second", "text"))
+            (
+                opened(chromium, f"{address}/{links[n]}", "curves"),
+                opened(chromium, f"{simple}/second", "text"),
+            )
             for n in chosen
         ]
         took, plain = zip(*fresh[1:])

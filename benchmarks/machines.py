@@ -30,7 +30,15 @@ class Machines:
 
     def start_scheduler(self) -> subprocess.Popen:
         """In a folder without this project: it needs none."""
-        return self._start("scheduler", "--host", "127.0.0.1", "--port", str(self.port), cwd=self.folder, PYTHONPATH="")
+        return self._start(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            cwd=self.folder,
+            PYTHONPATH="",
+        )
 
     def start_worker(self, core: int | None = None, **environment) -> subprocess.Popen:
         """With one thread. core: where it is pinned and stands back as those of core.workers.pool.ProcessPool do, if the system allows it."""
@@ -46,7 +54,9 @@ class Machines:
         call = [sys.executable, "-m", "dask", *args, "--dashboard-address", "127.0.0.1:0"]
         with_path = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment
         quiet = subprocess.DEVNULL
-        self.running.append(subprocess.Popen(call, cwd=cwd, env=with_path, stdout=quiet, stderr=quiet))
+        self.running.append(
+            subprocess.Popen(call, cwd=cwd, env=with_path, stdout=quiet, stderr=quiet)
+        )
         return self.running[-1]
 
     def kill(self, process: subprocess.Popen):

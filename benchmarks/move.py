@@ -2,9 +2,12 @@
 
     python -m benchmarks.move [--rounds 4] [--device cuda]
 
-A websocket that speaks Streamlit's own protocol moves a slider again and again, the next time as soon as the script has ended:
-the slider of benchmarks/floor.py; d_ff on One block with random weights; a part that is switched off and on: with random and with
-trained weights. Seed and padding change along, so that no pass is known yet. Rounds of twenty moves, each kind in turn, once the
+A websocket that speaks Streamlit's own protocol moves a slider again and again, the next time as
+soon as the script has ended:
+the slider of benchmarks/floor.py; d_ff on One block with random weights; a part that is switched
+off and on: with random and with
+trained weights. Seed and padding change along, so that no pass is known yet. Rounds of twenty
+moves, each kind in turn, once the
 server has loaded what it loads later; medians.
 """
 
@@ -25,8 +28,11 @@ from benchmarks.serving import server
 
 ROUND = 20  # moves
 MOST = 4  # rounds: the trained models have no more passes that are not known yet
-WARM = 8  # s after which a server has loaded what other pages need, and its workers stand (ui/kit/page.py: boot)
-LIKE_TRAINED = "n_layers=2&position=rope&mask=causal&baseline=n_layers-2__position-rope__mask-causal&variants=none"  # two blocks beside each other
+# s after which a server has loaded what other pages need, and its workers stand (ui/kit/page.py:
+# boot)
+WARM = 8
+# two blocks beside each other
+LIKE_TRAINED = "n_layers=2&position=rope&mask=causal&baseline=n_layers-2__position-rope__mask-causal&variants=none"
 
 
 async def run(socket, page: str, state: WidgetState | None, query: str) -> list[ForwardMsg]:
@@ -47,7 +53,9 @@ async def run(socket, page: str, state: WidgetState | None, query: str) -> list[
 def on_one_block(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     """Return what makes a move's state of its number: of the slider d_ff."""
     channel = next(filter(None, map(channel_of, sent)))
-    return lambda number: channel.say(number, d_ff=str(64 + 8 * (number % 50)), seed=str(number // 50))
+    return lambda number: channel.say(
+        number, d_ff=str(64 + 8 * (number % 50)), seed=str(number // 50)
+    )
 
 
 def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
@@ -57,14 +65,20 @@ def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     def say(number: int) -> WidgetState:
         residual = "on" if number % 2 == 0 else "off"
         seed = number // 34 % 3  # of each part three models ship
-        return channel.say(number, residual_ffn=residual, padding=str(number // 2 % 17), seed=str(seed))
+        return channel.say(
+            number, residual_ffn=residual, padding=str(number // 2 % 17), seed=str(seed)
+        )
 
     return say
 
 
 def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
     """The same of the one-slider app."""
-    slider = next(item.delta.new_element.slider.id for item in sent if item.delta.new_element.HasField("slider"))
+    slider = next(
+        item.delta.new_element.slider.id
+        for item in sent
+        if item.delta.new_element.HasField("slider")
+    )
 
     def state(number: int) -> WidgetState:
         moved = WidgetState(id=slider)
@@ -104,7 +118,12 @@ class Case:
             sent = await run(self.socket, self.page, self.state(self.number), self.query)
         took = sum(self.process.cpu_times()[:2]) - before
         waited = time.perf_counter() - began
-        return len(sent), sum(item.ByteSize() for item in sent) / 1000, 1e3 * took / ROUND, 1e3 * waited / ROUND
+        return (
+            len(sent),
+            sum(item.ByteSize() for item in sent) / 1000,
+            1e3 * took / ROUND,
+            1e3 * waited / ROUND,
+        )
 
 
 async def in_turn(cases: list[Case], rounds: int):
@@ -121,7 +140,9 @@ async def in_turn(cases: list[Case], rounds: int):
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--rounds", type=int, default=MOST, choices=range(1, MOST + 1))
     args.add_argument("--device", default="auto", help="where the passes are run")
     arguments = args.parse_args()
@@ -132,7 +153,9 @@ def main():
         "a part, trained weights": (a_part, ""),
     }
     with server(app="benchmarks/floor.py") as floor, server() as ours:
-        (simple, its), (address, process) = ((place, psutil.Process(one.pid)) for place, one in (floor, ours))
+        (simple, its), (address, process) = (
+            (place, psutil.Process(one.pid)) for place, one in (floor, ours)
+        )
         cases = {"one slider, nothing else": Case(simple, its, "", on_floor, "")}
         for name, (states, query) in asked.items():
             cases[name] = Case(address, process, "One_block", states, place + query)
@@ -140,7 +163,8 @@ def main():
     for name, case in cases.items():
         messages, size, took, waited = map(statistics.median, zip(*case.rounds))
         print(
-            f"{name:26} {messages:3.0f} messages, {size:5.0f} kB, {took:5.1f} ms of processor time, {waited:5.1f} ms a move"
+            f"{name:26} {messages:3.0f} messages, {size:5.0f} kB, {took:5.1f} ms of processor time,"
+            f" {waited:5.1f} ms a move"
         )
 
 

@@ -2,9 +2,12 @@
 
     python -m benchmarks.paint [--moves 10] [--rounds 4]
 
-Moves the slider "Random seed", which changes every number on the page. One block: the default sentence; 12 heads ×
-64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their gradients; the grid. All of them in turn, in rounds, with the
-same of an app that has one slider and shows its value (benchmarks/floor.py): median, 90th percentile and range over the moves, and how many times that floor; then the server's
+Moves the slider "Random seed", which changes every number on the page. One block: the default
+sentence; 12 heads ×
+64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their gradients; the grid.
+All of them in turn, in rounds, with the
+same of an app that has one slider and shows its value (benchmarks/floor.py): median, 90th
+percentile and range over the moves, and how many times that floor; then the server's
 memory with this one user, and the time from starting the server to the first painted attention map.
 """
 
@@ -22,11 +25,13 @@ CASES = (
     ("default sentence", "/One_block?weights=random"),
     (
         "12 heads × 64 tokens",
-        "/One_block?weights=random&d_model=96&n_heads=12&text=" + "+".join(f"w{n}" for n in range(64)),
+        "/One_block?weights=random&d_model=96&n_heads=12&text="
+        + "+".join(f"w{n}" for n in range(64)),
     ),
     (
         "12 heads × 128 tokens",
-        "/One_block?weights=random&d_model=96&n_heads=12&text=" + "+".join(f"w{n}" for n in range(128)),
+        "/One_block?weights=random&d_model=96&n_heads=12&text="
+        + "+".join(f"w{n}" for n in range(128)),
     ),
     ("depth, 4 variants", f"/Depth?variants={FOUR}"),
     ("depth, gradients", f"/Depth?show=gradients&variants={FOUR}"),
@@ -37,7 +42,8 @@ FLOOR = "one slider, text"
 SLIDER = "[data-testid=stSlider] [role=slider], [data-testid=stSlider] input"
 SEED = "[data-name=seed] input"
 
-# Notes the time of every drawing call and every change of the page outside the slider, and of the frame after it.
+# Notes the time of every drawing call and every change of the page outside the slider, and of the
+# frame after it.
 WATCH = """
 (() => {
   const seen = window.seen = { key: 0, changed: 0, painted: 0 }
@@ -91,7 +97,9 @@ def _memory(process) -> float:
     return psutil.Process(process.pid).memory_info().rss / 2**20
 
 
-def _round(chromium, pages: dict[str, tuple[str, str]], moves: int, first: int) -> dict[str, list[float]]:
+def _round(
+    chromium, pages: dict[str, tuple[str, str]], moves: int, first: int
+) -> dict[str, list[float]]:
     """What the moves on each of these pages took. pages: name -> address, and what is moved there; first: the seed from which on it
     is moved, so that nothing is known from a round before."""
     took = {}
@@ -113,7 +121,9 @@ def _cold(chromium, address: str, start: float) -> float:
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--moves", type=int, default=10)
     args.add_argument("--rounds", type=int, default=4)
     arguments = args.parse_args()
@@ -121,22 +131,33 @@ def main():
         start = time.perf_counter()
         with server() as (address, process), server(app="benchmarks/floor.py") as (simple, _):
             cold = _cold(chromium, address, start)
-            pages = {FLOOR: (f"{simple}/?", SLIDER)} | {name: (address + path, SEED) for name, path in CASES}
+            pages = {FLOOR: (f"{simple}/?", SLIDER)} | {
+                name: (address + path, SEED) for name, path in CASES
+            }
             seeds = range(0, 1000, arguments.moves + 2)
-            _round(chromium, dict(list(pages.items())[:2]), arguments.moves, seeds[0])  # not counted
+            _round(
+                chromium, dict(list(pages.items())[:2]), arguments.moves, seeds[0]
+            )  # not counted
             alone = _memory(process)
             rounds = [_round(chromium, pages, arguments.moves, seeds[1])]
             later = _memory(process)
-            rounds += [_round(chromium, pages, arguments.moves, seed) for seed in seeds[2 : arguments.rounds + 1]]
+            rounds += [
+                _round(chromium, pages, arguments.moves, seed)
+                for seed in seeds[2 : arguments.rounds + 1]
+            ]
     took = {name: sorted(chain.from_iterable(round[name] for round in rounds)) for name in pages}
     floor = statistics.median(took[FLOOR])
     for name, all_of in took.items():
         median = statistics.median(all_of)
         print(
-            f"{name:24} median {median:6.0f} ms, {median / floor:4.1f} floors   90th {all_of[int(0.9 * (len(all_of) - 1))]:6.0f}   "
-            f"{all_of[0]:.0f} to {all_of[-1]:.0f} over {len(all_of)} moves"
+            f"{name:24} median {median:6.0f} ms, {median / floor:4.1f} floors   90th"
+            f" {all_of[int(0.9 * (len(all_of) - 1))]:6.0f}   {all_of[0]:.0f} to {all_of[-1]:.0f}"
+            f" over {len(all_of)} moves"
         )
-    print(f"server memory, one user  {alone:.0f} MB on the first of these, {later:.0f} MB after all of them")
+    print(
+        f"server memory, one user  {alone:.0f} MB on the first of these, {later:.0f} MB after all"
+        " of them"
+    )
     print(f"cold start to first picture  {cold:.1f} s")
 
 

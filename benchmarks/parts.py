@@ -2,10 +2,14 @@
 
     python -m benchmarks.parts [before attention grid time] [--commit 1781aa4] [--seconds 20]
 
-before: a measured pass and a step of training with the default settings, over the same in an older commit (that before these parts,
-if no other is named): both trees side by side, each in a process of its own, in turn. attention: a pass and a step with a window, and
-with fewer key-value heads, over full attention. grid: about 100 variants of axes that these parts brought × 24 blocks, all at once and one
-after another. time: what trainings take that are to take as long as their baseline (*Match cost*, training time). One thread, in turn,
+before: a measured pass and a step of training with the default settings, over the same in an older
+commit (that before these parts,
+if no other is named): both trees side by side, each in a process of its own, in turn. attention: a
+pass and a step with a window, and
+with fewer key-value heads, over full attention. grid: about 100 variants of axes that these parts
+brought × 24 blocks, all at once and one
+after another. time: what trainings take that are to take as long as their baseline (*Match cost*,
+training time). One thread, in turn,
 medians of the ratios within one run.
 """
 
@@ -38,12 +42,24 @@ from core.train.run import Run
 ROOT = Path(__file__).parent.parent
 BEFORE = "1781aa4"  # the last commit without them
 SIZES = ((2, 64, 4, 10), (4, 128, 4, 64), (6, 256, 8, 128))  # layers, d_model, heads, tokens
-# About 100 variants each: those at first with another axis in the place of the number of heads, and of six axes that came since.
+# About 100 variants each: those at first with another axis in the place of the number of heads, and
+# of six axes that came since.
 NEW = {
-    **{f"{axis} beside four that were there": f"n_heads-4__{axis}-{entries}" for axis, entries in (("qk_norm", "on+off"), ("window", "0+4"), ("n_kv_heads", "1+4"), ("gate", "on+off"), ("parallel", "on+off"))},
-    "six new ones": "norm-LayerNorm__placement-pre+output+sandwich__residual-both__activation-gelu__n_heads-4__n_kv_heads-1+4"
-    "__qk_norm-on+off__window-0+4__softmax-usual+sink__gate-on+off",
-}  # fmt: skip
+    **{
+        f"{axis} beside four that were there": f"n_heads-4__{axis}-{entries}"
+        for axis, entries in (
+            ("qk_norm", "on+off"),
+            ("window", "0+4"),
+            ("n_kv_heads", "1+4"),
+            ("gate", "on+off"),
+            ("parallel", "on+off"),
+        )
+    },
+    "six new ones": (
+        "norm-LayerNorm__placement-pre+output+sandwich__residual-both__activation-gelu__n_heads-4__n_kv_heads-1+4"
+        "__qk_norm-on+off__window-0+4__softmax-usual+sink__gate-on+off"
+    ),
+}
 # In either tree: on each line from outside one more call, and how long it took.
 CHILD = """
 import sys, time
@@ -86,14 +102,18 @@ def median_ratio(one, other) -> float:
 def before(commit: str, seconds: float, sizes: int):
     with tempfile.TemporaryDirectory() as folder:
         there = Path(folder) / "before"
-        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", there, commit], cwd=ROOT, check=True)
+        subprocess.run(
+            ["git", "worktree", "add", "--quiet", "--detach", there, commit], cwd=ROOT, check=True
+        )
         try:
             for size in SIZES[:sizes]:
                 for kind in ("pass", "step"):
                     old, new = beside([there, ROOT], [kind, *map(str, size)], seconds)
                     print(
-                        f"{kind}, {size[0]} layers, d_model {size[1]}, T {size[3]}: before {1e3 * statistics.median(old):8.2f} ms   "
-                        f"now {1e3 * statistics.median(new):8.2f} ms   ratio {median_ratio(old, new):.3f}   ({len(old)} each)",
+                        f"{kind}, {size[0]} layers, d_model {size[1]}, T {size[3]}: before"
+                        f" {1e3 * statistics.median(old):8.2f} ms   now"
+                        f" {1e3 * statistics.median(new):8.2f} ms   ratio"
+                        f" {median_ratio(old, new):.3f}   ({len(old)} each)",
                         flush=True,
                     )
         finally:
@@ -104,7 +124,10 @@ def beside(trees, given, seconds: float) -> list[list[float]]:
     """Seconds of each call, in turn, in a process for each tree, after twenty that do not count."""
     command = [sys.executable, "-c", CHILD, *given]
     children = [
-        subprocess.Popen(command, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for tree in trees
+        subprocess.Popen(
+            command, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for tree in trees
     ]
     took: list[list[float]] = [[] for _ in children]
     end = None
@@ -136,12 +159,19 @@ def attention():
         configs = {name: base.replace(**changes) for name, changes in variants.items()}
         passes = [watched(config, length) for config in configs.values()]
         steps = [Run(start(config, training, 0)).step for config in configs.values()]
-        print(f"{layers} layers, d_model {width}, {heads} heads, T {length}: pass and step over full attention")
+        print(
+            f"{layers} layers, d_model {width}, {heads} heads, T {length}: pass and step over full"
+            " attention"
+        )
         with torch.inference_mode():
             looked = in_turn(passes, 60, "cpu")
         learnt = in_turn(steps, 30, "cpu")
         for name, one, other in zip(configs, looked, learnt):
-            print(f"  {name:38} {median_ratio(looked[0], one):.2f}   {median_ratio(learnt[0], other):.2f}", flush=True)
+            print(
+                f"  {name:38} {median_ratio(looked[0], one):.2f}  "
+                f" {median_ratio(learnt[0], other):.2f}",
+                flush=True,
+            )
 
 
 def watched(config, length):
@@ -180,8 +210,10 @@ def grid(name: str, axes: Axes):
     slow = in_turn([one_by_one], 1, "cpu")[0]
     times = statistics.median(slow) / statistics.median(fast)
     print(
-        f"grid of {name}, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):.0f} ms, {operations(together, 'cpu'):,} "
-        f"operations; one after another {statistics.median(slow):.0f} ms, {operations(one_by_one, 'cpu'):,}: {times:.1f} times as long",
+        f"grid of {name}, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):.0f}"
+        f" ms, {operations(together, 'cpu'):,} operations; one after another"
+        f" {statistics.median(slow):.0f} ms, {operations(one_by_one, 'cpu'):,}: {times:.1f} times"
+        " as long",
         flush=True,
     )
 
@@ -202,18 +234,26 @@ def equal_time():
             for _ in range(max(1, how.steps // 10)):
                 run.step()
 
-        took = in_turn([lambda c=config, h=how: trained(c, h) for config, how in models.values()], 3, "cpu")
+        took = in_turn(
+            [lambda c=config, h=how: trained(c, h) for config, how in models.values()], 3, "cpu"
+        )
         print(f"{name}: time of the training over its baseline's")
         for (part, (_, how)), item in zip(models.items(), took):
-            print(f"  {part:22} {how.steps:5} steps   {median_ratio(took[0], item):.2f}", flush=True)
+            print(
+                f"  {part:22} {how.steps:5} steps   {median_ratio(took[0], item):.2f}", flush=True
+            )
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("what", nargs="*", default=["before", "attention", "grid", "time"])
     args.add_argument("--commit", default=BEFORE)
     args.add_argument("--seconds", type=float, default=20)
-    args.add_argument("--sizes", type=int, default=len(SIZES), help="how many of the sizes, the smallest first")
+    args.add_argument(
+        "--sizes", type=int, default=len(SIZES), help="how many of the sizes, the smallest first"
+    )
     arguments = args.parse_args()
     torch.set_num_threads(1)
     reuse_freed_memory()

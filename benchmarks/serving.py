@@ -58,7 +58,8 @@ def server(below: str = "", app: str = "app.py", port: int = 0, preexec_fn=None,
             else:
                 log.seek(0)
                 raise RuntimeError(
-                    f"the server did not start within 30 s; it said:\n{log.read().decode(errors='replace')}"
+                    "the server did not start within 30 s; it"
+                    f" said:\n{log.read().decode(errors='replace')}"
                 )
             yield address, process
         finally:
@@ -76,12 +77,17 @@ def balanced(addresses: list[str]):
     settings = settings.replace("listen 8500", f"listen 127.0.0.1:{port}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "nginx.conf"
-        places = "".join(f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy"))
+        places = "".join(
+            f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy")
+        )
         settings = settings.replace("/var/log/nginx", folder)
         file.write_text(
-            f"pid {folder}/pid;\nevents {{ worker_connections 4096; }}\nhttp {{\naccess_log off;\n{places}{settings}}}\n"
+            f"pid {folder}/pid;\nevents {{ worker_connections 4096; }}\nhttp {{\naccess_log"
+            f" off;\n{places}{settings}}}\n"
         )
-        process = subprocess.Popen(["nginx", "-p", folder, "-c", file, "-e", f"{folder}/log", "-g", "daemon off;"])
+        process = subprocess.Popen(
+            ["nginx", "-p", folder, "-c", file, "-e", f"{folder}/log", "-g", "daemon off;"]
+        )
         try:
             time.sleep(1)
             yield f"http://127.0.0.1:{port}"

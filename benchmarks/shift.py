@@ -2,8 +2,10 @@
 
     python -m benchmarks.shift [--visits 5]
 
-Each visit is a fresh browser profile, on a warm server. The largest shift is that with which Streamlit's sidebar comes, on a page that
-has nothing else yet; so the sum of the others stands beside the sum of all. Medians over the visits.
+Each visit is a fresh browser profile, on a warm server. The largest shift is that with which
+Streamlit's sidebar comes, on a page that
+has nothing else yet; so the sum of the others stands beside the sum of all. Medians over the
+visits.
 """
 
 import argparse
@@ -12,8 +14,16 @@ import statistics
 from benchmarks.serving import browser, server, settle
 
 PATHS = (
-    "", "One_block", "Depth", "Training", "Studies", "Trained_model", "Claims", "Lessons?shown=one&lesson=heads", "Class",
-)  # fmt: skip
+    "",
+    "One_block",
+    "Depth",
+    "Training",
+    "Studies",
+    "Trained_model",
+    "Claims",
+    "Lessons?shown=one&lesson=heads",
+    "Class",
+)
 NOTE = """
   window.shifts = []
   new PerformanceObserver((list) => {
@@ -35,7 +45,9 @@ def shifts(chromium, address: str) -> tuple[float, float]:
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--visits", type=int, default=5)
     visits = args.parse_args().visits
     with browser() as chromium, server() as (address, _):
@@ -43,7 +55,8 @@ def main():
             actual = [shifts(chromium, f"{address}/{path}") for _ in range(visits + 1)][1:]
             full, others = (statistics.median(item) for item in zip(*actual, strict=True))
             print(
-                f"{path.partition('?')[0] or 'start page':16} layout shift {full:.2f}, without the sidebar {others:.2f}",
+                f"{path.partition('?')[0] or 'start page':16} layout shift {full:.2f}, without the"
+                f" sidebar {others:.2f}",
                 flush=True,
             )
 

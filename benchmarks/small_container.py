@@ -2,7 +2,8 @@
 
     python -m benchmarks.small_container [--megabytes 690] [--visitors 1]
 
-Opens all nine pages one after another, then trains an experiment of the Training page to its end. Needs Linux with a memory cgroup that this
+Opens all nine pages one after another, then trains an experiment of the Training page to its end.
+Needs Linux with a memory cgroup that this
 user may write (version 1 or 2), and Chromium, which runs outside the container.
 """
 
@@ -15,7 +16,17 @@ from pathlib import Path
 from benchmarks.serving import browser, server, settle
 
 GROUPS = Path("/sys/fs/cgroup")
-PAGES = ("", "One_block", "Depth", "Training", "Studies", "Trained_model", "Claims", "Lessons", "Class")
+PAGES = (
+    "",
+    "One_block",
+    "Depth",
+    "Training",
+    "Studies",
+    "Trained_model",
+    "Claims",
+    "Lessons",
+    "Class",
+)
 
 
 @contextlib.contextmanager
@@ -35,7 +46,9 @@ def memory_group(megabytes: int):
         for process in (group / "cgroup.procs").read_text().split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(process), signal.SIGKILL)
-        with contextlib.suppress(OSError):  # the kernel may need a moment; an empty group does no harm
+        with contextlib.suppress(
+            OSError
+        ):  # the kernel may need a moment; an empty group does no harm
             group.rmdir()
 
 
@@ -89,7 +102,9 @@ def small_server(megabytes: int):
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("--megabytes", type=int, default=690)
     args.add_argument("--visitors", type=int, default=1)
     arguments = args.parse_args()
@@ -97,7 +112,10 @@ def main():
         print(f"started        {used_mb(group):4.0f} MB of {arguments.megabytes}", flush=True)
         for _ in range(arguments.visitors):
             visit(chromium, address, group)
-        print(f"{killed(group)} processes killed; the server is {'running' if process.poll() is None else 'gone'}")
+        print(
+            f"{killed(group)} processes killed; the server is"
+            f" {'running' if process.poll() is None else 'gone'}"
+        )
 
 
 if __name__ == "__main__":

@@ -2,12 +2,16 @@
 
     python -m benchmarks.studies [supervision jobs page dask]
 
-supervision: a study on one worker, with its store, over the same trainings one after another in this process. jobs: eight
-runs on two workers, and the same one after another. page: in headless Chromium, opening the page "Studies" on a store with
+supervision: a study on one worker, with its store, over the same trainings one after another in
+this process. jobs: eight
+runs on two workers, and the same one after another. page: in headless Chromium, opening the page
+"Studies" on a store with
 10,000 runs and 1,000,000 rows, and what it costs the server in memory.
 
-dask: the same study on a cluster of two workers with one thread each on this machine, over the pool of two processes;
-both pinned one to a core and as nice to others, through the runner and a store in SQLite, in turn, medians within one run.
+dask: the same study on a cluster of two workers with one thread each on this machine, over the pool
+of two processes;
+both pinned one to a core and as nice to others, through the runner and a store in SQLite, in turn,
+medians within one run.
 """
 
 import argparse
@@ -99,7 +103,8 @@ def beside_plain(name: str, workers: int):
                     one = plain(study)
                 took.append((one, seconds(pool, folder)[0]))
                 print(
-                    f"{name}: one after another {one:.1f} s, as a study {took[-1][1]:.1f} s{' (warm-up)' * (turn == 0)}",
+                    f"{name}: one after another {one:.1f} s, as a study {took[-1][1]:.1f}"
+                    f" s{' (warm-up)' * (turn == 0)}",
                     flush=True,
                 )
         finally:
@@ -107,8 +112,8 @@ def beside_plain(name: str, workers: int):
     ratios = [study / one for one, study in took[1:]]
     ratio = statistics.median(ratios)
     print(
-        f"{name}: {len(study.runs)} runs on {workers} worker{'s' * (workers > 1)}: ratio {ratio:.3f}, {1 / ratio:.2f} times as fast "
-        f"(median of {TURNS}, in turn)",
+        f"{name}: {len(study.runs)} runs on {workers} worker{'s' * (workers > 1)}: ratio"
+        f" {ratio:.3f}, {1 / ratio:.2f} times as fast (median of {TURNS}, in turn)",
         flush=True,
     )
 
@@ -144,14 +149,23 @@ def fill(address: str):
         for number, steps in connection.execute(select(runs.c.id, runs.c.steps)).all():
             best = chance.random()
             made = [
-                Row(max(1, steps * n // ROWS), 1 / n, best * n / ROWS, 1.0, 0.01, 0.003) for n in range(1, ROWS + 1)
+                Row(max(1, steps * n // ROWS), 1 / n, best * n / ROWS, 1.0, 0.01, 0.003)
+                for n in range(1, ROWS + 1)
             ]
             values = {row.step: {"run": number, **row._asdict()} for row in made}
             connection.execute(insert(rows), list(values.values()))
-        done = {"state": DONE, "step": runs.c.steps, "seconds": 3.0, "ended": time.time(), "device": "CPU"}
+        done = {
+            "state": DONE,
+            "step": runs.c.steps,
+            "seconds": 3.0,
+            "ended": time.time(),
+            "device": "CPU",
+        }
         connection.execute(update(runs).values(done))
     with store.reading() as connection:
-        count = [connection.scalar(select(func.count()).select_from(table)) for table in (runs, rows)]
+        count = [
+            connection.scalar(select(func.count()).select_from(table)) for table in (runs, rows)
+        ]
     store.close()
     print(f"page: a store with {count[0]:,} runs and {count[1]:,} rows", flush=True)
 
@@ -171,12 +185,20 @@ def page():
                     took.setdefault(name, []).append(milliseconds)
                 if turn in (0, TURNS - 1):
                     print(
-                        f"page: memory {(memory().rss - before) / 2**20:+.0f} MB after {turn + 1} visitors", flush=True
+                        f"page: memory {(memory().rss - before) / 2**20:+.0f} MB after {turn + 1}"
+                        " visitors",
+                        flush=True,
                     )
             after = memory().rss
     for name, times in took.items():
-        print(f"page: {name}: first {times[0]:.0f} ms, median {statistics.median(times):.0f}, worst {max(times):.0f}")
-    print(f"page: memory {(after - before) / 2**20:+.0f} MB after {2 * TURNS} visitors, of {after / 2**20:.0f} MB")
+        print(
+            f"page: {name}: first {times[0]:.0f} ms, median {statistics.median(times):.0f}, worst"
+            f" {max(times):.0f}"
+        )
+    print(
+        f"page: memory {(after - before) / 2**20:+.0f} MB after {2 * TURNS} visitors, of"
+        f" {after / 2**20:.0f} MB"
+    )
 
 
 def warm(chromium, where):
@@ -200,7 +222,11 @@ def visit(chromium, where) -> dict[str, float]:
     for name, click, sign in (
         ("the page with its matrix", menu, ".st-key-study_matrix svg"),
         ("runs", shown.get_by_role("radio", name="Runs"), "[data-testid=stDataFrame] canvas"),
-        ("curves of five models, 56 seeds each", shown.get_by_role("radio", name="Curves"), ".st-key-learning svg"),
+        (
+            "curves of five models, 56 seeds each",
+            shown.get_by_role("radio", name="Curves"),
+            ".st-key-learning svg",
+        ),
     ):
         begin = time.perf_counter()
         click.click()
@@ -225,7 +251,9 @@ def dask():
             for turn in range(TURNS + 1):  # the first one loads
                 for name, pool in pools.items():
                     lasted, trained = seconds(pool, folder)
-                    print(f"dask: {name} {lasted:.1f} s, {trained:.0%} of it in trainings", flush=True)
+                    print(
+                        f"dask: {name} {lasted:.1f} s, {trained:.0%} of it in trainings", flush=True
+                    )
                     if turn:
                         took[name].append(lasted)
                         share[name].append(trained)
@@ -235,17 +263,24 @@ def dask():
             machines.close()
     ratios = [on_second / on_first for on_first, on_second in zip(*took.values())]
     medians = [
-        f"{name} {statistics.median(took[name]):.1f} s ({statistics.median(share[name]):.0%} in trainings)"
+        f"{name} {statistics.median(took[name]):.1f} s ({statistics.median(share[name]):.0%} in"
+        " trainings)"
         for name in took
     ]
-    print(f"dask: {', '.join(medians)}, ratio {statistics.median(ratios):.3f} (median of {TURNS}, in turn)", flush=True)
+    print(
+        f"dask: {', '.join(medians)}, ratio {statistics.median(ratios):.3f} (median of {TURNS}, in"
+        " turn)",
+        flush=True,
+    )
 
 
 PARTS = {"supervision": supervision, "jobs": jobs, "page": page, "dask": dask}
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     torch.set_num_threads(1)
     for name in args.parse_args().parts or PARTS:

@@ -2,9 +2,11 @@
 
     python -m benchmarks.trained sweep|generate|page [--device cuda]
 
-sweep: every head and sub-layer of the shipped model knocked out by itself, over 256 held-out sentences, one thread; median
+sweep: every head and sub-layer of the shipped model knocked out by itself, over 256 held-out
+sentences, one thread; median
 of five, each from a fresh bench. generate: a text of 200 tokens goes on, and one of 8
-tokens grows to 198, with kept keys and values and without, in turn. page: from a click on a head to the last painted pixel of what its knock-out costs.
+tokens grows to 198, with kept keys and values and without, in turn. page: from a click on a head to
+the last painted pixel of what its knock-out costs.
 """
 
 import argparse
@@ -22,7 +24,13 @@ from core.model.knockout import cuts, mode
 from core.settings.memory import reuse_freed_memory
 
 GPT2 = Config(
-    d_model=768, n_heads=12, n_layers=12, activation="gelu_tanh", position="learned", mask="causal", tied=True
+    d_model=768,
+    n_heads=12,
+    n_layers=12,
+    activation="gelu_tanh",
+    position="learned",
+    mask="causal",
+    tied=True,
 )
 
 
@@ -37,7 +45,8 @@ def sweep(args):
             made = list(Bench(opened, asked_questions).sweep(how))
             took.append(time.perf_counter() - begin)
         print(
-            f"{how:9} {len(made)} parts, {asked_questions.what}: {statistics.median(took[1:]):.3f} s, with the whole model's own pass"
+            f"{how:9} {len(made)} parts, {asked_questions.what}: {statistics.median(took[1:]):.3f}"
+            " s, with the whole model's own pass"
         )
 
 
@@ -50,14 +59,17 @@ def generation(args):
             took = {True: [], False: []}
             for _ in range(rounds):
                 for cache in took:
-                    steps = generate(model, torch.arange(begin) % 50, Sampling(words=further + 1), cache=cache)
+                    steps = generate(
+                        model, torch.arange(begin) % 50, Sampling(words=further + 1), cache=cache
+                    )
                     next(steps)  # reads the text itself, which both have to
                     start = time.perf_counter()
                     count = sum(1 for _ in steps)
                     took[cache].append((time.perf_counter() - start) / count)
             kept, repeated = (1e3 * statistics.median(took[cache]) for cache in took)
             print(
-                f"{name}: a text of {begin} tokens, {count} further: {kept:.2f} ms each with kept keys and values, {repeated:.2f} ms without: {repeated / kept:.1f} times as fast"
+                f"{name}: a text of {begin} tokens, {count} further: {kept:.2f} ms each with kept"
+                f" keys and values, {repeated:.2f} ms without: {repeated / kept:.1f} times as fast"
             )
 
 
@@ -89,18 +101,25 @@ def page(args):
                 took.append(seen["painted"] - seen["key"])
     took = sorted(took[1:])
     print(
-        f"a head knocked out, click to last painted pixel: median {statistics.median(took):.0f} ms, 90th {took[int(0.9 * (len(took) - 1))]:.0f}, {took[0]:.0f} to {took[-1]:.0f} over {len(took)} clicks, each for the first time"
+        f"a head knocked out, click to last painted pixel: median {statistics.median(took):.0f} ms,"
+        f" 90th {took[int(0.9 * (len(took) - 1))]:.0f}, {took[0]:.0f} to {took[-1]:.0f} over"
+        f" {len(took)} clicks, each for the first time"
     )
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("what", choices=["sweep", "generate", "page"])
     args.add_argument("--device", default="cpu")
     args = args.parse_args()
     torch.set_num_threads(1)
     reuse_freed_memory()
-    print(f"{torch.cuda.get_device_name() if args.device == 'cuda' else 'CPU, one thread'}, torch {torch.__version__}")
+    print(
+        f"{torch.cuda.get_device_name() if args.device == 'cuda' else 'CPU, one thread'}, torch"
+        f" {torch.__version__}"
+    )
     {"sweep": sweep, "generate": generation, "page": page}[args.what](args)
 
 

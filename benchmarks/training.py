@@ -2,11 +2,16 @@
 
     python -m benchmarks.training [step jobs estimate page crowd] [--device cuda]
 
-step: one step of our loop over the same step in a plain loop as nanoGPT writes it (2 layers, d 64, batch 64, T 32; also
-smaller). jobs: eight runs on two workers, and the same one after another in this process. estimate: what a training
-takes over what core.train.budget expects of it, for every task. stack: four seeds as one batch over the same four one
-after another. page: in headless Chromium, from pressing Start to the first point, and each of the experiments to its
-end. crowd: ten users moving sliders while two others train, over the same ten alone. In turn, medians, within one run.
+step: one step of our loop over the same step in a plain loop as nanoGPT writes it (2 layers, d 64,
+batch 64, T 32; also
+smaller). jobs: eight runs on two workers, and the same one after another in this process. estimate:
+what a training
+takes over what core.train.budget expects of it, for every task. stack: four seeds as one batch over
+the same four one
+after another. page: in headless Chromium, from pressing Start to the first point, and each of the
+experiments to its
+end. crowd: ten users moving sliders while two others train, over the same ten alone. In turn,
+medians, within one run.
 """
 
 import argparse
@@ -43,7 +48,10 @@ class PlainBlock(nn.Module):
 
     def forward(self, x):
         B, T, D = x.shape
-        q, k, v = (y.view(B, T, self.heads, -1).transpose(1, 2) for y in self.qkv(self.ln_1(x)).split(D, dim=2))
+        q, k, v = (
+            y.view(B, T, self.heads, -1).transpose(1, 2)
+            for y in self.qkv(self.ln_1(x)).split(D, dim=2)
+        )
         weights = (q @ k.transpose(-2, -1) * (D // self.heads) ** -0.5).softmax(-1)
         x = x + self.proj((weights @ v).transpose(1, 2).reshape(B, T, D))
         return x + self.down(F.gelu(self.up(self.ln_2(x))))
@@ -77,13 +85,17 @@ def plain_step(layers, width, batch, length, device):
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        return loss.item()  # nanoGPT reads it only to log; we need it to see at once when a run diverges
+        return (
+            loss.item()
+        )  # nanoGPT reads it only to log; we need it to see at once when a run diverges
 
     return step
 
 
 def our_step(layers, width, batch, length, device):
-    training = Training(task="reverse", steps=10_000, every=10_000, batch=batch, length=length, clip=1.0)
+    training = Training(
+        task="reverse", steps=10_000, every=10_000, batch=batch, length=length, clip=1.0
+    )
     config = task["reverse"].config(n_layers=layers, d_model=width)
     return Run(start(config, training, 0, Machine(device))).step
 
@@ -102,15 +114,17 @@ def steps(device):
         ratio = statistics.median(b / a for a, b in zip(*took))
         layers, width, batch, length = size
         print(
-            f"step, {layers} layers, d {width}, batch {batch}, T {length}: plain loop {plain:.2f} ms, ours {ours:.2f} ms, "
-            f"ratio {ratio:.3f}",
+            f"step, {layers} layers, d {width}, batch {batch}, T {length}: plain loop {plain:.2f}"
+            f" ms, ours {ours:.2f} ms, ratio {ratio:.3f}",
             flush=True,
         )
 
 
 def jobs(_):
     """Eight runs on two workers, before and after the same eight one after another."""
-    states = {seed: start(task["reverse"].config(), Training(task="reverse"), seed) for seed in range(8)}
+    states = {
+        seed: start(task["reverse"].config(), Training(task="reverse"), seed) for seed in range(8)
+    }
     workers = ProcessPool(2)
     workers.warm()
     time.sleep(10)
@@ -137,8 +151,8 @@ def jobs(_):
     together.append(side_by_side())
     workers.close()
     print(
-        f"jobs: eight runs one after another {alone:.1f} s, on two workers {together[0]:.1f} and {together[1]:.1f} s, "
-        f"{alone / statistics.mean(together):.2f} times faster",
+        f"jobs: eight runs one after another {alone:.1f} s, on two workers {together[0]:.1f} and"
+        f" {together[1]:.1f} s, {alone / statistics.mean(together):.2f} times faster",
         flush=True,
     )
 
@@ -150,28 +164,38 @@ def estimate(_):
         chunk(state, 0.2)
         took = chunk(state, 1e9)[0].seconds
         expected = budget.seconds(state.config, training)
-        print(f"estimate, {name}: {took:.2f} s, expected {expected:.2f} s, ratio {took / expected:.2f}", flush=True)
+        print(
+            f"estimate, {name}: {took:.2f} s, expected {expected:.2f} s, ratio"
+            f" {took / expected:.2f}",
+            flush=True,
+        )
 
 
 def stacked(device):
     """Four and sixteen seeds of one variant, as one batch and one after another."""
     for seeds in (4, 16):
         for layers, width, batch, length in SIZES:
-            training = Training(task="reverse", steps=100_000, every=100_000, batch=batch, length=length)
+            training = Training(
+                task="reverse", steps=100_000, every=100_000, batch=batch, length=length
+            )
             config = task["reverse"].config(n_layers=layers, d_model=width)
             states = [start(config, training, seed, Machine(device)) for seed in range(seeds)]
             stack.chunk(states, 1.0)
             chunk(states[0], 1.0)
             pace = []  # seconds a step and seed
-            for call, inputs in ((stack.chunk, states), (lambda s, t: [chunk(s[0], t)], states[:1])) * 2:
+            for call, inputs in (
+                (stack.chunk, states),
+                (lambda s, t: [chunk(s[0], t)], states[:1]),
+            ) * 2:
                 begin = time.perf_counter()
                 done = call(inputs, 4.0)[0][0].step
                 pace.append((time.perf_counter() - begin) / done / len(inputs))
             together = (pace[0] + pace[2]) / 2
             alone = (pace[1] + pace[3]) / 2
             print(
-                f"stack, {seeds} seeds, {layers} layers, d {width}, batch {batch}, T {length}: alone {1e3 * alone:.2f} ms, "
-                f"stacked {1e3 * together:.2f} ms a step and seed, {alone / together:.2f} times faster",
+                f"stack, {seeds} seeds, {layers} layers, d {width}, batch {batch}, T {length}:"
+                f" alone {1e3 * alone:.2f} ms, stacked {1e3 * together:.2f} ms a step and seed,"
+                f" {alone / together:.2f} times faster",
                 flush=True,
             )
 
@@ -206,14 +230,21 @@ def page(_):
             took.append(tab.evaluate("window.first"))
             tab.get_by_text("Done:").wait_for(timeout=120_000)
         first, *took = took
-        print(f"page: Start to first point, {first:.0f} ms for the first training, with which the workers start")
         print(
-            f"page: Start to first point, median {statistics.median(took):.0f} ms of {len(took)}, worst {max(took):.0f} ms"
+            f"page: Start to first point, {first:.0f} ms for the first training, with which the"
+            " workers start"
+        )
+        print(
+            f"page: Start to first point, median {statistics.median(took):.0f} ms of {len(took)},"
+            f" worst {max(took):.0f} ms"
         )
         children = psutil.Process(process.pid).children(recursive=True)
-        sizes = [child.memory_full_info().uss >> 20 for child in children]  # what each does not share with others
+        sizes = [
+            child.memory_full_info().uss >> 20 for child in children
+        ]  # what each does not share with others
         print(
-            f"page: memory, server {psutil.Process(process.pid).memory_info().rss >> 20} MB, its processes {sizes} MB more"
+            f"page: memory, server {psutil.Process(process.pid).memory_info().rss >> 20} MB, its"
+            f" processes {sizes} MB more"
         )
         for name in showcase:
             tab.goto(f"{address}/Training")
@@ -234,7 +265,9 @@ async def trainer(address, query, until):
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
     url = address.replace("http", "ws") + "/_stcore/stream"
-    async with websockets.connect(url, subprotocols=["streamlit"], max_size=None, compression=None) as socket:
+    async with websockets.connect(
+        url, subprotocols=["streamlit"], max_size=None, compression=None
+    ) as socket:
         fragments = {}
 
         async def ask(fragment=""):
@@ -274,7 +307,9 @@ def felt(_):
 
     async def both(address, watched):
         until = [time.monotonic() + 3600]
-        trainers = [asyncio.create_task(trainer(address, f"{query}&seed={n}", until)) for n in range(2)]
+        trainers = [
+            asyncio.create_task(trainer(address, f"{query}&seed={n}", until)) for n in range(2)
+        ]
         await asyncio.sleep(15)  # workers start, trainings are under way
         busy = [child.cpu_percent(1.0) for child in watched.children(recursive=True)]
         print(f"crowd: workers' load {sorted(busy)[-2:]} %", flush=True)
@@ -288,16 +323,27 @@ def felt(_):
         asyncio.run(both(address, watched))
 
 
-PARTS = {"step": steps, "jobs": jobs, "estimate": estimate, "stack": stacked, "page": page, "crowd": felt}
+PARTS = {
+    "step": steps,
+    "jobs": jobs,
+    "estimate": estimate,
+    "stack": stacked,
+    "page": page,
+    "crowd": felt,
+}
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     args.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     args.add_argument("--device", default="cpu")
     args = args.parse_args()
     torch.set_num_threads(1)
-    expected = args.parts or [name for name in PARTS if args.device == "cpu" or name in ("step", "stack")]
+    expected = args.parts or [
+        name for name in PARTS if args.device == "cpu" or name in ("step", "stack")
+    ]
     if hasattr(os, "sched_setaffinity") and not {"page", "crowd", "jobs"} & set(expected):
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
     for name in expected:

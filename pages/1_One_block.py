@@ -32,11 +32,21 @@ def draw():
         kind = chosen.weights
         back = partial(reset, BlockConfig, Machine, weights=kind)
         sidebar(
-            GROUPS if look.view == "text" else GROUPS[1:], chosen, machine, look, sampling, folded=FOLDED, back=back,
+            GROUPS if look.view == "text" else GROUPS[1:],
+            chosen,
+            machine,
+            look,
+            sampling,
+            folded=FOLDED,
+            back=back,
             without=[name for name in chosen.unavailable if name not in SIZES],
-            fixed=[name for name in SIZES if name in chosen.unavailable], carried=carried(chosen), notes=NOTES[kind],
-        )  # fmt: skip
-        compared = pins.row(baseline(kind, config), pinned, lambda text: change(beside=text), can_be_had(kind))
+            fixed=[name for name in SIZES if name in chosen.unavailable],
+            carried=carried(chosen),
+            notes=NOTES[kind],
+        )
+        compared = pins.row(
+            baseline(kind, config), pinned, lambda text: change(beside=text), can_be_had(kind)
+        )
         head(ONE_BLOCK, [ONE_BLOCK.tabs(), *compared], beside_title=[*sentence(), *whose()])
         tokens, cuts = cut(text.text)
         if not tokens:
@@ -54,7 +64,10 @@ def draw():
             warn(*notes, *cuts)
             unknown(kind, tokens)
             if not forward_pass.finite:
-                warn(f"Some values became infinite or NaN: they exceeded the range of {machine.dtype}.")
+                warn(
+                    "Some values became infinite or NaN: they exceeded the range of"
+                    f" {machine.dtype}."
+                )
 
         with_and_without(context, say)
         takeaway.offer(ONE_BLOCK.name, partial(script, context))

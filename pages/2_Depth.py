@@ -19,7 +19,11 @@ from ui.shared.base import NO_WORD, sentence
 
 GROUPS = ("Depth", "Size", "Components", "Attention details", "More components", "Machine")
 FOLDED = ("Attention details", "More components", "Machine")
-HIDDEN = ("n_layers", "dropout", "ffn_dropout")  # depth is set by the passes; nothing is dropped here
+HIDDEN = (
+    "n_layers",
+    "dropout",
+    "ffn_dropout",
+)  # depth is set by the passes; nothing is dropped here
 WHOSE = "Random weights: this shows the effect of the architecture alone."
 
 
@@ -31,7 +35,16 @@ def draw():
         )
         back = partial(reset, Depth, Config, Machine, Pins, Axes)
         notes_below = {"Depth": WHOSE}
-        sidebar(GROUPS, depth, config, machine, folded=FOLDED, without=HIDDEN, notes=notes_below, back=back)
+        sidebar(
+            GROUPS,
+            depth,
+            config,
+            machine,
+            folded=FOLDED,
+            without=HIDDEN,
+            notes=notes_below,
+            back=back,
+        )
         head(DEPTH, [DEPTH.tabs(), *pins.row(config, pinned)], beside_title=sentence())
         tokens, cuts = cut(text.text)
         variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0, ffn_dropout=False)

@@ -37,13 +37,22 @@ def groups(training):
 with page(TRAINING):
     if OPEN in st.session_state:
         go_to(TRAINED_MODEL.path)
-    (training, learner, machine, pinned, trial, look), notes = TRAINING.settings(*KINDS, TrainingLook)
+    (training, learner, machine, pinned, trial, look), notes = TRAINING.settings(
+        *KINDS, TrainingLook
+    )
     config = learner.plain()
     back = partial(reset, *KINDS, task=training.task)
     sidebar(
-        groups(training), training, learner, machine, trial, folded=FOLDED, without=HIDDEN, back=back,
+        groups(training),
+        training,
+        learner,
+        machine,
+        trial,
+        folded=FOLDED,
+        without=HIDDEN,
+        back=back,
         label="Reset to task defaults",
-    )  # fmt: skip
+    )
     chosen_task, about = task_row(training)
     head(TRAINING, [about], beside_title=[chosen_task, *pins.row(config, pinned)])
     take_away = takeaway.button()
@@ -71,4 +80,6 @@ with page(TRAINING):
             st.caption(DAMAGED)
         experiment_cards(KINDS)
     shown = trainings.plan if trainings else planned  # the settings may have been changed since
-    takeaway.offer(TRAINING.name, partial(training_script, shown), models(trainings), formatted=take_away)
+    takeaway.offer(
+        TRAINING.name, partial(training_script, shown), models(trainings), formatted=take_away
+    )

@@ -12,7 +12,11 @@ from ui.kit.panel.panel import bar
 from ui.studies.chooser import choose, files
 from ui.studies.context import StudyLook
 
-FROM_STORE = ("curves", "runs", "compare")  # views that show runs, of which a built-in study ships the summary
+FROM_STORE = (
+    "curves",
+    "runs",
+    "compare",
+)  # views that show runs, of which a built-in study ships the summary
 
 with page(STUDIES):
     (look,), notes = STUDIES.settings(StudyLook)

@@ -16,7 +16,15 @@ from ui.pictures import drawing
 from ui.shared.base import LOST, typed, views_of_tab
 from ui.shared.models import OPEN, known, prompts
 from ui.trained.context import TrainedContext, TrainedLook, switch
-from ui.trained.controls import as_read, knockout_menu, model_file, remove_shown_head, script, summary, words_row
+from ui.trained.controls import (
+    as_read,
+    knockout_menu,
+    model_file,
+    remove_shown_head,
+    script,
+    summary,
+    words_row,
+)
 from ui.trained.model_list import bring, model_list
 
 KINDS = (TrainedLook, Sampling)
@@ -27,7 +35,12 @@ GROUPS = {  # group of the sidebar -> the views that depend on it; none: every v
     "Evaluation": ("attention", "knockout", "sweep", "credit"),
 }
 DRAWN = ("attention", "steps")  # views beside which the block is drawn
-SHOWN = ("attention", "steps", "layers", "pairs")  # views of the pass with the knock-out, or without it
+SHOWN = (
+    "attention",
+    "steps",
+    "layers",
+    "pairs",
+)  # views of the pass with the knock-out, or without it
 READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the text
 ABOVE = "<b>Block</b><br>A trained language model. Click a component to remove it."
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
@@ -52,7 +65,14 @@ def _draw_view(context, cuts):
         picture, view = st.columns([31, 69], gap="medium")
         with picture:
             layer = look.layer_of(context.whole)
-            drawing.block(context.whole, layer, knocked=cuts, above=ABOVE, below=summary(context), on_pick=switch)
+            drawing.block(
+                context.whole,
+                layer,
+                knocked=cuts,
+                above=ABOVE,
+                below=summary(context),
+                on_pick=switch,
+            )
     else:
         view = st.container()
     with view:
@@ -81,11 +101,23 @@ def draw():
         groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
         back = partial(reset, *KINDS, model=look.model)
         without = ["out"] if cuts and look.taken in SHOWN else ["out", "knocked"]
-        sidebar(groups, look, sampling, back=back, without=without, drawn={"Model": partial(model_list, look)})
+        sidebar(
+            groups,
+            look,
+            sampling,
+            back=back,
+            without=without,
+            drawn={"Model": partial(model_list, look)},
+        )
         context = TrainedContext(model, cuts, sampling, look)
         reads = look.taken not in OF_TABLES
-        # What every view has stands first: it stays under the hand that opens a view that reads no text.
-        text = typed("Prompt", "prompt", "Type some text …", dict(prompts(look.model))) if reads else []
+        # What every view has stands first: it stays under the hand that opens a view that reads no
+        # text.
+        text = (
+            typed("Prompt", "prompt", "Type some text …", dict(prompts(look.model)))
+            if reads
+            else []
+        )
         if reads:
             text += words_row(look, model)
         knock_out = [*knockout_menu(model.config, cuts), *remove_shown_head(look, model, cuts)]

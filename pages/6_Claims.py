@@ -24,7 +24,11 @@ with page(CLAIMS):
     try:
         values = measured(FILE.stat().st_mtime_ns)
     except (OSError, StudyError):
-        raise ConfigError("results", "The table of claims, results/claims.csv, is missing or damaged; make claims recreates it.") from None  # fmt: skip
+        raise ConfigError(
+            "results",
+            "The table of claims, results/claims.csv, is missing or damaged; make claims"
+            " recreates it.",
+        ) from None
     found = {name: judged(values[name], claim[name]) for name in claim}
     CLAIMS.open_view(ClaimsContext(values, found, look))
     takeaway.offer(CLAIMS.name, None, kind="claims")

@@ -1,8 +1,10 @@
 """Trains the family (core/checkpoints/family.py) and examines it: `make family`, or
 `python -m scripts.family [--seeds 0] [--folder models/family] [--table results/family.csv]`.
 
-Each member is trained as scripts/legal_model.py trains the model that ships, which is the baseline with seed 0, to the last bit on
-the same machine. What is there already is not trained again: a run that was cut short goes on with what is missing.
+Each member is trained as scripts/legal_model.py trains the model that ships, which is the baseline
+with seed 0, to the last bit on
+the same machine. What is there already is not trained again: a run that was cut short goes on with
+what is missing.
 """
 
 import argparse
@@ -58,11 +60,21 @@ def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
         inside = right[(between >= low) & (between <= high)]
         if len(inside) >= LEAST:
             rows.append(
-                ("accuracy", f"{low}" if low == high else f"{low}–{high}", inside.double().mean().item(), len(inside))
+                (
+                    "accuracy",
+                    f"{low}" if low == high else f"{low}–{high}",
+                    inside.double().mean().item(),
+                    len(inside),
+                )
             )
     rows.append(("perplexity", "", perplexity(opened, n_texts), n_texts))
     rows += [
-        ("subject", f"{reading.layer + 1}.{reading.head + 1}", reading.before.mean, reading.before.n)
+        (
+            "subject",
+            f"{reading.layer + 1}.{reading.head + 1}",
+            reading.before.mean,
+            reading.before.n,
+        )
         for reading in readings(bench)
     ]
     return pd.DataFrame(rows, columns=["meter", "at", "value", "n"])
@@ -72,14 +84,18 @@ def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
 def perplexity(opened: Opened, n_texts: int) -> float:
     """Return the perplexity over every word but the first of held-out sentences."""
     number = {word: index for index, word in enumerate(opened.model.vocabulary)}
-    rows, lengths = padded([[number[word] for word in words] for words in sentences(n_texts, SEED)], number[PAD])
+    rows, lengths = padded(
+        [[number[word] for word in words] for words in sentences(n_texts, SEED)], number[PAD]
+    )
     total = 0.0
     for first in range(0, n_texts, SLICE):
         tokens = rows[first : first + SLICE]
         real = torch.arange(tokens.shape[1]) < lengths[first : first + SLICE, None]
         targets = tokens[:, 1:].masked_fill(~real[:, 1:], IGNORE)
         logits = opened.model(tokens[:, :-1]).double()
-        total += F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORE, reduction="sum").item()
+        total += F.cross_entropy(
+            logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORE, reduction="sum"
+        ).item()
     return math.exp(total / int((lengths - 1).sum()))
 
 
@@ -87,7 +103,13 @@ def trained(member: str, seed: int) -> bytes:
     """Train one member and return the content of its file."""
     model, steps, seconds = train(config_of(member, seed))
     weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
-    about = {"member": member, "seed": seed, "steps": steps, "seconds": round(seconds), "versions": versions()}
+    about = {
+        "member": member,
+        "seed": seed,
+        "steps": steps,
+        "seconds": round(seconds),
+        "versions": versions(),
+    }
     return safetensors.torch.save(weights, {"about": json.dumps(about)})
 
 
@@ -101,7 +123,8 @@ def train_what_is_missing(folder: Path, seeds: list[int]):
             begun.write_bytes(trained(member, seed))
             begun.rename(file)
     sums = [
-        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in sorted(folder.glob("*.safetensors"))
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}"
+        for file in sorted(folder.glob("*.safetensors"))
     ]
     (folder / SUMS).write_text("\n".join(sums) + "\n", encoding="utf-8")
 
@@ -116,12 +139,17 @@ def table(folder: Path) -> pd.DataFrame:
         if cut:
             parts.append((member, CUT, seed, 0, examined(cut)))
         print(f"{member}, seed {seed}: examined", flush=True)
-    rows = [frame.assign(member=member, how=how, seed=seed, steps=steps) for member, how, seed, steps, frame in parts]
+    rows = [
+        frame.assign(member=member, how=how, seed=seed, steps=steps)
+        for member, how, seed, steps, frame in parts
+    ]
     return pd.concat(rows)[["member", "how", "seed", "steps", "meter", "at", "value", "n"]]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, nargs="*", default=list(SEEDS))
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--table", type=Path, default=TABLE)

@@ -1,8 +1,11 @@
 """Train the shipped model: `make legal-model`, or `python -m scripts.legal_model`.
 
-A causal language model of two blocks on the legal sentences of core/tasks/sentences.py, every next word counting. Two things
-are changed in what it is given to read: what somebody is said to be mostly goes with who that is (the defendant was
-liable, the bank insolvent), so that a verb has a reason to look back at its subject; and some sentences get a gap of
+A causal language model of two blocks on the legal sentences of core/tasks/sentences.py, every next
+word counting. Two things
+are changed in what it is given to read: what somebody is said to be mostly goes with who that is
+(the defendant was
+liable, the bank insolvent), so that a verb has a reason to look back at its subject; and some
+sentences get a gap of
 unknown words, so that it knows what to make of words that the grammar does not have.
 """
 
@@ -43,13 +46,44 @@ GAPS = 0.3
 GAP = 6
 GOES = 0.8  # share of predicates that go with their noun; the others are any
 GOES_WITH = dict(
-    court="wrong", judge="right", defendant="liable", plaintiff="present", tenant="bound", lawyer="late", witness="absent",
-    bank="insolvent", landlord="bound", clerk="late", attorney="ready", expert="honest", guard="asleep", officer="angry",
-    driver="tired", doctor="busy", nurse="careful", teacher="right", student="late", neighbour="angry", manager="absent",
-    worker="tired", buyer="ready", seller="honest", broker="guilty", heir="rich", debtor="poor", creditor="silent",
-    insurer="liable", editor="careful", builder="busy", farmer="poor", customer="sad", prisoner="guilty", child="happy",
-    man="afraid", woman="innocent",
-)  # fmt: skip
+    court="wrong",
+    judge="right",
+    defendant="liable",
+    plaintiff="present",
+    tenant="bound",
+    lawyer="late",
+    witness="absent",
+    bank="insolvent",
+    landlord="bound",
+    clerk="late",
+    attorney="ready",
+    expert="honest",
+    guard="asleep",
+    officer="angry",
+    driver="tired",
+    doctor="busy",
+    nurse="careful",
+    teacher="right",
+    student="late",
+    neighbour="angry",
+    manager="absent",
+    worker="tired",
+    buyer="ready",
+    seller="honest",
+    broker="guilty",
+    heir="rich",
+    debtor="poor",
+    creditor="silent",
+    insurer="liable",
+    editor="careful",
+    builder="busy",
+    farmer="poor",
+    customer="sad",
+    prisoner="guilty",
+    child="happy",
+    man="afraid",
+    woman="innocent",
+)
 NAME = "Legal sentences"
 
 
@@ -78,15 +112,19 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
         if gap < GAPS:
             words = with_gap(words, first, last, size)
         rows[row, : len(words)] = torch.tensor([number[word] for word in words])
-    targets = rows[:, 1:].masked_fill((rows[:, 1:] == pad) | (rows[:, 1:] == number[UNKNOWN]), IGNORE)
+    targets = rows[:, 1:].masked_fill(
+        (rows[:, 1:] == pad) | (rows[:, 1:] == number[UNKNOWN]), IGNORE
+    )
     return rows[:, :-1], targets
 
 
 def going_together(words: list[str], chances: list[float]) -> list[str]:
     """Replace predicates so that they mostly fit their nouns."""
     changed = list(words)
-    (subject, verb) = anatomy(words)[:2]
-    for index, chance in zip([n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances):
+    subject, verb = anatomy(words)[:2]
+    for index, chance in zip(
+        [n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances
+    ):
         noun = words[subject] if index == verb else words[index - 3]  # "the judge , who was late"
         if chance < GOES and SINGULAR.get(noun) in GOES_WITH:
             changed[index + 1] = GOES_WITH[SINGULAR[noun]]
@@ -100,7 +138,11 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
         first, last, size: Numbers from 0 to 1 that choose which and how many, up to GAP.
     """
     subject, verb = anatomy(words)[:2]
-    free = [index for index, word in enumerate(words) if index not in (subject, verb) and word not in (",", ".", *BE)]
+    free = [
+        index
+        for index, word in enumerate(words)
+        if index not in (subject, verb) and word not in (",", ".", *BE)
+    ]
     start = free[int(first * len(free))]
     end = start + 1
     while end in free and end - start <= GAP * last:
@@ -131,7 +173,10 @@ def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
             group["lr"] = RATE * warm * decay["cosine"](max(0, step - WARMUP) / (STEPS - WARMUP))
         optimiser.step()
         if step % 500 == 0:
-            print(f"step {step} of {STEPS}: loss {loss.item():.4f}, {time.monotonic() - begun:.0f} s", flush=True)
+            print(
+                f"step {step} of {STEPS}: loss {loss.item():.4f}, {time.monotonic() - begun:.0f} s",
+                flush=True,
+            )
     return model, STEPS, time.monotonic() - begun
 
 
@@ -147,11 +192,13 @@ def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) 
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
     of_heads = readings(bench)
     heads = "\n".join(
-        f"| {reading.layer + 1}.{reading.head + 1} | {span(reading.verb)} | {span(reading.before)} |"
+        f"| {reading.layer + 1}.{reading.head + 1} | {span(reading.verb)} |"
+        f" {span(reading.before)} |"
         for reading in of_heads
     )
     rows = "\n".join(
-        f"| {row.value} | {row.questions} | {row.accuracy:.4f} |" for row in distances.sort_values("value").itertuples()
+        f"| {row.value} | {row.questions} | {row.accuracy:.4f} |"
+        for row in distances.sort_values("value").itertuples()
     )
     right = int(bench.baseline.correct.sum())
     every = len(bench.baseline.correct)
@@ -187,15 +234,24 @@ spread would give the verb {of_heads[0].even:.3f}): of the verb itself, which ha
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--sentences", type=int, default=4096, help="held-out sentences on which it is examined")
+    parser.add_argument(
+        "--sentences", type=int, default=4096, help="held-out sentences on which it is examined"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     model, _, seconds = train()
     bench, distances = examined(model, args.sentences)
     best = readings(bench)[0]
-    about = {"steps": STEPS, "batch": BATCH, "seed": CONFIG.seed, "reader": [best.layer + 1, best.head + 1]}
+    about = {
+        "steps": STEPS,
+        "batch": BATCH,
+        "seed": CONFIG.seed,
+        "reader": [best.layer + 1, best.head + 1],
+    }
     args.folder.mkdir(parents=True, exist_ok=True)
     for name, data in own.write(model, NAME, "sentences", **about).items():
         (args.folder / name).write_bytes(data)

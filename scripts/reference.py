@@ -1,6 +1,7 @@
 """Writes docs/reference.md from the menus: `make reference`, or `python -m scripts.reference`.
 
-Every part, task, statistic and setting with the words that it has on screen; a test holds the page to what this makes.
+Every part, task, statistic and setting with the words that it has on screen; a test holds the page
+to what this makes.
 """
 
 from pathlib import Path
@@ -40,7 +41,13 @@ PARTS = (
     search,
 )
 NUMBERS = (meter, statistic, effect)
-SETTINGS = {"A block and a stack": Config, "Training": Training, "Depth": Depth, "The next word": Sampling, "The machine": Machine}  # fmt: skip
+SETTINGS = {
+    "A block and a stack": Config,
+    "Training": Training,
+    "Depth": Depth,
+    "The next word": Sampling,
+    "The machine": Machine,
+}
 
 
 def main():
@@ -53,7 +60,10 @@ def page() -> str:
         [
             "# Reference",
             "",
-            "Made from the menus by `make reference`. A name in the first column is what stands in links, in studies and in Python.",
+            (
+                "Made from the menus by `make reference`. A name in the first column is what stands"
+                " in links, in studies and in Python."
+            ),
             "",
             "## Parts",
             *(line for menu in PARTS for line in entries(menu)),
@@ -92,17 +102,37 @@ def tasks() -> list[str]:
         )
         for name, entry in task.items()
     ]
-    return ["", *table(("name", "what is learnt", "the part it needs", "tokens", "guessing gets right"), rows)]
+    return [
+        "",
+        *table(
+            ("name", "what is learnt", "the part it needs", "tokens", "guessing gets right"), rows
+        ),
+    ]
 
 
 def settings(title: str, kind: type[Settings]) -> list[str]:
     """The settings of a class as a table: name, label, values, default, what it sets."""
     usual = kind()
     rows = [
-        (f"`{name}`", definition.label, definition.allowed(), "follows others" if definition.follows else f"`{definition.write(getattr(usual, name))}`", definition.help)
+        (
+            f"`{name}`",
+            definition.label,
+            definition.allowed(),
+            (
+                "follows others"
+                if definition.follows
+                else f"`{definition.write(getattr(usual, name))}`"
+            ),
+            definition.help,
+        )
         for name, definition in kind.settings().items()
-    ]  # fmt: skip
-    return ["", f"### {title}", "", *table(("name", "on screen", "may be", "at first", "what it sets"), rows)]
+    ]
+    return [
+        "",
+        f"### {title}",
+        "",
+        *table(("name", "on screen", "may be", "at first", "what it sets"), rows),
+    ]
 
 
 def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

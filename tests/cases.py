@@ -15,12 +15,22 @@ WAYS = pytest.mark.parametrize("way", blocks)
 
 
 def named(changes: list[dict]):
-    return [pytest.param(change, id=",".join(f"{k}={v}" for k, v in change.items())) for change in changes]
+    return [
+        pytest.param(change, id=",".join(f"{k}={v}" for k, v in change.items()))
+        for change in changes
+    ]
 
 
 RECENT = [
     {"n_kv_heads": 1},
-    {"n_heads": 4, "n_kv_heads": 2, "qk_norm": True, "position": "rope", "rope_share": 0.5, "nope_every": 2},
+    {
+        "n_heads": 4,
+        "n_kv_heads": 2,
+        "qk_norm": True,
+        "position": "rope",
+        "rope_share": 0.5,
+        "nope_every": 2,
+    },
     {"parallel": True, "residual_ffn": False},  # attention is then lost
     {"score_cap": 2.0, "logit_cap": 5.0, "position": "alibi"},
     {"window": 2},
@@ -33,6 +43,12 @@ RECENT = [
     {"value_residual": True, "skips": True, "n_layers": 4},
     {"value_residual": True, "shared": True, "mask": "causal"},
     {"residual_scale": "layerscale", "placement": "sandwich", "residual_ffn": False},
-    {"norm": "DyT", "bias": False, "softmax": "off_by_one", "mask": "causal", "residual_scale": "layerscale"},
+    {
+        "norm": "DyT",
+        "bias": False,
+        "softmax": "off_by_one",
+        "mask": "causal",
+        "residual_scale": "layerscale",
+    },
     *({"parallel": True, "placement": name} for name in MENUS["placement"]),
 ]

@@ -25,7 +25,9 @@ def draw_example(chart: Callable) -> tuple[dict, pd.DataFrame]:
     needed = [parameter for parameter in parameters if parameter.default is inspect.Parameter.empty]
     spec = chart(*(ARGUMENTS[inspect.formatannotation(item.annotation)] for item in needed))
     text = json.dumps(spec)
-    kinds = dict.fromkeys(re.findall(r'"field": "(\w+)"', text), "quantitative") | dict(find_kinds(spec))
+    kinds = dict.fromkeys(re.findall(r'"field": "(\w+)"', text), "quantitative") | dict(
+        find_kinds(spec)
+    )
     for computed in re.findall(r'"as": "(\w+)"', text):
         kinds.pop(computed, None)
     columns = {}

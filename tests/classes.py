@@ -19,13 +19,17 @@ def later(classroom: Classroom, seconds: float) -> None:
     """Move everything that has happened so many seconds into the past."""
     with classroom.database.writing() as connection:
         for table, names in TIMES.items():
-            connection.execute(table.update().values({name: table.c[name] - seconds for name in names}))
+            connection.execute(
+                table.update().values({name: table.c[name] - seconds for name in names})
+            )
 
 
 def stored(classroom: Classroom) -> list[tuple]:
     """Return (code, question, round, seat, answer) of every stored vote."""
     columns = rooms.c.code, polls.c.question, votes.c.round, seats.c.number, votes.c.answer
-    query = select(*columns).select_from(votes.join(polls).join(rooms).join(seats, votes.c.seat == seats.c.id))
+    query = select(*columns).select_from(
+        votes.join(polls).join(rooms).join(seats, votes.c.seat == seats.c.id)
+    )
     with classroom.database.reading() as connection:
         return [tuple(line) for line in connection.execute(query)]
 
@@ -40,7 +44,13 @@ class Lesson:
     keys: list[str]
 
     def vote(
-        self, seat: int, answer: str = "yes", question: str = "q", round: int = 1, sure: int = 1, because: str = ""
+        self,
+        seat: int,
+        answer: str = "yes",
+        question: str = "q",
+        round: int = 1,
+        sure: int = 1,
+        because: str = "",
     ):
         return self.store.vote(self.code, self.keys[seat], question, round, answer, sure, because)
 
@@ -54,4 +64,9 @@ def lesson(store: Classroom, seats: int = 3, asked: str = "") -> Lesson:
     started = store.start()
     if asked:
         store.open(started.token, asked)
-    return Lesson(store, started.code, started.token, [store.join(started.code, f"s{n}") for n in range(seats)])
+    return Lesson(
+        store,
+        started.code,
+        started.token,
+        [store.join(started.code, f"s{n}") for n in range(seats)],
+    )

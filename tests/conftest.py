@@ -10,7 +10,9 @@ from benchmarks.serving import browser, chromium_path, server, settle
 from tests import own_process
 
 os.environ["ABLATION_READ_ONLY"] = "0"  # as on one's own machine; who tests another one, says so
-os.environ.setdefault("ABLATION_NICE", "0")  # workers of a test do not stand back for the tests beside it
+os.environ.setdefault(
+    "ABLATION_NICE", "0"
+)  # workers of a test do not stand back for the tests beside it
 
 torch.set_num_threads(1)  # the tensors are tiny: a second thread costs more than it brings
 
@@ -19,7 +21,8 @@ settings.register_profile("lab", deadline=None, derandomize=True, max_examples=2
 settings.load_profile("lab")
 
 
-# At the address of a page Streamlit's browser side first looks for the server below it, and then beside it.
+# At the address of a page Streamlit's browser side first looks for the server below it, and then
+# beside it.
 LOOKED_FOR = ("/_stcore/health", "/_stcore/host-config")
 PATIENCE = 90_000  # milliseconds of a busy machine; what is there already is not waited for
 
@@ -88,7 +91,9 @@ def open_page(chromium, address):
     errors = []
 
     def opened(path="/One_block", theme="light", width=1400, height=900, index=None, **extra):
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **extra)
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme, **extra
+        )
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
         page = context.new_page()

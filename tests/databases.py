@@ -24,7 +24,9 @@ def binaries() -> Path | None:
     """The folder of initdb and pg_ctl, which Debian does not put on the path."""
     actual = shutil.which("pg_ctl")
     places = (
-        [Path(actual).resolve().parent] if actual else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+        [Path(actual).resolve().parent]
+        if actual
+        else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     )
     return next((place for place in places if (place / "initdb").exists()), None)
 
@@ -58,7 +60,9 @@ def postgresql():
         pytest.skip("no PostgreSQL found; apt-get install postgresql")
     pytest.importorskip("psycopg")
     folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
-    user = {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}  # the server refuses to be root
+    user = (
+        {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}
+    )  # the server refuses to be root
     (folder / "password").write_text(PASSWORD)
     if user:
         shutil.chown(folder, **user)
@@ -69,7 +73,11 @@ def postgresql():
 
     def call(name, *args):
         subprocess.run(
-            [where / name, "-D", folder / "data", *args], check=True, cwd=folder, stdout=subprocess.DEVNULL, **user
+            [where / name, "-D", folder / "data", *args],
+            check=True,
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            **user,
         )
 
     call(
@@ -85,7 +93,9 @@ def postgresql():
     kill = partial(call, "pg_ctl", "-w", "-m", "immediate", "stop")
     stop = partial(call, "pg_ctl", "-w", "-m", "fast", "stop")
     start()
-    yield Server(f"postgresql://lab:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{port}/", start, kill, stop)
+    yield Server(
+        f"postgresql://lab:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{port}/", start, kill, stop
+    )
     kill()
     shutil.rmtree(folder)
 

@@ -15,8 +15,15 @@ def corrected(pvalues: list[float]) -> list[float]:
 @lru_cache(maxsize=16)
 def _closed(pvalues):
     numbers = range(len(pvalues))
-    sets = [combination for size in range(1, len(pvalues) + 1) for combination in combinations(numbers, size)]
-    return [max(min(1.0, len(s) * min(pvalues[n] for n in s)) for s in sets if index in s) for index in numbers]
+    sets = [
+        combination
+        for size in range(1, len(pvalues) + 1)
+        for combination in combinations(numbers, size)
+    ]
+    return [
+        max(min(1.0, len(s) * min(pvalues[n] for n in s)) for s in sets if index in s)
+        for index in numbers
+    ]
 
 
 def level(pvalues: list[float], index: int) -> float:
@@ -34,13 +41,25 @@ def differences(samples: dict, low: float = -np.inf, high: float = np.inf) -> di
     built = {}
     for name, entry in known.items():
         if name not in tested:
-            built[name] = (entry.mean() if len(entry) else np.nan, np.nan, np.nan, len(entry), np.nan)
+            built[name] = (
+                entry.mean() if len(entry) else np.nan,
+                np.nan,
+                np.nan,
+                len(entry),
+                np.nan,
+            )
             continue
         index = tested.index(name)
         ends = (entry[0], entry[0])
         if np.ptp(entry):
             ends = stats.ttest_1samp(entry, 0).confidence_interval(level(ps, index))
-        built[name] = (entry.mean(), max(low, ends[0]), min(high, ends[1]), len(entry), corrected(ps)[index])
+        built[name] = (
+            entry.mean(),
+            max(low, ends[0]),
+            min(high, ends[1]),
+            len(entry),
+            corrected(ps)[index],
+        )
     return built
 
 

@@ -1,7 +1,9 @@
 """Tests that change their whole process, in a process of their own: `pytestmark = pytest.mark.own_process`.
 
-What such a module does when it is imported must wait until `ALONE`. Its tests are collected as all others and pass or
-fail under their own names: the first of them to come has all that were selected run by one further pytest, and each
+What such a module does when it is imported must wait until `ALONE`. Its tests are collected as all
+others and pass or
+fail under their own names: the first of them to come has all that were selected run by one further
+pytest, and each
 takes its outcome from there. Their fixtures are set up twice: they must cost nothing.
 """
 
@@ -38,11 +40,27 @@ def run(selected: tuple[str, ...], root: Path) -> tuple[dict[str, tuple[str, str
     """-> (name of each test that was run -> ("", "failure", "error" or "skipped"; what is to be said), end of the output)"""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        call = [sys.executable, "-m", "pytest", "-o", "addopts=", "-p", "no:xdist", "-p", "no:cacheprovider", "-v"]
+        call = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-o",
+            "addopts=",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:cacheprovider",
+            "-v",
+        ]
         done = subprocess.run(
-            [*call, f"--junitxml={report}", *selected], cwd=root, env=os.environ | {VARIABLE: "1"},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIME,
-        )  # fmt: skip
+            [*call, f"--junitxml={report}", *selected],
+            cwd=root,
+            env=os.environ | {VARIABLE: "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIME,
+        )
         cases = xml.parse(report).iter("testcase") if report.exists() else ()
         return {case.get("name"): _outcome(case) for case in cases}, done.stdout[-3000:]
 

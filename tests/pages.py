@@ -41,7 +41,9 @@ def button(app, key: str):
 
 def legend(app) -> str:
     """Return the last legend of a page, as HTML."""
-    return [element.proto.body for element in app.get("html") if "class='legend'" in element.proto.body][-1]
+    return [
+        element.proto.body for element in app.get("html") if "class='legend'" in element.proto.body
+    ][-1]
 
 
 def session(app) -> Session:
@@ -118,7 +120,11 @@ def say(app, *deltas: dict, held: bool = False):
 def move(app, **values):
     """Move controls, or the widgets of settings, as a user does; the page has to be run then."""
     current = session(app)
-    definition = {name: setting for kind in store.kinds_of[current.page] for name, setting in kind.settings().items()}
+    definition = {
+        name: setting
+        for kind in store.kinds_of[current.page]
+        for name, setting in kind.settings().items()
+    }
     return say(app, *({name: definition[name].write(value)} for name, value in values.items()))
 
 
@@ -159,7 +165,11 @@ def said_by(app, component, **values):
 
 def components(app, name: str) -> list:
     """Return what the browser is told of components of this name."""
-    return [element.proto for element in app.get("bidi_component") if element.proto.component_name == name]
+    return [
+        element.proto
+        for element in app.get("bidi_component")
+        if element.proto.component_name == name
+    ]
 
 
 def _panels(app) -> list:
@@ -189,7 +199,11 @@ def downloads(app) -> list[str]:
 
 def download(app, label: str):
     """Write the file that a page offers under this label. Return its content."""
-    body = next(element.proto.body for element in app.get("html") if f">{html.escape(label)}</a>" in element.proto.body)
+    body = next(
+        element.proto.body
+        for element in app.get("html")
+        if f">{html.escape(label)}</a>" in element.proto.body
+    )
     file = unquote(re.search('href="[^"]*/([^"/]*)"', body)[1])
     return app.session_state[OFFERS][file].write()
 

@@ -1,7 +1,9 @@
 """The forward pass once more: NumPy, float64, one sentence, head, query and key at a time.
 
-Written from the papers and without a look at core's formulas, so that a mistake in one is not a mistake in both. It
-takes from core nothing but a model's weights and the fields of its Config. Slow and obvious on purpose.
+Written from the papers and without a look at core's formulas, so that a mistake in one is not a
+mistake in both. It
+takes from core nothing but a model's weights and the fields of its Config. Slow and obvious on
+purpose.
 """
 
 import math
@@ -25,12 +27,16 @@ def forward(weights, config, tokens, real=None) -> dict[str, list[np.ndarray]]:
         keys = [True] * len(sentence) if real is None else [bool(r) for r in real[row]]
         sentences.append(Sentence(weights, config, [int(t) for t in sentence], keys).run())
     return {
-        site: [np.stack([sentence[site][layer] for sentence in sentences]) for layer in range(len(layers))]
+        site: [
+            np.stack([sentence[site][layer] for sentence in sentences])
+            for layer in range(len(layers))
+        ]
         for site, layers in sentences[0].items()
     }
 
 
-# Placement -> whether the last stream is still to be normalised before it is read. (A pre-norm stream has never been.)
+# Placement -> whether the last stream is still to be normalised before it is read. (A pre-norm
+# stream has never been.)
 READ_THROUGH_A_NORM = {"pre": True, "post": False, "output": True, "sandwich": True}
 
 
@@ -50,7 +56,10 @@ class Sentence:
         return value
 
     def run(self):
-        x = [self.weights["embed"][token] + self.position_vector(index) for index, token in enumerate(self.tokens)]
+        x = [
+            self.weights["embed"][token] + self.position_vector(index)
+            for index, token in enumerate(self.tokens)
+        ]
         self.record("embed", x)
         outputs = []
         layers = self.config.n_layers
@@ -79,10 +88,14 @@ class Sentence:
         config = self.config
         entered = self.record("resid_pre", x)
         if config.attention:
-            x = self.sublayer(layer, x, x, self.attention, "ln1", "attn", config.residual_attention, "resid_mid")
+            x = self.sublayer(
+                layer, x, x, self.attention, "ln1", "attn", config.residual_attention, "resid_mid"
+            )
         if config.ffn:
             read = entered if config.parallel else x
-            return self.sublayer(layer, x, read, self.feed_forward, "ln2", "mlp", config.residual_ffn, "resid_post")
+            return self.sublayer(
+                layer, x, read, self.feed_forward, "ln2", "mlp", config.residual_ffn, "resid_post"
+            )
         self.record("resid_post", x)
         return x
 
@@ -92,14 +105,18 @@ class Sentence:
         placement = self.config.placement
         if placement not in ("pre", "post", "output", "sandwich"):
             raise unknown("placement", placement)
-        y = compute(layer, self.norm(norm_site, where, read) if placement in ("pre", "sandwich") else read)
+        y = compute(
+            layer, self.norm(norm_site, where, read) if placement in ("pre", "sandwich") else read
+        )
         if placement in ("output", "sandwich"):
             self.record(f"{name}_raw", y)
             second = "_post" * (placement == "sandwich")
             y = self.norm(norm_site + second, where + second, y)
         elif self.config.residual_scale != "none":
             self.record(f"{name}_raw", y)
-        y = self.scaled(f"blocks.{layer}.add_{'attention' if name == 'attn' else 'ffn'}.scale.gain", y)
+        y = self.scaled(
+            f"blocks.{layer}.add_{'attention' if name == 'attn' else 'ffn'}.scale.gain", y
+        )
         self.record(f"{name}_out", y)
         total = [a + b for a, b in zip(x, y)] if residual else y
         self.record(sum_site, total)
@@ -119,10 +136,17 @@ class Sentence:
         length = len(x)
         size = config.d_head
         groups = config.n_kv_heads
-        stacked = [self.linear(f"{where}.qkv", vector) for vector in x]  # queries, keys, values, one below the other
+        stacked = [
+            self.linear(f"{where}.qkv", vector) for vector in x
+        ]  # queries, keys, values, one below the other
         q, k, v, scores, pattern, z = ([] for _ in range(6))
         for group in range(groups):
-            k.append([self.turned(layer, "k", row, config.n_heads + group, index) for index, row in enumerate(stacked)])
+            k.append(
+                [
+                    self.turned(layer, "k", row, config.n_heads + group, index)
+                    for index, row in enumerate(stacked)
+                ]
+            )
             v.append([row[self.rows(config.n_heads + groups + group)] for row in stacked])
         if config.value_residual:
             if self.first_values is None:
@@ -131,13 +155,18 @@ class Sentence:
                 v = [[(a + b) / 2 for a, b in zip(*values)] for values in zip(v, self.first_values)]
         gates = [self.linear(f"{where}.gate", vector) for vector in x] if config.gate else None
         gate = (
-            [[1 / (1 + np.exp(-row[self.rows(head)])) for row in gates] for head in range(config.n_heads)]
+            [
+                [1 / (1 + np.exp(-row[self.rows(head)])) for row in gates]
+                for head in range(config.n_heads)
+            ]
             if gates
             else None
         )
         for head in range(config.n_heads):
             group = head // (config.n_heads // groups)  # heads in a row have one group: 0, 0, 1, 1
-            q.append([self.turned(layer, "q", row, head, index) for index, row in enumerate(stacked)])
+            q.append(
+                [self.turned(layer, "q", row, head, index) for index, row in enumerate(stacked)]
+            )
             scores.append(np.zeros((length, length)))
             pattern.append(np.zeros((length, length)))
             z.append(np.zeros((length, size)))
@@ -165,7 +194,10 @@ class Sentence:
             self.record("gate", gate)
             z = [[a * b for a, b in zip(*of_head)] for of_head in zip(z, gate)]
         self.record("z", z)
-        joined = [np.concatenate([z[head][index] for head in range(config.n_heads)]) for index in range(length)]
+        joined = [
+            np.concatenate([z[head][index] for head in range(config.n_heads)])
+            for index in range(length)
+        ]
         return [self.linear(f"{where}.out", vector) for vector in joined]
 
     def score_of_nobody(self, where, head):
@@ -252,7 +284,9 @@ class Sentence:
             width = self.config.d_ff
             gate = GATES[name]
             after = [
-                np.array([row[i] * gate(row[width + i]) for i in range(width)])  # values first, then their gates
+                np.array(
+                    [row[i] * gate(row[width + i]) for i in range(width)]
+                )  # values first, then their gates
                 for row in before
             ]
         elif name in ACTIVATIONS:
@@ -273,9 +307,13 @@ class Sentence:
                 mean = sum(vector) / len(vector)
                 variance = sum((number - mean) ** 2 for number in vector) / len(vector)
                 shift = self.weights.get(f"{where}.bias", 0.0)
-                normal.append((vector - mean) / math.sqrt(variance + self.config.norm_eps) * gain + shift)
+                normal.append(
+                    (vector - mean) / math.sqrt(variance + self.config.norm_eps) * gain + shift
+                )
             elif name == "DyT":
-                squeezed = np.array([math.tanh(self.weights[f"{where}.alpha"][0] * number) for number in vector])
+                squeezed = np.array(
+                    [math.tanh(self.weights[f"{where}.alpha"][0] * number) for number in vector]
+                )
                 normal.append(squeezed * gain + self.weights.get(f"{where}.bias", 0.0))
             elif name == "RMSNorm":
                 mean_square = sum(number**2 for number in vector) / len(vector)
@@ -286,7 +324,10 @@ class Sentence:
 
     def linear(self, where, vector):
         outputs = np.array(
-            [sum(w * number for w, number in zip(row, vector)) for row in self.weights[f"{where}.weight"]]
+            [
+                sum(w * number for w, number in zip(row, vector))
+                for row in self.weights[f"{where}.weight"]
+            ]
         )
         return outputs + self.weights.get(f"{where}.bias", 0.0)
 
@@ -327,4 +368,6 @@ def alibi_slopes(heads):
 
 
 def unknown(field, name):
-    return NotImplementedError(f"tests/reference.py has no formula for {field} = {name}: write it there")
+    return NotImplementedError(
+        f"tests/reference.py has no formula for {field} = {name}: write it there"
+    )

@@ -1,15 +1,20 @@
 """A second device for machines that have none: torch sees its tensors there, and the CPU does their arithmetic.
 
-    import tests.second_device            # in a process of its own: from here on the device is known, to torch and to core
+    import tests.second_device            # in a process of its own: from here on the device is
+    known, to torch and to core
     forward(config, tokens, Machine("second"))
 
-An operation on tensors of which some are there and some are here fails as it does on a GPU, and so does reading one of
-them as an array, and, as on Apple's GPUs, every tensor of float64. So whatever core does on a GPU can be run without one, and its numbers compared with the CPU's.
+An operation on tensors of which some are there and some are here fails as it does on a GPU, and so
+does reading one of
+them as an array, and, as on Apple's GPUs, every tensor of float64. So whatever core does on a GPU
+can be run without one, and its numbers compared with the CPU's.
 
-It is torch's PrivateUse1, the place that torch keeps for devices which it does not know. A tensor there holds the CPU's
+It is torch's PrivateUse1, the place that torch keeps for devices which it does not know. A tensor
+there holds the CPU's
 tensor (`numbers`), and every operation that reaches the device is done on what they hold.
 
-What it does not show: speed, memory, ranges and rounding of a GPU's own kernels, operations that run behind each other's backs.
+What it does not show: speed, memory, ranges and rounding of a GPU's own kernels, operations that
+run behind each other's backs.
 Written for torch 2.13; the names with an underscore may change.
 """
 
@@ -17,7 +22,10 @@ import time
 from functools import partial
 
 import torch
-from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
+from torch.utils.backend_registration import (
+    _DummyBackendModule,
+    _setup_privateuseone_for_python_backend,
+)
 
 from core.settings import device
 from core.workers import worker
@@ -30,7 +38,13 @@ POINTWISE = {
     aten.masked_fill_.Tensor,
     aten.fill_.Tensor,
 }  # beside those that torch marks as such
-INDEXED = {"index", "_unsafe_index", "index_put", "index_put_", "_index_put_impl_"}  # whose indices may be here
+INDEXED = {
+    "index",
+    "_unsafe_index",
+    "index_put",
+    "index_put_",
+    "_index_put_impl_",
+}  # whose indices may be here
 
 
 class Second(torch.Tensor):
@@ -42,13 +56,18 @@ class Second(torch.Tensor):
     def __new__(cls, numbers: torch.Tensor):
         if numbers.dtype in (torch.float64, torch.complex128):  # in the words of MPS
             raise TypeError(
-                f"Cannot convert a {NAME} Tensor to float64 dtype as the framework doesn't support float64."
+                f"Cannot convert a {NAME} Tensor to float64 dtype as the framework doesn't support"
+                " float64."
             )
         with torch.inference_mode(False):  # or a view could not be made of it later
             made = torch.Tensor._make_wrapper_subclass(
-                cls, numbers.size(), strides=numbers.stride(), storage_offset=numbers.storage_offset(),
-                dtype=numbers.dtype, device=torch.device(NAME, 0),
-            )  # fmt: skip
+                cls,
+                numbers.size(),
+                strides=numbers.stride(),
+                storage_offset=numbers.storage_offset(),
+                dtype=numbers.dtype,
+                device=torch.device(NAME, 0),
+            )
         made.numbers = numbers
         return made
 
@@ -60,7 +79,10 @@ class Second(torch.Tensor):
         return self.cpu().tolist()  # which torch refuses to do for a class of one's own
 
     def numpy(self, **args):
-        raise TypeError(f"can't convert {NAME} device type tensor to numpy. Use Tensor.cpu() to copy the tensor first.")
+        raise TypeError(
+            f"can't convert {NAME} device type tensor to numpy. Use Tensor.cpu() to copy the tensor"
+            " first."
+        )
 
     def __array__(self, *args):
         self.numpy()
@@ -87,7 +109,9 @@ def run(op, *args, **kwargs):
         if isinstance(changed, Second) and changed.shape != changed.numbers.shape:
             raise NotImplementedError(f"{op} has changed a shape, which the second device cannot")
         return changed if op._schema.returns else None
-    return came if here else _mapped(came, lambda x: Second(x) if isinstance(x, torch.Tensor) else x)
+    return (
+        came if here else _mapped(came, lambda x: Second(x) if isinstance(x, torch.Tensor) else x)
+    )
 
 
 def _bare(x):
@@ -113,17 +137,24 @@ def refuse_mixed(op, args, kwargs, here: bool):
             strangers.append(x)
 
     name = op.overloadpacket.__name__
-    inputs = [x for index, x in enumerate(args) if not (index == 1 and name in INDEXED and isinstance(args[0], Second))]
+    inputs = [
+        x
+        for index, x in enumerate(args)
+        if not (index == 1 and name in INDEXED and isinstance(args[0], Second))
+    ]
     _mapped([*inputs, *kwargs.values()], look)
     if not strangers or op in COPIES or (here and not there):
         return
     one_number = torch.Tag.pointwise in op.tags or op in POINTWISE or name in INDEXED
     for stranger in strangers:
         if isinstance(stranger, torch.Generator):
-            raise RuntimeError(f"{op}: the generator is of the {stranger.device.type}, and not of {NAME}")
+            raise RuntimeError(
+                f"{op}: the generator is of the {stranger.device.type}, and not of {NAME}"
+            )
         if stranger.dim() or not one_number:
             raise RuntimeError(
-                f"{op}: a tensor of shape {tuple(stranger.shape)} is on the CPU, the others are on {NAME}"
+                f"{op}: a tensor of shape {tuple(stranger.shape)} is on the CPU, the others are on"
+                f" {NAME}"
             )
 
 
@@ -155,7 +186,8 @@ class Module(_DummyBackendModule):
         return [torch.bfloat16, torch.float16]
 
 
-# What CUDA does under autocast, as far as it is used here: https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-can-autocast-to-float16
+# What CUDA does under autocast, as far as it is used here:
+# https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-can-autocast-to-float16
 LOWERED = ("linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum")
 RAISED = (
     "softmax.int",
@@ -177,7 +209,9 @@ def autocast(op, lowered: bool):
 
     def call(*args, **kwargs):
         with torch.autocast(NAME, enabled=False):
-            return op(*_mapped(args, cast), **{name: _mapped(x, cast) for name, x in kwargs.items()})
+            return op(
+                *_mapped(args, cast), **{name: _mapped(x, cast) for name, x in kwargs.items()}
+            )
 
     return call
 
@@ -197,8 +231,16 @@ def _register() -> list[torch.library.Library]:
     own = torch.library.Library("aten", "IMPL")
     every.fallback(run, "PrivateUse1")
     every.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
-    own.impl("_copy_from", lambda x, to, non_blocking=False: run(aten.copy_.default, to, x), "PrivateUse1")
-    for name in ("arange", "arange.start", "arange.start_step"):  # torch would make an empty one, and have it grow
+    own.impl(
+        "_copy_from",
+        lambda x, to, non_blocking=False: run(aten.copy_.default, to, x),
+        "PrivateUse1",
+    )
+    for name in (
+        "arange",
+        "arange.start",
+        "arange.start_step",
+    ):  # torch would make an empty one, and have it grow
         own.impl(name, partial(run, _op(name)), "PrivateUse1")
     for names, lowered in ((LOWERED, True), (RAISED, False)):
         for name in names:

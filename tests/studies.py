@@ -41,11 +41,22 @@ def late_loss(run) -> float:
 def rows_of(run, outcome) -> list[Row]:
     """Rows at step 1, in the middle, and at the end if it came there."""
     end = run.training.steps
-    begun = [Row(1, 3.0, 0.1, 1.0, 0.01, 0.003), Row(end // 2, 1.5, 0.3 + run.seed / 1e5, 1.0, 0.01, 0.003)]
+    begun = [
+        Row(1, 3.0, 0.1, 1.0, 0.01, 0.003),
+        Row(end // 2, 1.5, 0.3 + run.seed / 1e5, 1.0, 0.01, 0.003),
+    ]
     if isinstance(outcome, str):
         return begun
     if math.isnan(outcome):
-        lost_row = Row(end // 2 + 1, math.inf, math.nan, math.inf, math.nan, 0.003, f"diverged at step {end // 2 + 1}")
+        lost_row = Row(
+            end // 2 + 1,
+            math.inf,
+            math.nan,
+            math.inf,
+            math.nan,
+            0.003,
+            f"diverged at step {end // 2 + 1}",
+        )
         return [*begun, lost_row]
     return [*begun, Row(end, late_loss(run), outcome, 1.0, 0.01, 0.003)]
 
@@ -53,7 +64,8 @@ def rows_of(run, outcome) -> list[Row]:
 def fill(store: Store, study: Study, outcome) -> int:
     """Enter a study as if it had been trained -> its number. What had been made up of it before is forgotten.
 
-    outcome(run): an accuracy; NaN: it diverged; a state: so it stands, half trained (queued: not begun).
+    outcome(run): an accuracy; NaN: it diverged; a state: so it stands, half trained (queued: not
+    begun).
     """
     number = store.enrol(study).study
     store.requeue(number, STATES)
@@ -63,7 +75,14 @@ def fill(store: Store, study: Study, outcome) -> int:
     waiting = [key for key, (_, actual) in made.items() if actual == "queued"]
     store.keep(OWNER, [Report(run_ids[key], STOPPED) for key in waiting])
     store.requeue(number, (STOPPED,))
-    store.keep(OWNER, [_report(run_ids[key], run, actual) for key, (run, actual) in made.items() if actual != "queued"])
+    store.keep(
+        OWNER,
+        [
+            _report(run_ids[key], run, actual)
+            for key, (run, actual) in made.items()
+            if actual != "queued"
+        ],
+    )
     return number
 
 

@@ -32,7 +32,10 @@ PLACES = (
     + [f"/One_block?view={name}" for name in block]
     + [f"/Depth?variants=norm-none&show={name}" for name in depth]
     + [f"/Trained_model?taken={name}" for name in trained]
-    + ["/Trained_model?taken=without&compared=distance", "/Trained_model?taken=words&prompt=the+banana"]
+    + [
+        "/Trained_model?taken=without&compared=distance",
+        "/Trained_model?taken=words&prompt=the+banana",
+    ]
 )
 
 
@@ -41,9 +44,13 @@ PLACES = (
 def test_every_view_is_accessible_and_fits_the_screen(open_page, place, theme, width):
     page = open_page(place, theme=theme, width=width)
     settle(page)
-    expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)
+    expect(
+        page.locator("[data-testid=stException], [data-testid=stAlertContentError]")
+    ).to_have_count(0)
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
-    dark = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+    dark = page.evaluate(
+        "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+    )
     assert (dark == "rgb(17, 21, 26)") == (theme == "dark")
     for fold in page.locator(".lexicon summary").all():
         fold.click()
@@ -72,7 +79,8 @@ def test_in_a_frame_that_may_keep_nothing_the_menu_and_presentation_mode_work(ch
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.add_init_script(FORBIDDEN)
     page.set_content(
-        f'<iframe src="{address}/One_block" sandbox="allow-scripts allow-same-origin" width="1300" height="800"></iframe>'
+        f'<iframe src="{address}/One_block" sandbox="allow-scripts allow-same-origin" width="1300"'
+        ' height="800"></iframe>'
     )
     frame = page.frame_locator("iframe")
     expect(frame.locator("h1")).to_have_text("One block")
@@ -99,14 +107,18 @@ def test_presentation_mode_enlarges_text_and_pictures_and_stands_in_the_link(ope
     page.keyboard.press("f")
     page.wait_for_url("**present=on**")
     settle(page)
-    assert page.locator("[data-testid=stSidebar]").bounding_box()["width"] == pytest.approx(56, abs=1)
+    assert page.locator("[data-testid=stSidebar]").bounding_box()["width"] == pytest.approx(
+        56, abs=1
+    )
     assert page.evaluate(SMALLEST) >= 18
     assert page.locator(".st-key-drawing .block").bounding_box()["width"] > 1.3 * before["width"]
     canvas = page.locator(".st-key-all_heads canvas")
     pixels = canvas.evaluate("e => e.width")
     box = canvas.bounding_box()
     assert pixels == pytest.approx(box["width"], abs=2)
-    assert box["y"] + box["height"] <= 720 and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert box["y"] + box["height"] <= 720 and page.evaluate(
+        "document.documentElement.scrollWidth <= innerWidth"
+    )
     layout = json.loads(canvas.get_attribute("data-layout"))
     assert layout["hasColWords"] and layout["hasRowWords"]
     larger = box["width"] / canvas.evaluate("e => e.clientWidth")
@@ -139,7 +151,11 @@ def test_in_presentation_mode_all_statistics_and_every_group_of_settings_are_in_
         assert controls.count(), name
         for control in controls.all():
             box = control.bounding_box()
-            assert box["x"] + box["width"] <= 1280 and foot - 300 <= box["y"] and box["y"] + box["height"] <= 720, name
+            assert (
+                box["x"] + box["width"] <= 1280
+                and foot - 300 <= box["y"]
+                and box["y"] + box["height"] <= 720
+            ), name
 
 
 def test_a_link_opens_in_presentation_mode_and_a_field_takes_the_letter_f(open_page):
@@ -170,10 +186,14 @@ def test_lines_are_told_apart_without_colour(open_page):
         ("/One_block?view=change", "[aria-label^='Distance from input']"),
         ("/Depth?show=play&variants=norm-none", ".st-key-played canvas"),
     ],
-)  # fmt: skip
+)
 def test_the_text_that_stands_for_a_picture_says_the_finding(open_page, place, picture):
     page = open_page(place)
-    lines = page.locator("[data-testid=stMain] [data-testid=stMarkdown] p").first.inner_text().split("\n")
+    lines = (
+        page.locator("[data-testid=stMain] [data-testid=stMarkdown] p")
+        .first.inner_text()
+        .split("\n")
+    )
     sentence = (
         lines[0 if place == "/One_block" else 1]  # the finding on attention stands below the maps
         .split("Random weights")[0]
@@ -181,5 +201,7 @@ def test_the_text_that_stands_for_a_picture_says_the_finding(open_page, place, p
         .strip()
     )
     assert len(sentence) > 20
-    labels = page.locator(picture).evaluate_all("all => all.map((each) => each.getAttribute('aria-label') ?? '')")
+    labels = page.locator(picture).evaluate_all(
+        "all => all.map((each) => each.getAttribute('aria-label') ?? '')"
+    )
     assert any(sentence[:40] in label for label in labels), (sentence, labels)

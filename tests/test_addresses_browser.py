@@ -34,9 +34,19 @@ def watched(chromium, address) -> tuple:
     wrong = console_errors(page)
     page.on("pageerror", lambda each: wrong.append(str(each)))
     page.on("requestfailed", lambda each: wrong.append(f"failed: {each.url}"))
-    page.on("response", lambda each: wrong.append(f"{each.status}: {each.url}") if each.status >= 400 and not each.url.endswith(LOOKED_FOR) else None)  # fmt: skip
     page.on(
-        "request", lambda each: None if each.url.startswith((address, "data:", "blob:")) else wrong.append(each.url)
+        "response",
+        lambda each: (
+            wrong.append(f"{each.status}: {each.url}")
+            if each.status >= 400 and not each.url.endswith(LOOKED_FOR)
+            else None
+        ),
+    )
+    page.on(
+        "request",
+        lambda each: (
+            None if each.url.startswith((address, "data:", "blob:")) else wrong.append(each.url)
+        ),
     )
     return page, wrong
 
@@ -93,13 +103,17 @@ def test_a_browser_that_comes_through_nginx_on_any_port_is_let_in(address):
     """What docs/nginx.conf sends as Host must be what the browser says in Origin: Streamlit refuses any other site's."""
     settings = (ROOT / "docs" / "nginx.conf").read_text()
     (variable,) = re.findall(r"proxy_set_header Host \$(\w+);", settings)
-    host = {"host": "school.test", "http_host": "school.test:8500"}[variable]  # nginx: $host has no port
+    host = {"host": "school.test", "http_host": "school.test:8500"}[
+        variable
+    ]  # nginx: $host has no port
     where = urlsplit(address)
     asked = http.client.HTTPConnection(where.hostname, where.port)
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     key = {"Sec-WebSocket-Key": base64.b64encode(bytes(16)).decode()}
     asked.request(
-        "GET", "/_stcore/stream", headers={"Host": host, "Origin": "http://school.test:8500", **upgrade, **key}
+        "GET",
+        "/_stcore/stream",
+        headers={"Host": host, "Origin": "http://school.test:8500", **upgrade, **key},
     )
     assert asked.getresponse().status == 101
     assert "absolute_redirect off;" in settings
@@ -122,7 +136,9 @@ def test_scripts_of_components_are_kept_by_the_browser_and_no_others_are_there(c
 
 
 @pytest.mark.parametrize("width", [800, 1024])
-@pytest.mark.parametrize("path", ["/One_block?weights=random&variants=norm-none", "/Training", "/Trained_model"])
+@pytest.mark.parametrize(
+    "path", ["/One_block?weights=random&variants=norm-none", "/Training", "/Trained_model"]
+)
 def test_beside_an_open_sidebar_nothing_leaves_the_page(open_page, path, width):
     page = open_page(path, width=width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

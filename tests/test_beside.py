@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.figures.scale import CHANNELS, _units, can_subtract, for_differences, on_one_scale, subtract
+from core.figures.scale import (
+    CHANNELS,
+    _units,
+    can_subtract,
+    for_differences,
+    on_one_scale,
+    subtract,
+)
 from core.model.variants import decode, name_of
 from tests.charts import CHARTS, draw_example
 from tests.pages import clicked, components, control, controls, link, setting, tell
@@ -67,17 +74,20 @@ def all_domains(spec) -> list:
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("view", TWICE)
 def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
-    both, alone, baseline = (fine(opened(view=view, **extra)) for extra in ({"variants": part}, PARTS[part], {}))
+    both, alone, baseline = (
+        fine(opened(view=view, **extra)) for extra in ({"variants": part}, PARTS[part], {})
+    )
     assert sorted(sentences(both)) == sorted([*sentences(baseline), *sentences(alone)])
     pairs = grids(both)
     single = grids(alone)
     twins = {name for name in pairs if name.endswith("_beside")}
     assert {name.removesuffix("_beside") for name in twins} == set(single)
     for name in twins:
-        (head, cells) = pairs[name]
-        (first, _) = pairs.get(name.removesuffix("_beside"), pairs[name])
+        head, cells = pairs[name]
+        first, _ = pairs.get(name.removesuffix("_beside"), pairs[name])
         steps = (
-            single[name.removesuffix("_beside")][0]["high"] - single[name.removesuffix("_beside")][0]["low"]
+            single[name.removesuffix("_beside")][0]["high"]
+            - single[name.removesuffix("_beside")][0]["low"]
         ) / 65534
         np.testing.assert_allclose(
             cells,
@@ -87,19 +97,31 @@ def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
         if len(twins) == len(pairs) - len(twins):
             assert (head["low"], head["high"]) == (first["low"], first["high"])
     drawn = both.get("vega_lite_chart")
-    if len(drawn) == 2 * len(baseline.get("vega_lite_chart")) == 2 * len(alone.get("vega_lite_chart")):
+    if (
+        len(drawn)
+        == 2 * len(baseline.get("vega_lite_chart"))
+        == 2 * len(alone.get("vega_lite_chart"))
+    ):
         half = len(drawn) // 2
         kinds = [
-            element.proto.alt.removeprefix(f"{name_of(decode(part, ''))}: ").partition(". ")[0] for element in drawn
+            element.proto.alt.removeprefix(f"{name_of(decode(part, ''))}: ").partition(". ")[0]
+            for element in drawn
         ]  # not what each says
-        for one, other in ((a, b) for a in range(len(drawn)) for b in range(a + 1, len(drawn)) if kinds[a] == kinds[b]):
+        for one, other in (
+            (a, b)
+            for a in range(len(drawn))
+            for b in range(a + 1, len(drawn))
+            if kinds[a] == kinds[b]
+        ):
             assert domains(drawn[one].proto) == domains(drawn[other].proto)
         assert half == 0 or len(set(kinds)) <= half
 
 
 @pytest.mark.parametrize("part", ["norm-none", "mask-causal"])
 def test_the_difference_is_the_variants_numbers_less_the_baselines(part):
-    plain, less = (grids(fine(opened(variants=part, **extra))) for extra in ({}, {"difference": "on"}))
+    plain, less = (
+        grids(fine(opened(variants=part, **extra))) for extra in ({}, {"difference": "on"})
+    )
     head, cells = less["all_heads_beside"]
     expected = plain["all_heads_beside"][1] - plain["all_heads"][1]
     np.testing.assert_allclose(cells, expected, atol=1e-6)
@@ -124,7 +146,9 @@ def test_one_scale_holds_the_numbers_of_both_tables(name):
                     and encoding.get("field") in numbers
                     and encoding.get("type") == "quantitative"
                 ):
-                    values = pd.concat([table[encoding["field"]], other[encoding["field"]]]).dropna()
+                    values = pd.concat(
+                        [table[encoding["field"]], other[encoding["field"]]]
+                    ).dropna()
                     assert domain[0] <= values.min() and values.max() <= domain[1]
     assert json.dumps(spec) == before  # it is shared by all
     if "value" in table:
@@ -142,13 +166,18 @@ def test_nothing_is_chosen_before_somebody_chose_and_a_pill_sends_nobody_away(vi
     tell(app, PILLS, ["ffn-off"])
     assert setting(fine(app), "view") == view and setting(app, "variants") == "ffn-off"
     tell(app, PILLS, ["ffn-off", "n_heads-1"])  # the newest stands beside
-    assert setting(fine(app), "beside") == "n_heads-1" and control(app, "beside")["value"] == "n_heads-1"
+    assert (
+        setting(fine(app), "beside") == "n_heads-1"
+        and control(app, "beside")["value"] == "n_heads-1"
+    )
     tell(app, "beside", "ffn-off")
     assert control(fine(app), "beside")["value"] == "ffn-off"
     tell(app, PILLS, ["n_heads-1"])
     assert link(fine(app)).get("beside", "") == "" and len(components(app, "ablation_drawing")) == 2
     tell(app, PILLS, [])
-    assert setting(fine(app), "variants") == "none" and len(components(app, "ablation_drawing")) == 1
+    assert (
+        setting(fine(app), "variants") == "none" and len(components(app, "ablation_drawing")) == 1
+    )
 
 
 def parts(app, drawing: int = 0) -> list[str]:
@@ -190,9 +219,16 @@ def test_every_part_of_the_drawing_can_be_taken_out_and_put_back():
 
 
 def test_of_four_variants_the_drawing_and_its_figures_say_whose_they_are():
-    app = fine(opened(weights="random", variants="norm-none~ffn-off~n_heads-1~activation-relu", beside="ffn-off"))
+    app = fine(
+        opened(
+            weights="random",
+            variants="norm-none~ffn-off~n_heads-1~activation-relu",
+            beside="ffn-off",
+        )
+    )
     first, second = (
-        re.sub("<[^>]*>", "", json.loads(each.json)["picture"]) for each in components(app, "ablation_drawing")
+        re.sub("<[^>]*>", "", json.loads(each.json)["picture"])
+        for each in components(app, "ablation_drawing")
     )
     assert "Baseline" in first and "− FFN (variant 2 of 4)" in second
     assert "− FFN:" in second and "Baseline:" in second.partition("− FFN:")[2]

@@ -23,7 +23,9 @@ def part(page, place: str, drawing: str = "drawing"):
 def test_a_click_on_the_residual_shows_both_blocks_and_a_click_on_the_cut_one_again(open_page):
     page = open_page("/One_block")
     part(page, "attn_out residual").hover()
-    expect(page.locator(".st-key-drawing .tip")).to_contain_text("Click to compare with the block without it")
+    expect(page.locator(".st-key-drawing .tip")).to_contain_text(
+        "Click to compare with the block without it"
+    )
     part(page, "attn_out residual").click()
     assert params(page) == {"variants": "residual_attention-off"}
     expect(page.locator(".st-key-drawing_beside svg")).to_contain_text("residual off")
@@ -57,7 +59,13 @@ def middle(box) -> tuple[float, float]:
 @pytest.mark.parametrize("width", [1400, 1300])
 @pytest.mark.parametrize(
     "path",
-    ["/One_block", "/One_block?weights=random&variants=norm-none", "/One_block?view=pairs", "/Depth", "/Training"],
+    [
+        "/One_block",
+        "/One_block?weights=random&variants=norm-none",
+        "/One_block?view=pairs",
+        "/Depth",
+        "/Training",
+    ],
 )
 def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_page, path, width):
     """Three from the menu, and a part of the drawing: whatever is pressed next is where it was."""
@@ -69,14 +77,18 @@ def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_pag
         page.locator(".list .tick").nth(index).click()
         settle(page)
         if index == 2:  # a first variant makes the drawing compact, so that two fit one screen
-            before |= {name: place for name, place in page.evaluate(WHERE).items() if "_out " in name}
+            before |= {
+                name: place for name, place in page.evaluate(WHERE).items() if "_out " in name
+            }
     page.locator(".list .tick", has_text="RMSNorm").click()
     page.keyboard.press("Escape")
     if "One_block" in path:
         part(page, "mlp_out residual").click()
     settle(page)
     after = page.evaluate(WHERE)
-    moves = {name for name in before.keys() & after.keys() if abs(before[name][1] - after[name][1]) > 1}
+    moves = {
+        name for name in before.keys() & after.keys() if abs(before[name][1] - after[name][1]) > 1
+    }
     assert len(before.keys() & after.keys()) > 8
     assert not {name for name in moves if name != "Fullscreen" and ":" not in name}
 
@@ -89,7 +101,9 @@ MOVED = """height => setTimeout(() => {
 
 @pytest.mark.parametrize("gap", [110, 160, 220, 300])
 @pytest.mark.parametrize("before", ["attn_out residual", "1 head"])
-def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(open_page, before, gap):
+def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(
+    open_page, before, gap
+):
     """Whatever has come above the drawing after a press: what was under the pointer is then another part, or none."""
     page = open_page("/One_block", width=1300)
     page.wait_for_timeout(1000)
@@ -115,7 +129,9 @@ def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(ope
 
 
 def test_a_finger_takes_a_part_and_scrolling_takes_none(chromium, address):
-    page = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).new_page()
+    page = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ).new_page()
     page.goto(f"{address}/One_block")
     ffn = part(page, "mlp_out work")
     ffn.scroll_into_view_if_needed()
@@ -127,7 +143,11 @@ def test_a_finger_takes_a_part_and_scrolling_takes_none(chromium, address):
     x = box["x"] + box["width"] / 2
     y = box["y"] + box["height"] / 2
     touch = page.context.new_cdp_session(page)
-    for kind, index in (("touchStart", y), *(("touchMove", y - 20 * n) for n in range(1, 10)), ("touchEnd", None)):
+    for kind, index in (
+        ("touchStart", y),
+        *(("touchMove", y - 20 * n) for n in range(1, 10)),
+        ("touchEnd", None),
+    ):
         points = [] if index is None else [{"x": x, "y": index}]
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
         page.wait_for_timeout(16)

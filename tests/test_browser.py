@@ -28,8 +28,17 @@ def canvas_of(page, key):
 
 def centre(layout, panel, row, col):
     """The middle of a cell in CSS pixels from the canvas's corner."""
-    x = (panel % layout["across"]) * layout["stepX"] + layout["left"] + (col + 0.5) * layout["cellW"]
-    y = layout["head"] + (panel // layout["across"]) * layout["stepY"] + layout["top"] + (row + 0.5) * layout["cellH"]
+    x = (
+        (panel % layout["across"]) * layout["stepX"]
+        + layout["left"]
+        + (col + 0.5) * layout["cellW"]
+    )
+    y = (
+        layout["head"]
+        + (panel // layout["across"]) * layout["stepY"]
+        + layout["top"]
+        + (row + 0.5) * layout["cellH"]
+    )
     return x, y
 
 
@@ -53,7 +62,8 @@ def test_the_picture_shows_the_numbers(open_page, query, config, text, theme):
     canvas, layout = canvas_of(page, "all_heads")
     canvas.scroll_into_view_if_needed()
     picture = Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")
-    # Chromium paints a canvas on whole pixels, while a screenshot starts with the pixel that its box begins in.
+    # Chromium paints a canvas on whole pixels, while a screenshot starts with the pixel that its
+    # box begins in.
     box = canvas.bounding_box()
     right, down = (round(box[side]) - math.floor(box[side]) for side in "xy")
     expected = patterns(forward(config, words(text)), 0)
@@ -70,7 +80,12 @@ def test_the_picture_shows_the_numbers(open_page, query, config, text, theme):
                 x, y = centre(layout, panel, row, col)
                 shown = picture.getpixel((int(x) + right, int(y) + down))
                 reference = masked if value != value else colour(SEQUENTIAL, value / high)
-                assert max(abs(a - b) for a, b in zip(shown, reference)) <= 6, (panel, row, col, value)
+                assert max(abs(a - b) for a, b in zip(shown, reference)) <= 6, (
+                    panel,
+                    row,
+                    col,
+                    value,
+                )
 
 
 def test_hover_names_the_words_and_the_weight(open_page):
@@ -79,7 +94,9 @@ def test_hover_names_the_words_and_the_weight(open_page):
     x, y = centre(layout, 2, 9, 1)
     canvas.hover(position={"x": x, "y": y})
     weight = patterns(forward(BASELINE, words(DEFAULT_TEXT), kind="trained"), 1)[2, 9, 1].item()
-    expect(page.locator(".st-key-all_heads .tip")).to_have_text(f"L2H3: was → defendant  {weight:.3f}")
+    expect(page.locator(".st-key-all_heads .tip")).to_have_text(
+        f"L2H3: was → defendant  {weight:.3f}"
+    )
 
 
 def rings(canvas, layout) -> list[list[bool]]:
@@ -90,7 +107,9 @@ def rings(canvas, layout) -> list[list[bool]]:
         for row, col in ((9, 1), (3, 0)):
             x, y = centre(layout, panel, row, col)
             edge = [x, y - layout["cellH"] / 2]
-            pixel = canvas.evaluate("(c, [x, y]) => [...c.getContext('2d').getImageData(x, y, 1, 1).data]", edge)
+            pixel = canvas.evaluate(
+                "(c, [x, y]) => [...c.getContext('2d').getImageData(x, y, 1, 1).data]", edge
+            )
             has_ring[-1].append(max(pixel[:3]) < 60)  # the colour of text in the light theme
     return has_ring
 
@@ -144,7 +163,10 @@ def test_typed_markup_is_shown_and_not_run(open_page):
 
 @pytest.mark.parametrize(
     "path, picture",
-    [("/One_block", ".st-key-all_heads canvas, .st-key-drawing svg"), ("/Depth", ".st-key-statistics svg")],
+    [
+        ("/One_block", ".st-key-all_heads canvas, .st-key-drawing svg"),
+        ("/Depth", ".st-key-statistics svg"),
+    ],
 )
 def test_the_first_screen_shows_the_pictures_without_scrolling(open_page, path, picture):
     page = open_page(path)

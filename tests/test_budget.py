@@ -28,11 +28,19 @@ def settings_of(name, **changes) -> Training:
 
 
 def states(count=3, config=None, name="copy", **changes):
-    return [start(config or task[name].config(), settings_of(name, **changes), seed) for seed in range(count)]
+    return [
+        start(config or task[name].config(), settings_of(name, **changes), seed)
+        for seed in range(count)
+    ]
 
 
 @pytest.mark.parametrize("name", task)
-@given(steps=st.integers(1, 5000), more=st.integers(1, 500), batch=st.integers(1, 2048), every=st.integers(1, 100))
+@given(
+    steps=st.integers(1, 5000),
+    more=st.integers(1, 500),
+    batch=st.integers(1, 2048),
+    every=st.integers(1, 100),
+)
 def test_more_steps_and_larger_batches_take_longer(name, steps, more, batch, every):
     config = task[name].config()
     training = settings_of(name, steps=steps, batch=batch, every=every)
@@ -46,7 +54,11 @@ def test_larger_models_longer_sequences_and_more_rows_take_longer(name):
     config = task[name].config()
     training = settings_of(name)
     base = seconds(config, training)
-    for change in ({"n_layers": config.n_layers + 1}, {"d_model": 2 * config.d_model, "d_ff": None}, {"d_ff": 1024}):
+    for change in (
+        {"n_layers": config.n_layers + 1},
+        {"d_model": 2 * config.d_model, "d_ff": None},
+        {"d_ff": 1024},
+    ):
         assert seconds(config.replace(**change), training) > base
     for change in ({"attention": False}, {"ffn": False}):
         assert seconds(config.replace(**change), training) < base
@@ -84,7 +96,9 @@ class Held(TorchDispatchMode):
                 storage = item.untyped_storage()
                 key = id(storage)
                 size = storage.nbytes()
-                self.alive[key] = weakref.ref(storage, lambda _, key=key, size=size: self.gone(key, size))
+                self.alive[key] = weakref.ref(
+                    storage, lambda _, key=key, size=size: self.gone(key, size)
+                )
                 self.now += size
                 self.most = max(self.most, self.now)
         return made
@@ -133,7 +147,11 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
     packed = len(pickle.dumps(before))
     with Held() as held:
         done, _ = chunk(before, 1000)
-    came = sum(item.nbytes for item in tree_leaves((before.model, before.optimiser)) if torch.is_tensor(item))
+    came = sum(
+        item.nbytes
+        for item in tree_leaves((before.model, before.optimiser))
+        if torch.is_tensor(item)
+    )
     assert done.step == 2 and held.most > came
     needed = memory(config, training)
     held_in_all = held.most + came + packed
@@ -142,7 +160,12 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"n_kv_heads": 1, "gate": True, "activation": "swiglu"}, {"ffn": False}, {"n_layers": 3, "d_head": 8}],
+    [
+        {},
+        {"n_kv_heads": 1, "gate": True, "activation": "swiglu"},
+        {"ffn": False},
+        {"n_layers": 3, "d_head": 8},
+    ],
     ids=str,
 )
 def test_what_muon_costs_is_counted(changes):
@@ -153,7 +176,9 @@ def test_what_muon_costs_is_counted(changes):
             for piece in parameter.detach().split(list(heights), 0) if heights else ():
                 orthogonal(piece)
     slower = settings_of("copy", optimiser="muon")
-    extra = budget.step_seconds(config, slower) - budget.step_seconds(config, replace(slower, optimiser="adamw"))
+    extra = budget.step_seconds(config, slower) - budget.step_seconds(
+        config, replace(slower, optimiser="adamw")
+    )
     assert extra == pytest.approx(budget.PER_OPERATION * counted.get_total_flops(), rel=1e-9)
 
 
@@ -182,7 +207,10 @@ def test_trainings_that_take_too_long_are_refused_with_both_figures(monkeypatch)
     with pytest.raises(TimeLimit) as refused:
         check(count, 2)
     text = str(refused.value)
-    assert f"30 runs would take about {duration(expected(count, 2))} here on 2 workers; at most 20 s" in text
+    assert (
+        f"30 runs would take about {duration(expected(count, 2))} here on 2 workers; at most 20 s"
+        in text
+    )
     assert "ABLATION_MAX_SECONDS" in text and "steps, seeds or variants" in text
     assert check(states(3), 2, pace=1.5) == expected(states(3), 2, 1.5)
     assert check([], 2) == 0
@@ -193,7 +221,9 @@ def test_a_training_that_needs_too_much_memory_is_refused_with_both_figures(monk
     large = states(2, config=task["copy"].config(d_model=256, d_ff=None)) + states(1)
     with pytest.raises(MemoryLimit, match="ABLATION_MAX_MB") as refused:
         check(large, 2)
-    asked, allowed = (int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) MB", str(refused.value)))
+    asked, allowed = (
+        int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) MB", str(refused.value))
+    )
     assert allowed == 10 and asked == round(memory(large[0].config, large[0].training) / 2**20)
 
 
@@ -202,13 +232,17 @@ def test_what_many_trainings_keep_together_is_limited(monkeypatch):
     config = Config(d_model=512, n_heads=1, d_ff=1700, n_layers=1)
     training = Training(task="copy", steps=60, batch=1, length=2)
     count = [start(config, training, seed) for seed in range(30)]
-    bytes_of_one = 12 * sum(tensor.numel() for tensor in Transformer(config, task["copy"].vocabulary).parameters())
+    bytes_of_one = 12 * sum(
+        tensor.numel() for tensor in Transformer(config, task["copy"].vocabulary).parameters()
+    )
     assert budget.kept(config, training) == bytes_of_one
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "1000000")
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20 + 1}")
     check(count, 1, active=count)
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20}")
-    with pytest.raises(MemoryLimit, match="weights and optimiser states of 30 runs would need about"):
+    with pytest.raises(
+        MemoryLimit, match="weights and optimiser states of 30 runs would need about"
+    ):
         check(count, 1)
     with pytest.raises(MemoryLimit, match="of 1 run, with those of other users, would need about"):
         check(count[:1], 1, active=count[1:])
@@ -221,7 +255,14 @@ def test_every_task_can_be_trained_with_three_seeds_and_four_variants(name):
 
 @pytest.mark.parametrize(
     ("time", "text"),
-    [(0.01, "1 s"), (12.4, "12 s"), (99, "99 s"), (100, "2 min"), (5400, "90 min"), (6000, "1.7 h")],
+    [
+        (0.01, "1 s"),
+        (12.4, "12 s"),
+        (99, "99 s"),
+        (100, "2 min"),
+        (5400, "90 min"),
+        (6000, "1.7 h"),
+    ],
 )
 def test_durations_in_words(time, text):
     assert duration(time) == text

@@ -31,7 +31,8 @@ opened = files.from_upload
 
 
 @pytest.mark.parametrize(
-    ("field", "name"), [*PARTS, ("tied", True), ("bias", False), ("ffn", False), ("attention", False)]
+    ("field", "name"),
+    [*PARTS, ("tied", True), ("bias", False), ("ffn", False), ("attention", False)],
 )
 def test_what_is_written_is_read_back_to_the_last_bit(field, name):
     transformer = model(**{field: name} if field != "mask" else {})
@@ -51,7 +52,11 @@ def test_a_training_is_saved_as_far_as_it_came(tmp_path):
     direct = own.of_training(state, "copy")
     ids = torch.arange(1, 9)[None]
     assert torch.equal(read.model(ids), direct.model(ids))
-    assert read.task == "copy" and read.about["step"] == state.step and read.about["training"]["steps"] == 5
+    assert (
+        read.task == "copy"
+        and read.about["step"] == state.step
+        and read.about["training"]["steps"] == 5
+    )
     assert read.key == direct.key
 
 
@@ -96,32 +101,53 @@ def with_tensors(change) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        (spoiled(model_safetensors=pickle.dumps(Bomb(), protocol=5)), "is not a complete safetensors file"),
-        (spoiled(model_safetensors=own.write(model(), "x")[own.WEIGHTS][:-100]), "is not a complete safetensors file"),
-        (spoiled(model_safetensors=with_header(b"{}" + b" " * (2 << 20))), "has a header of 2,097,154 bytes"),
+        (
+            spoiled(model_safetensors=pickle.dumps(Bomb(), protocol=5)),
+            "is not a complete safetensors file",
+        ),
+        (
+            spoiled(model_safetensors=own.write(model(), "x")[own.WEIGHTS][:-100]),
+            "is not a complete safetensors file",
+        ),
+        (
+            spoiled(model_safetensors=with_header(b"{}" + b" " * (2 << 20))),
+            "has a header of 2,097,154 bytes",
+        ),
         (spoiled(config_json=b"{"), "is not valid JSON"),
         (spoiled(config_json=b"{}"), "has neither"),
         (spoiled(config_json=b'{"model_type": "llama"}'), "type “llama”"),
         (with_tensors(lambda t: t.pop("embed")), "lacks embed"),
         (with_tensors(lambda t: t.update(more=torch.zeros(2))), "contains more"),
-        (with_tensors(lambda t: t.update({"blocks.1.attn.out.weight": torch.zeros(16, 15)})), "blocks.1.attn.out.weight is 16 × 15"),
+        (
+            with_tensors(lambda t: t.update({"blocks.1.attn.out.weight": torch.zeros(16, 15)})),
+            "blocks.1.attn.out.weight is 16 × 15",
+        ),
         (with_tensors(lambda t: t["embed"].fill_(float("nan"))), "embed contains infinite"),
         (with_settings(lambda s: s.update(version=2)), "version is 2"),
         (with_settings(lambda s: s.pop("config")), "no object named config"),
         (with_settings(lambda s: s["config"].update(n_heads=3)), "n_heads is 3"),
         (with_settings(lambda s: s["config"].update(norm="BatchNorm")), "BatchNorm"),
         (with_settings(lambda s: s.update(vocabulary=["a", "a"])), "vocabulary"),
-        (with_settings(lambda s: s.update(vocabulary=[f"{n}" for n in range(100_001)])), "1 to 100,000"),
-        (with_settings(lambda s: s.update(about={"reader": [10**9, 1]})), "from 1 to 2 and from 1 to 2"),
+        (
+            with_settings(lambda s: s.update(vocabulary=[f"{n}" for n in range(100_001)])),
+            "1 to 100,000",
+        ),
+        (
+            with_settings(lambda s: s.update(about={"reader": [10**9, 1]})),
+            "from 1 to 2 and from 1 to 2",
+        ),
         (with_settings(lambda s: s.update(task="chess")), "task is “chess”"),
         (with_settings(lambda s: s.update(task="copy")), "lacks some of its words"),
         ({own.WEIGHTS: own.write(model(), "x")[own.WEIGHTS]}, "config.json is missing"),
         ({own.SETTINGS: own.write(model(), "x")[own.SETTINGS]}, "is a safetensors file"),
         ({"pytorch_model.bin": pickle.dumps(Bomb())}, "is a PyTorch pickle"),
-        (with_tensors(lambda t: t.update(embed=t["embed"].int())), "embed has dtype I32; supported: F64, F32"),
+        (
+            with_tensors(lambda t: t.update(embed=t["embed"].int())),
+            "embed has dtype I32; supported: F64, F32",
+        ),
         ({}, "is a safetensors file"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_model_is_refused_by_name_and_not_executed(written, told):
     with pytest.raises(CheckpointError, match=told.replace("(", r"\(")):
         opened(written)
@@ -130,7 +156,11 @@ def test_what_is_no_model_is_refused_by_name_and_not_executed(written, told):
 def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     with pytest.raises(MemoryLimit, match="ABLATION_MAX_MB"):
-        opened(with_settings(lambda s: s["config"].update(d_model=512, n_heads=2, d_ff=2048, d_head=256)))
+        opened(
+            with_settings(
+                lambda s: s["config"].update(d_model=512, n_heads=2, d_ff=2048, d_head=256)
+            )
+        )
     halves = {"x": torch.zeros(300_000, dtype=torch.float16)}  # twice as much as float32
     with pytest.raises(MemoryLimit, match="model.safetensors take"):
         opened(spoiled(model_safetensors=safetensors.torch.save(halves)))
@@ -152,14 +182,18 @@ transformers = pytest.importorskip("transformers", reason="the rival is not inst
 tokenizers = pytest.importorskip("tokenizers")
 LETTERS = ["<|endoftext|>", "Ġ", ",", ".", *"abcdefghijklmnopqrstuvwxyzT"]
 WHOLE = [*(f"Ġ{word}" for word in "was were judges late the".split()), "The"]
-MERGES = list(dict.fromkeys((word[: n - 1], word[n - 1]) for word in WHOLE for n in range(2, len(word) + 1)))
+MERGES = list(
+    dict.fromkeys((word[: n - 1], word[n - 1]) for word in WHOLE for n in range(2, len(word) + 1))
+)
 SPELLED = [*LETTERS, *map("".join, MERGES)]
 
 
 def tokenizer(folder):
     """Byte-pair encoding, as GPT-2's, of a few words; Ġjudge is on the way to Ġjudges."""
     made = tokenizers.Tokenizer(
-        tokenizers.models.BPE({word: index for index, word in enumerate(SPELLED)}, MERGES, fuse_unk=False)
+        tokenizers.models.BPE(
+            {word: index for index, word in enumerate(SPELLED)}, MERGES, fuse_unk=False
+        )
     )
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = tokenizers.decoders.ByteLevel()
@@ -182,7 +216,9 @@ def gpt2(folder, **changes):
         transformers.GPT2Config(**{**size, **changes}, attn_implementation="eager")
     ).eval()
     for name, named_parameter in model.named_parameters():
-        torch.nn.init.normal_(named_parameter, mean=float("ln" in name and "weight" in name), std=0.2)
+        torch.nn.init.normal_(
+            named_parameter, mean=float("ln" in name and "weight" in name), std=0.2
+        )
     model.save_pretrained(folder)
     tokenizer(folder)
     return model
@@ -229,13 +265,17 @@ def test_every_knock_out_works_on_gpt2_as_on_hugging_face(tmp_path):
             with torch.no_grad():
                 block.attn.c_proj.weight[12 * cut.head : 12 * (cut.head + 1)] = 0
         if cut.part in ("attention", "layer"):
-            hooks.append(block.attn.register_forward_hook(lambda m, i, o: (torch.zeros_like(o[0]), *o[1:])))
+            hooks.append(
+                block.attn.register_forward_hook(lambda m, i, o: (torch.zeros_like(o[0]), *o[1:]))
+            )
         if cut.part in ("ffn", "layer"):
             hooks.append(block.mlp.register_forward_hook(lambda m, i, o: torch.zeros_like(o)))
         with torch.inference_mode(), trace(Lesion((cut,)), sites=()):
             actual = ours.model(ids)
         with torch.inference_mode():
-            torch.testing.assert_close(actual, theirs(ids).logits, rtol=1e-4, atol=1e-4, msg=cut.name)
+            torch.testing.assert_close(
+                actual, theirs(ids).logits, rtol=1e-4, atol=1e-4, msg=cut.name
+            )
         for hook in hooks:
             hook.remove()
         if kept is not None:
@@ -250,12 +290,15 @@ def test_every_knock_out_works_on_gpt2_as_on_hugging_face(tmp_path):
         ({"layer_norm_epsilon": 0}, "norm_eps is 0"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx"),
         ({"n_embd": 50}, "describes an unsupported model"),
-        ({"n_layer": 10**9}, "n_layer is 1000000000; it must be a whole number from 1 to 1,000,000"),
+        (
+            {"n_layer": 10**9},
+            "n_layer is 1000000000; it must be a whole number from 1 to 1,000,000",
+        ),
         ({"n_layer": 4}, "lacks h.3.attn.c_attn.weight"),
         ({"n_positions": 41}, "wpe.weight is 40 × 48"),
         ({"vocab_size": 30}, "has token IDs up to 51"),
     ],
-)  # fmt: skip
+)
 def test_a_gpt2_that_is_not_what_its_configuration_says_is_refused(tmp_path, change, told):
     gpt2(tmp_path)
     path = tmp_path / "config.json"
@@ -300,10 +343,14 @@ def test_gpt2_with_an_own_output_embedding_equals_hugging_face(tmp_path, tie_wor
     """Also where config.json says that they are tied: Hugging Face goes by the tensors that are stored."""
     theirs = with_own_head(tmp_path)
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"tie_word_embeddings": tie_word_embeddings}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"tie_word_embeddings": tie_word_embeddings})
+    )
     ours = equals(tmp_path, theirs)
     equals(tmp_path, transformers.GPT2LMHeadModel.from_pretrained(tmp_path))
-    assert not ours.config.tied and ours.parameters == sum(parameter.numel() for parameter in theirs.parameters())
+    assert not ours.config.tied and ours.parameters == sum(
+        parameter.numel() for parameter in theirs.parameters()
+    )
 
 
 @pytest.mark.parametrize(
@@ -362,7 +409,9 @@ def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
     with pytest.raises(CheckpointError, match="merges.txt is not UTF-8"):
         files.from_folder(tmp_path)
     (tmp_path / "merges.txt").unlink()
-    with pytest.raises(CheckpointError, match="tokenizer.json is missing.*Add it, or vocab.json and merges.txt"):
+    with pytest.raises(
+        CheckpointError, match="tokenizer.json is missing.*Add it, or vocab.json and merges.txt"
+    ):
         files.from_folder(tmp_path)
 
 
@@ -388,26 +437,38 @@ def change_weights(folder, change):
 
 def test_gpt2_with_the_output_embedding_alone_equals_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
-    change_weights(tmp_path, lambda found: {name.replace("transformer.wte", "lm_head"): x for name, x in found.items()})
+    change_weights(
+        tmp_path,
+        lambda found: {name.replace("transformer.wte", "lm_head"): x for name, x in found.items()},
+    )
     assert equals(tmp_path, theirs).config.tied
 
 
 @pytest.mark.parametrize(
     ("missing", "told"),
     [
-        ("lm_head.weight", "has no lm_head.weight, but config.json has tie_word_embeddings false. Save the model with"),
+        (
+            "lm_head.weight",
+            (
+                "has no lm_head.weight, but config.json has tie_word_embeddings false. Save the"
+                " model with"
+            ),
+        ),
         ("transformer.wte.weight", "lacks wte.weight"),
     ],
 )
 def test_gpt2_without_one_of_two_embeddings_is_refused(tmp_path, missing, told):
     with_own_head(tmp_path)
-    change_weights(tmp_path, lambda found: {name: x for name, x in found.items() if name != missing})
+    change_weights(
+        tmp_path, lambda found: {name: x for name, x in found.items() if name != missing}
+    )
     with pytest.raises(CheckpointError, match=told):
         files.from_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("given", "ends"), [([50, 3], (50, 3)), ([0, 99, "x", True], (0,)), (7, (7,)), ([], ()), (None, ())]
+    ("given", "ends"),
+    [([50, 3], (50, 3)), ([0, 99, "x", True], (0,)), (7, (7,)), ([], ()), (None, ())],
 )
 def test_every_token_that_ends_a_text_is_known(tmp_path, given, ends):
     theirs = gpt2(tmp_path)
@@ -417,8 +478,13 @@ def test_every_token_that_ends_a_text_is_known(tmp_path, given, ends):
 
 def test_gpt2_with_infinite_mask_buffers_equals_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
-    masks = {f"transformer.h.{layer}.attn.masked_bias": torch.tensor(-torch.inf) for layer in range(3)}
-    masks |= {f"transformer.h.{layer}.attn.bias": torch.ones(1, 1, 40, 40, dtype=torch.bool) for layer in range(3)}
+    masks = {
+        f"transformer.h.{layer}.attn.masked_bias": torch.tensor(-torch.inf) for layer in range(3)
+    }
+    masks |= {
+        f"transformer.h.{layer}.attn.bias": torch.ones(1, 1, 40, 40, dtype=torch.bool)
+        for layer in range(3)
+    }
     change_weights(tmp_path, lambda found: {**found, **masks})
     equals(tmp_path, theirs)
 
@@ -426,11 +492,21 @@ def test_gpt2_with_infinite_mask_buffers_equals_hugging_face(tmp_path):
 def test_an_added_token_beyond_the_models_words_is_left_out_and_said(tmp_path):
     theirs = gpt2(tmp_path)
     path = tmp_path / "tokenizer.json"
-    added = [{"id": 0, "content": "<|endoftext|>", "special": True}, {"id": len(SPELLED), "content": "[PAD]", "special": True}]  # fmt: skip
+    added = [
+        {"id": 0, "content": "<|endoftext|>", "special": True},
+        {"id": len(SPELLED), "content": "[PAD]", "special": True},
+    ]
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"added_tokens": [{**flags, **each} for each in added]}))
+    path.write_text(
+        json.dumps(
+            json.loads(path.read_text()) | {"added_tokens": [{**flags, **each} for each in added]}
+        )
+    )
     ours = equals(tmp_path, theirs)
-    assert ours.tokens.encode(TEXT).ids == transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))(TEXT)["input_ids"]  # fmt: skip
+    assert (
+        ours.tokens.encode(TEXT).ids
+        == transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))(TEXT)["input_ids"]
+    )
     assert all(token < len(SPELLED) for token in ours.tokens.encode("the [PAD] judge").ids)
     (note,) = ours.notes
     assert note.startswith("tokenizer.json adds “[PAD]”, for which the model has no weights")
@@ -442,5 +518,7 @@ def test_gpt2_of_whose_files_one_is_missing_is_refused(tmp_path):
     theirs.save_pretrained(tmp_path, max_shard_size="100KB")
     second = sorted(tmp_path.glob("model-*"))[1]
     second.unlink()
-    with pytest.raises(CheckpointError, match=rf"{second.name} is missing: the weights are in \d files; choose all"):
+    with pytest.raises(
+        CheckpointError, match=rf"{second.name} is missing: the weights are in \d files; choose all"
+    ):
         files.from_folder(tmp_path)

@@ -75,10 +75,14 @@ def test_intervals_of_all_claims_hold_together(name):
     if np.std(values) == 0:
         assert actual.low == actual.high == values[0]
         return
-    low, high = stats.t.interval(1 - 0.05 / len(claim), len(values) - 1, np.mean(values), stats.sem(values))
+    low, high = stats.t.interval(
+        1 - 0.05 / len(claim), len(values) - 1, np.mean(values), stats.sem(values)
+    )
     low = max(low, claim[name].within[0])
     high = min(high, claim[name].within[1])
-    assert (actual.mean, actual.low, actual.high, actual.n) == pytest.approx((np.mean(values), low, high, len(values)))
+    assert (actual.mean, actual.low, actual.high, actual.n) == pytest.approx(
+        (np.mean(values), low, high, len(values))
+    )
     assert all(claim[name].within[0] <= value <= claim[name].within[1] for value in values)
     assert len(values) >= 5
 
@@ -103,7 +107,9 @@ def raw_curves() -> dict:
     for path in (ROOT / "results" / "curves").rglob("*.npz"):
         with np.load(path) as packed:
             ends = np.cumsum(packed["rows"])
-            curves = zip(np.split(packed["step"], ends[:-1]), np.split(packed["accuracy"], ends[:-1]))
+            curves = zip(
+                np.split(packed["step"], ends[:-1]), np.split(packed["accuracy"], ends[:-1])
+            )
             for key, gone, (steps, accuracy) in zip(packed["run"], packed["diverged"], curves):
                 runs[key.decode()] = bool(gone), steps, accuracy.astype(float)
     return runs
@@ -123,14 +129,22 @@ def sudden():
     for run in study("induction").runs:
         if run.variant == "baseline":
             _, steps, accuracy = raw_curves()[run.hash]
-            best = max(accuracy[j] - accuracy[i] for i in range(len(steps)) for j in range(len(steps)) if steps[j] - steps[i] == 30)  # fmt: skip
+            best = max(
+                accuracy[j] - accuracy[i]
+                for i in range(len(steps))
+                for j in range(len(steps))
+                if steps[j] - steps[i] == 30
+            )
             actual[run.seed] = best / (accuracy[-1] - accuracy[0])
     return actual
 
 
 BY_HAND = {
     "warm_up": lambda: off(
-        off(last("warm_up", "reverse", "post-norm, warm-up"), last("warm_up", "reverse", "post-norm")),
+        off(
+            last("warm_up", "reverse", "post-norm, warm-up"),
+            last("warm_up", "reverse", "post-norm"),
+        ),
         off(last("warm_up", "reverse", "warm-up"), last("warm_up", "reverse")),
     ),
     "scaling": lambda: off(
@@ -143,17 +157,22 @@ BY_HAND = {
         last("no_positions", "subtraction"), last("no_positions", "subtraction", "no mask")
     ),
     "qk_norm": lambda: {
-        seed: np.mean([
-            last("qk_norm", "induction", "QK-norm")[seed] - last("qk_norm", "induction")[seed],
-            last("qk_norm", "induction", "rate 0.03, QK-norm")[seed] - last("qk_norm", "induction", "rate 0.03")[seed],
-        ])
+        seed: np.mean(
+            [
+                last("qk_norm", "induction", "QK-norm")[seed] - last("qk_norm", "induction")[seed],
+                last("qk_norm", "induction", "rate 0.03, QK-norm")[seed]
+                - last("qk_norm", "induction", "rate 0.03")[seed],
+            ]
+        )
         for seed in range(6)
     },
     "memories": lambda: off(
         off(last("memories", "facts"), last("memories", "facts", "− FFN")),
         off(last("memories", "recall"), last("memories", "recall", "− FFN")),
     ),
-    "induction": lambda: off(last("induction", "induction"), last("induction", "induction", "1 layer")),
+    "induction": lambda: off(
+        last("induction", "induction"), last("induction", "induction", "1 layer")
+    ),
     "suddenly": sudden,
     "grouped_queries": grammar("2 key-value heads"),
     "dyt": grammar("DyT"),
@@ -161,7 +180,7 @@ BY_HAND = {
     "muon": grammar("Muon"),
     "rezero": lambda: off(last("rezero", "reverse", "ReZero"), last("rezero", "reverse")),
     "parallel": grammar("parallel sub-layers"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BY_HAND)
@@ -224,7 +243,10 @@ def test_a_head_is_removed_where_it_writes(small):
             answer = learnt.vocabulary[int(targets[row, column])]
             for rivals in learnt.rivals:
                 if answer in rivals:
-                    scores = {word: logits[row, column, learnt.vocabulary.index(word)].item() for word in rivals}
+                    scores = {
+                        word: logits[row, column, learnt.vocabulary.index(word)].item()
+                        for word in rivals
+                    }
                     actual.append(max(scores, key=scores.get) == answer)
         return float(np.mean(actual))
 
@@ -239,9 +261,12 @@ def test_attention_to_the_first_word_is_an_average_of_weights(small):
         small(tokens)
     weights = [
         record["pattern"][layer][row, head, reader, 0].item()
-        for layer in range(2) for row in range(4) for head in range(2) for reader in range(3, tokens.shape[1])
+        for layer in range(2)
+        for row in range(4)
+        for head in range(2)
+        for reader in range(3, tokens.shape[1])
         if tokens[row, reader]  # 0 is the padding
-    ]  # fmt: skip
+    ]
     assert claims.on_the_first(small, tokens) == pytest.approx(np.mean(weights), abs=1e-6)
 
 
@@ -250,7 +275,11 @@ def test_attention_to_the_first_word_is_an_average_of_weights(small):
 
 @pytest.mark.parametrize(
     ("low", "high", "words"),
-    [(0.31, 0.4, "is above 0.30"), (-0.1, 0.2, "is below 0.30"), (0.2, 0.4, "includes the threshold of 0.30")],
+    [
+        (0.31, 0.4, "is above 0.30"),
+        (-0.1, 0.2, "is below 0.30"),
+        (0.2, 0.4, "includes the threshold of 0.30"),
+    ],
 )
 def test_a_verdict_is_told_with_its_number_and_its_reason(low, high, words):
     class Rule:
@@ -266,17 +295,28 @@ def test_a_verdict_is_told_with_its_number_and_its_reason(low, high, words):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "claim,seed\n", "claim,seed,value\nno such,0,1\n", "claim,seed,value\nscaling,zero,1\n", "claim,seed,value\nscaling,0,much\n", FILE.read_text()[:300]],
-)  # fmt: skip
+    [
+        "",
+        "claim,seed\n",
+        "claim,seed,value\nno such,0,1\n",
+        "claim,seed,value\nscaling,zero,1\n",
+        "claim,seed,value\nscaling,0,much\n",
+        FILE.read_text()[:300],
+    ],
+)
 def test_a_file_that_is_damaged_or_not_whole_is_refused_in_words(tmp_path, text):
     (tmp_path / "claims.csv").write_text(text)
     with pytest.raises(StudyError, match="make claims recreates it"):
         read_values(tmp_path / "claims.csv")
 
 
-def test_one_claim_measured_anew_leaves_the_others_and_one_that_is_new_too(tmp_path, monkeypatch, capsys):
+def test_one_claim_measured_anew_leaves_the_others_and_one_that_is_new_too(
+    tmp_path, monkeypatch, capsys
+):
     path = tmp_path / "claims.csv"
-    old = {name: values for name, values in SHIPPED.items() if name != "induction"}  # as before it was a claim
+    old = {
+        name: values for name, values in SHIPPED.items() if name != "induction"
+    }  # as before it was a claim
     write_values(path, old)
     monkeypatch.setattr("sys.argv", ["claims", "--only", "induction", "--table", str(path)])
     main()
@@ -288,10 +328,14 @@ def test_padding_does_not_count_in_the_claim_on_attention_sinks():
     tokens, _ = task["sentences"](generator(0, "sinks"), 6)
     rows = []
     for line in tokens:
-        words = line[line != 0][None]  # the sentence by itself; the first word of the vocabulary is the padding
+        words = line[line != 0][
+            None
+        ]  # the sentence by itself; the first word of the vocabulary is the padding
         assert 0 < words.shape[1] < len(line)
         with torch.no_grad(), trace(sites=("pattern",)) as seen:
             asked(words)
-        rows.append(torch.stack([p[0, :, claims.FIRST :, 0] for p in seen["pattern"]]))  # (layers, heads, readers)
+        rows.append(
+            torch.stack([p[0, :, claims.FIRST :, 0] for p in seen["pattern"]])
+        )  # (layers, heads, readers)
     exact = torch.cat(rows, -1).double().mean().item()
     assert claims.on_the_first(asked, tokens) == pytest.approx(exact, rel=1e-5)

@@ -37,7 +37,11 @@ def test_one_claim_says_how_it_was_measured(name):
     app = fine(opened(CLAIMS.path, shown="evidence", claim=name))
     text = " ".join(said_on(app))
     actual = judged(read_values()[name], claim[name])
-    assert describe(actual, claim[name]) in text and claim[name].number in text and claim[name].here in text
+    assert (
+        describe(actual, claim[name]) in text
+        and claim[name].number in text
+        and claim[name].here in text
+    )
     assert f"--only {name}" in text and not warned(app)
     assert rows(app)[0]["picture"].count('class="seed"') == actual.interval.n
 
@@ -54,7 +58,12 @@ def test_its_experiment_opens_as_it_is_meant(name):
     assert page.key == claim[name].live[0] and claim[name].live[1].items() <= params.items()
     app = fine(pages.opened(page.path, **params))
     assert not warned(app)
-    asked = {key: value for key, value in params.items() if value not in ("none", "reverse")}  # the page's own
+    asked = {
+        key: value for key, value in params.items() if value not in ("none", "reverse")
+    }  # the page's own
     assert asked.items() <= dict(link(app)).items()
     if page is TRAINING and name not in NOT_STORED:
-        assert f"{SHIPS}: {len(values) * 2 if params.get('variants') != 'none' else len(values)} run" in texts(app)
+        assert (
+            f"{SHIPS}: {len(values) * 2 if params.get('variants') != 'none' else len(values)} run"
+            in texts(app)
+        )

@@ -16,7 +16,9 @@ RECORDED = WORDS["class_in"].partition("{")[0]
 
 
 def send(page):
-    page.locator("[class*=st-key-store_], [class*=st-key-send_]").locator("button:visible").last.click()
+    page.locator("[class*=st-key-store_], [class*=st-key-send_]").locator(
+        "button:visible"
+    ).last.click()
     expect(page.get_by_text(RECORDED)).to_be_visible()
 
 
@@ -136,7 +138,9 @@ def test_the_space_bar_takes_the_next_step_but_not_from_a_field_or_another_butto
     expect(step).to_contain_text(WORDS["class_open"])
     expect(teacher.locator("[data-testid=stPopoverBody]")).to_have_count(0)
     settle(teacher)
-    expect(teacher.locator("[data-testid=stPopoverButton]").last).to_be_focused()  # to which the focus returns
+    expect(
+        teacher.locator("[data-testid=stPopoverButton]").last
+    ).to_be_focused()  # to which the focus returns
     teacher.evaluate("document.activeElement.blur()")
     teacher.wait_for_timeout(1000)  # the pause between two steps (space.js)
     for name in ("class_close", "class_reveal", "class_open"):

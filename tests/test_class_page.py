@@ -40,14 +40,23 @@ def button(app, key: str) -> AppTest:
 
 def ask(teacher) -> AppTest:
     """Open the next question."""
-    return button(teacher, next(button.key for button in teacher.button if re.fullmatch(r"open_\d+", button.key or "")))
+    return button(
+        teacher,
+        next(
+            button.key for button in teacher.button if re.fullmatch(r"open_\d+", button.key or "")
+        ),
+    )
 
 
 def start(*questions) -> tuple[AppTest, str, str]:
     """-> (the teacher's page, the code, the token)"""
     app = fine(opened(CLASS.path))
     if questions:
-        app = next(box for box in app.multiselect if box.key == "class_questions").set_value(list(questions)).run()
+        app = (
+            next(box for box in app.multiselect if box.key == "class_questions")
+            .set_value(list(questions))
+            .run()
+        )
     app = button(app, "start_class")
     code = link(app)["code"]
     return app, code, app.session_state[SESSION].kept[TEACHER_KEYS][code].value
@@ -56,7 +65,9 @@ def start(*questions) -> tuple[AppTest, str, str]:
 def join(code: str, nickname: str = "") -> AppTest:
     app = fine(opened(CLASS.path, code=code))
     if nickname:
-        next(field for field in app.text_input if field.key == "nickname").set_value(nickname)  # in a form
+        next(field for field in app.text_input if field.key == "nickname").set_value(
+            nickname
+        )  # in a form
     return button(app, "join")
 
 
@@ -71,12 +82,18 @@ def choose(app, index: int, because: str = "") -> AppTest:
     for group in app.button_group:
         group.set_value(1)  # not very sure
     if because:
-        next(field for field in app.text_input if field.key.startswith("because_")).set_value(because)
-    return button(app, next(button.key for button in app.button if button.key.startswith(("store_", "send_"))))
+        next(field for field in app.text_input if field.key.startswith("because_")).set_value(
+            because
+        )
+    return button(
+        app, next(button.key for button in app.button if button.key.startswith(("store_", "send_")))
+    )
 
 
 def texts(app) -> str:
-    return " ".join([*said_on(app), *(element.value for element in [*app.success, *app.info])]).replace("\\", "")
+    return " ".join(
+        [*said_on(app), *(element.value for element in [*app.success, *app.info])]
+    ).replace("\\", "")
 
 
 def test_a_class_from_the_first_question_to_the_last():
@@ -110,7 +127,9 @@ def test_a_class_from_the_first_question_to_the_last():
     assert "each head has its own *matrices*" in texts(again(bob)) and "Ann" not in texts(bob)
     button(again(teacher), "class_reveal")
     assert server.classroom().of_teacher(token).phase == REVEALED
-    assert WORDS["not_as_predicted"] in texts(again(ann)) and WORDS["as_predicted"] in texts(again(bob))
+    assert WORDS["not_as_predicted"] in texts(again(ann)) and WORDS["as_predicted"] in texts(
+        again(bob)
+    )
 
 
 def test_answers_have_the_same_letters_on_phone_and_projector_and_the_right_one_is_marked_without_votes():
@@ -144,7 +163,9 @@ def test_that_students_cannot_connect_is_said_until_one_has(monkeypatch):
     assert WORDS["class_here_alone"] not in [element.value for element in again(teacher).info]
 
 
-@pytest.mark.parametrize("name", ["check/before", "heads/carry", "layer_norm", "placement", "knowledge"])
+@pytest.mark.parametrize(
+    "name", ["check/before", "heads/carry", "layer_norm", "placement", "knowledge"]
+)
 def test_every_kind_of_question_can_be_answered(name):
     teacher, code, token = start(name)
     ann = join(code)
@@ -156,8 +177,12 @@ def test_every_kind_of_question_can_be_answered(name):
         box = next(box for box in ann.selectbox if box.value is None)
         ann = box.set_value(box.options and next(iter(box.proto.options)) and _first(box)).run()
     ann = surely(ann)
-    ann = button(ann, next(button.key for button in ann.button if button.key.startswith(("store_", "send_"))))
-    assert WORDS["check_in" if name.startswith("check/") else "class_in"].partition("{")[0] in texts(ann)
+    ann = button(
+        ann, next(button.key for button in ann.button if button.key.startswith(("store_", "send_")))
+    )
+    assert WORDS["check_in" if name.startswith("check/") else "class_in"].partition("{")[
+        0
+    ] in texts(ann)
     assert "/ 8" not in texts(ann)  # a score would tell what is right
     (answer,) = server.classroom().answers(token).answer
     assert find_question(name, WORDS).in_words(answer)
@@ -168,7 +193,11 @@ def surely(app) -> AppTest:
     named = [group for group in app.button_group if group.key.startswith("sure_")]
     for item in named:
         item.set_value(2)
-    return app.run() if named and any(button.key.startswith("store_") for button in app.button) else app
+    return (
+        app.run()
+        if named and any(button.key.startswith("store_") for button in app.button)
+        else app
+    )
 
 
 def _first(box):
@@ -203,7 +232,9 @@ def test_a_wrong_code_is_said_and_the_door_is_there(code):
 def test_without_the_token_nobody_is_the_teacher(token):
     _, code, _ = start("heads")
     app = fine(opened(CLASS.path, shown="teacher", teacher=token, code=code))
-    assert warned(app) and not any(re.match("open_|end_class", button.key or "") for button in app.button)
+    assert warned(app) and not any(
+        re.match("open_|end_class", button.key or "") for button in app.button
+    )
 
 
 def test_a_teacher_goes_on_elsewhere_by_typing_the_key():
@@ -237,10 +268,15 @@ def test_the_end_deletes_everything():
     teacher, code, token = start("heads")
     ann = join(code)
     teacher = again(teacher)
-    teacher = fine(next(item for item in teacher.checkbox if item.key == "end_sure").set_value(True).run())
+    teacher = fine(
+        next(item for item in teacher.checkbox if item.key == "end_sure").set_value(True).run()
+    )
     button(teacher, "end_class")
     assert any(item.key == "enter" for item in again(ann).button)
-    assert any(item.key == "enter" for item in fine(opened(CLASS.path, shown="teacher", teacher=token)).button)
+    assert any(
+        item.key == "enter"
+        for item in fine(opened(CLASS.path, shown="teacher", teacher=token)).button
+    )
 
 
 def test_a_qr_code_is_drawn_and_addresses_are_of_this_network():
@@ -260,13 +296,22 @@ def test_the_teacher_sees_the_right_answer_once_it_is_revealed_or_asked_for(is_a
         teacher = again(teacher)
         if is_asked_for and step == "class_close":
             teacher = fine(
-                next(toggle for toggle in teacher.toggle if toggle.key.startswith("answer_")).set_value(True).run()
+                next(toggle for toggle in teacher.toggle if toggle.key.startswith("answer_"))
+                .set_value(True)
+                .run()
             )
         bars = drawn(teacher, "teacher_distribution")
-        is_shown = step == "class_reveal" or (is_asked_for and step in ("class_close", "class_discuss_now"))
-        assert ("bar right" in bars, WORDS["measured"] in texts(teacher)) == (is_shown, is_shown), step
+        is_shown = step == "class_reveal" or (
+            is_asked_for and step in ("class_close", "class_discuss_now")
+        )
+        assert ("bar right" in bars, WORDS["measured"] in texts(teacher)) == (
+            is_shown,
+            is_shown,
+        ), step
     teacher = ask(teacher)
-    assert "bar right" not in drawn(teacher, "teacher_distribution")  # of the next question it is hidden again
+    assert "bar right" not in drawn(
+        teacher, "teacher_distribution"
+    )  # of the next question it is hidden again
 
 
 @pytest.mark.parametrize("address, is_reachable", [("", True), ("127.0.0.1", False)])
@@ -316,10 +361,13 @@ def test_each_page_has_one_filled_button():
             teacher = ask(teacher)
         elif step:
             teacher = button(teacher, step)
-        filled = [element.key for element in again(teacher).button if element.proto.type == "primary"]
+        filled = [
+            element.key for element in again(teacher).button if element.proto.type == "primary"
+        ]
         assert (
             len(filled) == 1
-            and "space" == next(button for button in teacher.button if button.key == filled[0]).proto.shortcut
+            and "space"
+            == next(button for button in teacher.button if button.key == filled[0]).proto.shortcut
         )
     for app in (fine(opened(CLASS.path)), again(ann)):
         assert sum(button.proto.type == "primary" for button in app.button) <= 1

@@ -36,10 +36,20 @@ def room(store):
 def test_a_question_in_two_rounds(room):
     where = room.store
     seen = room.store.watch(room.code)
-    assert (seen.phase, seen.question, seen.round, seen.left, seen.seats, seen.votes) == (OPEN, "q", 1, None, 3, 0)
+    assert (seen.phase, seen.question, seen.round, seen.left, seen.seats, seen.votes) == (
+        OPEN,
+        "q",
+        1,
+        None,
+        3,
+        0,
+    )
     room.vote(0, "a"), room.vote(1, "b", because="since it is")
     assert where.of_teacher(room.token).waiting == ((3, "s2"),)
-    assert where.of_teacher(room.token).distribution == {1: {"a": 1, "b": 1}} and where.watch(room.code).votes == 2
+    assert (
+        where.of_teacher(room.token).distribution == {1: {"a": 1, "b": 1}}
+        and where.watch(room.code).votes == 2
+    )
     where.close(room.token)
     assert room.phase == CLOSED and where.watch(room.code).distribution is None
     where.show(room.token)
@@ -50,12 +60,26 @@ def test_a_question_in_two_rounds(room):
     where.discuss(room.token)
     assert room.phase == DISCUSSION and where.watch(room.code).distribution
     (reason,) = where.of_teacher(room.token).reasons
-    assert (reason.round, reason.answer, reason.text, reason.picked) == (1, "b", "since it is", False)
+    assert (reason.round, reason.answer, reason.text, reason.picked) == (
+        1,
+        "b",
+        "since it is",
+        False,
+    )
     where.pick(room.token, [reason.id])
-    assert where.watch(room.code).picked == ("since it is",) and where.of_teacher(room.token).reasons[0].picked
+    assert (
+        where.watch(room.code).picked == ("since it is",)
+        and where.of_teacher(room.token).reasons[0].picked
+    )
     where.again(room.token, 60)
     seen = where.watch(room.code)
-    assert (seen.phase, seen.round, seen.votes, seen.distribution, seen.picked) == (OPEN, 2, 0, None, ())
+    assert (seen.phase, seen.round, seen.votes, seen.distribution, seen.picked) == (
+        OPEN,
+        2,
+        0,
+        None,
+        (),
+    )
     assert 55 < seen.left <= 60
     room.vote(0, "b", round=2), room.vote(2, "a", round=2)
     where.close(room.token), where.reveal(room.token)
@@ -66,7 +90,10 @@ def test_a_question_in_two_rounds(room):
         ("q", 2): "b",
     }
     where.open(room.token, "next")
-    assert where.watch(room.code).distribution is None and where.of_teacher(room.token).asked == ("q", "next")
+    assert where.watch(room.code).distribution is None and where.of_teacher(room.token).asked == (
+        "q",
+        "next",
+    )
 
 
 def test_tables_for_the_teacher(room):
@@ -74,7 +101,10 @@ def test_tables_for_the_teacher(room):
     room.store.close(room.token), room.store.again(room.token)
     room.vote(0, "b", round=2), room.vote(1, "c", round=2)
     table = room.store.answers(room.token)
-    assert list(table.columns) == "class question round seat nickname answer sure because seconds".split()
+    assert (
+        list(table.columns)
+        == "class question round seat nickname answer sure because seconds".split()
+    )
     assert table.drop(columns="seconds").values.tolist() == [
         [room.code, "q", 1, 1, "s0", "a", 1, ""],
         [room.code, "q", 1, 3, "s2", "b", 3, "=1+1"],
@@ -83,7 +113,9 @@ def test_tables_for_the_teacher(room):
     ]
     assert table.seconds.between(0, 60).all()
     empty = lesson(room.store)
-    assert len(room.store.answers(empty.token)) == 0 and list(room.store.answers(empty.token).columns) == [*table]
+    assert len(room.store.answers(empty.token)) == 0 and list(
+        room.store.answers(empty.token).columns
+    ) == [*table]
 
 
 def test_every_step_may_be_taken_twice(room):
@@ -91,9 +123,18 @@ def test_every_step_may_be_taken_twice(room):
     token = room.token
     room.vote(0)
     key = room.keys[1]
-    assert where.join(room.code.lower(), "new name", key) == key and where.join(room.code, "", key) == key
+    assert (
+        where.join(room.code.lower(), "new name", key) == key
+        and where.join(room.code, "", key) == key
+    )
     assert where.of_teacher(token).waiting == ((2, "new name"), (3, "s2"))
-    for step, phase in ((where.close, CLOSED), (where.discuss, DISCUSSION), (where.again, OPEN), (where.close, CLOSED), (where.reveal, REVEALED)):  # fmt: skip
+    for step, phase in (
+        (where.close, CLOSED),
+        (where.discuss, DISCUSSION),
+        (where.again, OPEN),
+        (where.close, CLOSED),
+        (where.reveal, REVEALED),
+    ):
         step(token), step(token)
         assert room.phase == phase
     where.open(token, "other"), where.open(token, "other", 30)
@@ -140,11 +181,17 @@ def test_a_new_question_closes_the_one_before(room):
 def test_a_vote_is_there_once_and_stays_as_it_is(room):
     first = room.vote(0, "a", because="so")
     assert room.vote(0, "a", because="so") == first == room.vote(0, " a ", because="so\n")
-    for other in ({"answer": "b"}, {"answer": "a", "sure": 2}, {"answer": "a", "because": "not so"}):
+    for other in (
+        {"answer": "b"},
+        {"answer": "a", "sure": 2},
+        {"answer": "a", "because": "not so"},
+    ):
         with refused("vote", "cannot be changed"):
             room.vote(0, **{"because": "so", **other})
     room.store.open(room.token, "next")
-    assert room.vote(0, "a", because="so") == first  # a connection that comes back late finds its vote accepted
+    assert (
+        room.vote(0, "a", because="so") == first
+    )  # a connection that comes back late finds its vote accepted
     assert len(stored(room.store)) == 1
 
 
@@ -168,7 +215,9 @@ def test_late_is_said_by_the_clock_of_the_database(room):
     where.close(room.token), where.reveal(room.token)
     with refused("late", "too late"):
         room.vote(1, round=2)
-    assert len(stored(where)) == 1 and where.answers(room.token).seconds.tolist() == [pytest.approx(29, abs=1)]
+    assert len(stored(where)) == 1 and where.answers(room.token).seconds.tolist() == [
+        pytest.approx(29, abs=1)
+    ]
 
 
 def test_at_most_three_reasons_of_the_question_are_picked(room):
@@ -182,7 +231,12 @@ def test_at_most_three_reasons_of_the_question_are_picked(room):
     one, two = where.of_teacher(room.token).reasons
     where.pick(room.token, [two.id, one.id, two.id])
     assert where.watch(room.code).picked == ("because 2", "because 1")
-    for ids, words in (([strange.id], "not a reason given"), ([one.id - 1], "not a reason"), (["x", None], "not a reason"), ([1, 2, 3, 4], "4 reasons are selected; at most 3")):  # fmt: skip
+    for ids, words in (
+        ([strange.id], "not a reason given"),
+        ([one.id - 1], "not a reason"),
+        (["x", None], "not a reason"),
+        ([1, 2, 3, 4], "4 reasons are selected; at most 3"),
+    ):
         with refused("pick", words):
             where.pick(room.token, ids)
     assert where.watch(room.code).picked == ("because 2", "because 1")
@@ -216,15 +270,37 @@ def test_two_classes_never_mix(store):
 
 def test_only_the_teachers_key_controls_a_class(room):
     where = room.store
-    calls = [where.of_teacher, where.end, where.close, where.discuss, where.again, where.show, where.reveal]
-    calls += [where.answers, lambda token: where.open(token, "x"), lambda token: where.pick(token, [])]
-    for token in ("", room.code, room.keys[0], room.token[:-1], classroom.hash_secret(room.token), "\ud800\0"):
+    calls = [
+        where.of_teacher,
+        where.end,
+        where.close,
+        where.discuss,
+        where.again,
+        where.show,
+        where.reveal,
+    ]
+    calls += [
+        where.answers,
+        lambda token: where.open(token, "x"),
+        lambda token: where.pick(token, []),
+    ]
+    for token in (
+        "",
+        room.code,
+        room.keys[0],
+        room.token[:-1],
+        classroom.hash_secret(room.token),
+        "\ud800\0",
+    ):
         for call in calls:
             with refused("token", "teacher key"):
                 call(token)
     assert room.phase == OPEN and where.watch(room.code).seats == 3
     with where.database.reading() as connection:
-        rows = [repr(connection.execute(table.select()).all()) for table in classroom.metadata.sorted_tables]
+        rows = [
+            repr(connection.execute(table.select()).all())
+            for table in classroom.metadata.sorted_tables
+        ]
     for secret in (room.token, *room.keys):  # they are stored as hashes alone
         assert secret not in "".join(rows) and classroom.hash_secret(secret) in "".join(rows)
 
@@ -241,7 +317,9 @@ def test_a_code_is_read_as_people_write_it(room):
     b = room.code[2:]
     for typed in (room.code.lower(), f" {a} {b}\n", f"{a}-{b}".lower()):
         assert room.store.watch(typed).code == room.code
-    assert not set(classroom.LETTERS) & set("ILOQ01") and re.fullmatch(f"[{classroom.LETTERS}]{{5}}", room.code)
+    assert not set(classroom.LETTERS) & set("ILOQ01") and re.fullmatch(
+        f"[{classroom.LETTERS}]{{5}}", room.code
+    )
     for code in ("", room.code + "B", room.code[:4], "IIIII", "' OR 1", "\ud800\0", room.token):
         with refused("code", "There is no class .*five letters.*24 hours"):
             room.store.watch(code)
@@ -287,7 +365,10 @@ def test_what_cannot_be_voted_is_said(room, values, words):
 
 def test_what_a_teacher_cannot_ask_is_said(room):
     for seconds in (0, 3601, float("nan"), float("inf"), "ten", True):
-        for call in (lambda s: room.store.open(room.token, "x", s), lambda s: room.store.again(room.token, s)):
+        for call in (
+            lambda s: room.store.open(room.token, "x", s),
+            lambda s: room.store.again(room.token, s),
+        ):
             with refused("seconds", "The time is .*; it must be 1 to 3,600 seconds, or none"):
                 call(seconds)
     with refused("nickname", "The nickname has 41 characters; it may have at most 40"):
@@ -300,7 +381,12 @@ def test_what_a_teacher_cannot_ask_is_said(room):
 def test_nothing_is_created_before_a_class_is_started_and_studies_stay(database, tmp_path):  # noqa: F811
     own = Classroom(database)
     assert own.sweep() == 0
-    for ask, field in ((own.watch, "code"), (own.join, "code"), (own.of_teacher, "token"), (own.end, "token")):
+    for ask, field in (
+        (own.watch, "code"),
+        (own.join, "code"),
+        (own.of_teacher, "token"),
+        (own.end, "token"),
+    ):
         with refused(field, "no class"):
             ask("BCDFG")
     assert list(tmp_path.iterdir()) == []
@@ -314,7 +400,9 @@ def test_nothing_is_created_before_a_class_is_started_and_studies_stay(database,
 
 
 def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatch):
-    monkeypatch.setenv("ABLATION_DATABASE_URL", store.database.url.render_as_string(hide_password=False))
+    monkeypatch.setenv(
+        "ABLATION_DATABASE_URL", store.database.url.render_as_string(hide_password=False)
+    )
     old = lesson(store, asked="q")
     old.vote(0, because="so")
     later(store, 23.9 * 3600)
@@ -323,7 +411,10 @@ def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatc
     delete_old_classes()
     assert old.phase == OPEN
     later(store, 0.2 * 3600)
-    for call, field in ((lambda: store.watch(old.code), "code"), (lambda: store.end(old.token), "token")):
+    for call, field in (
+        (lambda: store.watch(old.code), "code"),
+        (lambda: store.end(old.token), "token"),
+    ):
         with refused(field, "24 hours"):
             call()
     delete_old_classes()
@@ -334,7 +425,9 @@ def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatc
             assert connection.execute(table.select()).first() is None
 
 
-def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_stands_twice(store, monkeypatch):
+def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_stands_twice(
+    store, monkeypatch
+):
     """The connection breaks after each second commit, before it could say that all was well."""
     calls = []
 
@@ -349,7 +442,9 @@ def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_s
         return databases.patiently(once, seconds)
 
     store.start()
-    monkeypatch.setattr(databases, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None))
+    monkeypatch.setattr(
+        databases, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None)
+    )
     monkeypatch.setattr("core.teaching.classroom.patiently", lose_every_second)
     started = store.start()
     key = store.join(started.code, "me")
@@ -357,6 +452,8 @@ def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_s
     store.vote(started.code, key, "q", 1, "a")
     store.close(started.token), store.again(started.token)
     monkeypatch.undo()
-    assert stored(store) == [(started.code, "q", 1, 1, "a")] and store.watch(started.code).seats == 1
+    assert (
+        stored(store) == [(started.code, "q", 1, 1, "a")] and store.watch(started.code).seats == 1
+    )
     with store.database.reading() as connection:
         assert len(connection.execute(classroom.rooms.select()).all()) == 2

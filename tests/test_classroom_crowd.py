@@ -72,7 +72,9 @@ def test_sixty_seats_that_vote_at_once_and_send_twice_have_one_vote_each(store):
             accepted.append((seat, room.vote(seat, f"answer {seat % 3}", because="so").at))
 
     assert at_once(*[lambda seat=seat: vote(seat) for seat in range(SEATS)]) == []
-    assert len(accepted) == 2 * SEATS and len(set(accepted)) == SEATS  # the second time says when the first one came
+    assert (
+        len(accepted) == 2 * SEATS and len(set(accepted)) == SEATS
+    )  # the second time says when the first one came
     assert sorted(line[3] for line in stored(store)) == list(range(1, SEATS + 1))
     assert store.watch(room.code).votes == SEATS and store.of_teacher(room.token).waiting == ()
 
@@ -94,11 +96,14 @@ def test_a_process_that_is_killed_has_lost_nothing_that_was_accepted(store, data
     process.stdin.flush()
     accepted = [process.stdout.readline().strip() for _ in range(after)]
     process.send_signal(signal.SIGKILL)
-    remaining = process.stdout.read()  # communicate() passes over what was read ahead with the lines above
+    remaining = (
+        process.stdout.read()
+    )  # communicate() passes over what was read ahead with the lines above
     process.wait(timeout=60)
     accepted += [key for key in remaining.split() if key in room.keys]
     actual = sorted(line[3] for line in stored(store))
-    # What it was about when it was killed may be there, too, though it could not say so; it may be sent again.
+    # What it was about when it was killed may be there, too, though it could not say so; it may be
+    # sent again.
     assert actual in ([*range(1, len(accepted) + 1)], [*range(1, len(accepted) + 2)])
     for seat in range(len(accepted) + 2):
         room.vote(seat)

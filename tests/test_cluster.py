@@ -13,7 +13,9 @@ import pytest
 import torch
 
 if not os.environ.get("CI"):  # there its absence is a failure
-    pytest.importorskip("distributed", reason="distributed is not installed; pip install -r requirements-dev.txt")
+    pytest.importorskip(
+        "distributed", reason="distributed is not installed; pip install -r requirements-dev.txt"
+    )
 
 from benchmarks.machines import ROOT, Machines, free_port
 from core.settings.device import Machine
@@ -103,7 +105,9 @@ def test_a_chunk_is_trained_by_one_thread_whatever_its_process_was_set_to():
     assert torch.get_num_threads() == 1
 
 
-def test_a_worker_that_is_killed_costs_nothing_and_another_takes_its_place(machines, workers, store):
+def test_a_worker_that_is_killed_costs_nothing_and_another_takes_its_place(
+    machines, workers, store
+):
     killed = []
 
     def kill(seen):
@@ -138,9 +142,22 @@ def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store
     ready(workers, 2)
 
 
-def test_a_worker_without_this_project_is_left_out_by_name(machines, workers, store, tmp_path, caplog):
-    strange = machines._start("worker", machines.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1",
-                              "--local-directory", str(tmp_path), cwd=tmp_path, PYTHONPATH="")  # fmt: skip
+def test_a_worker_without_this_project_is_left_out_by_name(
+    machines, workers, store, tmp_path, caplog
+):
+    strange = machines._start(
+        "worker",
+        machines.address,
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        "--host",
+        "127.0.0.1",
+        "--local-directory",
+        str(tmp_path),
+        cwd=tmp_path,
+        PYTHONPATH="",
+    )
     wait(lambda: workers.look() or caplog.messages)
     assert caplog.messages[0].startswith("The worker tcp://127.0.0.1:")
     assert "is skipped: it cannot import this project" in caplog.messages[0]
@@ -164,9 +181,13 @@ def test_workers_without_the_device_wait_for_one_that_has_it(machines, store, ca
 
 def started(folder, address, *args, **environment):
     call = [sys.executable, "-m", "core.study", *args]
-    with_path = os.environ | {"PYTHONPATH": str(ROOT), "DASK_SCHEDULER_ADDRESS": address} | environment
+    with_path = (
+        os.environ | {"PYTHONPATH": str(ROOT), "DASK_SCHEDULER_ADDRESS": address} | environment
+    )
     pipe = subprocess.PIPE
-    return subprocess.Popen(call, cwd=folder, env=with_path, text=True, stdout=pipe, stderr=pipe, encoding="utf-8")
+    return subprocess.Popen(
+        call, cwd=folder, env=with_path, text=True, stdout=pipe, stderr=pipe, encoding="utf-8"
+    )
 
 
 def _steps(path) -> int:
@@ -189,7 +210,9 @@ def test_ctrl_c_stores_what_there_is_and_leaves_no_call_on_the_cluster(machines,
     wait(lambda: not any(workers._client.processing().values()))
 
 
-def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(tmp_path, monkeypatch, capsys):
+def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
+    tmp_path, monkeypatch, capsys
+):
     (tmp_path / "long.toml").write_text(LONG.source)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "GRACE", 1.0)
@@ -209,20 +232,26 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     finally:
         own.close()
     errors = capsys.readouterr().err
-    assert f"The Dask scheduler at {own.address} has not answered for 1 s. Stored results are safe" in errors
+    assert (
+        f"The Dask scheduler at {own.address} has not answered for 1 s. Stored results are safe"
+        in errors
+    )
     assert "Traceback" not in errors and "distributed" not in errors
     store = Store("x.sqlite")
     before = {run.hash: run.ended for run in store.runs(1, DONE)}
     assert before and store.runs(1, STOPPED) and not store.runs(1, RUNNING)
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
-    assert command.main(["resume", LONG.name, "--database", "x.sqlite", "--workers", "2"]) == command.COMPLETE
+    assert (
+        command.main(["resume", LONG.name, "--database", "x.sqlite", "--workers", "2"])
+        == command.COMPLETE
+    )
     check_complete(store, LONG)
     assert before.items() <= {run.hash: run.ended for run in store.runs(1)}.items()
     store.close()
 
 
 def test_a_scheduler_that_comes_back_is_found_again(alone, store):
-    (own, workers) = alone
+    own, workers = alone
     observed = []
 
     def replace_all(progress):
@@ -264,7 +293,9 @@ def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
 # Without a cluster
 
 
-@pytest.mark.parametrize("address", ["10.0.0.1", "tcp://", "tcp://host", "not an address", "tcp://host:port"])
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1", "tcp://", "tcp://host", "not an address", "tcp://host:port"]
+)
 def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, address):
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(TEXT)
@@ -280,7 +311,8 @@ def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
     monkeypatch.setattr(cluster, "CONNECT", 0.5)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address := f"{scheme}://127.0.0.1:{free_port()}")
     with pytest.raises(
-        ClusterError, match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address"
+        ClusterError,
+        match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address",
     ) as caught:
         pool()
     assert caught.value.told == "The training cluster does not answer."  # visitors learn no address
@@ -312,13 +344,22 @@ def test_workers_must_be_alike_and_the_difference_is_named():
     assert unlike(other, here, None, {"cpu"}) == "" and unlike(other, here, other, {"cpu"}) == ""
     assert unlike(other, here, here, {"cpu"}) == "it has torch 2.13.0+cu130, not 2.13.0+cpu"
     old = changed(here, torch="2.12.0+cpu", numpy="1.0", python="3.9.1")
-    words = f"it has torch 2.12.0+cpu, not 2.13.0+cpu; numpy 1.0, not {here.versions['numpy']}; python 3.9.1, not"
+    words = (
+        f"it has torch 2.12.0+cpu, not 2.13.0+cpu; numpy 1.0, not {here.versions['numpy']}; python"
+        " 3.9.1, not"
+    )
     assert unlike(old, here, None, set()).startswith(words)
     edited = changed(here, code="abc")._replace(sources="0")
-    assert unlike(edited, here, None, set()) == f"it has other files in core (commit abc, here {here.versions['code']})"
+    assert (
+        unlike(edited, here, None, set())
+        == f"it has other files in core (commit abc, here {here.versions['code']})"
+    )
     weak = here._replace(devices={"cpu": ("cpu", "CPU (x86_64, DEFAULT)")})
     assert unlike(weak, here, here, {"cpu"}).startswith("it has CPU (x86_64, DEFAULT), not CPU (")
-    assert unlike(weak, here, here, {"cuda"}) == "it has no cuda" and unlike(weak, here, here, set()) == ""
+    assert (
+        unlike(weak, here, here, {"cuda"}) == "it has no cuda"
+        and unlike(weak, here, here, set()) == ""
+    )
 
 
 def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
@@ -326,7 +367,9 @@ def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
     made = Cluster("tcp://127.0.0.1:1")
     assert made.versions() == versions()
     there = changed(worker.describe(), torch="2.13.0+cu130")
-    made._first = there._replace(devices={"cuda": ("cuda", "NVIDIA H200"), "auto": ("cuda", "NVIDIA H200")})
+    made._first = there._replace(
+        devices={"cuda": ("cuda", "NVIDIA H200"), "auto": ("cuda", "NVIDIA H200")}
+    )
     assert made.versions()["torch"] == "2.13.0+cu130"
     for machine in (Machine.anywhere("cuda"), Machine()):
         assert made.device(machine) == ("cuda", "NVIDIA H200")

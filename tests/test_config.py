@@ -57,7 +57,8 @@ def test_every_field_is_a_setting_with_words():
 def test_bounds_belong_to_what_is_allowed_and_nothing_beyond_does(field):
     low = SETTINGS[field].low
     high = SETTINGS[field].high
-    # 64 heads need a width that 64 divides, and so many of keys and values as many heads; every other bound fits the defaults.
+    # 64 heads need a width that 64 divides, and so many of keys and values as many heads; every
+    # other bound fits the defaults.
     for value in (low, high):
         heads = 64 if field == "n_kv_heads" else 1
         assert getattr(Config(**{"n_heads": heads, "d_model": 64} | {field: value}), field) == value
@@ -87,7 +88,9 @@ def test_heads_divide_the_width(d_model):
         else:
             error = refusal(d_model=d_model, n_heads=heads)
             assert error.field == "n_heads"
-            assert str(d_model) in str(error) and f"one of {', '.join(map(str, divisors(d_model)))}." in str(error)
+            assert str(d_model) in str(
+                error
+            ) and f"one of {', '.join(map(str, divisors(d_model)))}." in str(error)
             assert error.instead == max(n for n in divisors(d_model) if n < heads)
     assert allowed_heads(d_model) == divisors(d_model)
 
@@ -99,7 +102,11 @@ def test_positions_that_turn_pairs_need_an_even_head(position):
         assert Config(**values).d_head == 3
         return
     error = refusal(**values)
-    assert error.field == "position" and position in str(error) and "d_head must be even; it is 3" in str(error)
+    assert (
+        error.field == "position"
+        and position in str(error)
+        and "d_head must be even; it is 3" in str(error)
+    )
     assert Config(**values | {"position": error.instead}).position == "none"
     assert Config(**values | {"n_heads": 4}).position == position
     assert Config(**values | {"d_head": 4}).position == position
@@ -110,8 +117,16 @@ PERCENT = range(1, 101)
 
 
 @pytest.mark.parametrize(
-    ("d_head", "share", "pairs"), [(180, 0.7, 63), (100, 0.58, 29), (100, 0.57, 28), (200, 0.29, 29), (200, 0.57, 57), (200, 0.58, 58)]
-)  # fmt: skip
+    ("d_head", "share", "pairs"),
+    [
+        (180, 0.7, 63),
+        (100, 0.58, 29),
+        (100, 0.57, 28),
+        (200, 0.29, 29),
+        (200, 0.57, 57),
+        (200, 0.58, 58),
+    ],
+)
 def test_rope_turns_every_whole_pair_of_its_share(d_head, share, pairs):
     assert Config(position="rope", d_head=d_head, rope_share=share).turned == 2 * pairs
 
@@ -124,8 +139,14 @@ def test_turned_pairs_match_hugging_face_where_the_share_is_whole_pairs():
         for percent in PERCENT:
             if d_head * percent % 200:
                 continue
-            rope = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": percent / 100}
-            theirs = transformers.GPTNeoXConfig(hidden_size=d_head, num_attention_heads=1, rope_parameters=rope)
+            rope = {
+                "rope_type": "default",
+                "rope_theta": 10000.0,
+                "partial_rotary_factor": percent / 100,
+            }
+            theirs = transformers.GPTNeoXConfig(
+                hidden_size=d_head, num_attention_heads=1, rope_parameters=rope
+            )
             frequencies, _ = rotary.compute_default_rope_parameters(theirs)
             assert count_turned(d_head, percent / 100) == 2 * len(frequencies), (d_head, percent)
             compared += 1
@@ -191,14 +212,22 @@ def test_biases_in_attention_follow_the_others_until_they_are_moved():
     moved = Config(attention_bias=False)
     assert moved.bias and moved.write() == {"attention_bias": "off"}
     assert apply({"bias": False}, Config()).attention_bias is False
-    assert not moved.replace(bias=False).attention_bias and not apply({"bias": False}, moved).attention_bias
+    assert (
+        not moved.replace(bias=False).attention_bias
+        and not apply({"bias": False}, moved).attention_bias
+    )
     alone = Config(bias=False, attention_bias=True)
-    assert Config.read(alone.write()) == (alone, []) and alone.write() == {"bias": "off", "attention_bias": "on"}
+    assert Config.read(alone.write()) == (alone, []) and alone.write() == {
+        "bias": "off",
+        "attention_bias": "on",
+    }
     assert difference(alone, Config()) == {"bias": False, "attention_bias": True}
     assert name_of(difference(moved, Config())) == "− attention biases"
 
 
-@pytest.mark.parametrize(("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu])
+@pytest.mark.parametrize(
+    ("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu]
+)
 def test_menu_entries_are_read_whatever_their_case(field, name):
     for text in (name, name.lower(), name.upper(), name.swapcase(), name.title(), f"  {name}\n"):
         config, problems = Config.read({field: text})
@@ -228,16 +257,28 @@ def test_bad_values_are_each_named_and_everything_else_is_kept():
         "utm_source": "newsletter",
     }
     config, problems = Config.read(link)
-    assert config == Config(d_model=96, n_heads=4, n_layers=3, activation="swiglu", bias=False, mask="causal")
-    assert sorted(problem.field for problem in problems) == ["dropout", "ffn", "n_heads", "norm", "seed"]
+    assert config == Config(
+        d_model=96, n_heads=4, n_layers=3, activation="swiglu", bias=False, mask="causal"
+    )
+    assert sorted(problem.field for problem in problems) == [
+        "dropout",
+        "ffn",
+        "n_heads",
+        "norm",
+        "seed",
+    ]
     for problem in problems:
         if problem.field == "n_heads":
-            assert "n_heads is 5" in str(problem) and "must divide d_model, which is 96" in str(problem)
+            assert "n_heads is 5" in str(problem) and "must divide d_model, which is 96" in str(
+                problem
+            )
         else:
             assert_says_what_is_allowed(problem, problem.field, "The link sets {} to ")
 
 
 def test_settings_that_do_not_go_together_cost_only_one_of_them():
-    config, problems = Config.read({"d_model": "24", "n_heads": "8", "position": "rope", "seed": "7"})
+    config, problems = Config.read(
+        {"d_model": "24", "n_heads": "8", "position": "rope", "seed": "7"}
+    )
     assert config == Config(d_model=24, n_heads=8, position="none", seed=7)
     assert [problem.field for problem in problems] == ["position"]

@@ -19,7 +19,10 @@ def configs(count=40):
     pick = random.Random(0)
     for _ in range(count):
         values = {name: pick.choice(list(menu)) for name, menu in MENUS.items()}
-        values |= {name: pick.random() < 0.75 for name in ("attention", "ffn", "bias", "scale", "residual_ffn", "tied")}
+        values |= {
+            name: pick.random() < 0.75
+            for name in ("attention", "ffn", "bias", "scale", "residual_ffn", "tied")
+        }
         values |= {name: pick.random() < 0.5 for name in ("attention_bias", "gate")}
         values |= {name: pick.random() < 0.3 for name in ("qk_norm", "parallel", "matched")}
         heads = pick.choice([1, 2, 4, 8])
@@ -51,8 +54,17 @@ def test_costs_are_those_of_the_model(config):
     assert run_bytes(config, len(seen.tokens), 5) >= recorded
 
 
-@pytest.mark.parametrize("change", [{}, {"n_kv_heads": 1}, {"n_heads": 4, "n_kv_heads": 2}, {"window": 3}, {"attention": False},
-                                    {"window": 2, "global_every": 2, "n_layers": 3}])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"n_kv_heads": 1},
+        {"n_heads": 4, "n_kv_heads": 2},
+        {"window": 3},
+        {"attention": False},
+        {"window": 2, "global_every": 2, "n_layers": 3},
+    ],
+)
 def test_what_is_kept_of_a_text_is_what_the_cache_holds(change):
     """Of a layer with a window no more than it can ever be asked for."""
     config = Config(d_model=16, n_heads=4, mask="causal").replace(**change)
@@ -61,13 +73,21 @@ def test_what_is_kept_of_a_text_is_what_the_cache_holds(change):
     with torch.no_grad():
         for tokens in ([0, 1, 1], [0], [1], [1]):
             model(torch.tensor([tokens]), past=past)
-    held = sum(x.numel() * x.element_size() for kept in past.layers for x in (kept.k, kept.v) if x is not None)
+    held = sum(
+        x.numel() * x.element_size()
+        for kept in past.layers
+        for x in (kept.k, kept.v)
+        if x is not None
+    )
     assert held == kept_bytes(config, 6)
 
 
 def test_grouped_queries_keep_a_fraction_and_matched_widths_as_many_parameters():
     assert kept_bytes(Config(n_kv_heads=1), 100) * 4 == kept_bytes(Config(), 100)
-    plain, gated = (parameters(Config(activation=name, matched=True, bias=False))["ffn"] for name in ("gelu", "swiglu"))
+    plain, gated = (
+        parameters(Config(activation=name, matched=True, bias=False))["ffn"]
+        for name in ("gelu", "swiglu")
+    )
     assert abs(gated / plain - 1) < 0.005
 
 

@@ -24,16 +24,31 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_chunks")]
 ROOT = Path(__file__).parent.parent
 STUDY = parse(TEXT.replace("steps = 30", "steps = 250").replace("seeds = 2", "seeds = 4"))
 OTHERS = (
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
-    "AND backend_type = 'client backend' ORDER BY backend_start"
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <>"
+    " pg_backend_pid() AND backend_type = 'client backend' ORDER BY backend_start"
 )
 
 
 def command(folder, where) -> subprocess.Popen:
-    call = [sys.executable, "-m", "core.study", "run", "study.toml", "--database", where, "--workers", "1"]
+    call = [
+        sys.executable,
+        "-m",
+        "core.study",
+        "run",
+        "study.toml",
+        "--database",
+        where,
+        "--workers",
+        "1",
+    ]
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        call, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, text=True, stdout=pipe, stderr=pipe
+        call,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        text=True,
+        stdout=pipe,
+        stderr=pipe,
     )
 
 
@@ -63,7 +78,12 @@ def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql
     try:
         service.start(number)
         wait(lambda: len({run.owner for run in store.runs(number, RUNNING)}) == 3)
-        for end in (postgresql.stop, lambda: kill_a_backend(store), postgresql.kill, lambda: kill_a_backend(store)):
+        for end in (
+            postgresql.stop,
+            lambda: kill_a_backend(store),
+            postgresql.kill,
+            lambda: kill_a_backend(store),
+        ):
             before = trained()
             end()
             if end in (postgresql.stop, postgresql.kill):

@@ -22,7 +22,14 @@ from core.settings.device import Machine
 from tests import reference
 from tests.cases import ENTRIES, RECENT, SWITCHES, WAYS, named
 
-WORDS = ("the", "court", "held", "that", "the", "tenants")  # one word twice: two tokens that start alike
+WORDS = (
+    "the",
+    "court",
+    "held",
+    "that",
+    "the",
+    "tenants",
+)  # one word twice: two tokens that start alike
 HERE = Machine(device="cpu")
 BASE = Config(d_model=16, n_heads=2, d_ff=24, seed=3)
 SETTINGS = {  # the two surroundings in which every part is tried
@@ -30,11 +37,19 @@ SETTINGS = {  # the two surroundings in which every part is tried
     "causal and padded": {"mask": "causal", "padding": 3},
 }
 
-OFF = [{field: False, "placement": placement} for field in SWITCHES for placement in MENUS["placement"]]
+OFF = [
+    {field: False, "placement": placement} for field in SWITCHES for placement in MENUS["placement"]
+]
 COMBINED = [
     {"attention": False, "ffn": False},
     {"residual_attention": False, "residual_ffn": False, "norm": "none"},
-    {"placement": "post", "norm": "RMSNorm", "position": "rope", "activation": "swiglu", "bias": False},
+    {
+        "placement": "post",
+        "norm": "RMSNorm",
+        "position": "rope",
+        "activation": "swiglu",
+        "bias": False,
+    },
     {"n_heads": 1, "position": "alibi"},
     *RECENT,
 ]
@@ -66,8 +81,12 @@ def plain_cosine(x) -> float:
     actual = []
     for index in range(len(x)):
         for two in range(index):
-            lengths = math.sqrt(math.fsum(a * a for a in x[index])) * math.sqrt(math.fsum(b * b for b in x[two]))
-            actual.append(math.fsum(a * b for a, b in zip(x[index], x[two])) / lengths if lengths else 0.0)
+            lengths = math.sqrt(math.fsum(a * a for a in x[index])) * math.sqrt(
+                math.fsum(b * b for b in x[two])
+            )
+            actual.append(
+                math.fsum(a * b for a, b in zip(x[index], x[two])) / lengths if lengths else 0.0
+            )
     return math.fsum(actual) / len(actual) if actual else math.nan
 
 
@@ -82,7 +101,9 @@ def plain_entropy(patterns, n_real) -> float:
     actual = []
     for head in patterns:
         for reader in range(n_real):
-            actual.append(-math.fsum(weight * math.log2(weight) for weight in head[reader] if weight > 0))
+            actual.append(
+                -math.fsum(weight * math.log2(weight) for weight in head[reader] if weight > 0)
+            )
     return math.fsum(actual) / len(actual)
 
 
@@ -103,7 +124,10 @@ def plain_journey(model, config, order) -> list[dict[str, float]]:
         # with post-norm: after the block's last norm
         x = sentence.block(0 if config.shared else layer, x)
         patterns = None
-        outputs[layer], early = x, layers - 2 - layer  # what the next layer reads, too, where it is of the later half
+        outputs[layer], early = (
+            x,
+            layers - 2 - layer,
+        )  # what the next layer reads, too, where it is of the later half
         if config.skips and early in outputs and early <= layer:
             x = [a + sentence.weights["skip"][early] * b for a, b in zip(x, outputs[early])]
         if config.attention:
@@ -130,18 +154,24 @@ def assert_statistics(made, expected, tolerance):
     assert (np.isnan(made.values) == np.isnan(right)).all()
     off = np.nan_to_num(np.abs(made.values - right) / (1 + np.abs(right)))
     index, which = np.unravel_index(off.argmax(), off.shape)
-    assert off.max() <= tolerance, f"{list(statistic)[which]} after pass {index} is off by {off.max():.1e}"
+    assert off.max() <= tolerance, (
+        f"{list(statistic)[which]} after pass {index} is off by {off.max():.1e}"
+    )
 
 
 @EVERY
 @WAYS
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_every_statistic_of_every_pass_is_what_its_definition_says_of_the_reference(change, way, setting):
+def test_every_statistic_of_every_pass_is_what_its_definition_says_of_the_reference(
+    change, way, setting
+):
     config = BASE.replace(**SETTINGS[setting] | change)
     model, ids, real, order = shaken(config, way, 4)
     # float32 rounds to 6e-8. Four passes let that grow, here to less than 5e-6, and the
-    # statistics themselves are taken in float64: 1e-4 is room, and far below what a wrong formula would do.
-    # normal_1 saturates attention, which magnifies rounding (tests/test_reference.py): it is compared in float64.
+    # statistics themselves are taken in float64: 1e-4 is room, and far below what a wrong formula
+    # would do.
+    # normal_1 saturates attention, which magnifies rounding (tests/test_reference.py): it is
+    # compared in float64.
     if config.init.startswith("normal_1"):
         model = model.double()
     journey_made = journey(model, ids, real, config, WORDS, order, set())
@@ -175,7 +205,10 @@ def test_attention_and_similarity_are_kept_of_the_passes_that_are_shown(way, set
     assert set(journey_made.patterns) == set(journey_made.alike) == set(depth.shown.values())
     numbers = ids[0].tolist()
     sentence = reference.Sentence(
-        reference.weights_of(model), config, numbers, [index < len(WORDS) for index in range(len(numbers))]
+        reference.weights_of(model),
+        config,
+        numbers,
+        [index < len(WORDS) for index in range(len(numbers))],
     )
     x = [sentence.weights["embed"][token] for token in numbers]
     for position, layer in enumerate(order, 1):
@@ -195,7 +228,10 @@ def test_without_attention_there_are_no_patterns_and_no_entropy():
 
 
 def test_the_table_says_what_the_journeys_say():
-    journeys = {"one": travel(BASE, WORDS, HERE, Depth(2)), "two": travel(BASE.replace(seed=1), WORDS, HERE, Depth(2))}
+    journeys = {
+        "one": travel(BASE, WORDS, HERE, Depth(2)),
+        "two": travel(BASE.replace(seed=1), WORDS, HERE, Depth(2)),
+    }
     rows = table(journeys)
     assert len(rows) == 2 * 3 * len(statistic)
     for name, index, meter, value in rows.itertuples(index=False):
@@ -204,7 +240,9 @@ def test_the_table_says_what_the_journeys_say():
 
 @pytest.mark.parametrize("passes", [0, 101, 2.5, True, "4"])
 def test_a_number_of_passes_that_cannot_be_is_refused_in_words(passes):
-    with pytest.raises(ConfigError, match="passes is .*; it must be a whole number from 1 to 100") as refused:
+    with pytest.raises(
+        ConfigError, match="passes is .*; it must be a whole number from 1 to 100"
+    ) as refused:
         Depth(passes)
     assert refused.value.field == "passes"
     with pytest.raises(ConfigError, match="blocks is “other”; it must be one of same, separate"):
@@ -216,7 +254,11 @@ def test_a_number_of_passes_that_cannot_be_is_refused_in_words(passes):
 
 def measured(x, patterns=None) -> dict[str, float]:
     """The statistics of one stream (T, D)."""
-    entropy = torch.tensor([math.nan]) if patterns is None else attention_entropy(patterns, x.shape[0])[None]
+    entropy = (
+        torch.tensor([math.nan])
+        if patterns is None
+        else attention_entropy(patterns, x.shape[0])[None]
+    )
     return dict(zip(statistic, Streams(x[None], entropy).table[0].tolist()))
 
 
@@ -231,7 +273,16 @@ def directions(count, width, seed=0):
 
 @pytest.mark.parametrize(
     "singular",
-    [[1, 1], [2, 1], [3, 2, 1], [1, 0.5, 0.25, 0.125, 0.0625], [1, 1e-3], [1, 1e-6, 1e-6], [5, 5, 5, 0, 0], [1e15, 1]],
+    [
+        [1, 1],
+        [2, 1],
+        [3, 2, 1],
+        [1, 0.5, 0.25, 0.125, 0.0625],
+        [1, 1e-3],
+        [1, 1e-6, 1e-6],
+        [5, 5, 5, 0, 0],
+        [1e15, 1],
+    ],
 )
 @pytest.mark.parametrize("shape", [(5, 12), (12, 5), (12, 12)])
 def test_effective_rank_of_singular_values_that_are_known(singular, shape):
@@ -284,7 +335,8 @@ def right(x) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("average", "spread"), [(1e4, 1e-3), (1e4, 0.1), (-3e6, 1.0), (1.0, 1e-6), (1.0, 1e-3), (1.0, 3e-3), (1e30, 1e24)]
+    ("average", "spread"),
+    [(1e4, 1e-3), (1e4, 0.1), (-3e6, 1.0), (1.0, 1e-6), (1.0, 1e-3), (1.0, 3e-3), (1e30, 1e24)],
 )
 def test_the_spread_of_numbers_far_from_zero(average, spread):
     """In float32 near 1e4 numbers stand 0.001 apart: rounded first, so that both sides see the same numbers."""
@@ -394,7 +446,9 @@ def test_in_half_precision_the_statistics_are_those_of_the_rounded_stream(dtype)
             expected.append(right(x[0]))
     for index, row in enumerate(expected):
         del row["entropy"]
-        assert {name: journey_made.of(name)[index] for name in row} == pytest.approx(row, rel=1e-6, abs=1e-9)
+        assert {name: journey_made.of(name)[index] for name in row} == pytest.approx(
+            row, rel=1e-6, abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -410,14 +464,18 @@ def test_divergence_raises_nothing_anywhere(way, dtype):
     together = grid(config, Axes("norm-none"), WORDS, machine, depth)
     assert all(together.diverged)
     assert np.isnan(together.values[:, -1]).all()
-    assert journey_made.diverged < 15  # so of the first, the middle and the last pass only the first is left to look at
+    assert (
+        journey_made.diverged < 15
+    )  # so of the first, the middle and the last pass only the first is left to look at
     assert set(journey_made.patterns) == set(journey_made.alike) == {1}
     assert journey_made.patterns[1].isfinite().all() and journey_made.alike[1].isfinite().all()
 
 
 def come_back() -> Config:
     """A stream of one number times a fixed vector: w_out·relu(w_in·x). It grows 2.4 times a pass; then the largest
-    number alone overflows, where w_in is negative: relu(−inf) is 0, and everything after it is 0, and finite."""
+    number alone overflows, where w_in is negative: relu(−inf) is 0, and everything after it is 0,
+    and finite.
+    """
     return Config(
         d_model=8,
         n_heads=1,
@@ -445,7 +503,16 @@ def test_a_stream_that_comes_back_from_infinity_stays_diverged(by):
 
 @WAYS
 @pytest.mark.parametrize(
-    "change", named([{}, {"padding": 3, "mask": "causal"}, {"attention": False}, TOO_LARGE, {"placement": "post"}])
+    "change",
+    named(
+        [
+            {},
+            {"padding": 3, "mask": "causal"},
+            {"attention": False},
+            TOO_LARGE,
+            {"placement": "post"},
+        ]
+    ),
 )
 def test_measured_in_chunks_or_all_at_once_is_the_same(change, way, monkeypatch):
     config = BASE.replace(**change)
@@ -474,9 +541,13 @@ def test_measured_in_chunks_or_all_at_once_is_the_same(change, way, monkeypatch)
         assert parts.patterns.keys() == full.patterns.keys()
         # NaN is not equal to itself
         same = [
-            torch.allclose(parts.patterns[index], full.patterns[index], 0, 0, equal_nan=True) for index in full.patterns
+            torch.allclose(parts.patterns[index], full.patterns[index], 0, 0, equal_nan=True)
+            for index in full.patterns
         ]
-        same += [torch.allclose(parts.alike[index], full.alike[index], 0, 0, equal_nan=True) for index in full.alike]
+        same += [
+            torch.allclose(parts.alike[index], full.alike[index], 0, 0, equal_nan=True)
+            for index in full.alike
+        ]
         assert all(same)
 
 
@@ -536,7 +607,9 @@ def test_the_pass_from_which_rounding_decides_is_the_first_that_differs_from_flo
     depth = Depth(passes=40)
     journey_made = travel(config, WORDS, HERE, depth, compare_precision=True)
     plain = travel(config, WORDS, HERE, depth)
-    np.testing.assert_array_equal(journey_made.values, plain.values)  # what is shown is what the chosen precision gives
+    np.testing.assert_array_equal(
+        journey_made.values, plain.values
+    )  # what is shown is what the chosen precision gives
     assert plain.rounded is None
     exact = in_float64(config, depth)
     with torch.no_grad(), trace(sites=["resid_pre"]) as record:
@@ -560,5 +633,7 @@ def test_findings_speak_of_the_passes_that_rounding_does_not_decide():
 
 
 def test_half_precision_is_not_compared_with_float64():
-    journey_made = travel(CHAOTIC, WORDS, Machine("cpu", "bfloat16"), Depth(passes=5), compare_precision=True)
+    journey_made = travel(
+        CHAOTIC, WORDS, Machine("cpu", "bfloat16"), Depth(passes=5), compare_precision=True
+    )
     assert journey_made.rounded is None

@@ -56,7 +56,10 @@ def scale(panel) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_curves_show_the_numbers(open_page, theme):
     page = open_page("/Depth?variants=norm-none&passes=12", theme=theme)
-    shown = {"Does the residual stream grow?": ("rms", True), "Do tokens become similar?": ("cosine", False)}
+    shown = {
+        "Does the residual stream grow?": ("rms", True),
+        "Do tokens become similar?": ("cosine", False),
+    }
     for title, (meter, log) in shown.items():
         panel = curves(page).filter(has_text=title)
         (low, bottom), *_, (high, top) = scale(panel)
@@ -66,7 +69,9 @@ def test_the_curves_show_the_numbers(open_page, theme):
             drawn = points(panel, colour)
             assert len(drawn) == 13
             for (_, y), value in zip(drawn, values):
-                expected = bottom + (size(value) - size(low)) / (size(high) - size(low)) * (top - bottom)
+                expected = bottom + (size(value) - size(low)) / (size(high) - size(low)) * (
+                    top - bottom
+                )
                 assert abs(y - expected) < 0.6, (meter, value)
 
 
@@ -81,7 +86,9 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
     for changes in ({}, WITHOUT["norm"]):
         value = travel(Config(**changes), words(DEFAULT_TEXT)).of("rms")[7]
         assert f"{value:.5g}" in tip
-    assert curves(page).nth(3).locator(".here").evaluate("e => e.style.display") == "block"  # marked in every panel
+    assert (
+        curves(page).nth(3).locator(".here").evaluate("e => e.style.display") == "block"
+    )  # marked in every panel
     panel.locator("svg").focus()
     page.keyboard.press("ArrowLeft")
     expect(panel.locator(".tip")).to_contain_text("pass 6")
@@ -96,14 +103,22 @@ def test_a_click_on_the_grid_makes_a_variant(open_page):
     canvas.hover(position={"x": x, "y": y})
     tip = page.locator(".st-key-grid_cells .tip").inner_text()
     index = grid_results.entries.index(
-        {"norm": "LayerNorm", "placement": "post", "residual": "both", "activation": "relu", "n_heads": "1"}
+        {
+            "norm": "LayerNorm",
+            "placement": "post",
+            "residual": "both",
+            "activation": "relu",
+            "n_heads": "1",
+        }
     )
     assert "LayerNorm · Post-norm · residual" in tip and "ReLU · 1 head" in tip
     assert f"{grid_results.ends('rms')[index]:.3f}" in tip
     canvas.click(position={"x": x, "y": y})
     page.wait_for_url("**variants=n_heads-1__placement-post__activation-relu**")
     settle(page)
-    expect(page.get_by_role("button", name="Remove 1 head, post-norm, ReLU activation")).to_be_visible()
+    expect(
+        page.get_by_role("button", name="Remove 1 head, post-norm, ReLU activation")
+    ).to_be_visible()
 
 
 def downloaded(page, click) -> bytes:

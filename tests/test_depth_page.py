@@ -43,7 +43,10 @@ def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
     assert names(app) == ["Baseline (current settings)"]
     app = fine(opened(variants="norm-none"))
     assert names(app) == ["Baseline (current settings)", "− norm"]
-    assert "Random weights, seed 0. All variants share the input and the random initialisation" in legend(app)
+    assert (
+        "Random weights, seed 0. All variants share the input and the random initialisation"
+        in legend(app)
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,11 +56,14 @@ def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
         ({"grid": "norm-none__residual-both__activation-relu__n_heads-1"}, 1, "1 combination"),
         ({"grid": "norm-RMSNorm"}, 40, ""),
     ],
-)  # fmt: skip
+)
 def test_the_grid_says_which_combinations_are_the_same_model(params, many, said):
     app = fine(opened(show="grid", **params))
     shown = " ".join(
-        [*(element.proto.body for element in app.get("html")), *(element.value for element in app.markdown)]
+        [
+            *(element.proto.body for element in app.get("html")),
+            *(element.value for element in app.markdown),
+        ]
     )
     assert re.search(rf"\b{many} variants?, after the last pass", shown)
     captions = " ".join(caption.value for caption in app.caption).replace("\\", "")
@@ -124,18 +130,25 @@ def test_pins_travel_between_pages_and_settings_are_as_they_were():
     app = moved(opened(variants="ffn-off~scale-off", passes="5"), mask="causal")
     app.query_params.clear()
     app.switch_page(BLOCK).run()
-    assert link(fine(app)) == {"variants": "ffn-off~scale-off"}  # a trained model has settings of its own
+    assert link(fine(app)) == {
+        "variants": "ffn-off~scale-off"
+    }  # a trained model has settings of its own
     app = press(tell(app, "weights", "random"), "pin")
     app.query_params.clear()
     app.switch_page(DEPTH).run()
     as_trained = {"n_layers": "2", "position": "rope", "mask": "causal"}
-    pinned = as_trained | {"variants": "ffn-off~scale-off", "baseline": "n_layers-2__position-rope__mask-causal"}
+    pinned = as_trained | {
+        "variants": "ffn-off~scale-off",
+        "baseline": "n_layers-2__position-rope__mask-causal",
+    }
     assert link(fine(app)) == pinned | {"passes": "5"}
     assert link(moved(app, seed=3)) == pinned | {"passes": "5", "seed": "3"}
 
 
 def test_a_link_opens_the_same_again():
-    app = press(moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "pin")
+    app = press(
+        moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "pin"
+    )
     app = moved(app, n_heads=2, passes=7, blocks="separate")
     repeated = fine(opened(**link(app)))
     assert link(repeated) == link(app)
@@ -147,12 +160,24 @@ def test_a_link_opens_the_same_again():
 @pytest.mark.parametrize(
     "page, params, tables",
     [
-        (BLOCK, {"view": "stages"}, {"Statistics of every stage", "Activations at every stage of the block"}),
+        (
+            BLOCK,
+            {"view": "stages"},
+            {"Statistics of every stage", "Activations at every stage of the block"},
+        ),
         (BLOCK, {"view": "neurons"}, {"The strongest hidden units of this token"}),
-        (BLOCK, {"view": "compare"}, {"Baseline and variants", "Attention of each variant, averaged over its heads"}),
+        (
+            BLOCK,
+            {"view": "compare"},
+            {"Baseline and variants", "Attention of each variant, averaged over its heads"},
+        ),
         (BLOCK, {"maps": "one"}, {"Attention map of head 2.1"}),
         (DEPTH, {}, {"statistics"}),
-        (DEPTH, {"show": "gradients"}, {"gradient curves", "Norm of each weight's gradient; columns are variants"}),
+        (
+            DEPTH,
+            {"show": "gradients"},
+            {"gradient curves", "Norm of each weight's gradient; columns are variants"},
+        ),
         (DEPTH, {"show": "grid"}, {"RMS of every variant in the grid"}),
     ],
     ids=lambda p: str(sorted(p) if isinstance(p, set) else p)[:40],

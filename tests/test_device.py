@@ -16,13 +16,23 @@ from core.settings.device import Machine, dtype, present
 from core.settings.setting import ConfigError
 
 TOKENS = words(DEFAULT_TEXT)
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+needs_gpu = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="no CUDA device on this machine"
+)
 
 
 @pytest.mark.slow
 def test_core_imports_neither_streamlit_nor_altair():
-    code = "import core, core.experiments.forward, sys; print(sorted({'streamlit', 'altair'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = (
+        "import core, core.experiments.forward, sys; print(sorted({'streamlit', 'altair'} &"
+        " set(sys.modules)))"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 def test_the_bytes_of_every_precision_are_known():
@@ -31,7 +41,9 @@ def test_the_bytes_of_every_precision_are_known():
 
 def test_what_is_not_there_is_refused_in_words(monkeypatch):
     monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
-    with pytest.raises(ConfigError, match="device is cuda, which is not available here; available: cpu"):
+    with pytest.raises(
+        ConfigError, match="device is cuda, which is not available here; available: cpu"
+    ):
         Machine(device="cuda")
     with pytest.raises(ConfigError, match="float16, which needs a GPU.*float32 or bfloat16"):
         Machine(dtype="float16")
@@ -66,7 +78,9 @@ def test_a_small_pass_is_timed_by_the_median_of_three_after_the_first(monkeypatc
     assert str(forward(Config(seed=77), TOKENS).timing) == "0.3 ms (median of 3)" and not left
     left = clock(monkeypatch, 10.0, 9.0, 0.3, 0.2)
     assert (
-        str(forward(Config(seed=77, dropout=0.5), TOKENS, dropout=True).timing) == "0.3 ms (median of 3)" and not left
+        str(forward(Config(seed=77, dropout=0.5), TOKENS, dropout=True).timing)
+        == "0.3 ms (median of 3)"
+        and not left
     )
 
 
@@ -77,7 +91,10 @@ def test_a_large_pass_is_timed_once_and_says_when(monkeypatch):
         _run.cache.clear()
         left = clock(monkeypatch, *took)
         assert (
-            re.fullmatch(rf"{re.escape(shown)} ms \(timed once, \d\d:\d\d UTC\)", str(forward(large, TOKENS).timing))
+            re.fullmatch(
+                rf"{re.escape(shown)} ms \(timed once, \d\d:\d\d UTC\)",
+                str(forward(large, TOKENS).timing),
+            )
             and not left
         )
 
@@ -87,7 +104,9 @@ def test_a_large_pass_is_timed_once_and_says_when(monkeypatch):
 @pytest.mark.parametrize("field, entry", [(f, e) for f, menu in MENUS.items() for e in menu])
 def test_a_gpu_gives_the_same_numbers_for_every_part(field, entry):
     config = Config(**{field: entry}, n_layers=2, padding=2)
-    on_first, on_second = (forward(config, TOKENS, Machine(device=place)) for place in ("cpu", "cuda"))
+    on_first, on_second = (
+        forward(config, TOKENS, Machine(device=place)) for place in ("cpu", "cuda")
+    )
     scale = on_first.output.abs().max().clamp_min(1)
     assert ((on_first.output - on_second.output).abs().max() / scale) < 1e-3
     first, second = (seen.statistics.value.to_numpy() for seen in (on_first, on_second))

@@ -29,17 +29,24 @@ def client():
 
 def test_a_file_is_written_when_it_is_asked_for_and_each_time_anew(session, client):
     written = []
-    address = downloads.offer("a b.csv", lambda: written.append(1) or f"{len(written)}\n", "text/csv")
+    address = downloads.offer(
+        "a b.csv", lambda: written.append(1) or f"{len(written)}\n", "text/csv"
+    )
     assert written == [] and address.endswith("/a%20b.csv")
     answers = [client.get(address) for _ in range(2)]
     assert [answer.text for answer in answers] == ["1\n", "2\n"]
     headers = answers[0].headers
-    assert headers["Content-Type"].startswith("text/csv") and headers["Content-Disposition"] == "attachment"
+    assert (
+        headers["Content-Type"].startswith("text/csv")
+        and headers["Content-Disposition"] == "attachment"
+    )
     assert headers["Cache-Control"] == "no-store"
 
 
 def test_what_a_page_no_longer_offers_is_gone_once_it_is_drawn(session, client):
-    first, second = (downloads.offer(name, lambda: b"data", "text/plain") for name in ("one", "two"))
+    first, second = (
+        downloads.offer(name, lambda: b"data", "text/plain") for name in ("one", "two")
+    )
     downloads.begin_run()
     repeated = downloads.offer("one", lambda: b"newer", "text/plain")
     assert repeated == first and client.get(second).content == b"data"  # a click may be on its way
@@ -49,7 +56,10 @@ def test_what_a_page_no_longer_offers_is_gone_once_it_is_drawn(session, client):
 
 def test_a_session_takes_its_offers_with_it(session, client):
     address = downloads.offer("one", lambda: b"data", "text/plain")
-    assert client.get(address).status_code == 200 and client.get("/downloads/guessed/one").status_code == 404
+    assert (
+        client.get(address).status_code == 200
+        and client.get("/downloads/guessed/one").status_code == 404
+    )
     session.clear()
     answer = client.get(address)
     assert answer.status_code == 404 and answer.text == downloads.GONE
@@ -58,7 +68,9 @@ def test_a_session_takes_its_offers_with_it(session, client):
 def test_a_file_that_cannot_be_written_is_said_and_logged(session, client, caplog):
     address = downloads.offer("one", lambda: 1 / 0, "text/plain")
     answer = client.get(address)
-    assert answer.status_code == 500 and answer.text == downloads.FAILED and "division" in caplog.text
+    assert (
+        answer.status_code == 500 and answer.text == downloads.FAILED and "division" in caplog.text
+    )
 
 
 def test_files_are_written_a_few_at_a_time(session, client):
@@ -102,7 +114,9 @@ def test_every_file_arrives_while_others_are_at_work(open_page):
         other.get_by_role("slider", name="Random seed").first.focus()
     for _ in range(6):
         name, content = downloaded(page, table, others)
-        assert name == "attention_maps_of_4_heads_over_12_tokens.csv" and content.startswith(b"\xef\xbb\xbfpanel,")
+        assert name == "attention_maps_of_4_heads_over_12_tokens.csv" and content.startswith(
+            b"\xef\xbb\xbfpanel,"
+        )
     for other in others:
         other.wait_for_url("**seed=6**")  # they were at work
 
@@ -119,7 +133,11 @@ def test_after_a_restart_and_below_a_path_files_arrive_again(open_page):
         process.terminate()
         process.wait()
         with server(below="/lab", port=port):
-            page.wait_for_function("before => document.querySelector('.ablation-download')?.getAttribute('href') !== before", arg=before)  # fmt: skip
+            page.wait_for_function(
+                "before => document.querySelector('.ablation-download')?.getAttribute('href') !=="
+                " before",
+                arg=before,
+            )
             if not link.is_visible():  # the button may have closed
                 page.locator(".st-key-take_away button").click()
             settle(page)

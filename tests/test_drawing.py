@@ -30,19 +30,28 @@ def test_what_ran_is_what_is_drawn(config):
         ("Feed-forward", config.ffn),
     ):
         assert (f"{name}: off" in words) == (not there)
-    cuts = (config.attention and not config.residual_attention) + (config.ffn and not config.residual_ffn)
+    cuts = (config.attention and not config.residual_attention) + (
+        config.ffn and not config.residual_ffn
+    )
     assert words.count("residual off") == cuts
     assert svg.count('class="sum"') == config.attention + config.ffn - cuts
     norms = sum(site in seen.sites for site in ("ln1", "ln1_post", "ln2", "ln2_post"))
     places = 1 + (config.placement == "sandwich")
-    assert words.count(config.norm) == (norms if config.norm != "none" else 0) or config.norm == "none"
-    assert words.count("no norm") == (places * (config.attention + config.ffn) if config.norm == "none" else 0)
+    assert (
+        words.count(config.norm) == (norms if config.norm != "none" else 0) or config.norm == "none"
+    )
+    assert words.count("no norm") == (
+        places * (config.attention + config.ffn) if config.norm == "none" else 0
+    )
     assert f"{len(TOKENS)} × {config.d_model}" in words
     if config.attention:
         assert re.search(rf"{config.n_heads} heads? × {config.d_head} ", words)
         assert re.search(r"Attention (\d key-value heads? \([GM]QA\) )?softmax", words)
         assert ("key-value head" in words) == (config.n_kv_heads < config.n_heads)
-        for name, there in (("QK-norm", config.qk_norm), (f"window {config.window}", config.window > 0)):
+        for name, there in (
+            ("QK-norm", config.qk_norm),
+            (f"window {config.window}", config.window > 0),
+        ):
             assert (name in words) == there
         assert (f"/√{config.d_head}" in words) == config.scale
         assert ("causal" in words) == (config.mask == "causal")
@@ -63,7 +72,13 @@ def test_only_what_differs_from_the_defaults_is_marked():
     assert "changed" not in drawn(Config(d_model=128))[0]  # what only follows is not marked
     for change in ({"d_head": 8}, {"d_head": 16, "d_model": 128}, {"d_ff": 256, "d_model": 128}):
         assert "changed" in drawn(Config(**change))[0]
-    for change in ({"norm": "RMSNorm"}, {"mask": "causal"}, {"d_ff": 100}, {"ffn": False}, {"residual_ffn": False}):
+    for change in (
+        {"norm": "RMSNorm"},
+        {"mask": "causal"},
+        {"d_ff": 100},
+        {"ffn": False},
+        {"residual_ffn": False},
+    ):
         assert "changed" in drawn(Config(**change))[0]
 
 
@@ -71,8 +86,12 @@ def test_in_parallel_the_network_reads_the_stream_where_attention_does():
     """The wire to its box begins at the stream, above the first sum, and passes attention by."""
     for parallel in (False, True):
         svg, _ = drawn(Config(parallel=parallel))
-        wires = [part.split() for part in re.findall(r'<polyline class="wire" points="([^"]*)"', svg)]
-        starts = [tuple(map(float, wire[0].split(","))) for wire in wires if wire[0].startswith("58,")]
+        wires = [
+            part.split() for part in re.findall(r'<polyline class="wire" points="([^"]*)"', svg)
+        ]
+        starts = [
+            tuple(map(float, wire[0].split(","))) for wire in wires if wire[0].startswith("58,")
+        ]
         assert len(starts) == 2 and (starts[0] == starts[1]) == parallel
         assert any(point.startswith("291,") for wire in wires for point in wire) == parallel
 
@@ -81,13 +100,17 @@ def test_layers_that_differ_are_shown_and_this_one_is_marked():
     config = Config(n_layers=6, window=4, global_every=3, position="rope", nope_every=2)
     svg, words = drawn(config, layer=2)
     assert "window 4 in layers 1, 2, 4, 5" in words and "positions in layers 1, 3, 5" in words
-    rows = [re.findall(r'class="layer([^"]*)"', row) for row in re.findall(r"<g><title>.*?</g>", svg)]
+    rows = [
+        re.findall(r'class="layer([^"]*)"', row) for row in re.findall(r"<g><title>.*?</g>", svg)
+    ]
     assert [["there" in part.split() for part in row] for row in rows] == [
         [True, True, False, True, True, False],
         [True, False, True, False, True, False],
     ]
     assert all([n for n, part in enumerate(row) if "here" in part.split()] == [2] for row in rows)
-    assert "window" not in words.split("Attention")[1].split("weights")[0], "layer 3 sees everything"
+    assert "window" not in words.split("Attention")[1].split("weights")[0], (
+        "layer 3 sees everything"
+    )
     assert "in layers" not in drawn(Config(n_layers=6, window=4))[1]
 
 
@@ -97,31 +120,45 @@ def test_heads_stay_where_they_are_when_one_is_knocked_out(placement):
 
     def heads(*knocked):
         svg = block_svg(forward(Config(mask="causal", placement=placement), TOKENS), 0, knocked)
-        return re.findall(r'data-part="1[.]\d"[^>]*><rect class="[^"]*" x="([\d.]+)" y="([\d.]+)"', svg)
+        return re.findall(
+            r'data-part="1[.]\d"[^>]*><rect class="[^"]*" x="([\d.]+)" y="([\d.]+)"', svg
+        )
 
     places = [heads(*(Cut(0, "head", n) for n in range(count))) for count in range(4)]
     assert len(places[0]) == Config().n_heads and all(place == places[0] for place in places)
 
 
-LEAST = 24 * 300 / 230  # units of the drawing: 24 pixels where it is 230 wide, as on a page of 1280 with two of them
+LEAST = (
+    24 * 300 / 230
+)  # units of the drawing: 24 pixels where it is 230 wide, as on a page of 1280 with two of them
 
 
 def _targets(svg):
     """Part -> (width, height) of the smallest of its own boxes that a hand can aim at, and whether it can be seen."""
     actual = {}
     for place, shapes in re.findall(r'<g class="part" data-place="([^"]*)"[^>]*>(.*?)</g>', svg):
-        boxes = re.findall(r'<rect class="([^"]*)" x="[^"]*" y="[^"]*" width="([^"]*)" height="([^"]*)"', shapes)
+        boxes = re.findall(
+            r'<rect class="([^"]*)" x="[^"]*" y="[^"]*" width="([^"]*)" height="([^"]*)"', shapes
+        )
         visible = any(kind != "touch" for kind, *_ in boxes) or "polyline" in shapes
         actual[place] = max(min(float(width), float(height)) for _, width, height in boxes), visible
     return actual
 
 
-@pytest.mark.parametrize("knocked", [None, (), (Cut(0, "head", 1),)], ids=["settings", "whole", "knocked"])
+@pytest.mark.parametrize(
+    "knocked", [None, (), (Cut(0, "head", 1),)], ids=["settings", "whole", "knocked"]
+)
 @pytest.mark.parametrize(
     "config",
-    [Config(), Config(placement="sandwich"), Config(placement="post", norm="none"), Config(n_heads=16, position="none"), Config(attention=False, ffn=False)],
+    [
+        Config(),
+        Config(placement="sandwich"),
+        Config(placement="post", norm="none"),
+        Config(n_heads=16, position="none"),
+        Config(attention=False, ffn=False),
+    ],
     ids=["pre", "sandwich", "post", "many heads", "off"],
-)  # fmt: skip
+)
 def test_everything_that_can_be_clicked_is_seen_and_large_enough(config, knocked):
     targets = _targets(block_svg(forward(config, TOKENS), 0, knocked))
     assert targets

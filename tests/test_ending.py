@@ -16,12 +16,16 @@ from tests.test_jobs import still_running
 
 pytestmark = pytest.mark.slow
 
-SOON = 6.0  # seconds, on a busy machine; it was 10 to 25, as workers that load torch were waited for. `docker stop` gives 10.
+# seconds, on a busy machine; it was 10 to 25, as workers that load torch were waited for. `docker
+# stop` gives 10.
+SOON = 6.0
 
 
 async def visit(address: str, process, seconds: float, asked: signal.Signals) -> tuple[float, list]:
     """Start a training, wait until workers start, and so long again; then ask the app to end -> (seconds that it took, its processes)"""
-    async with websockets.connect(address.replace("http", "ws") + "/_stcore/stream", max_size=None) as socket:
+    async with websockets.connect(
+        address.replace("http", "ws") + "/_stcore/stream", max_size=None
+    ) as socket:
         message = BackMsg()
         message.rerun_script.query_string = "begin=on"
         message.rerun_script.page_name = "Training"

@@ -21,11 +21,26 @@ LARGE = 20_001  # characters, more than any text of a link may have but the one 
 STATES = {
     "block": [
         {"weights": "random"},
-        {"weights": "random", "n_layers": "3", "mask": "causal", "padding": "2", "layer": "2", "head": "9", "token": "99"},
+        {
+            "weights": "random",
+            "n_layers": "3",
+            "mask": "causal",
+            "padding": "2",
+            "layer": "2",
+            "head": "9",
+            "token": "99",
+        },
         {"weights": "random", "attention": "off"},
         {"weights": "random", "ffn": "off", "norm": "none"},
         {"weights": "random", "attention": "off", "ffn": "off", "text": "one"},
-        {"weights": "random", "placement": "post", "norm": "RMSNorm", "activation": "swiglu", "position": "rope", "compare": "on"},
+        {
+            "weights": "random",
+            "placement": "post",
+            "norm": "RMSNorm",
+            "activation": "swiglu",
+            "position": "rope",
+            "compare": "on",
+        },
         {"weights": "random", "variants": "norm-none~residual_attention-off"},
         {"weights": "trained"},
         {"weights": "trained", "variants": "norm-none"},
@@ -35,15 +50,34 @@ STATES = {
         {},
         {"passes": "1", "text": "one"},
         {"passes": "100", "blocks": "separate"},
-        {"mask": "causal", "padding": "3", "variants": "padding-0~attention-off~n_heads-1~activation-swiglu"},
-        {"baseline": "norm-none", "variants": "ffn-off__residual_attention-off", "position": "rope", "d_model": "32"},
-        {"init": "normal_1", "norm": "none", "passes": "40", "variants": "norm-LayerNorm~activation-swiglu"},
+        {
+            "mask": "causal",
+            "padding": "3",
+            "variants": "padding-0~attention-off~n_heads-1~activation-swiglu",
+        },
+        {
+            "baseline": "norm-none",
+            "variants": "ffn-off__residual_attention-off",
+            "position": "rope",
+            "d_model": "32",
+        },
+        {
+            "init": "normal_1",
+            "norm": "none",
+            "passes": "40",
+            "variants": "norm-LayerNorm~activation-swiglu",
+        },
         {"dtype": "bfloat16", "text": "<b>**x**</b> $y$"},
     ],
     "training": [{}, {"task": "induction", "variants": "norm-none", "combine": "on"}],
     "studies": [{}, {"study": "attention"}],
-    "trained": [{}, {"out": "1.ffn", "mode": "mean"}, {"out": "2.4", "mode": "resample"}, {"model": "norm-none"}],
-}  # fmt: skip
+    "trained": [
+        {},
+        {"out": "1.ffn", "mode": "mean"},
+        {"out": "2.4", "mode": "resample"},
+        {"model": "norm-none"},
+    ],
+}
 
 # With trained weights only the sizes that were trained open.
 START_WITH = {"block": {"weights": "random"}}
@@ -78,7 +112,9 @@ def open_page(page, **link: str) -> AppTest:
     app.query_params.update(link)
     app.run()
     assert not app.exception, [error.value for error in app.exception]
-    assert not any("went wrong" in error.value for error in app.error), [error.value for error in app.error]
+    assert not any("went wrong" in error.value for error in app.error), [
+        error.value for error in app.error
+    ]
     return app
 
 
@@ -93,7 +129,11 @@ def messages(app: AppTest) -> str:
 def settings_of(page) -> dict[str, tuple[type, Setting]]:
     if page.key not in kinds_of:
         open_page(page)
-    return {name: (kind, definition) for kind in kinds_of[page.key] for name, definition in kind.settings().items()}
+    return {
+        name: (kind, definition)
+        for kind in kinds_of[page.key]
+        for name, definition in kind.settings().items()
+    }
 
 
 def values(known: Setting) -> list[str]:
@@ -125,8 +165,18 @@ def test_every_page_opens_without_a_message(page):
     assert not app.warning
 
 
-VIEWS = [(page, view, state) for page in SHOWN for view in page.views for state in STATES.get(page.key, [{}])[:1]]
-MORE_VIEWS = [(page, view, state) for page in SHOWN for view in page.views for state in STATES.get(page.key, [])[1:]]
+VIEWS = [
+    (page, view, state)
+    for page in SHOWN
+    for view in page.views
+    for state in STATES.get(page.key, [{}])[:1]
+]
+MORE_VIEWS = [
+    (page, view, state)
+    for page in SHOWN
+    for view in page.views
+    for state in STATES.get(page.key, [])[1:]
+]
 
 
 @pytest.mark.parametrize("page, view, state", **titled(VIEWS))
@@ -159,7 +209,8 @@ ENTRIES = [
 @pytest.mark.parametrize("page, name, value", **titled(ENTRIES))
 def test_every_entry_of_a_menu_and_every_end_of_a_number_opens(page, name, value):
     message = messages(open_page(page, **START_WITH.get(page.key, {}) | {name: value}))
-    # Settings that exclude each other, or a model that is too large for this machine, are named and nothing more.
+    # Settings that exclude each other, or a model that is too large for this machine, are named and
+    # nothing more.
     assert not message or name in message or "ABLATION_MAX_MB" in message
 
 
@@ -219,7 +270,11 @@ def links(draw):
     numbers = st.integers(-(10**12), 10**12).map(str) | st.floats().map(str)
     values = st.text(max_size=60) | numbers | st.sampled_from([*entries, "on", "off"])
     link = draw(st.dictionaries(names, values, max_size=6))
-    return page, {name: value for name, value in link.items() if name.replace("\0", "").strip() and name != "begin"}
+    return page, {
+        name: value
+        for name, value in link.items()
+        if name.replace("\0", "").strip() and name != "begin"
+    }
 
 
 @pytest.mark.slow

@@ -54,7 +54,9 @@ def test_the_layer_norm_of_the_text_book():
 
 
 @pytest.mark.parametrize("placement", MENUS["placement"])
-@pytest.mark.parametrize("parts", [{}, {"attention": False}, {"ffn": False}, {"residual_attention": False}])
+@pytest.mark.parametrize(
+    "parts", [{}, {"attention": False}, {"ffn": False}, {"residual_attention": False}]
+)
 @pytest.mark.parametrize("norm", ["LayerNorm", "RMSNorm"])
 def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
     seen = forward(Config(placement=placement, norm=norm, n_layers=2, **parts), TOKENS)
@@ -63,7 +65,10 @@ def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
             table, actual = stages.normalised(seen, layer, site, 3)
             before = table.before.to_numpy(np.float64)
             centre = actual["mean"] if norm == "LayerNorm" else 0.0
-            size = math.sqrt((actual["variance"] if norm == "LayerNorm" else actual["mean square"]) + actual["epsilon"])
+            size = math.sqrt(
+                (actual["variance"] if norm == "LayerNorm" else actual["mean square"])
+                + actual["epsilon"]
+            )
             np.testing.assert_allclose(table.after, (before - centre) / size, atol=2e-6)
 
 
@@ -75,7 +80,9 @@ def test_every_step_of_the_walk(seen):
     raw = steps["Queries"] @ steps["Keys"].T
     np.testing.assert_allclose(steps["Raw scores"], raw, atol=1e-4)
     if c.position != "alibi":
-        np.testing.assert_allclose(steps["Scaled scores"], raw / (math.sqrt(c.d_head) if c.scale else 1), atol=1e-4)
+        np.testing.assert_allclose(
+            steps["Scaled scores"], raw / (math.sqrt(c.d_head) if c.scale else 1), atol=1e-4
+        )
     masked = np.where(seen.allowed.numpy(), steps["Scaled scores"], -np.inf)
     np.testing.assert_allclose(steps["Mask"], masked)
     rows = np.exp(masked - masked.max(1, keepdims=True))
@@ -112,11 +119,16 @@ def dot(one, other) -> float:
 
 def test_likeness_of_heads_by_hand(seen):
     """Over the real readers alone: padding reads as well, but says nothing."""
-    maps = [[w for row in head[: seen.n_real] for w in row] for head in seen.sites["pattern"][0].tolist()]
+    maps = [
+        [w for row in head[: seen.n_real] for w in row]
+        for head in seen.sites["pattern"][0].tolist()
+    ]
     actual = attention.similarity(seen, 0)
     assert actual.shape == (len(maps), len(maps))
     for one, row in zip(maps, actual.tolist()):
-        expected = [dot(one, other) / math.sqrt(dot(one, one) * dot(other, other)) for other in maps]
+        expected = [
+            dot(one, other) / math.sqrt(dot(one, one) * dot(other, other)) for other in maps
+        ]
         assert row == pytest.approx(expected, abs=2e-6)
 
 
@@ -132,8 +144,12 @@ def test_scaling_by_hand(seen):
     c = seen.config
     head = 1
     q, k = (seen.sites[site][0][head].tolist() for site in "qk")
-    slope = 2.0 ** (-8 * (head + 1) / c.n_heads) if c.position == "alibi" else 0.0  # of a power of two of heads
-    sees = [[key for key, may in enumerate(row) if may] for row in seen.allowed[: seen.n_real].tolist()]
+    slope = (
+        2.0 ** (-8 * (head + 1) / c.n_heads) if c.position == "alibi" else 0.0
+    )  # of a power of two of heads
+    sees = [
+        [key for key, may in enumerate(row) if may] for row in seen.allowed[: seen.n_real].tolist()
+    ]
     actual = attention.scaling(seen, 0, head)
     for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
         rows = [
@@ -141,7 +157,9 @@ def test_scaling_by_hand(seen):
             for index, keys in enumerate(sees)
         ]
         assert actual[name] == pytest.approx(np.mean([bits_of(row) for row in rows]), abs=1e-5)
-    assert actual["uniform"] == pytest.approx(np.mean([math.log2(len(keys)) for keys in sees]), abs=1e-6)
+    assert actual["uniform"] == pytest.approx(
+        np.mean([math.log2(len(keys)) for keys in sees]), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("mask", ["none", "causal"])
@@ -151,10 +169,15 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
     ends = range(len(TOKENS))
     for layer in range(4):
         near = len(TOKENS) if layer % 2 else 3
-        sees = [[key for key in ends if abs(index - key) < near and (mask == "none" or key <= index)] for index in ends]
+        sees = [
+            [key for key in ends if abs(index - key) < near and (mask == "none" or key <= index)]
+            for index in ends
+        ]
         expected = np.mean([math.log2(len(keys)) for keys in sees])
         table = attention.heads(seen, layer).pivot(index="head", columns="meter", values="value")
-        assert table["uniform"].tolist() == pytest.approx([expected] * seen.config.n_heads, abs=1e-5)
+        assert table["uniform"].tolist() == pytest.approx(
+            [expected] * seen.config.n_heads, abs=1e-5
+        )
         assert attention.scaling(seen, layer, 0)["uniform"] == pytest.approx(expected, abs=1e-5)
         pairs = [(9, 0), (9, 8), (4, 3)]
         shares = [
@@ -194,7 +217,9 @@ def test_silent_units_by_hand(seen):
     limit = 0.1 * math.sqrt(np.mean([x * x for row in rows for x in row]))
     table = neurons.sparsity(seen, 0)
     assert table.value.tolist() == pytest.approx([np.mean([x == 0 for x in row]) for row in rows])
-    assert table.small.tolist() == pytest.approx([np.mean([abs(x) < limit for x in row]) for row in rows])
+    assert table.small.tolist() == pytest.approx(
+        [np.mean([abs(x) < limit for x in row]) for row in rows]
+    )
     assert table.token.tolist() == list(range(14)) and table.word.tolist() == list(TOKENS)
 
 
@@ -236,8 +261,13 @@ def test_every_activation_by_hand(padding):
 def test_the_table_of_orders_is_that_of_the_models_themselves(position, mask):
     table = positions.order(forward(Config(n_layers=2), TOKENS)).set_index(["position", "mask"])
     config = Config(position=position, mask=mask, n_layers=2)
-    first, second = (forward(config, order).output for order in (["dog", "bites", "man"], ["man", "bites", "dog"]))
-    assert table.value[position, mask] == pytest.approx((first - second.flip(0)).abs().max().item(), abs=2e-5)
+    first, second = (
+        forward(config, order).output
+        for order in (["dog", "bites", "man"], ["man", "bites", "dog"])
+    )
+    assert table.value[position, mask] == pytest.approx(
+        (first - second.flip(0)).abs().max().item(), abs=2e-5
+    )
 
 
 def test_share_on_marked_pairs_by_hand(seen):
@@ -246,7 +276,11 @@ def test_share_on_marked_pairs_by_hand(seen):
     pattern = seen.sites["pattern"][0].numpy()
     allowed = seen.allowed.numpy()
     for head, row in table.iterrows():
-        shares = [pattern[head, 11, 1] + pattern[head, 11, 3], pattern[head, 12, 1], pattern[head, 4, 9]]
+        shares = [
+            pattern[head, 11, 1] + pattern[head, 11, 3],
+            pattern[head, 12, 1],
+            pattern[head, 4, 9],
+        ]
         even = [
             (allowed[11, 1] + 0 + allowed[11, 3]) / allowed[11].sum(),
             allowed[12, 1] / allowed[12].sum(),
@@ -255,16 +289,21 @@ def test_share_on_marked_pairs_by_hand(seen):
         assert row["head"] == head + 1
         assert row.value == pytest.approx(np.mean(shares), abs=1e-6)
         assert row.uniform == pytest.approx(
-            np.mean([(int(allowed[11, 1]) + int(allowed[11, 3])) / allowed[11].sum(), *even[1:]]), abs=1e-6
+            np.mean([(int(allowed[11, 1]) + int(allowed[11, 3])) / allowed[11].sum(), *even[1:]]),
+            abs=1e-6,
         )
 
 
 def test_several_models_are_compared_by_hand():
     base = Config(d_model=24, d_ff=40, n_layers=2, padding=3, mask="causal")
     configs = {
-        "baseline": base, "no norm": base.replace(norm="none"), "four layers": base.replace(n_layers=4, n_heads=2),
-        "wide": base.replace(d_model=32), "no attention": base.replace(attention=False), "post": base.replace(placement="post"),
-    }  # fmt: skip
+        "baseline": base,
+        "no norm": base.replace(norm="none"),
+        "four layers": base.replace(n_layers=4, n_heads=2),
+        "wide": base.replace(d_model=32),
+        "no attention": base.replace(attention=False),
+        "post": base.replace(placement="post"),
+    }
     passes = {name: forward(config, TOKENS) for name, config in configs.items()}
     table = compare(passes).set_index("variant")
     assert list(table.index) == list(configs)
@@ -278,11 +317,17 @@ def test_several_models_are_compared_by_hand():
         assert row.rms == pytest.approx(math.sqrt(np.mean(x**2)), rel=1e-6)
         assert row["std"] == pytest.approx(np.std(x), rel=1e-6) and row.largest == np.abs(x).max()
         assert row["mean"] == pytest.approx(np.mean(x), abs=1e-7)
-        pairs = [dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) for n, a in enumerate(rows) for b in rows[:n]]
+        pairs = [
+            dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
+            for n, a in enumerate(rows)
+            for b in rows[:n]
+        ]
         assert row.cosine == pytest.approx(np.mean(pairs), abs=1e-6)
         size = np.linalg.svd(x, compute_uv=False)
         size = size / size.sum()
-        assert row["rank"] == pytest.approx(math.exp(-math.fsum(s * math.log(s) for s in size)), rel=1e-5)
+        assert row["rank"] == pytest.approx(
+            math.exp(-math.fsum(s * math.log(s) for s in size)), rel=1e-5
+        )
         if name == "wide":
             assert math.isnan(row.distance) and math.isnan(row.direction)
         else:
@@ -294,18 +339,27 @@ def test_several_models_are_compared_by_hand():
         if name == "no attention":
             assert math.isnan(row.entropy)
         else:
-            read = [row for maps in seen.sites["pattern"] for head in maps.tolist() for row in head[: seen.n_real]]
+            read = [
+                row
+                for maps in seen.sites["pattern"]
+                for head in maps.tolist()
+                for row in head[: seen.n_real]
+            ]
             bits = [-math.fsum(w * math.log2(w) for w in item if w > 0) for item in read]
             assert row.entropy == pytest.approx(np.mean(bits), abs=1e-5)
 
 
-@pytest.mark.parametrize("text, pairs", [("12-2,13-2", ((11, 1), (12, 1))), ("", ()), ("1-1,1-1", ((0, 0),))])
+@pytest.mark.parametrize(
+    "text, pairs", [("12-2,13-2", ((11, 1), (12, 1))), ("", ()), ("1-1,1-1", ((0, 0),))]
+)
 def test_pairs_to_and_from_a_link(text, pairs):
     assert attention.read_pairs(text, 14)[0] == pairs
     assert attention.read_pairs(attention.write_pairs(pairs), 14) == (pairs, [])
 
 
-@pytest.mark.parametrize("bad", ["1", "0-1", "1-15", "a-b", "1-2-3", "-", "1--2", "٣-1", "1-" + "9" * 500])
+@pytest.mark.parametrize(
+    "bad", ["1", "0-1", "1-15", "a-b", "1-2-3", "-", "1--2", "٣-1", "1-" + "9" * 500]
+)
 def test_bad_pairs_are_named(bad):
     pairs, notes = attention.read_pairs(f"2-1,{bad}", 14)
     assert pairs == ((1, 0),)
@@ -317,12 +371,21 @@ def test_the_table_of_stages_by_hand(seen):
     for layer in seen.layers:
         table = stages.stages(seen, layer)
         assert list(table) == ["stage", "site", "shape", *meter]
-        assert set(table.site) == (set(stages.STAGES) & set(seen.sites)) - ({"embed"} if layer else set())
+        assert set(table.site) == (set(stages.STAGES) & set(seen.sites)) - (
+            {"embed"} if layer else set()
+        )
         for row in table.to_dict("records"):
             x = seen.sites[row["site"]][layer].double().numpy()
             assert row["stage"] == stages.words(seen, row["site"])
             assert row["shape"] == " × ".join(map(str, x.shape))
-            expected = [x.mean(), x.std(), math.sqrt((x**2).mean()), x.min(), x.max(), (x == 0).mean()]
+            expected = [
+                x.mean(),
+                x.std(),
+                math.sqrt((x**2).mean()),
+                x.min(),
+                x.max(),
+                (x == 0).mean(),
+            ]
             assert [row[name] for name in meter] == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
@@ -332,12 +395,18 @@ def test_padding_does_not_count_in_the_entropy_of_a_training():
     tokens, targets = learnt(generator(0, "entropy"), 1)
     tokens = tokens[0]
     targets = targets[0]
-    words = [index for index, token in enumerate(tokens.tolist()) if learnt.vocabulary[token] != PAD]
+    words = [
+        index for index, token in enumerate(tokens.tolist()) if learnt.vocabulary[token] != PAD
+    ]
     assert 0 < len(words) < len(tokens)
     reading = read(state, tokens, targets)
     pattern = reading.patterns[1].double().numpy()
     for head, bits in enumerate(reading.entropy(1).tolist()):
         rows = [pattern[head, index][pattern[head, index] > 0] for index in words]
-        assert bits == pytest.approx(np.mean([-(row * np.log2(row)).sum() for row in rows]), abs=1e-5)
-    shorter = read(state, tokens[: len(words)], targets[: len(words)])  # the same sentence without its padding
+        assert bits == pytest.approx(
+            np.mean([-(row * np.log2(row)).sum() for row in rows]), abs=1e-5
+        )
+    shorter = read(
+        state, tokens[: len(words)], targets[: len(words)]
+    )  # the same sentence without its padding
     torch.testing.assert_close(shorter.entropy(1), reading.entropy(1))

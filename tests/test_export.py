@@ -55,16 +55,35 @@ ROOT = Path(__file__).parent.parent
 CPU = Machine("cpu")
 SMALL = Config(d_model=24, n_heads=2, d_ff=40)
 TOKENS = words(DEFAULT_TEXT)[:7]
-ODD = ['"', "it's", 'it\'s "so"', "\\", "\\n", "a,b", ",", "#", "# tokens", "$MACHINE", "👩‍👩‍👧", "naïve", "nan", ""]  # fmt: skip
+ODD = [
+    '"',
+    "it's",
+    'it\'s "so"',
+    "\\",
+    "\\n",
+    "a,b",
+    ",",
+    "#",
+    "# tokens",
+    "$MACHINE",
+    "👩‍👩‍👧",
+    "naïve",
+    "nan",
+    "",
+]
 VARIANTS = {  # the baseline first
     "baseline": SMALL,
     "− FFN": SMALL.replace(ffn=False),
     "− attention, post": SMALL.replace(attention=False, placement="post"),
     "more heads, as many key-value heads": SMALL.replace(n_heads=4, n_kv_heads=2),
     "biases in attention alone": SMALL.replace(bias=False, attention_bias=True, norm_eps=0.05),
-    'wide, "quoted"': Config(d_model=32, position="rope", n_heads=8, activation="swiglu", mask="causal"),
+    'wide, "quoted"': Config(
+        d_model=32, position="rope", n_heads=8, activation="swiglu", mask="causal"
+    ),
 }
-OUT_OF_RANGE = {"baseline": SMALL.replace(init="normal_1", norm="none", activation="relu", residual_ffn=False)}
+OUT_OF_RANGE = {
+    "baseline": SMALL.replace(init="normal_1", norm="none", activation="relu", residual_ffn=False)
+}
 AXES = Axes("norm-LayerNorm+none__residual-both+none__n_heads-1+2__ffn-on+off")
 NO_AXES = Axes("norm-__placement-__residual-__activation-__n_heads-")
 PADDED = SMALL.replace(padding=2, mask="causal", dropout=0.35, n_layers=2)
@@ -79,7 +98,14 @@ def lineup(configs: dict) -> list[Variant]:
 
 
 def planned(trial: dict, **training) -> Plan:
-    training = {"task": "copy", "batch": 3, "steps": 8, "every": 2, "warmup": 2, "learning_rate": 0.01} | training
+    training = {
+        "task": "copy",
+        "batch": 3,
+        "steps": 8,
+        "every": 2,
+        "warmup": 2,
+        "learning_rate": 0.01,
+    } | training
     small = Config(d_model=16, n_heads=2, d_ff=24, position="learned")
     bad = small.replace(norm="none", init="normal_1", n_layers=3, position="none")
     variants = {"baseline": small, "− FFN": small.replace(ffn=False), "− norm": bad}
@@ -88,9 +114,13 @@ def planned(trial: dict, **training) -> Plan:
 
 PLANS = {
     "training": planned({"seeds": 3}, task="recall", clip=0.5),
-    "training, rates searched, some diverge": planned({"seeds": 3, "search": "five"}, optimiser="sgd", learning_rate=0.5),
-    "training, equal time and all combinations": planned({"seeds": 2, "match": "time", "together": True}),
-}  # fmt: skip
+    "training, rates searched, some diverge": planned(
+        {"seeds": 3, "search": "five"}, optimiser="sgd", learning_rate=0.5
+    ),
+    "training, equal time and all combinations": planned(
+        {"seeds": 2, "match": "time", "together": True}
+    ),
+}
 
 
 # What the pages compute
@@ -115,7 +145,9 @@ def block_tables(config, tokens, dropout=False, kind="random", view=""):
         "attention": pd.DataFrame(attention_rows(forward_pass), columns=WEIGHT),
     }
     if view == "heads" and config.attention:
-        shown["heads"] = pd.concat([heads(forward_pass, n).assign(layer=n + 1) for n in forward_pass.layers])
+        shown["heads"] = pd.concat(
+            [heads(forward_pass, n).assign(layer=n + 1) for n in forward_pass.layers]
+        )
         shown["heads"] = shown["heads"][["layer", "head", "meter", "value"]]
     if view == "neurons":
         shown["silent"] = neurons.sparsity(forward_pass, 0).assign(layer=1)
@@ -124,14 +156,26 @@ def block_tables(config, tokens, dropout=False, kind="random", view=""):
         shown["order"] = positions.order(forward_pass)
     if view == "cost":
         length = len(forward_pass.tokens)
-        parts = cost.parameters(config), cost.flops(config, length), cost.activations(config, length)
-        rows = [(kind_name, *part) for kind_name, item in zip(("parameters", "operations", "bytes"), parts) for part in item.items()]  # fmt: skip
+        parts = (
+            cost.parameters(config),
+            cost.flops(config, length),
+            cost.activations(config, length),
+        )
+        rows = [
+            (kind_name, *part)
+            for kind_name, item in zip(("parameters", "operations", "bytes"), parts)
+            for part in item.items()
+        ]
         shown["cost"] = pd.DataFrame(rows, columns=["amount", "part", "value"])
     return shown
 
 
 def compare_tables(configs, tokens, dropout=False):
-    return {"compared": compare({name: forward(config, tokens, CPU, dropout) for name, config in configs.items()})}
+    return {
+        "compared": compare(
+            {name: forward(config, tokens, CPU, dropout) for name, config in configs.items()}
+        )
+    }
 
 
 def heads_tables(configs, tokens, dropout=False):
@@ -143,7 +187,11 @@ def heads_tables(configs, tokens, dropout=False):
         for row in heads(forward_pass, layer).itertuples()
         if row.meter == "entropy"
     ]
-    weights = [(name, *row) for name, forward_pass in passes.items() for row in attention_rows(forward_pass)]
+    weights = [
+        (name, *row)
+        for name, forward_pass in passes.items()
+        for row in attention_rows(forward_pass)
+    ]
     return {
         "heads": pd.DataFrame(entropies, columns=["variant", "layer", "head", "entropy"]),
         "attention": pd.DataFrame(weights, columns=["variant", *WEIGHT]),
@@ -153,8 +201,14 @@ def heads_tables(configs, tokens, dropout=False):
 def depth_tables(configs, tokens, depth, machine=CPU):
     journeys = {name: travel(config, tokens, machine, depth) for name, config in configs.items()}
     back = {name: gradients(config, tokens, machine, depth) for name, config in configs.items()}
-    stream = [(name, n, value) for name, item in back.items() for n, value in enumerate(item.stream.tolist())]
-    weights = [(name, *row) for name, item in back.items() for row in item.weights.itertuples(index=False)]
+    stream = [
+        (name, n, value)
+        for name, item in back.items()
+        for n, value in enumerate(item.stream.tolist())
+    ]
+    weights = [
+        (name, *row) for name, item in back.items() for row in item.weights.itertuples(index=False)
+    ]
     attention = [
         (name, number, query + 1, key + 1, float(weight))
         for name, journey in journeys.items()
@@ -181,7 +235,10 @@ def grid_tables(baseline, axes, tokens, depth):
 
 
 def training_tables(plan):
-    runs = {(name, seed): list(train(config, how, seed, CPU)) for name, config, how, seed in plan.trainings()}
+    runs = {
+        (name, seed): list(train(config, how, seed, CPU))
+        for name, config, how, seed in plan.trainings()
+    }
     shown = judged(runs, plan)
     curves = [
         (arm.name, field, step, *values)
@@ -191,7 +248,9 @@ def training_tables(plan):
     ]
     return {
         "rows": every_row(runs, plan),
-        "curves": pd.DataFrame(curves, columns=["variant", "field", "step", "mean", "low", "high", "seeds"]),
+        "curves": pd.DataFrame(
+            curves, columns=["variant", "field", "step", "mean", "low", "high", "seeds"]
+        ),
         "accuracy": summary(shown.runs, plan, rates(plan, shown.names)),
     }
 
@@ -220,22 +279,42 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
             name: prompt.logits(bench, prompt.look(bench, read, *of), 4)
             for name, of in (("whole", ()), ("without", (cuts, mode)))
         }
-        return {"words": prompt.next_words(scores, sampling, opened.tokens.label, extra=read.ids[5:6])}
+        return {
+            "words": prompt.next_words(scores, sampling, opened.tokens.label, extra=read.ids[5:6])
+        }
     rows = [
-        (f"{reading.layer + 1}.{reading.head + 1}", *reading.verb[:3], *reading.before[:3], reading.even)
+        (
+            f"{reading.layer + 1}.{reading.head + 1}",
+            *reading.verb[:3],
+            *reading.before[:3],
+            reading.even,
+        )
         for reading in tables.readings(bench)
     ]
-    columns = ["head", "verb", "verb_low", "verb_high", "before", "before_low", "before_high", "even"]
+    columns = [
+        "head",
+        "verb",
+        "verb_low",
+        "verb_high",
+        "before",
+        "before_low",
+        "before_high",
+        "even",
+    ]
     return {"readings": pd.DataFrame(rows, columns=columns)}
 
 
 def block(config, tokens, dropout=False, kind="random", view=""):
-    return block_script(config, tokens, CPU, dropout, kind, view), lambda: block_tables(config, tokens, dropout, kind, view)  # fmt: skip
+    return block_script(config, tokens, CPU, dropout, kind, view), lambda: block_tables(
+        config, tokens, dropout, kind, view
+    )
 
 
 def depth(configs, tokens, passes, machine=CPU, **extra):
     how = Depth(passes=passes, **extra)
-    return depth_script(configs, tokens, machine, how), lambda: depth_tables(configs, tokens, how, machine)
+    return depth_script(configs, tokens, machine, how), lambda: depth_tables(
+        configs, tokens, how, machine
+    )
 
 
 def trained(view, mode, sampling=None):
@@ -247,9 +326,15 @@ RECUT = {f"{n} heads": config for n, config in recut(PADDED).items() if config}
 CASES = {  # name -> (script, what computes the tables that it prints)
     "block": block(Config(), words(DEFAULT_TEXT)),
     "block, odd text, padding, dropout": block(PADDED, ODD, dropout=True),
-    "block, no attention, one token": block(SMALL.replace(attention=False, residual_ffn=False), ["it's"], view="heads"),
-    "block, trained weights": block(family.BASELINE, ["the", "judge", "was"], kind="trained", view="heads"),
-    "block, cut weights": block(family.config_of("norm-none", 0), ["the", "judge", "was"], kind="cut"),
+    "block, no attention, one token": block(
+        SMALL.replace(attention=False, residual_ffn=False), ["it's"], view="heads"
+    ),
+    "block, trained weights": block(
+        family.BASELINE, ["the", "judge", "was"], kind="trained", view="heads"
+    ),
+    "block, cut weights": block(
+        family.config_of("norm-none", 0), ["the", "judge", "was"], kind="cut"
+    ),
     "block, neurons": block(SMALL, TOKENS, view="neurons"),
     "block, positions": block(SMALL, TOKENS, view="positions"),
     "block, cost": block(SMALL, TOKENS, view="cost"),
@@ -258,9 +343,14 @@ CASES = {  # name -> (script, what computes the tables that it prints)
         compare_script({"baseline": PADDED}, ODD, CPU, dropout=True),
         lambda: compare_tables({"baseline": PADDED}, ODD, dropout=True),
     ),
-    "heads": (compare_script(RECUT, TOKENS, CPU, True, baseline=PADDED), lambda: heads_tables(RECUT, TOKENS, True)),
+    "heads": (
+        compare_script(RECUT, TOKENS, CPU, True, baseline=PADDED),
+        lambda: heads_tables(RECUT, TOKENS, True),
+    ),
     "depth": depth(VARIANTS, TOKENS, 5),
-    "depth, separate": depth({"baseline": SMALL.replace(padding=3, position="learned")}, ODD, 4, blocks="separate"),
+    "depth, separate": depth(
+        {"baseline": SMALL.replace(padding=3, position="learned")}, ODD, 4, blocks="separate"
+    ),
     "depth, out of range": depth(OUT_OF_RANGE, TOKENS, 30),
     "depth, bfloat16": depth({"baseline": SMALL}, TOKENS, 1, Machine("cpu", "bfloat16")),
     "grid": (
@@ -271,7 +361,10 @@ CASES = {  # name -> (script, what computes the tables that it prints)
         grid_script(SMALL, NO_AXES, TOKENS, CPU, Depth(passes=2)),
         lambda: grid_tables(SMALL, NO_AXES, TOKENS, Depth(passes=2)),
     ),
-    **{name: (training_script(plan), lambda plan=plan: training_tables(plan)) for name, plan in PLANS.items()},
+    **{
+        name: (training_script(plan), lambda plan=plan: training_tables(plan))
+        for name, plan in PLANS.items()
+    },
     "trained": trained("attention", "zero"),
     "trained, knock-out": trained("knockout", "mean"),
     "trained, credit": trained("credit", "resample"),
@@ -289,7 +382,7 @@ CASES = {  # name -> (script, what computes the tables that it prints)
         family_script("distance", "attention-off"),
         lambda: {"family": comparison.by_distance(comparison.read(), "attention-off")},
     ),
-}  # fmt: skip
+}
 
 
 # What they print
@@ -337,8 +430,13 @@ def printed(tmp_path_factory):
 def python(options: list[str], *arguments, cwd: Path) -> subprocess.CompletedProcess:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, *options, *arguments], cwd=cwd, env=environment, capture_output=True, encoding="utf-8", timeout=300
-    )  # fmt: skip
+        [sys.executable, *options, *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+    )
 
 
 def sections(text: str) -> dict[str, list[list[str]]]:
@@ -358,7 +456,12 @@ def assert_same(lines: list[list[str]], expected: pd.DataFrame, tolerance: float
     for line, row in zip(lines[1:], expected.itertuples(index=False)):
         for text, value in zip(line, row, strict=True):
             if isinstance(value, float):
-                assert math.isclose(float(text), value, rel_tol=tolerance, abs_tol=tolerance) or float(text) == value or math.isnan(value) and text == "nan", (line, row)  # fmt: skip
+                assert (
+                    math.isclose(float(text), value, rel_tol=tolerance, abs_tol=tolerance)
+                    or float(text) == value
+                    or math.isnan(value)
+                    and text == "nan"
+                ), (line, row)
             else:
                 assert text == str(value), (line, row)
 
@@ -383,7 +486,9 @@ def test_a_script_says_what_to_install_where_core_is_missing(name, tmp_path):
     imports = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
     for text in (made.python(), imports):
         (tmp_path / "script.py").write_text(text, encoding="utf-8")
-        done = python(["-I"], "script.py", cwd=tmp_path)  # isolated: it finds nothing of the project
+        done = python(
+            ["-I"], "script.py", cwd=tmp_path
+        )  # isolated: it finds nothing of the project
         message = "No module named 'core'. Install Ablation Lab: pip install -e ITS_FOLDER\n"
         assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
 
@@ -406,10 +511,18 @@ def assigned(text: str) -> dict:
 def configs() -> list[Config]:
     """Small configs that together have every entry of every menu and every switch, both ways."""
     named = {field: itertools.cycle(menu) for field, menu in MENUS.items()}
-    count = [SMALL.replace(**{field: next(keys) for field, keys in named.items()}) for _ in range(max(map(len, MENUS.values())))]  # fmt: skip
+    count = [
+        SMALL.replace(**{field: next(keys) for field, keys in named.items()})
+        for _ in range(max(map(len, MENUS.values())))
+    ]
     switches = [name for name, definition in Config.settings().items() if definition.kind is bool]
     count += [SMALL.replace(**{name: not getattr(SMALL, name)}) for name in switches]
-    return [*count, SMALL.replace(d_head=5, tied=True), SMALL.replace(n_heads=4, n_kv_heads=2), PADDED]
+    return [
+        *count,
+        SMALL.replace(d_head=5, tied=True),
+        SMALL.replace(n_heads=4, n_kv_heads=2),
+        PADDED,
+    ]
 
 
 def test_a_script_has_every_setting_of_a_model():
@@ -422,7 +535,8 @@ def test_a_script_has_every_setting_of_a_model():
 
 
 @pytest.mark.parametrize(
-    "tokens", [ODD, TOKENS, ["a"], ["a b"], ["\x1b", "\u2028"], words(DEFAULT_TEXT) * 9, ["w" * 200]]
+    "tokens",
+    [ODD, TOKENS, ["a"], ["a b"], ["\x1b", "\u2028"], words(DEFAULT_TEXT) * 9, ["w" * 200]],
 )
 def test_a_script_has_every_token(tokens):
     assert assigned(block_script(SMALL, tokens, CPU).python())["TOKENS"] == tokens
@@ -438,7 +552,9 @@ def plans():
     for field, definition in usual.settings().items():
         for value in definition.menu or {definition.low, definition.high} - {None}:
             try:
-                training = dataclasses.replace(usual, **{field: value if definition.menu else definition.kind(value)})
+                training = dataclasses.replace(
+                    usual, **{field: value if definition.menu else definition.kind(value)}
+                )
             except ConfigError:  # no such length
                 continue
             arms = [Arm(name, SMALL, 0, frozenset()) for name in ODD[:3]]

@@ -52,7 +52,10 @@ EVERY = [name for name in compared if not compared[name].split]  # what is compa
 
 @pytest.mark.parametrize("member", members())
 def test_the_first_weights_are_the_baselines_where_name_and_shape_are(member):
-    first, base = (Transformer(config_of(item, 1), family.vocabulary()).state_dict() for item in (member, WHOLE))
+    first, base = (
+        Transformer(config_of(item, 1), family.vocabulary()).state_dict()
+        for item in (member, WHOLE)
+    )
     shared = [name for name in first if name in base and first[name].shape == base[name].shape]
     assert len(shared) >= 5 and all(torch.equal(first[name], base[name]) for name in shared)
 
@@ -61,7 +64,11 @@ def test_the_first_weights_are_the_baselines_where_name_and_shape_are(member):
 def test_it_opens_as_what_it_says_and_its_hash_is_that_of_the_file(member, seed):
     model = opened(member, seed)
     file = FOLDER / family.file_of(member, seed)
-    assert model.config == config_of(member, seed) and model.about["member"] == member and model.about["seed"] == seed
+    assert (
+        model.config == config_of(member, seed)
+        and model.about["member"] == member
+        and model.about["seed"] == seed
+    )
     assert there()[member, seed] == hashlib.sha256(file.read_bytes()).hexdigest()
     steps = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == TRAINED)].steps
     assert set(steps) == {model.about["steps"]} and model.about["steps"] <= legal.STEPS
@@ -70,7 +77,9 @@ def test_it_opens_as_what_it_says_and_its_hash_is_that_of_the_file(member, seed)
 def test_the_baseline_of_the_first_seed_is_the_model_that_ships():
     ours = opened(WHOLE, 0).model.state_dict()
     ships = files.from_folder(files.ROOT / files.SHIPPED).model.state_dict()
-    assert ours.keys() == ships.keys() and all(torch.equal(ours[name], ships[name]) for name in ours)
+    assert ours.keys() == ships.keys() and all(
+        torch.equal(ours[name], ships[name]) for name in ours
+    )
 
 
 @pytest.mark.slow
@@ -84,12 +93,19 @@ def test_the_table_is_what_its_file_gives(member, seed):
     cut = None if member == WHOLE else cut_afterwards(member, opened(WHOLE, seed))
     for how, one in ((TRAINED, model), (CUT, cut)):
         now = (
-            {} if one is None else {(line.meter, line.at): (line.value, line.n) for line in examined(one).itertuples()}
+            {}
+            if one is None
+            else {
+                (line.meter, line.at): (line.value, line.n) for line in examined(one).itertuples()
+            }
         )
         assert now.keys() == rows(how).keys()
         for key, (value, n) in now.items():
             # one sentence on the edge may be read otherwise on another machine
-            assert rows(how)[key] == (pytest.approx(value, rel=1e-3, abs=2 / SENTENCES), n), (how, key)
+            assert rows(how)[key] == (pytest.approx(value, rel=1e-3, abs=2 / SENTENCES), n), (
+                how,
+                key,
+            )
 
 
 @pytest.mark.parametrize("member", ["norm-none", "attention-off", "activation-swiglu"])
@@ -112,7 +128,10 @@ def test_what_is_examined_equals_one_sentence_at_a_time_in_float64(member):
             words = words + 1
         places = anatomy(list(sentence))
         before = log[places.verb - 1]
-        right.append((before[number["was"]] > before[number["were"]]).item() == (sentence[places.verb] == "was"))
+        right.append(
+            (before[number["was"]] > before[number["were"]]).item()
+            == (sentence[places.verb] == "was")
+        )
         by.append(places.verb - places.subject - 1)
         if places.clause and places.distractors and "pattern" in record:
             for layer, pattern in enumerate(record["pattern"]):
@@ -126,8 +145,13 @@ def test_what_is_examined_equals_one_sentence_at_a_time_in_float64(member):
         inside = [item for item, between in zip(right, by) if low <= between <= high]
         position = f"{low}" if low == high else f"{low}–{high}"
         assert (("accuracy", position) in actual) == (len(inside) >= LEAST)
-        assert len(inside) < LEAST or actual.pop(("accuracy", position)) == pytest.approx(np.mean(inside))
-    assert actual == {("subject", head): pytest.approx(np.mean(shares), abs=1e-5) for head, shares in subject.items()}
+        assert len(inside) < LEAST or actual.pop(("accuracy", position)) == pytest.approx(
+            np.mean(inside)
+        )
+    assert actual == {
+        ("subject", head): pytest.approx(np.mean(shares), abs=1e-5)
+        for head, shares in subject.items()
+    }
 
 
 def test_cut_afterwards_has_the_trained_weights_and_the_settings_of_the_member():
@@ -137,7 +161,9 @@ def test_cut_afterwards_has_the_trained_weights_and_the_settings_of_the_member()
     kept = cut.model.state_dict()
     had = full.model.state_dict()
     assert kept.keys() < had.keys() and all(torch.equal(kept[name], had[name]) for name in kept)
-    assert cut_afterwards("activation-swiglu", full) is None, "it would need a gate that was never trained"
+    assert cut_afterwards("activation-swiglu", full) is None, (
+        "it would need a gate that was never trained"
+    )
 
 
 def of_seeds(values: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
@@ -147,24 +173,32 @@ def of_seeds(values: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
         for seed, value in enumerate(several)
         for meter in ("accuracy", "perplexity", "subject")
     ]
-    return pd.DataFrame(rows, columns=["member", "how", "seed", "steps", "meter", "at", "value", "n"])
+    return pd.DataFrame(
+        rows, columns=["member", "how", "seed", "steps", "meter", "at", "value", "n"]
+    )
 
 
 MADE = {
-    (WHOLE, TRAINED): [0.99, 0.98, 1.0, 0.97], ("norm-none", TRAINED): [0.98, 0.99, 0.99, 0.98],
-    ("norm-none", CUT): [0.5, 0.52, 0.49, 0.5], ("attention-off", TRAINED): [0.6, 0.58, 0.61, 0.6],
-}  # fmt: skip
+    (WHOLE, TRAINED): [0.99, 0.98, 1.0, 0.97],
+    ("norm-none", TRAINED): [0.98, 0.99, 0.99, 0.98],
+    ("norm-none", CUT): [0.5, 0.52, 0.49, 0.5],
+    ("attention-off", TRAINED): [0.6, 0.58, 0.61, 0.6],
+}
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_summary_is_a_paired_test_corrected_by_holm_and_the_sentence_counts_it(name):
-    onto, times = (np.log, 10) if name == "perplexity" else (np.asarray, 1)  # a perplexity is 1 or more
+    onto, times = (
+        (np.log, 10) if name == "perplexity" else (np.asarray, 1)
+    )  # a perplexity is 1 or more
     inputs = {key: [times * value for value in values] for key, values in MADE.items()}
     rows = summary(of_seeds(inputs), name)
     made = {key: onto(values) for key, values in inputs.items()}
     base = made[WHOLE, TRAINED]
     others = [key for key in MADE if key[0] != WHOLE]
-    expected = dict(zip(others, corrected([stats.ttest_rel(made[key], base).pvalue for key in others])))
+    expected = dict(
+        zip(others, corrected([stats.ttest_rel(made[key], base).pvalue for key in others]))
+    )
     assert rows.value[0] == pytest.approx(
         stats.gmean(inputs[WHOLE, TRAINED]) if name == "perplexity" else np.mean(base)
     )
@@ -176,9 +210,13 @@ def test_the_summary_is_a_paired_test_corrected_by_holm_and_the_sentence_counts_
         assert line.clear == (line.p < 0.05) == (not line.low <= rows.value[0] <= line.high)
     down = {"accuracy": "lowers accuracy", "subject": "reduces attention to the subject"}
     if name in down:
-        assert f"1 of 1 change significantly {down[name]}; " in told(rows, name) and "1 of 2." in told(rows, name)
+        assert f"1 of 1 change significantly {down[name]}; " in told(
+            rows, name
+        ) and "1 of 2." in told(rows, name)
     else:
-        assert "0 of 1 change significantly raise perplexity; " in told(rows, name) and "0 of 2." in told(rows, name)
+        assert "0 of 1 change significantly raise perplexity; " in told(
+            rows, name
+        ) and "0 of 2." in told(rows, name)
 
 
 @pytest.mark.parametrize(
@@ -203,13 +241,17 @@ def test_a_damaged_file_is_told_and_costs_itself(tmp_path, damage, says):
         assert opened(WHOLE, 0, tmp_path).config == BASELINE
 
 
-def test_the_command_trains_to_the_last_bit_and_goes_on_with_what_is_missing(tmp_path, monkeypatch, capsys):
+def test_the_command_trains_to_the_last_bit_and_goes_on_with_what_is_missing(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(legal, "STEPS", 3)
     monkeypatch.setattr(command, "members", lambda: [WHOLE, "attention-off"])
     command.train_what_is_missing(tmp_path / "one", [0])
     command.train_what_is_missing(tmp_path / "two", [0, 1])
     for member in (WHOLE, "attention-off"):
-        one, two = (opened(member, 0, tmp_path / name).model.state_dict() for name in ("one", "two"))
+        one, two = (
+            opened(member, 0, tmp_path / name).model.state_dict() for name in ("one", "two")
+        )
         assert all(torch.equal(one[name], two[name]) for name in one)
     capsys.readouterr()
     (tmp_path / "two" / family.file_of("attention-off", 1)).unlink()
@@ -228,24 +270,46 @@ def test_a_whole_member_that_is_trained_anew_is_the_one_that_ships(tmp_path):
     ships = opened(member, 0)
     weights = ships.model.state_dict()
     if not all(torch.equal(x, weights[name]) for name, x in anew.model.state_dict().items()):
-        figures = [compared[name](examined(item)) for name in ("accuracy", "perplexity") for item in (anew, ships)]
-        assert figures[0] == pytest.approx(figures[1], abs=0.02) and figures[2] == pytest.approx(figures[3], rel=0.05)
+        figures = [
+            compared[name](examined(item))
+            for name in ("accuracy", "perplexity")
+            for item in (anew, ships)
+        ]
+        assert figures[0] == pytest.approx(figures[1], abs=0.02) and figures[2] == pytest.approx(
+            figures[3], rel=0.05
+        )
 
 
-def at_distances(values: dict[tuple[str, str], dict[str, list[float]]], n: dict[str, int]) -> pd.DataFrame:
+def at_distances(
+    values: dict[tuple[str, str], dict[str, list[float]]], n: dict[str, int]
+) -> pd.DataFrame:
     rows = [
         (member, how, seed, 4000, "accuracy", index, value, n[index])
         for (member, how), by in values.items()
         for index, several in by.items()
         for seed, value in enumerate(several)
     ]
-    return pd.DataFrame(rows, columns=["member", "how", "seed", "steps", "meter", "at", "value", "n"])
+    return pd.DataFrame(
+        rows, columns=["member", "how", "seed", "steps", "meter", "at", "value", "n"]
+    )
 
 
 FAR = {
-    (WHOLE, TRAINED): {"0": [0.99, 1.0, 0.98], "1–5": [0.97, 0.99, 0.98], "6–28": [0.96, 0.98, 0.99]},
-    ("norm-none", TRAINED): {"0": [0.98, 1.0, 0.99], "1–5": [0.9, 0.99, 0.97], "6–28": [0.6, 0.63, 0.63]},
-    ("norm-none", CUT): {"0": [0.99, 0.99, 0.98], "1–5": [0.5, 0.52, 0.5], "6–28": [0.51, 0.52, 0.5]},
+    (WHOLE, TRAINED): {
+        "0": [0.99, 1.0, 0.98],
+        "1–5": [0.97, 0.99, 0.98],
+        "6–28": [0.96, 0.98, 0.99],
+    },
+    ("norm-none", TRAINED): {
+        "0": [0.98, 1.0, 0.99],
+        "1–5": [0.9, 0.99, 0.97],
+        "6–28": [0.6, 0.63, 0.63],
+    },
+    ("norm-none", CUT): {
+        "0": [0.99, 0.99, 0.98],
+        "1–5": [0.5, 0.52, 0.5],
+        "6–28": [0.51, 0.52, 0.5],
+    },
     ("attention-off", CUT): {"0": [0.5, 0.5, 0.5], "1–5": [0.1, 0.1, 0.1], "6–28": [0.2, 0.2, 0.2]},
 }
 ENOUGH = {"0": 30, "1–5": 40, "6–28": 50}
@@ -259,7 +323,9 @@ def test_by_distance_is_a_paired_test_of_what_is_shown_corrected_by_holm(made, m
     kept = made[(made.meter == "accuracy") & (made["at"] != "")]
 
     def values(whose, how, index):
-        there = kept[(kept.member == whose) & (kept.how == how) & (kept["at"] == index)].sort_values("seed")
+        there = kept[
+            (kept.member == whose) & (kept.how == how) & (kept["at"] == index)
+        ].sort_values("seed")
         return there.value.to_numpy()
 
     lines = {"baseline": (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
@@ -307,4 +373,6 @@ def test_distances_with_few_sentences_stand_together(n, expected):
             sum(by[index][seed] * n[index] for index in together) for seed in range(3)
         ]  # sentences that were right
         of = sum(n[index] for index in together)
-        assert rows.value[name, CUT] == pytest.approx(np.mean(right) / of) and rows.n[name, CUT] == of
+        assert (
+            rows.value[name, CUT] == pytest.approx(np.mean(right) / of) and rows.n[name, CUT] == of
+        )

@@ -22,24 +22,36 @@ from ui.pictures.heatmaps import pack
 TOKENS = words(EXAMPLES[1].text)
 EXPLODES = Config(norm="none", init="normal_1")
 FADES = Config(
-    norm="none", bias=False, init="normal_002", residual_attention=False, residual_ffn=False, activation="relu"
+    norm="none",
+    bias=False,
+    init="normal_002",
+    residual_attention=False,
+    residual_ffn=False,
+    activation="relu",
 )
 
 
 def sentences(*configs, tokens=TOKENS, passes=10) -> dict[str, str]:
-    journeys = {f"v{n}" if n else "baseline": travel(c, tokens, None, Depth(passes)) for n, c in enumerate(configs)}
+    journeys = {
+        f"v{n}" if n else "baseline": travel(c, tokens, None, Depth(passes))
+        for n, c in enumerate(configs)
+    }
     return {meter: finding(meter, journeys) for meter in statistic}
 
 
 @pytest.mark.parametrize(
-    "second", [None, Config(norm="none"), EXPLODES, FADES, Config(attention=False), Config(d_model=32)]
+    "second",
+    [None, Config(norm="none"), EXPLODES, FADES, Config(attention=False), Config(d_model=32)],
 )
 @pytest.mark.parametrize("first", [Config(), EXPLODES, FADES, Config(attention=False, ffn=False)])
 @pytest.mark.parametrize("tokens", [TOKENS, ["one"], ["the", "the", "the"]], ids=len)
 def test_there_is_always_a_sentence_without_a_number_that_is_none(first, second, tokens):
     for meter, text in sentences(*filter(None, (first, second)), tokens=tokens, passes=20).items():
         assert text.endswith(".") and text[0].isupper() or text.startswith("v1: "), (meter, text)
-        assert not re.search(r"\bnan\b|\binf\b|(?<!rank is )undefined|-\d|None", text), (meter, text)
+        assert not re.search(r"\bnan\b|\binf\b|(?<!rank is )undefined|-\d|None", text), (
+            meter,
+            text,
+        )
 
 
 def test_the_one_that_differs_most_is_told():
@@ -56,13 +68,20 @@ NUMBER = "−?[\\d.,]*\\d(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"  # as cor
 
 def read_number(text: str) -> float:
     """Read a number as sentences write it."""
-    return float(text.translate(str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789", ",")).replace(" × 10", "e"))
+    return float(
+        text.translate(str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789", ",")).replace(" × 10", "e")
+    )
 
 
 PARTS = {
-    "placement": ["pre", "post"], "residual_attention": [True, False], "residual_ffn": [True, False],
-    "norm": ["LayerNorm", "none"], "init": ["default", "xavier", "normal_1"], "activation": ["gelu", "relu"], "n_heads": [4, 1],
-}  # fmt: skip
+    "placement": ["pre", "post"],
+    "residual_attention": [True, False],
+    "residual_ffn": [True, False],
+    "norm": ["LayerNorm", "none"],
+    "init": ["default", "xavier", "normal_1"],
+    "activation": ["gelu", "relu"],
+    "n_heads": [4, 1],
+}
 
 
 @settings(max_examples=150)
@@ -81,7 +100,10 @@ def test_no_difference_means_none_at_any_pass(parts, data):
         assert apart.max(initial=0.0) < 1e-5 or meter == "mean"
     elif re.search(r": ends .*, like the baseline", text):
         index = int(re.search(r"after pass (\d+):", text)[1])
-        assert abs(one[-1] - two[-1]) < 1e-4 * max(1, abs(two[-1])) and abs(one[index] - two[index]) > 1e-6
+        assert (
+            abs(one[-1] - two[-1]) < 1e-4 * max(1, abs(two[-1]))
+            and abs(one[index] - two[index]) > 1e-6
+        )
     if "stays at" in text:  # of whom is told: the only one there is, as nothing differs
         message = two if text.startswith("No difference") else one
         assert f"{np.nanmin(message):.2g}" == f"{np.nanmax(message):.2g}" or meter == "entropy"
@@ -89,9 +111,9 @@ def test_no_difference_means_none_at_any_pass(parts, data):
     if match:
         message = two if text.startswith("No difference") else one
         low, high = map(read_number, match.groups())
-        assert low == pytest.approx(np.nanmin(message), rel=0.01, abs=0.006) and high == pytest.approx(
-            np.nanmax(message), rel=0.01, abs=0.006
-        )
+        assert low == pytest.approx(
+            np.nanmin(message), rel=0.01, abs=0.006
+        ) and high == pytest.approx(np.nanmax(message), rel=0.01, abs=0.006)
 
 
 def test_spread_evenly_is_over_what_each_real_token_may_see():
@@ -102,7 +124,9 @@ def test_spread_evenly_is_over_what_each_real_token_may_see():
         assert evenly(journey) == pytest.approx(expected, abs=1e-6)
         assert f"(uniform: {expected:.2f})" in finding("entropy", {"baseline": journey})
         left = travel(Config(padding=padding, mask=mask, softmax="sink"), TOKENS, None, Depth(2))
-        assert f"(uniform, weights summing to 1: {expected:.2f})" in finding("entropy", {"baseline": left})
+        assert f"(uniform, weights summing to 1: {expected:.2f})" in finding(
+            "entropy", {"baseline": left}
+        )
 
 
 @pytest.mark.parametrize("every", [2, 3])
@@ -118,15 +142,25 @@ def test_spread_evenly_is_over_what_the_last_pass_may_see(every):
 @pytest.mark.parametrize("meter", statistic)
 def test_what_a_part_explains_is_its_share_of_the_variance(meter):
     grid_results = grid(Config(), Axes(), TOKENS)
-    values = np.log10(grid_results.ends(meter)) if statistic[meter].log else grid_results.ends(meter)
-    assert set(grid_results.explained(meter)) == {"norm", "placement", "residual", "activation", "n_heads"}
+    values = (
+        np.log10(grid_results.ends(meter)) if statistic[meter].log else grid_results.ends(meter)
+    )
+    assert set(grid_results.explained(meter)) == {
+        "norm",
+        "placement",
+        "residual",
+        "activation",
+        "n_heads",
+    }
     for axis, share in grid_results.explained(meter).items():
         by = {
             name: [v for v, entry in zip(values, grid_results.entries) if entry[axis] == name]
             for name in grid_results.axes[axis]
         }
         between = sum(len(group) * (np.mean(group) - np.mean(values)) ** 2 for group in by.values())
-        assert share == pytest.approx(between / sum((v - np.mean(values)) ** 2 for v in values), abs=1e-9)
+        assert share == pytest.approx(
+            between / sum((v - np.mean(values)) ** 2 for v in values), abs=1e-9
+        )
 
 
 def head_and_cells(data: bytes):

@@ -17,7 +17,16 @@ from tests.pages import components, move, offered, trigger
 from tests.pages import tables as tables_of
 from tests.studies import fill, study
 from tests.test_page import fine
-from tests.test_training_page import TINY, button, finish, opened, running, start_line, texts, trained
+from tests.test_training_page import (
+    TINY,
+    button,
+    finish,
+    opened,
+    running,
+    start_line,
+    texts,
+    trained,
+)
 from ui.kit import jobs
 from ui.kit.jobs import RUNNING
 from ui.kit.store import SESSION
@@ -90,9 +99,15 @@ def test_what_ships_is_shown_at_once_and_says_what_made_it():
     app = fine(opened(**TINY, **CPU))
     assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
     text = texts(app).replace("\\", "")
-    assert f"{SHIPS}: 4 runs, seeds 0 to 1. Trained on device_of_1980 with PyTorch torch_of_1980" in text
+    assert (
+        f"{SHIPS}: 4 runs, seeds 0 to 1. Trained on device_of_1980 with PyTorch torch_of_1980"
+        in text
+    )
     assert "NumPy numpy_of_1980, Python python_of_1980, commit 0123456." in text
-    assert "Precomputed results, seeds 0 to 1. All variants share" in text and "Press Start" not in text
+    assert (
+        "Precomputed results, seeds 0 to 1. All variants share" in text
+        and "Press Start" not in text
+    )
     assert button(app, "start").label == ANEW and not button(app, "start").disabled
     assert re.search(r"^4 runs × 6 steps, about .* on \d worker", start_line(app))
 
@@ -114,7 +129,9 @@ def test_it_is_trained_anew_by_one_click():
     assert "Done: 4 runs" in start_line(app) and "Trained here, seeds 0 to 1" in texts(app)
 
 
-@pytest.mark.parametrize("changed", [{"seed": "1"}, {"steps": "7"}, {"device": "auto"}, {"variants": "n_heads-1"}])
+@pytest.mark.parametrize(
+    "changed", [{"seed": "1"}, {"steps": "7"}, {"device": "auto"}, {"variants": "n_heads-1"}]
+)
 def test_what_differs_in_one_setting_is_not_what_ships(changed):
     ship(**TINY, **CPU)
     app = fine(opened(**(TINY | CPU | changed)))
@@ -122,7 +139,9 @@ def test_what_differs_in_one_setting_is_not_what_ships(changed):
     assert start_line(app).startswith("4 runs ×")
 
 
-@pytest.mark.parametrize("data", [None, b"", b"PK\x03\x04 and no more"], ids=["missing", "empty", "cut"])
+@pytest.mark.parametrize(
+    "data", [None, b"", b"PK\x03\x04 and no more"], ids=["missing", "empty", "cut"]
+)
 def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
     if data is not None:
         finished.FILES[0].write_bytes(data)
@@ -201,14 +220,22 @@ def test_what_a_study_hands_over_is_shown_at_once(store):
     known.hand_over(store, store.find("made up"), "made *up*", "copy", "1 head")
     app = fine(opened(**link))
     text = texts(app).replace("\\", "")
-    assert untrained(app) and "From the study “made *up*”: 6 runs, seeds 0 to 2. Trained on CPU (made up) with" in text
+    assert (
+        untrained(app)
+        and "From the study “made *up*”: 6 runs, seeds 0 to 2. Trained on CPU (made up) with"
+        in text
+    )
     assert "Results of a study, seeds 0 to 2" in text and "diverged at step 21, seed 0" in text
     assert button(app, "start").label == ANEW
     number = store.find("made up")
     stored = {}
     for run, *row in store.rows(number):
         stored.setdefault(run, []).append(tuple(row))
-    runs = [run for run in store.runs(number) if run.task == "copy" and run.variant in ("baseline", "1 head")]
+    runs = [
+        run
+        for run in store.runs(number)
+        if run.task == "copy" and run.variant in ("baseline", "1 head")
+    ]
     expected = [(run.variant, run.seed, *row) for run in runs for row in stored[run.id]]
     assert sorted(map(repr, shown(app))) == sorted(map(repr, expected))
     assert "Press Start" in texts(opened(**link_of(store, variant="− norm")))
@@ -222,5 +249,8 @@ def test_a_click_on_the_page_studies_hands_its_cell_over(store, monkeypatch):
     (picture,) = components(app, "ablation_matrix")
     href = query(link_of(store))
     app = fine(trigger(app, picture, "open", href))
-    assert known.from_study(next(run for run in study().runs if run.variant == "1 head")).study == "made up"
+    assert (
+        known.from_study(next(run for run in study().runs if run.variant == "1 head")).study
+        == "made up"
+    )
     assert "From the study" in texts(fine(opened(**read_query(href))))

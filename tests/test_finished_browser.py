@@ -26,7 +26,9 @@ def test_a_click_on_a_cell_shows_its_curves_and_trains_nothing(open_page, theme,
     panel = curves(page).first
     panel.locator("path").first.wait_for()
     settle(page)
-    assert dict(part.split("=", 1) for part in page.url.partition("?")[2].split("&")) == read_query(LOST.link)
+    assert dict(part.split("=", 1) for part in page.url.partition("?")[2].split("&")) == read_query(
+        LOST.link
+    )
     expect(page.get_by_text(SHIPS)).to_be_visible()
     assert len(means(panel, BASELINE)) == len(means(panel, VARIANT)) == 51
     expect(panel.locator(".sentence")).to_contain_text(percent(LOST.accuracy))

@@ -34,18 +34,28 @@ def test_for_one_question_a_text_it_is_mcnemars_exact_test(flips):
     expected = stats.binomtest(gained, gained + lost, 0.5).pvalue if gained + lost else 1.0
     if gained + lost + same > 1:
         assert actual.p == pytest.approx(expected, rel=1e-9)
-    assert actual.n == gained + lost + same and actual.mean == pytest.approx((gained - lost) / actual.n)
+    assert actual.n == gained + lost + same and actual.mean == pytest.approx(
+        (gained - lost) / actual.n
+    )
 
 
-@given(some.lists(some.sampled_from([-1, -0.75, -1 / 3, 0, 0.25, 0.5, 2 / 3, 1]), min_size=2, max_size=10))
+@given(
+    some.lists(
+        some.sampled_from([-1, -0.75, -1 / 3, 0, 0.25, 0.5, 2 / 3, 1]), min_size=2, max_size=10
+    )
+)
 def test_for_several_questions_a_text_all_signs_are_tried(values):
-    sums = [abs(sum(s * v for s, v in zip(signs, values))) for signs in itertools.product((-1, 1), repeat=len(values))]
+    sums = [
+        abs(sum(s * v for s, v in zip(signs, values)))
+        for signs in itertools.product((-1, 1), repeat=len(values))
+    ]
     expected = np.mean([each >= abs(sum(values)) - 1e-9 for each in sums])
     assert changed(values).p == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_interval_is_the_published_one():
-    # 21 children, 1 and 7 discordant: Fagerland, Lydersen and Laake (2014), table of intervals for the difference, Tango's
+    # 21 children, 1 and 7 discordant: Fagerland, Lydersen and Laake (2014), table of intervals for
+    # the difference, Tango's
     assert tango(1, 7, 21) == pytest.approx((-0.517, -0.026), abs=0.0005)
 
 
@@ -54,12 +64,18 @@ def slow_score(change, gained, lost, n):
 
     def less_likely(share):
         with np.errstate(divide="ignore", invalid="ignore"):
-            terms = [(gained, share + change), (lost, share), (n - gained - lost, 1 - 2 * share - change)]
+            terms = [
+                (gained, share + change),
+                (lost, share),
+                (n - gained - lost, 1 - 2 * share - change),
+            ]
             return -sum(count * math.log(max(p, 1e-300)) for count, p in terms if count)
 
     low = max(0.0, -change)
     high = (1 - change) / 2
-    share = optimize.minimize_scalar(less_likely, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).x
+    share = optimize.minimize_scalar(
+        less_likely, bounds=(low, high), method="bounded", options={"xatol": 1e-12}
+    ).x
     return (gained - lost - n * change) / math.sqrt(n * (2 * share + change - change**2))
 
 
@@ -81,10 +97,17 @@ def test_interval_and_test_say_the_same_at_every_level(flips, level):
     back = changed(answers(lost, gained, same), level)
     assert actual.clear == (actual.p < 1 - level)
     assert -1 <= actual.low <= actual.mean <= actual.high <= 1
-    assert (back.low, back.high, back.p) == pytest.approx((-actual.high, -actual.low, actual.p), abs=1e-9)
+    assert (back.low, back.high, back.p) == pytest.approx(
+        (-actual.high, -actual.low, actual.p), abs=1e-9
+    )
 
 
-@given(some.lists(some.sampled_from([-1, -0.5, -0.25, 0, 0, 0, 0.25, 0.75, 1]), min_size=2, max_size=80), LEVELS)
+@given(
+    some.lists(
+        some.sampled_from([-1, -0.5, -0.25, 0, 0, 0, 0.25, 0.75, 1]), min_size=2, max_size=80
+    ),
+    LEVELS,
+)
 def test_also_for_several_questions_a_text(values, level):
     actual = changed(values, level)
     assert not actual.clear or actual.p < 1 - level
@@ -111,6 +134,10 @@ def test_where_nothing_flips_the_interval_still_says_how_much_may_have_been_miss
 
 
 def test_one_text_or_none_says_nothing_of_chance():
-    assert math.isnan(changed([1.0]).p) and math.isnan(changed([1.0]).low) and changed([1.0]).mean == 1.0
+    assert (
+        math.isnan(changed([1.0]).p)
+        and math.isnan(changed([1.0]).low)
+        and changed([1.0]).mean == 1.0
+    )
     assert math.isnan(changed([]).mean) and changed([math.nan, 1.0]).n == 1
     assert sign_flips([]) == 1.0

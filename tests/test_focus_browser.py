@@ -41,11 +41,17 @@ def press(page, locator, key="Enter", until=settle):
 )
 def test_the_focus_is_never_lost(open_page, path, what, then):
     page = open_page(path)
-    one = page.get_by_role("link", name="Depth") if what == "One block" else page.get_by_role("button", name=what)
+    one = (
+        page.get_by_role("link", name="Depth")
+        if what == "One block"
+        else page.get_by_role("button", name=what)
+    )
     press(page, one.first)
     actual = focused(page)
     if then == "d_model":
-        assert page.locator("[data-name=d_model] input").evaluate("e => e === document.activeElement")
+        assert page.locator("[data-name=d_model] input").evaluate(
+            "e => e === document.activeElement"
+        )
     if what == "One block":
         assert page.locator("h1").inner_text() == "Depth" and "Depth" in actual
 
@@ -54,7 +60,9 @@ def test_it_goes_from_start_to_stop_and_back(open_page):
     page = open_page("/Training?steps=2000&seeds=1")
     # A page that trains changes all the time: it has settled when the training is over.
     stop = page.get_by_role("button", name="Stop", exact=True)
-    press(page, page.get_by_role("button", name="Start", exact=True), until=lambda _: stop.wait_for())
+    press(
+        page, page.get_by_role("button", name="Start", exact=True), until=lambda _: stop.wait_for()
+    )
     expect(stop).to_be_visible()
     assert focused(page)
     press(page, stop)
@@ -71,7 +79,8 @@ def test_a_ring_is_drawn_around_a_tab_and_an_ablation_of_the_menu(open_page):
         tick = page.get_by_role(role, name=name, exact=True).first
         tick.focus()
         around = tick.evaluate(
-            "e => [getComputedStyle(e.nextElementSibling).outlineStyle, getComputedStyle(e.parentElement).overflow]"
+            "e => [getComputedStyle(e.nextElementSibling).outlineStyle,"
+            " getComputedStyle(e.parentElement).overflow]"
         )
         assert around == ["solid", "visible"], name
 
@@ -103,7 +112,9 @@ def test_arrow_keys_go_from_map_to_map_and_mark_the_cell(open_page):
         panel, row, col = re.fullmatch(r"L1H(\d): (\w+) → (\w+)", messages[-1]).groups()
         x, y = centre(layout, int(panel) - 1, tokens.index(row), tokens.index(col))
         edge = [x, y - layout["cellH"] / 2]
-        pixel = maps.evaluate("(c, [x, y]) => [...c.getContext('2d').getImageData(x, y, 1, 1).data]", edge)
+        pixel = maps.evaluate(
+            "(c, [x, y]) => [...c.getContext('2d').getImageData(x, y, 1, 1).data]", edge
+        )
         assert max(pixel[:3]) < 60, key  # a ring in the colour of text
     head = "L1H{}: {} → {}".format
     assert messages[:4] == [

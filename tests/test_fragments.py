@@ -10,7 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parent.parent
 SOURCES = [
-    path for path in [ROOT / "app.py", *ROOT.glob("pages/*.py"), *ROOT.glob("ui/**/*.py")] if path.name != "guard.py"
+    path
+    for path in [ROOT / "app.py", *ROOT.glob("pages/*.py"), *ROOT.glob("ui/**/*.py")]
+    if path.name != "guard.py"
 ]
 DIALOGS = ("dialog", "experimental_dialog")
 
@@ -27,9 +29,15 @@ def found() -> list[tuple[str, str]]:
     for path in SOURCES:
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fragment":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "fragment"
+            ):
                 built.append((module, node.args[0].id))
-            elif isinstance(node, ast.FunctionDef) and any(name_of(item) in DIALOGS for item in node.decorator_list):
+            elif isinstance(node, ast.FunctionDef) and any(
+                name_of(item) in DIALOGS for item in node.decorator_list
+            ):
                 built.append((module, node.name))
     return built
 
@@ -39,11 +47,15 @@ def test_none_goes_without_the_guard(path):
     """Streamlit's own fragment is called in ui/kit/guard.py alone; a dialog is guarded."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute):
-            assert not node.attr.endswith("fragment"), f"line {node.lineno}: use ui.kit.guard.fragment"
+            assert not node.attr.endswith("fragment"), (
+                f"line {node.lineno}: use ui.kit.guard.fragment"
+            )
         if isinstance(node, ast.FunctionDef):
             names = [name_of(item) for item in node.decorator_list]
             for index, name in enumerate(names):
-                assert name not in DIALOGS or names[index + 1 :][:1] == ["guarded"], f"line {node.lineno}: not guarded"
+                assert name not in DIALOGS or names[index + 1 :][:1] == ["guarded"], (
+                    f"line {node.lineno}: not guarded"
+                )
 
 
 class Broken:
@@ -64,7 +76,9 @@ def draw(module, function):
     from ui.kit.guard import fragment
 
     call = getattr(importlib.import_module(module), function)
-    (call if function == "_new" else fragment(call))(*(Broken() for _ in inspect.signature(call).parameters))
+    (call if function == "_new" else fragment(call))(
+        *(Broken() for _ in inspect.signature(call).parameters)
+    )
 
 
 @pytest.mark.parametrize("module, function", found())

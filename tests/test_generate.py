@@ -20,7 +20,11 @@ from ui.pictures.chips import weights_read
 
 WORDS = [str(n) for n in range(30)]
 IDS = torch.randint(0, 30, (2, 14), generator=torch.Generator().manual_seed(0))
-CHOICES = [(field, name) for field in ("position", "norm", "placement", "activation", "init") for name in MENUS[field]]
+CHOICES = [
+    (field, name)
+    for field in ("position", "norm", "placement", "activation", "init")
+    for name in MENUS[field]
+]
 CHOICES += [
     ("tied", True),
     ("bias", False),
@@ -33,7 +37,10 @@ CHOICES += [
 
 
 def model(**changes) -> Transformer:
-    return Transformer(Config(**{"d_model": 32, "n_layers": 3, "mask": "causal", "position": "rope", **changes}), WORDS)
+    return Transformer(
+        Config(**{"d_model": 32, "n_layers": 3, "mask": "causal", "position": "rope", **changes}),
+        WORDS,
+    )
 
 
 @pytest.mark.parametrize(("field", "name"), CHOICES)
@@ -45,13 +52,22 @@ def test_what_is_kept_changes_nothing(field, name, cuts):
         full = transformer(IDS)
         past = Past(transformer)
         pieces = torch.cat([transformer(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
-    torch.testing.assert_close(pieces, full, rtol=1e-5, atol=1e-5 * max(1.0, full.abs().max().item()))
+    torch.testing.assert_close(
+        pieces, full, rtol=1e-5, atol=1e-5 * max(1.0, full.abs().max().item())
+    )
     assert past.length == 14
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"global_every": 2}, {"n_kv_heads": 2, "position": "alibi"}, {"softmax": "sink", "score_cap": 2.0}], ids=str
-)  # fmt: skip
+    "changes",
+    [
+        {},
+        {"global_every": 2},
+        {"n_kv_heads": 2, "position": "alibi"},
+        {"softmax": "sink", "score_cap": 2.0},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("window", [1, 3, 5])
 @pytest.mark.parametrize("cuts", [(1,) * 14, (5, 1, 8), (8, 4, 2), (2, 12), (6, 6, 2)], ids=str)
 def test_chunks_beyond_a_window_read_what_the_whole_text_reads(changes, window, cuts):
@@ -61,7 +77,9 @@ def test_chunks_beyond_a_window_read_what_the_whole_text_reads(changes, window, 
         full = transformer(IDS)
         past = Past(transformer)
         pieces = torch.cat([transformer(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
-    torch.testing.assert_close(pieces, full, rtol=1e-5, atol=1e-5 * max(1.0, full.abs().max().item()))
+    torch.testing.assert_close(
+        pieces, full, rtol=1e-5, atol=1e-5 * max(1.0, full.abs().max().item())
+    )
 
 
 def test_taps_see_the_new_tokens_alone_with_all_their_keys():
@@ -86,13 +104,19 @@ def test_what_is_kept_needs_a_causal_mask():
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"position": "learned"}, {"position": "alibi", "placement": "post"}, {"mask": "none"}]
+    "changes",
+    [{}, {"position": "learned"}, {"position": "alibi", "placement": "post"}, {"mask": "none"}],
 )
-@pytest.mark.parametrize("edits", [(), (Lesion((Cut(1, "head", 1), Cut(0, "ffn"))),)], ids=["whole", "knocked out"])
+@pytest.mark.parametrize(
+    "edits", [(), (Lesion((Cut(1, "head", 1), Cut(0, "ffn"))),)], ids=["whole", "knocked out"]
+)
 def test_a_text_goes_on_the_same_with_and_without_keeping(changes, edits):
     transformer = model(**changes)
     sampling = Sampling(words=20, temperature=1.3, top_k=12, top_p=0.9, draw=3)
-    one, other = (list(generate(transformer, IDS[0], sampling, *edits, cache=cache)) for cache in (True, False))
+    one, other = (
+        list(generate(transformer, IDS[0], sampling, *edits, cache=cache))
+        for cache in (True, False)
+    )
     assert [s.token for s in one] == [s.token for s in other]
     for a, b in zip(one, other):
         torch.testing.assert_close(a.logits, b.logits, rtol=1e-5, atol=1e-5)
@@ -104,7 +128,10 @@ def test_a_text_goes_on_the_same_with_and_without_keeping(changes, edits):
 
 def test_the_same_seed_writes_the_same_text_and_another_another():
     transformer = model()
-    texts = [[s.token for s in generate(transformer, IDS[0], Sampling(words=30, draw=draw))] for draw in (1, 1, 2)]
+    texts = [
+        [s.token for s in generate(transformer, IDS[0], Sampling(words=30, draw=draw))]
+        for draw in (1, 1, 2)
+    ]
     assert texts[0] == texts[1] != texts[2]
     torch.manual_seed(7)  # nobody else's random numbers are used, or changed
     before = torch.get_rng_state()
@@ -112,11 +139,16 @@ def test_the_same_seed_writes_the_same_text_and_another_another():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-numbers = some.lists(some.floats(-8, 8).map(lambda x: round(x, 3)), min_size=3, max_size=40, unique=True)
+numbers = some.lists(
+    some.floats(-8, 8).map(lambda x: round(x, 3)), min_size=3, max_size=40, unique=True
+)
 
 
 @given(
-    numbers, some.sampled_from([0.3, 0.7, 1.0, 2.5]), some.integers(0, 45), some.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])
+    numbers,
+    some.sampled_from([0.3, 0.7, 1.0, 2.5]),
+    some.integers(0, 45),
+    some.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]),
 )
 def test_probabilities_equal_hugging_faces(logits, temperature, top_k, top_p):
     warpers = pytest.importorskip("transformers.generation.logits_process")
@@ -139,14 +171,25 @@ def test_words_are_drawn_as_often_as_their_chance_says():
     transformer.read = lambda stream: logits.expand(1, stream.shape[1], 4)
     counts = torch.zeros(4)
     for draw in range(2000):
-        counts[next(iter(generate(transformer, IDS[0, :1], Sampling(words=1, draw=draw)))).token] += 1
+        counts[
+            next(iter(generate(transformer, IDS[0, :1], Sampling(words=1, draw=draw)))).token
+        ] += 1
     expected = 2000 * logits.softmax(-1)
-    assert ((counts - expected) ** 2 / expected).sum() < 16.3  # chi-squared, three degrees of freedom, p = 0.001
+    assert (
+        (counts - expected) ** 2 / expected
+    ).sum() < 16.3  # chi-squared, three degrees of freedom, p = 0.001
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("temperature", -1.0), ("top_k", -1), ("top_p", 1.5), ("words", 0), ("draw", 1.5), ("words", 10**9)],
+    [
+        ("temperature", -1.0),
+        ("top_k", -1),
+        ("top_p", 1.5),
+        ("words", 0),
+        ("draw", 1.5),
+        ("words", 10**9),
+    ],
 )
 def test_what_cannot_be_is_told(name, value):
     with pytest.raises(ConfigError, match=name):
@@ -157,13 +200,22 @@ def test_top_k_of_one_takes_the_likeliest_and_the_models_own_probability_is_told
     transformer = model()
     for step in generate(transformer, IDS[0], Sampling(words=8, top_k=1, temperature=2.0)):
         assert step.token == int(step.logits.argmax()) and step.chance == 1.0
-        assert step.probability == pytest.approx(step.logits.double().softmax(-1)[step.token].item())
+        assert step.probability == pytest.approx(
+            step.logits.double().softmax(-1)[step.token].item()
+        )
         assert step.probability < 1
 
 
 def test_the_nucleus_is_the_fewest_words_that_make_up_p():
     """Where words before one make up p to the last bit, that one is out; of equal words the first ones stay."""
-    for words, p, kept in [(2, 0.5, 1), (4, 0.5, 2), (4, 0.25, 1), (4, 0.26, 2), (8, 1.0, 8), (8, 0.0, 1)]:
+    for words, p, kept in [
+        (2, 0.5, 1),
+        (4, 0.5, 2),
+        (4, 0.25, 1),
+        (4, 0.26, 2),
+        (8, 1.0, 8),
+        (8, 0.0, 1),
+    ]:
         expected = [1 / kept] * kept + [0.0] * (words - kept)
         assert probabilities(torch.zeros(words), Sampling(top_p=p)).tolist() == expected
 
@@ -185,7 +237,9 @@ def test_the_nucleus_is_the_fewest_words_that_make_up_p():
 )
 def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
     """Against the float64 pass in reference.py over the last tokens, with positions counted from the first of them."""
-    transformer = model(d_model=8, n_heads=2, d_ff=8, **{"n_layers": 2, **changes}).requires_grad_(False)
+    transformer = model(d_model=8, n_heads=2, d_ff=8, **{"n_layers": 2, **changes}).requires_grad_(
+        False
+    )
     config = transformer.config
     weights = reference.weights_of(transformer)
     ids = IDS[0].tolist()
@@ -196,7 +250,9 @@ def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
         assert step.probability == pytest.approx(right.softmax(-1)[step.token].item(), rel=1e-4)
         for layer, pattern in enumerate(step.patterns):
             expected = torch.tensor(recorded["pattern"][layer][0][:, -1])
-            torch.testing.assert_close(pattern.double(), expected[:, -pattern.shape[1] :], rtol=1e-4, atol=1e-6)
+            torch.testing.assert_close(
+                pattern.double(), expected[:, -pattern.shape[1] :], rtol=1e-4, atol=1e-6
+            )
             assert len(weights_read(step, layer, 1, len(ids))) == len(ids)
         ids.append(step.token)
 
@@ -219,7 +275,10 @@ def test_weights_outside_the_window_or_the_context_are_none():
     shown = weights_read(step, 0, 1, 16)
     assert shown[:11] == [None] * 11 and shown[11] == 0 and sum(shown[12:]) == pytest.approx(1)
     slid = list(generate(model(mask="none"), IDS[0], Sampling(words=3), context=5))[2]
-    assert weights_read(slid, 0, 1, 16)[:11] == [None] * 11 and None not in weights_read(slid, 0, 1, 16)[11:]
+    assert (
+        weights_read(slid, 0, 1, 16)[:11] == [None] * 11
+        and None not in weights_read(slid, 0, 1, 16)[11:]
+    )
     alone = next(iter(generate(model(attention=False), IDS[0], Sampling(words=1))))
     assert weights_read(alone, 0, 0, 14) == []
 

@@ -32,7 +32,14 @@ COMBINED = [
     {"attention": False, "ffn": False},
     {"padding": 3},
     {"padding": 3, "mask": "causal", "placement": "post", "activation": "swiglu"},
-    {"norm": "RMSNorm", "position": "rope", "activation": "swiglu", "bias": False, "n_heads": 4, "padding": 1},
+    {
+        "norm": "RMSNorm",
+        "position": "rope",
+        "activation": "swiglu",
+        "bias": False,
+        "n_heads": 4,
+        "padding": 1,
+    },
     {"d_head": 5, "tied": True},
     *RECENT,
 ]
@@ -46,7 +53,9 @@ class Bare:
 
     def __init__(self, config, way, passes):
         self.config, self.n_real = config, len(WORDS)
-        self.model = Transformer(config.replace(n_layers=passes if way == "separate" else 1), KNOWN).double()
+        self.model = Transformer(
+            config.replace(n_layers=passes if way == "separate" else 1), KNOWN
+        ).double()
         self.order = list(range(passes)) if way == "separate" else [0] * passes
         self.ids = torch.tensor([NUMBERS + [0] * config.padding])
         self.real = self.ids != 0 if config.padding else None
@@ -56,7 +65,9 @@ class Bare:
         return self.model.position.embed(self.model.embed[self.ids])
 
     def step(self, x, index):
-        return self.model.layer(self.order[index], x, self.model.allowed(self.ids, self.real), self.memory)
+        return self.model.layer(
+            self.order[index], x, self.model.allowed(self.ids, self.real), self.memory
+        )
 
     def loss(self, x):
         """Each real token names its successor, the last one the first: minus the logarithm of the chance it gives it."""
@@ -82,7 +93,9 @@ class Bare:
         rows = {}
         for layer, block in enumerate(self.model.blocks, 1):
             for name, parameter in block.named_parameters():
-                unread = parameter.grad is None  # beside an FFN without residual nothing of attention goes on
+                unread = (
+                    parameter.grad is None
+                )  # beside an FFN without residual nothing of attention goes on
                 grad = torch.zeros_like(parameter) if unread else parameter.grad
                 for weight, part in self.parts(name, grad.detach()):
                     rows[layer, weight] = math.sqrt(math.fsum((part**2).flatten().tolist()))
@@ -90,7 +103,10 @@ class Bare:
 
     def parts(self, name, tensor):
         hidden = self.config.d_ff
-        wide = [heads * self.config.d_head for heads in (self.config.n_heads, *[self.config.n_kv_heads] * 2)]
+        wide = [
+            heads * self.config.d_head
+            for heads in (self.config.n_heads, *[self.config.n_kv_heads] * 2)
+        ]
         if name.endswith((".q_norm", ".k_norm", ".alpha", ".score", ".gain")):
             *path, kind = name.split(".")
             return [(f"{path[-1 if path[-1] != 'scale' else -2]} {kind}", tensor)]
@@ -121,8 +137,10 @@ def assert_agree(made, bare):
     actual = rows_of(made)
     assert len(actual) == len(made.weights)
     assert actual.keys() == weights.keys()
-    # A gradient that cancels to nothing is left with the rounding of what cancelled: that of b_K is 0, since a softmax
-    # does not see what all its scores have in common. float32 rounds to 6e-8 of the largest gradient around.
+    # A gradient that cancels to nothing is left with the rounding of what cancelled: that of b_K is
+    # 0, since a softmax
+    # does not see what all its scores have in common. float32 rounds to 6e-8 of the largest
+    # gradient around.
     nothing = 1e-6 * max([*weights.values(), 0])
     for key, value in weights.items():
         assert actual[key] == pytest.approx(value, rel=1e-4, abs=nothing), key
@@ -133,7 +151,9 @@ def assert_agree(made, bare):
 @WAYS
 def test_norms_are_those_of_autograd_on_the_bare_model_in_float64(change, way, monkeypatch):
     config = BASE.replace(**change)
-    if config.init.startswith("normal_1"):  # magnifies the rounding of float32, see tests/test_reference.py
+    if config.init.startswith(
+        "normal_1"
+    ):  # magnifies the rounding of float32, see tests/test_reference.py
         in_float64(monkeypatch)
     # Another seed than in other tests: what is kept was not computed in float64.
     config = config.replace(seed=11)
@@ -217,14 +237,20 @@ def test_finite_differences_of_the_loss_give_the_same_norms(way):
         result = rows_of(gradient_results)
         for layer, block in enumerate(bare.model.blocks, 1):
             for name, parameter in block.named_parameters():
-                slope = slopes(parameter.data.view(-1), lambda: onwards(start, 0)).view(parameter.shape)
+                slope = slopes(parameter.data.view(-1), lambda: onwards(start, 0)).view(
+                    parameter.shape
+                )
                 for weight, part in bare.parts(name, slope):
-                    assert result[layer, weight] == pytest.approx(part.norm().item(), rel=1e-4, abs=1e-7), weight
+                    assert result[layer, weight] == pytest.approx(
+                        part.norm().item(), rel=1e-4, abs=1e-7
+                    ), weight
 
 
 @pytest.mark.parametrize("around", [torch.no_grad, torch.inference_mode])
 def test_gradients_are_there_whatever_the_caller_has_switched_off(around):
-    config = BASE.replace(seed=21, bias=around is torch.no_grad)  # one of its own: nothing is kept of it
+    config = BASE.replace(
+        seed=21, bias=around is torch.no_grad
+    )  # one of its own: nothing is kept of it
     with around():
         gradient_results = gradients(config, WORDS, HERE, Depth(2))
     assert_agree(gradient_results, Bare(config, "same", 2))
@@ -249,7 +275,9 @@ def test_64_passes_deep_everything_runs_and_is_a_number_or_flagged(change, way):
 
 @WAYS
 def test_vanishing_gradients_are_small_numbers_and_not_flagged(way):
-    config = BASE.replace(init="normal_002", norm="none", residual_attention=False, residual_ffn=False)
+    config = BASE.replace(
+        init="normal_002", norm="none", residual_attention=False, residual_ffn=False
+    )
     gradient_results = gradients(config, WORDS, HERE, Depth(64, way))
     assert_numbers_or_diverged(gradient_results)
     assert not gradient_results.diverged

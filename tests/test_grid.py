@@ -31,7 +31,8 @@ def axes(**chosen) -> Axes:
     every = {axis: list(axis_menu.entries) for axis, axis_menu in AXES.items()}
     return Axes(
         "__".join(
-            f"{axis}-{'+'.join(every[axis] if chosen.get(axis) == 'all' else chosen.get(axis, []))}" for axis in AXES
+            f"{axis}-{'+'.join(every[axis] if chosen.get(axis) == 'all' else chosen.get(axis, []))}"
+            for axis in AXES
         )
     )
 
@@ -42,10 +43,20 @@ GRIDS = {
         ("norm", "placement", "residual", "attention", "ffn"), "all"
     ),
     "activations and norms": {"activation": "all", "norm": "all", "placement": "all", "ffn": "all"},
-    "heads, positions and masks": {"n_heads": "all", "position": "all", "mask": "all", "scale": "all"},
+    "heads, positions and masks": {
+        "n_heads": "all",
+        "position": "all",
+        "mask": "all",
+        "scale": "all",
+    },
     "keys and values": dict.fromkeys(("n_heads", "n_kv_heads", "qk_norm", "score_cap"), "all"),
     "how far": {"window": "all", "global_every": "all", "mask": "all", "qk_norm": ["on"]},
-    "turned": {"position": ["rope", "alibi"], "rope_share": "all", "nope_every": "all", "n_heads": ["2"]},
+    "turned": {
+        "position": ["rope", "alibi"],
+        "rope_share": "all",
+        "nope_every": "all",
+        "n_heads": ["2"],
+    },
     "gated, with a sink": {"softmax": "all", "gate": "all", "value_residual": "all", "mask": "all"},
     "added otherwise": {
         "residual_scale": "all",
@@ -108,7 +119,11 @@ def assert_cells_are_journeys(baseline, chosen, way, passes=4):
         == len(grid_results.diverged)
     )
     for named, change, config, values, diverged in zip(
-        grid_results.entries, grid_results.changes, grid_results.configs, grid_results.values, grid_results.diverged
+        grid_results.entries,
+        grid_results.changes,
+        grid_results.configs,
+        grid_results.values,
+        grid_results.diverged,
     ):
         expected = baseline
         for axis, entry in named.items():
@@ -128,7 +143,9 @@ def assert_cells_are_journeys(baseline, chosen, way, passes=4):
 def test_every_cell_is_what_travel_measures(name, way, padding):
     made = assert_cells_are_journeys(BASE.replace(padding=padding), axes(**GRIDS[name]), way)
     if not made.left_out:
-        assert len(made.configs) + made.repeats == np.prod([len(entries) for entries in made.axes.values()])
+        assert len(made.configs) + made.repeats == np.prod(
+            [len(entries) for entries in made.axes.values()]
+        )
     assert not any(made.diverged)
 
 
@@ -136,15 +153,21 @@ def test_every_cell_is_what_travel_measures(name, way, padding):
 @pytest.mark.parametrize("init", MENUS["init"])
 def test_so_it_is_for_every_way_to_draw_weights(init, way):
     few = axes(norm="all", residual=["both", "none"], activation=["gelu", "swiglu"])
-    if init.startswith("normal_1"):  # saturated attention magnifies the rounding of a sum in another order
-        few = axes(norm="all", residual=["both", "none"], activation=["gelu", "swiglu"], attention=["off"])
+    if init.startswith(
+        "normal_1"
+    ):  # saturated attention magnifies the rounding of a sum in another order
+        few = axes(
+            norm="all", residual=["both", "none"], activation=["gelu", "swiglu"], attention=["off"]
+        )
     assert_cells_are_journeys(BASE.replace(init=init), few, way, 3)
 
 
 @WAYS
 def test_cells_diverge_at_the_pass_at_which_they_do_alone(way):
     # Without attention, so that rounding is not magnified: a pass more or less would be a fault.
-    chosen = axes(norm="all", residual="all", attention=["off"], activation=["relu", "identity", "tanh"])
+    chosen = axes(
+        norm="all", residual="all", attention=["off"], activation=["relu", "identity", "tanh"]
+    )
     made = assert_cells_are_journeys(BASE.replace(init="normal_1"), chosen, way, 100)
     passes = set(made.diverged)
     assert None in passes and len(passes) > 2
@@ -193,7 +216,8 @@ def test_measured_in_chunks_or_all_at_once_is_the_same(monkeypatch):
 def test_the_grid_shows_each_model_once(name, tokens, way):
     """Each combination that is not shown has the numbers of one that is; no two that are shown have the same.
 
-    But for two that are different models with the same first numbers: a sink learns what softmax + 1 has, and ReZero
+    But for two that are different models with the same first numbers: a sink learns what softmax +
+    1 has, and ReZero
     begins at 0, where skips change nothing.
     """
     depth = Depth(3, way)
@@ -201,7 +225,10 @@ def test_the_grid_shows_each_model_once(name, tokens, way):
     chosen = axes(**GRIDS[name])
     grid_results = grid(baseline, chosen, tokens, HERE, depth)
     built, order = depth.plan(baseline)
-    shown = {stream_of(config, len(tokens), len(order))[0]: index for index, config in enumerate(grid_results.configs)}
+    shown = {
+        stream_of(config, len(tokens), len(order))[0]: index
+        for index, config in enumerate(grid_results.configs)
+    }
     assert len(shown) == len(grid_results.configs)
     repeats = []
     for combination in itertools.product(*grid_results.axes.values()):
@@ -230,7 +257,9 @@ def test_a_grid_reads_what_it_writes(name):
     chosen_axes = axes(**GRIDS[name])
     assert Axes(chosen_axes.grid) == chosen_axes
     assert Axes(write_axes(chosen_axes.chosen)).chosen == chosen_axes.chosen
-    assert set(chosen_axes.grid) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.")
+    assert set(chosen_axes.grid) <= set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+."
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,7 +267,11 @@ def test_a_grid_reads_what_it_writes(name):
     [
         ("colour-red", ["colour", *AXES], ""),
         ("norm-none+BatchNorm", ["norm", "BatchNorm", *AXES["norm"].entries], ""),
-        ("scale-maybe__colour-red__mask-causal", ["scale", "maybe", "on", "off", "colour", *AXES], "mask-causal"),
+        (
+            "scale-maybe__colour-red__mask-causal",
+            ["scale", "maybe", "on", "off", "colour", *AXES],
+            "mask-causal",
+        ),
     ],
 )
 def test_a_bad_text_is_refused_in_words_and_the_rest_is_kept(text, names, instead):
@@ -255,13 +288,19 @@ def test_a_bad_text_is_refused_in_words_and_the_rest_is_kept(text, names, instea
 
 
 def test_heads_that_do_not_divide_the_width_are_left_out_with_the_reason():
-    grid_results = grid(Config(d_model=12, n_heads=2), axes(n_heads="all", norm="all"), WORDS, HERE, Depth(1))
+    grid_results = grid(
+        Config(d_model=12, n_heads=2), axes(n_heads="all", norm="all"), WORDS, HERE, Depth(1)
+    )
     assert {config.n_heads for config in grid_results.configs} == {1, 2, 4}
     assert len(grid_results.configs) == len(MENUS["norm"]) * 3
     assert len(grid_results.left_out) == 2  # once each, and not once per norm
     assert all("must divide d_model, which is 12" in reason for reason in grid_results.left_out)
-    assert "n_heads is 8" in grid_results.left_out[0] and "n_heads is 16" in grid_results.left_out[1]
-    assert [named["n_heads"] for named in grid_results.entries] == ["1", "2", "4"] * len(MENUS["norm"])
+    assert (
+        "n_heads is 8" in grid_results.left_out[0] and "n_heads is 16" in grid_results.left_out[1]
+    )
+    assert [named["n_heads"] for named in grid_results.entries] == ["1", "2", "4"] * len(
+        MENUS["norm"]
+    )
 
 
 def ended(**columns) -> Grid:
@@ -301,7 +340,9 @@ def test_what_an_axis_explains_is_weighted_by_its_variants():
     names = ["LayerNorm", "RMSNorm", "RMSNorm", *["none"] * 6]
     ended_grid = ended(cosine=ends)
     ended_grid = dataclasses.replace(
-        ended_grid, axes={"norm": ("LayerNorm", "RMSNorm", "none")}, entries=[{"norm": name} for name in names]
+        ended_grid,
+        axes={"norm": ("LayerNorm", "RMSNorm", "none")},
+        entries=[{"norm": name} for name in names],
     )
     f = scipy.stats.f_oneway(ends[:1], ends[1:3], ends[3:8]).statistic
     assert ended_grid.explained("cosine")["norm"] == pytest.approx(2 * f / (2 * f + 5))
@@ -324,12 +365,24 @@ def test_too_many_variants_are_refused_with_their_number():
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_estimate_is_above_the_weights_that_are_made_and_the_streams_that_wait(dtype):
     """Variants that differ in what attention or the feed-forward network reads have weights of their own."""
-    switches = itertools.product([False, True], [False, True], ["usual", "sink"], ["gelu", "swiglu"], [0, 3])
+    switches = itertools.product(
+        [False, True], [False, True], ["usual", "sink"], ["gelu", "swiglu"], [0, 3]
+    )
     family = [
-        Config(d_model=96, n_heads=4, gate=gate, qk_norm=normed, softmax=softmax, activation=activation, window=window)
+        Config(
+            d_model=96,
+            n_heads=4,
+            gate=gate,
+            qk_norm=normed,
+            softmax=softmax,
+            activation=activation,
+            window=window,
+        )
         for gate, normed, softmax, activation, window in switches
     ]
-    count = Many(family, WORDS, torch.arange(len(WORDS))[None], None, Machine(device="cpu", dtype=dtype))
+    count = Many(
+        family, WORDS, torch.arange(len(WORDS))[None], None, Machine(device="cpu", dtype=dtype)
+    )
     held = {
         p.untyped_storage().data_ptr(): p.untyped_storage().nbytes()
         for _, part in count._parts

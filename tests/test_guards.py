@@ -61,7 +61,8 @@ def test_rates_of_the_menu_are_around_each_models_own(kind):
             actual = [
                 run.training.learning_rate
                 for run in parsed.runs
-                if (run.task, without_rate(run.variant, run.training.learning_rate), run.seed) == (name, model, 0)
+                if (run.task, without_rate(run.variant, run.training.learning_rate), run.seed)
+                == (name, model, 0)
             ]
             expected = sorted([own, *(own * f for f in factors), *(own / f for f in factors)])
             assert sorted(actual) == pytest.approx(expected, rel=0.005)
@@ -78,9 +79,18 @@ def test_a_task_can_have_its_own_variants():
 @pytest.mark.parametrize(
     ("variants", "words"),
     [
-        ('"fast" = {learning_rate = 0.01}', "search: “fast” differs from “baseline” only in the learning rate"),
-        ('"a" = {norm = "none", learning_rate = 0.01}', "“a” differs from “− norm” only in the learning rate"),
-        ("[axes]\nlearning_rate = [0.01, 0.03]", "“learning rate 0.01” differs from “baseline” only in"),
+        (
+            '"fast" = {learning_rate = 0.01}',
+            "search: “fast” differs from “baseline” only in the learning rate",
+        ),
+        (
+            '"a" = {norm = "none", learning_rate = 0.01}',
+            "“a” differs from “− norm” only in the learning rate",
+        ),
+        (
+            "[axes]\nlearning_rate = [0.01, 0.03]",
+            "“learning rate 0.01” differs from “baseline” only in",
+        ),
         (
             '[axes]\nnorm = ["RMSNorm"]\nlearning_rate = [0.01, 0.03]',
             "RMSNorm, learning rate 0.03” differs from “RMSNorm, l",
@@ -110,13 +120,17 @@ def slowly(outcomes) -> dict:
             if any(isinstance(outcome, str) for _, outcome, _ in several):
                 actual[model][seed] = None
                 continue
-            known = [(loss, rate, outcome) for rate, outcome, loss in several if not math.isnan(outcome)]
+            known = [
+                (loss, rate, outcome) for rate, outcome, loss in several if not math.isnan(outcome)
+            ]
             least = min(known) if known else (NAN, min(rate for rate, _, _ in several), NAN)
             actual[model][seed] = least[2], least[1]
     return actual
 
 
-OUTCOMES = some.one_of(some.integers(0, 20).map(lambda n: n / 20), some.sampled_from([NAN, 0.5, FAILED]))
+OUTCOMES = some.one_of(
+    some.integers(0, 20).map(lambda n: n / 20), some.sampled_from([NAN, 0.5, FAILED])
+)
 
 
 @HERE
@@ -130,16 +144,27 @@ def test_a_seed_is_judged_at_the_rate_that_ends_with_the_least_loss(tmp_path_fac
     for line in table.itertuples():
         ended = [seed for seed in expected[line.task, line.variant].values() if seed]
         values = [value for value, _ in ended if not math.isnan(value)]
-        assert (line.seeds, line.diverged, line.missing) == (len(values), len(ended) - len(values), 3 - len(ended))
+        assert (line.seeds, line.diverged, line.missing) == (
+            len(values),
+            len(ended) - len(values),
+            3 - len(ended),
+        )
         assert line.accuracy == pytest.approx(np.mean(values) if values else NAN, nan_ok=True)
         rates = [rate for _, rate in ended]
-        assert line.rates == ", ".join(f"{rate:g} on {rates.count(rate)}" for rate in sorted(set(rates)))
+        assert line.rates == ", ".join(
+            f"{rate:g} on {rates.count(rate)}" for rate in sorted(set(rates))
+        )
     store.close()
 
 
 def test_differences_are_those_of_the_chosen_runs_corrected_by_holm(store):
     def outcome(run) -> float:
-        return round(0.5 + 0.4 * math.sin(len(run.variant) * 3 + 5 * run.seed + 100 * run.training.learning_rate), 3)
+        return round(
+            0.5
+            + 0.4
+            * math.sin(len(run.variant) * 3 + 5 * run.seed + 100 * run.training.learning_rate),
+            3,
+        )
 
     table = searched_table(store, fill(store, SEARCHED, outcome), "").set_index(["task", "variant"])
     expected = slowly(list(map(outcome, SEARCHED.runs)))
@@ -152,12 +177,19 @@ def test_differences_are_those_of_the_chosen_runs_corrected_by_holm(store):
         }
         for model, (mean, low, high, _, p) in differences(apart, -1, 1).items():
             line = table.loc[name, model]
-            assert (line.difference, line.difference_low, line.difference_high, line.p) == pytest.approx((mean, low, high, p), abs=1e-6)  # fmt: skip
+            assert (
+                line.difference,
+                line.difference_low,
+                line.difference_high,
+                line.p,
+            ) == pytest.approx((mean, low, high, p), abs=1e-6)
 
 
 def test_a_rate_at_which_a_run_diverged_is_chosen_only_where_all_did(store):
     high = max(RATES)
-    table = judged_table(store, fill(store, SEARCHED, lambda run: NAN if run.training.learning_rate == high else 0.1))
+    table = judged_table(
+        store, fill(store, SEARCHED, lambda run: NAN if run.training.learning_rate == high else 0.1)
+    )
     assert (table.diverged == 0).all() and not any(f"{high:g} on" in rates for rates in table.rates)
     gone = judged_table(store, fill(store, SEARCHED, lambda run: NAN))
     assert (gone.diverged == 3).all() and gone.accuracy.isna().all()
@@ -174,7 +206,12 @@ def test_what_is_held_equal_is_as_on_the_page_training(part, kind):
     setting = Setup("recall", "recall", {})
     planned, _ = arms(setting, {"it": changes}, kind)
     first = task["recall"].config()
-    shown, _ = plan([Variant("baseline", first), Variant("it", apply(changes, first), 1)], Training(task="recall"), Trial(match=kind), Machine())  # fmt: skip
+    shown, _ = plan(
+        [Variant("baseline", first), Variant("it", apply(changes, first), 1)],
+        Training(task="recall"),
+        Trial(match=kind),
+        Machine(),
+    )
     ours = planned.get("it")
     theirs = next((arm.config for arm in shown.arms if arm.name == "it"), None)
     assert (ours and ours[0]) == theirs
@@ -200,13 +237,25 @@ def test_a_study_says_what_it_holds_equal(store):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('equal = "steps"', "equal is “steps”; it must be one of nothing, parameters, flops, time."),
-        ("search = 0.1", "search is 0.1; it must be one of none, three, five. Or give a list of learning rates."),
+        (
+            'equal = "steps"',
+            "equal is “steps”; it must be one of nothing, parameters, flops, time.",
+        ),
+        (
+            "search = 0.1",
+            "search is 0.1; it must be one of none, three, five. Or give a list of learning rates.",
+        ),
         (
             '[task.copy]\nvariants = ["− norm", "9 heads"]',
-            "task “copy” is not possible: variants names “9 heads”, which is not a variant; there are “− norm, 1 head”.",
+            (
+                "task “copy” is not possible: variants names “9 heads”, which is not a variant;"
+                " there are “− norm, 1 head”."
+            ),
         ),
-        ('[task.copy]\nsearch = "three"', "task.copy.search belongs at the top of the file, before the first table."),
+        (
+            '[task.copy]\nsearch = "three"',
+            "task.copy.search belongs at the top of the file, before the first table.",
+        ),
         ("search = [0.1, -1]", "search is -1; it must be a number from"),
     ],
 )
@@ -223,11 +272,15 @@ def test_a_searched_study_is_trained_and_exported_by_the_command(tmp_path):
         .replace("every = 20", "every = 2")
         .replace('["copy", "reverse"]', '["copy"]')
     )
-    (tmp_path / "study.toml").write_text(text.replace('device = "cpu"', 'device = "cpu"\nequal = "parameters"'))
+    (tmp_path / "study.toml").write_text(
+        text.replace('device = "cpu"', 'device = "cpu"\nequal = "parameters"')
+    )
     url = ["--database", f"sqlite:///{tmp_path}/store.sqlite"]
     assert main(["run", str(tmp_path / "study.toml"), *url]) == 0
     assert main(["export", "made up", "--summary", str(tmp_path / "made.csv"), *url]) == 0
     table = pd.read_csv(tmp_path / "made.csv")
     assert list(table.variant) == [BASELINE, "− norm", "1 head"] and (table.seeds == 3).all()
     assert set(table.guards) == {"equal parameters, learning rate searched"}
-    assert all(sum(int(part.split(" on ")[1]) for part in rates.split(", ")) == 3 for rates in table.rates)
+    assert all(
+        sum(int(part.split(" on ")[1]) for part in rates.split(", ")) == 3 for rates in table.rates
+    )

@@ -37,7 +37,10 @@ class Hub:
 
     def info(self, name: str) -> dict:
         revision = self.newest[name]
-        there = [{"rfilename": file, "size": len(data)} for file, data in self.models[name][revision].items()]
+        there = [
+            {"rfilename": file, "size": len(data)}
+            for file, data in self.models[name][revision].items()
+        ]
         self.newest[name] = self.moves.get(name, revision)
         return {"id": name, "sha": revision, "siblings": there, "private": name in self.private}
 
@@ -51,7 +54,9 @@ class Answer(BaseHTTPRequestHandler):
         there = self.server.hub
         path = self.path.partition("?")[0]
         token = self.headers.get("authorization")
-        if path == "/api/agent-harnesses":  # the library asks for it once a day, to know what it runs in
+        if (
+            path == "/api/agent-harnesses"
+        ):  # the library asks for it once a day, to know what it runs in
             self.send_error(404)
             return
         there.asked.append((path, token))
@@ -105,7 +110,9 @@ def there(tmp_path, monkeypatch):
     with served(hub) as address:
         monkeypatch.setattr(constants, "ENDPOINT", address)
         monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}"
+            constants,
+            "HUGGINGFACE_CO_URL_TEMPLATE",
+            address + "/{repo_id}/resolve/{revision}/{filename}",
         )
         yield hub
 
@@ -115,7 +122,11 @@ def kept() -> list[str]:
 
 
 def test_only_the_files_that_are_needed_are_taken(there):
-    there.put("somebody/model", OLD, {**model("theirs"), "pytorch_model.bin": b"\x80\x02", "README.md": b"hello"})
+    there.put(
+        "somebody/model",
+        OLD,
+        {**model("theirs"), "pytorch_model.bin": b"\x80\x02", "README.md": b"hello"},
+    )
     read = files.from_hub("somebody/model")
     assert read.name == "theirs" and read.config.d_model == 16
     assert there.taken() == ["config.json", "model.safetensors"]
@@ -133,22 +144,34 @@ def test_a_model_in_several_files_is_taken_whole_and_other_files_are_left(there,
     theirs.save_pretrained(tmp_path, max_shard_size="100KB")
     content = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
     parts = [name for name in content if name.startswith("model-")]
-    there.put("somebody/gpt2", OLD, {**content, "vocab.json": b"{}", "merges.txt": b"", "adapter.safetensors": b"x"})
-    assert files.from_hub("somebody/gpt2").parameters == sum(parameter.numel() for parameter in theirs.parameters())
+    there.put(
+        "somebody/gpt2",
+        OLD,
+        {**content, "vocab.json": b"{}", "merges.txt": b"", "adapter.safetensors": b"x"},
+    )
+    assert files.from_hub("somebody/gpt2").parameters == sum(
+        parameter.numel() for parameter in theirs.parameters()
+    )
     assert there.taken() == sorted(["config.json", "tokenizer.json", *parts])
 
 
 def test_a_vocabulary_in_two_files_is_taken_where_there_is_no_tokenizer():
     names = ("config.json", "model.safetensors", "vocab.json", "merges.txt", "README.md")
     assert files.needed(names) == [*names[:4]]
-    assert files.needed((*names, "tokenizer.json")) == ["config.json", "model.safetensors", "tokenizer.json"]
+    assert files.needed((*names, "tokenizer.json")) == [
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]
     assert files.needed(("config.json",)) == ["config.json", "model.safetensors"]
 
 
 def test_a_model_that_is_too_large_is_not_downloaded(there, monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     there.put("somebody/large", OLD, {**model("large"), "model.safetensors": bytes(2 << 20)})
-    with pytest.raises(MemoryLimit, match="somebody/large on the Hub is 2 MB; the limit for a model is 1 MB"):
+    with pytest.raises(
+        MemoryLimit, match="somebody/large on the Hub is 2 MB; the limit for a model is 1 MB"
+    ):
         files.from_hub("somebody/large")
     assert not there.taken()
 
@@ -176,11 +199,16 @@ def test_a_hub_that_does_not_answer_is_given_up(there, monkeypatch):
         files.from_hub("somebody/model")
     assert time.monotonic() - begun < 3
     there.silent = False
-    with files._one_download, pytest.raises(CheckpointError, match="Another model is being downloaded"):
+    with (
+        files._one_download,
+        pytest.raises(CheckpointError, match="Another model is being downloaded"),
+    ):
         files.from_hub("somebody/model")
 
 
-@pytest.mark.parametrize("name", ["no such name at all!", "../../etc/passwd", "a/b/c", "", "x" * 300, "é/ü", "a\x00b"])
+@pytest.mark.parametrize(
+    "name", ["no such name at all!", "../../etc/passwd", "a/b/c", "", "x" * 300, "é/ü", "a\x00b"]
+)
 def test_a_name_that_is_none_is_told_and_nothing_is_asked(there, name):
     with pytest.raises(CheckpointError, match="is not a model ID"):
         files.from_hub(name)

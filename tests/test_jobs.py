@@ -104,7 +104,12 @@ def test_rows_are_those_of_a_training_in_one_piece_on_any_number_of_workers(quic
 
 
 def test_divergence_is_a_result(workers):
-    job = Job(workers, states((0,), learning_rate=10.0, optimiser="sgd", clip=0.0, steps=300, warmup=0, name="reverse"))
+    job = Job(
+        workers,
+        states(
+            (0,), learning_rate=10.0, optimiser="sgd", clip=0.0, steps=300, warmup=0, name="reverse"
+        ),
+    )
     wait(lambda: job.done, job)
     row = job.rows["baseline", 0][-1]
     assert row.note == f"diverged at step {row.step}" and job.error is None and job.progress == 1
@@ -132,7 +137,9 @@ def test_jobs_take_turns_chunk_by_chunk_and_none_waits_for_another_to_end(worker
     assert workers.sharing == 5 and workers.workers_per_job() == 2 / 5
     seconds = [job.trainings["baseline", seed] for job, seed in zip(running, (31, 32, 33, 34, 35))]
     wait(lambda: all(training.seconds > 0.2 for training in seconds), *running)
-    assert max(training.seconds for training in seconds) < 4 * min(training.seconds for training in seconds)
+    assert max(training.seconds for training in seconds) < 4 * min(
+        training.seconds for training in seconds
+    )
     last = Job(workers, states((36,)))
     wait(lambda: last.done, last, *running)
     assert last.error is None and is_exact(last, ("baseline", 36))
@@ -231,7 +238,12 @@ def test_an_unfinished_training_goes_on_for_whoever_starts_it_again(workers, qui
     states_given = states((0,), steps=500, batch=15)
     before, rows = train_until(workers, states_given, 0.1)
     repeated = Job(workers, states_given)
-    assert repeated.states == before and 0 < repeated.progress < 1 and repeated.rows == rows and repeated.known == 0
+    assert (
+        repeated.states == before
+        and 0 < repeated.progress < 1
+        and repeated.rows == rows
+        and repeated.known == 0
+    )
     wait(lambda: repeated.done, repeated)
     assert is_exact(repeated, ("baseline", 0))
 
@@ -290,7 +302,9 @@ def test_diverged_trainings_leave_nothing_to_train():
     one.state = replace(one.state, step=10, diverged=True)
     two.state = replace(two.state, step=10)
     assert job.progress == (100 + 10) / 200
-    assert job.seconds_left() == pytest.approx(0.9 * budget.seconds(two.state.config, two.state.training))
+    assert job.seconds_left() == pytest.approx(
+        0.9 * budget.seconds(two.state.config, two.state.training)
+    )
 
 
 # Failures
@@ -326,7 +340,9 @@ def test_a_worker_that_is_killed_while_it_sends_does_not_hold_up_the_others(quic
     wait(lambda: job.done and half_sent.done(), job)
     assert isinstance(half_sent.exception(), BrokenProcessPool)
     assert job.error is None and is_exact(job, ("baseline", 0))
-    assert not still_running([psutil.Process(p.pid) for p in before if psutil.pid_exists(p.pid)], 10)
+    assert not still_running(
+        [psutil.Process(p.pid) for p in before if psutil.pid_exists(p.pid)], 10
+    )
     pool.close()
 
 
@@ -370,13 +386,16 @@ def test_workers_have_one_thread_and_a_core_each(workers):
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     script = (
-        "import os, sys, time\nfrom core.workers.pool import ProcessPool\n"
-        "if __name__ == '__main__':\n    w = ProcessPool(1)\n    print(w.submit(os.getpid).result(), flush=True)\n    time.sleep(60)\n"
+        "import os, sys, time\nfrom core.workers.pool import ProcessPool\nif __name__ =="
+        " '__main__':\n    w = ProcessPool(1)\n    print(w.submit(os.getpid).result(),"
+        " flush=True)\n    time.sleep(60)\n"
     )
     path = tmp_path / "parent.py"
     path.write_text(script)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    parent = subprocess.Popen([sys.executable, str(path)], cwd=ROOT, stdout=subprocess.PIPE, env=environment)
+    parent = subprocess.Popen(
+        [sys.executable, str(path)], cwd=ROOT, stdout=subprocess.PIPE, env=environment
+    )
     worker = psutil.Process(int(parent.stdout.readline()))
     parent.kill()
     parent.wait()

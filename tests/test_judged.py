@@ -52,7 +52,10 @@ def test_every_model_is_trained_at_as_many_rates(kind):
             assert name == arm.name or name.endswith(f"learning rate {way.learning_rate:g}")
 
 
-@given(some.lists(some.tuples(some.integers(1, 40), some.floats(0, 10)), max_size=12), some.integers(1, 40))
+@given(
+    some.lists(some.tuples(some.integers(1, 40), some.floats(0, 10)), max_size=12),
+    some.integers(1, 40),
+)
 @example([(9, 1.0), (10, 3.0)], 10)  # nine tenths of the way is not late
 def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
     late = [loss for step, loss in losses if end * 0.9 + 1e-9 < step <= end]
@@ -62,12 +65,17 @@ def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
 
 @given(
     some.dictionaries(
-        some.sampled_from([0.001, 0.003, 0.01, 0.03]), some.sampled_from([0.5, 1.0, math.inf]), min_size=1
+        some.sampled_from([0.001, 0.003, 0.01, 0.03]),
+        some.sampled_from([0.5, 1.0, math.inf]),
+        min_size=1,
     )
 )
 def test_the_rate_of_the_least_loss_is_chosen_the_lowest_of_equals(losses):
     rate = choose(losses)
-    assert all(losses[rate] < loss or (losses[rate] == loss and rate <= other) for other, loss in losses.items())
+    assert all(
+        losses[rate] < loss or (losses[rate] == loss and rate <= other)
+        for other, loss in losses.items()
+    )
 
 
 @given(some.data())
@@ -94,8 +102,13 @@ def test_what_is_compared_is_the_run_at_the_chosen_rate(data):
             for name, rows in going.items():
                 late = [row.loss for row in rows if 0.9 * end + 1e-9 < row.step <= end]
                 worth[sum(late) / len(late), ways[name].learning_rate] = name
-            name = worth[min(worth)] if worth else min(ways, key=lambda each: ways[each].learning_rate)
-            assert actual.names[arm.name, seed] == name and actual.runs[arm.name, seed] == runs[name, seed]
+            name = (
+                worth[min(worth)] if worth else min(ways, key=lambda each: ways[each].learning_rate)
+            )
+            assert (
+                actual.names[arm.name, seed] == name
+                and actual.runs[arm.name, seed] == runs[name, seed]
+            )
         message = rates(experiment, actual.names)[arm.name]
         assert sum(int(part.split(" on ")[1]) for part in message.split(", ")) == 2
 
@@ -114,12 +127,19 @@ def test_a_curve_stands_at_the_baselines_steps_as_far_as_it_had_come_by_then():
     experiment = planned(match="time")
     arm = next(arm for arm in experiment.arms if arm.name == "− FFN")
     assert arm.training.steps > SHORT.steps and arm.note.startswith(f"{arm.training.steps} steps")
-    runs = {(name, seed): list(train(config, way, seed, CPU)) for name, config, way, seed in experiment.trainings()}
+    runs = {
+        (name, seed): list(train(config, way, seed, CPU))
+        for name, config, way, seed in experiment.trainings()
+    }
     actual = judged(runs, experiment).runs
     for seed in range(3):
-        assert [item.step for item in actual["− FFN", seed]] == [item.step for item in runs["baseline", seed]]
+        assert [item.step for item in actual["− FFN", seed]] == [
+            item.step for item in runs["baseline", seed]
+        ]
         for entry in actual["− FFN", seed]:
-            by_then = entry.step if entry.step == 1 else entry.step * arm.training.steps / SHORT.steps
+            by_then = (
+                entry.step if entry.step == 1 else entry.step * arm.training.steps / SHORT.steps
+            )
             newest = [own for own in runs["− FFN", seed] if own.step <= by_then + 1e-9][-1]
             assert entry == newest._replace(step=entry.step)
         assert actual["− FFN", seed][-1].accuracy == runs["− FFN", seed][-1].accuracy
@@ -128,8 +148,16 @@ def test_a_curve_stands_at_the_baselines_steps_as_far_as_it_had_come_by_then():
 
 
 def test_one_that_diverged_is_lost_at_the_time_it_was():
-    slow = Arm("slow", Config(), 1, frozenset({"slow"}), training=dataclasses.replace(SHORT, steps=10, every=2))
-    experiment = Plan((Arm("baseline", Config(), 0, frozenset()), slow), SHORT, Trial(seeds=1, match="time"), CPU)
+    slow = Arm(
+        "slow",
+        Config(),
+        1,
+        frozenset({"slow"}),
+        training=dataclasses.replace(SHORT, steps=10, every=2),
+    )
+    experiment = Plan(
+        (Arm("baseline", Config(), 0, frozenset()), slow), SHORT, Trial(seeds=1, match="time"), CPU
+    )
     own = [row(1, 0.1), row(2, 0.2), row(4, 0.4), row(5, math.nan, "diverged at step 5")]
     runs = {("baseline", 0): [row(step, 0.5) for step in (1, 5, 10, 15, 20)], ("slow", 0): own}
     kept = judged(runs, experiment).runs["slow", 0]
@@ -141,8 +169,19 @@ def test_one_that_diverged_is_lost_at_the_time_it_was():
 def test_a_row_at_the_very_step_is_taken(steps, lost_at):
     """50 · (58 / 100) is less than 29 in floats, and 29 / (58 / 100) more than 50."""
     plain = dataclasses.replace(SHORT, steps=100, every=10)
-    longer = Arm("it", Config(), 1, frozenset({"it"}), training=dataclasses.replace(plain, steps=steps, every=1))
-    experiment = Plan((Arm("baseline", Config(), 0, frozenset()), longer), plain, Trial(seeds=1, match="time"), CPU)
+    longer = Arm(
+        "it",
+        Config(),
+        1,
+        frozenset({"it"}),
+        training=dataclasses.replace(plain, steps=steps, every=1),
+    )
+    experiment = Plan(
+        (Arm("baseline", Config(), 0, frozenset()), longer),
+        plain,
+        Trial(seeds=1, match="time"),
+        CPU,
+    )
     every_step = [row(step, step / 1000) for step in range(1, steps + 1)]
     runs = {("baseline", 0): [row(1, 0.5)], ("it", 0): every_step}
     due = [1, *range(10, 101, 10)]
@@ -162,7 +201,9 @@ def test_guards_go_together(part, kind):
     experiment = plan(variants, Training(task="recall"), Trial(match=kind, search="three"), CPU)[0]
     assert experiment.arms == alone.arms
     for arm in experiment.arms:
-        assert {way.steps for way in experiment.ways(arm).values()} == {(arm.training or experiment.training).steps}
+        assert {way.steps for way in experiment.ways(arm).values()} == {
+            (arm.training or experiment.training).steps
+        }
     assert len(experiment.guards) == 2 and alone.guards == experiment.guards[:1]
 
 
@@ -175,7 +216,9 @@ def test_the_baseline_can_be_trained_once_more_in_another_way(kind):
     extra = experiment.arms[3:]
     assert len(extra) == (kind != "nothing")
     for arm in extra:
-        assert arm.config == experiment.arms[0].config and arm.colour not in [arm.colour for arm in alone.arms]
+        assert arm.config == experiment.arms[0].config and arm.colour not in [
+            arm.colour for arm in alone.arms
+        ]
         assert arm.name == otherwise.label(kind)
         (way,) = experiment.ways(arm).values()
         changes = otherwise[kind]

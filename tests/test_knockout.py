@@ -28,12 +28,24 @@ from core.train import Training, chunk, start
 from scripts.legal_model import batch, vocabulary
 from tests.holm import corrected, level
 
-SHAPES = [{}, {"placement": "post"}, {"norm": "RMSNorm"}, {"norm": "none"}, {"position": "learned"}, {"residual_attention": False}, {"bias": False}, {"attention_bias": False, "norm_eps": 0.1}, {"tied": True}]  # fmt: skip
+SHAPES = [
+    {},
+    {"placement": "post"},
+    {"norm": "RMSNorm"},
+    {"norm": "none"},
+    {"position": "learned"},
+    {"residual_attention": False},
+    {"bias": False},
+    {"attention_bias": False, "norm_eps": 0.1},
+    {"tied": True},
+]
 
 
 def legal(**changes) -> Opened:
     """An untrained model of sentences, with biases and gains that are not 0 and 1."""
-    config = Config(**{"n_layers": 2, "d_model": 32, "position": "rope", "mask": "causal", **changes})
+    config = Config(
+        **{"n_layers": 2, "d_model": 32, "position": "rope", "mask": "causal", **changes}
+    )
     made = Transformer(config, vocabulary())
     stream = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -76,7 +88,12 @@ def slow(bench, edits=lambda n: ()):
 
 
 def test_sentences_are_held_out_and_their_anatomy_is_right():
-    nouns = {form: number for pairs in NOUNS.values() for pair in pairs for number, form in enumerate(pair)}
+    nouns = {
+        form: number
+        for pairs in NOUNS.values()
+        for pair in pairs
+        for number, form in enumerate(pair)
+    }
     learnt = task["sentences"]
     for words in sentences(300, 0):
         actual = anatomy(words)
@@ -87,7 +104,8 @@ def test_sentences_are_held_out_and_their_anatomy_is_right():
         assert bool(is_held_out(row, learnt.vocabulary, learnt.held_out, learnt.until))
         between = words[actual.subject + 1 : actual.verb]
         assert actual.distractors == sum(
-            nouns.get(w, nouns[words[actual.subject]]) != nouns[words[actual.subject]] for w in between
+            nouns.get(w, nouns[words[actual.subject]]) != nouns[words[actual.subject]]
+            for w in between
         )
         assert actual.clause == any(w in ("who", "whom") for w in between)
 
@@ -100,9 +118,14 @@ def test_the_grammar_says_what_the_anatomy_says():
 
 def test_questions_ask_for_the_verb_after_what_stands_before_it(made):
     q = made.questions
-    words = [[vocabulary()[t] for t in row[:n]] for row, n in zip(q.tokens.tolist(), q.lengths.tolist())]
+    words = [
+        [vocabulary()[t] for t in row[:n]] for row, n in zip(q.tokens.tolist(), q.lengths.tolist())
+    ]
     for n, (row, place) in enumerate(zip(q.row.tolist(), q.position.tolist())):
-        assert words[row][place + 1] == vocabulary()[q.right[n]] and words[row][-1] == words[row][place + 1]
+        assert (
+            words[row][place + 1] == vocabulary()[q.right[n]]
+            and words[row][-1] == words[row][place + 1]
+        )
         assert {vocabulary()[q.right[n]], vocabulary()[q.wrong[n]]} == set(BE)
         assert q.value[n] == q.verb[n] - q.subject[n] - 1
     assert bool(q.across.any()) and not bool(q.across.all())
@@ -126,10 +149,15 @@ def test_every_tasks_model_can_be_asked_and_cut_everywhere(name):
     assert len(bench.baseline.correct) == len(bench.questions.row) > 0
     for how in mode:
         table = tables.ranked(list(bench.sweep(how)), bench.baseline)
-        assert table.change.notna().all() and set(table.cut) == {cut.write() for cut in cuts(opened.config)}
+        assert table.change.notna().all() and set(table.cut) == {
+            cut.write() for cut in cuts(opened.config)
+        }
     if name != "sentences":
         learnt = task[name]
-        assert bench.questions.by == "position in the sequence" and learnt.length <= bench.questions.tokens.shape[1]
+        assert (
+            bench.questions.by == "position in the sequence"
+            and learnt.length <= bench.questions.tokens.shape[1]
+        )
 
 
 # Effects against plain steps
@@ -157,7 +185,9 @@ def by_hand(logits, full, q):
 def test_the_whole_models_answers_equal_those_without_padding(changes):
     bench = knockout.bench(legal(**changes), 64)
     expected = slow(bench)
-    torch.testing.assert_close(bench.whole.logits, expected, rtol=1e-4, atol=1e-5 * expected.abs().max().item())
+    torch.testing.assert_close(
+        bench.whole.logits, expected, rtol=1e-4, atol=1e-5 * expected.abs().max().item()
+    )
 
 
 @pytest.mark.parametrize("how", mode)
@@ -170,7 +200,9 @@ def test_effects_equal_plain_steps(made, plain, cut, how):
         other = q.elsewhere[row : row + 1, : int(q.lengths[row])]
         with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as on_second:
             made.model(other)
-        known = {(s, n): Recorded(means[s, n], on_second[s][n]) for s in on_second for n in range(2)}
+        known = {
+            (s, n): Recorded(means[s, n], on_second[s][n]) for s in on_second for n in range(2)
+        }
         return (Lesion((cut,), how, known),)
 
     expected = by_hand(slow(made, edits), full, q)
@@ -181,9 +213,13 @@ def test_effects_equal_plain_steps(made, plain, cut, how):
     message = tables.told(effect, made.baseline).set_index("effect")
     for name in ("probability", "difference"):
         change = expected[name] - base[name]
-        low, high = scipy.stats.t.interval(0.95, len(change) - 1, change.mean(), scipy.stats.sem(change))
+        low, high = scipy.stats.t.interval(
+            0.95, len(change) - 1, change.mean(), scipy.stats.sem(change)
+        )
         row = message.loc[name]
-        np.testing.assert_allclose((row.change, row.low, row.high), (change.mean(), low, high), rtol=5e-3, atol=2e-5)
+        np.testing.assert_allclose(
+            (row.change, row.low, row.high), (change.mean(), low, high), rtol=5e-3, atol=2e-5
+        )
         p = scipy.stats.ttest_rel(expected[name], base[name]).pvalue
         assert abs(row.p - p) < 1e-2
 
@@ -222,17 +258,29 @@ def test_means_equal_those_by_hand(made):
 def constant_by_position(**changes) -> Opened:
     """A model in which FFN 1 and L1H1 read the position alone, and everything else reads the tokens."""
     opened = learner("induction")
-    settings = {"n_layers": 2, "d_model": 32, "position": "learned", "mask": "causal", "norm": "none"}
+    settings = {
+        "n_layers": 2,
+        "d_model": 32,
+        "position": "learned",
+        "mask": "causal",
+        "norm": "none",
+    }
     made = Transformer(Config(**{**settings, **changes}), opened.model.vocabulary)
     stream = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=stream))
-        made.embed[:, 24:] = 0  # the last quarter of the stream holds positions, and nothing writes to it
+        made.embed[:, 24:] = (
+            0  # the last quarter of the stream holds positions, and nothing writes to it
+        )
         made.position.weight[:, :24] = 0
         first = made.blocks[0]
         first.mlp.w_in.weight[:, :24] = 0
-        for rows in (slice(0, 8), slice(32, 40), slice(64, 72)):  # queries, keys and values of the first head
+        for rows in (
+            slice(0, 8),
+            slice(32, 40),
+            slice(64, 72),
+        ):  # queries, keys and values of the first head
             first.attn.qkv.weight[rows, :24] = 0
         for block in made.blocks:
             for last in (block.attn.out, block.mlp.w_out):
@@ -270,7 +318,9 @@ def test_the_baseline_is_never_overwritten(made):
             knockout.measured(made, (cut,), how)
             prompt.look(made, read, (cut,), how)
     assert all(torch.equal(made.baseline.values[name], x) for name, x in before.items())
-    assert all(torch.equal(one, other) for one, other in zip(sum(made.streams, []), sum(streams, [])))
+    assert all(
+        torch.equal(one, other) for one, other in zip(sum(made.streams, []), sum(streams, []))
+    )
     assert torch.equal(prompt.look(made, read).sites["pattern"][1], full)
     assert knockout.measured(made, (), "zero") is made.baseline
 
@@ -278,14 +328,18 @@ def test_the_baseline_is_never_overwritten(made):
 def test_two_visitors_with_other_knock_outs_read_their_own_numbers(made):
     every = cuts(made.model.config)
     wrong = []
-    expected = {(cut, how): made.effect((cut,), how).values["difference"] for cut in every for how in mode}
+    expected = {
+        (cut, how): made.effect((cut,), how).values["difference"] for cut in every for how in mode
+    }
 
     def visit(seed):
         order = list(expected)
         np.random.default_rng(seed).shuffle(order)
         for cut, how in order:
             if not torch.equal(
-                made.effect((Cut(int(cut.layer), str(cut.part), int(cut.head)),), str(how)).values["difference"],
+                made.effect((Cut(int(cut.layer), str(cut.part), int(cut.head)),), str(how)).values[
+                    "difference"
+                ],
                 expected[cut, how],
             ):
                 wrong.append((cut, how))
@@ -316,13 +370,16 @@ def test_readings_are_the_attention_on_the_subject(made):
                 made.model(q.tokens[n : n + 1, : int(q.lengths[n])])
             row = record["pattern"][reading.layer][0, reading.head, :, q.subject[n]]
             shares.append((row[q.verb[n]].item(), row[q.verb[n] - 1].item()))
-        assert (reading.verb.mean, reading.before.mean) == pytest.approx(tuple(np.mean(shares, 0)), abs=1e-5)
+        assert (reading.verb.mean, reading.before.mean) == pytest.approx(
+            tuple(np.mean(shares, 0)), abs=1e-5
+        )
         assert reading.verb.n == len(shares)
         assert reading.even == pytest.approx(
             np.mean([1 / (q.verb[n].item() + 1) for n in q.across.nonzero()[:, 0].tolist()])
         )
         assert all(
-            bool(anatomy_of(q, n).clause) and anatomy_of(q, n).distractors for n in q.across.nonzero()[:, 0].tolist()
+            bool(anatomy_of(q, n).clause) and anatomy_of(q, n).distractors
+            for n in q.across.nonzero()[:, 0].tolist()
         )
 
 
@@ -401,11 +458,17 @@ def test_what_is_asked_begins_with_words_that_training_never_read():
 @pytest.mark.parametrize(
     "changes",
     [
-        *SHAPES, {"residual_ffn": False}, {"attention": False}, {"ffn": False}, {"placement": "post", "norm": "RMSNorm"},
-        {"skips": True}, {"skips": True, "n_layers": 5, "placement": "post"}, {"skips": True, "n_layers": 4, "residual_ffn": False},
+        *SHAPES,
+        {"residual_ffn": False},
+        {"attention": False},
+        {"ffn": False},
+        {"placement": "post", "norm": "RMSNorm"},
+        {"skips": True},
+        {"skips": True, "n_layers": 5, "placement": "post"},
+        {"skips": True, "n_layers": 4, "residual_ffn": False},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_contributions_add_up_to_the_whole(changes):
     bench = knockout.bench(legal(**changes), 48)
     for some_cuts in [(), *(((cut,)) for cut in cuts(bench.model.config))]:
@@ -413,10 +476,15 @@ def test_contributions_add_up_to_the_whole(changes):
         for how in mode if some_cuts else ("zero",):
             each = credit.of_bench(bench, some_cuts, how)
             expected = bench.effect(some_cuts, how).values["difference"]
-            assert credit.mean_difference(bench, some_cuts, how) == pytest.approx(each.sum(0).mean().item())
+            assert credit.mean_difference(bench, some_cuts, how) == pytest.approx(
+                each.sum(0).mean().item()
+            )
             assert len(each) == len(credit.parts(bench.model))
             torch.testing.assert_close(
-                each.sum(0), expected, rtol=1e-4, atol=1e-5 * max(1.0, bench.whole.logits.abs().max().item())
+                each.sum(0),
+                expected,
+                rtol=1e-4,
+                atol=1e-5 * max(1.0, bench.whole.logits.abs().max().item()),
             )
 
 
@@ -425,8 +493,12 @@ def test_contributions_under_a_soft_cap_add_up_to_the_difference_before_it():
     plain = knockout.bench(legal(), 48)  # the same weights
     for made in ((), (Cut(0, "head", 1),)):
         before_cap = plain.effect(made, "zero").values["difference"]
-        torch.testing.assert_close(credit.of_bench(bench, made).sum(0), before_cap, rtol=1e-4, atol=1e-4)
-        assert bench.effect(made, "zero").values["difference"].abs().mean() < before_cap.abs().mean()
+        torch.testing.assert_close(
+            credit.of_bench(bench, made).sum(0), before_cap, rtol=1e-4, atol=1e-4
+        )
+        assert (
+            bench.effect(made, "zero").values["difference"].abs().mean() < before_cap.abs().mean()
+        )
 
 
 def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it():
@@ -451,7 +523,16 @@ def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it()
 
 
 @pytest.mark.parametrize("how", ["zero", "mean"])
-@pytest.mark.parametrize("out", [(), (Cut(0, "head", 1),), (Cut(1, "attention"),), (Cut(0, "layer"), Cut(1, "head", 3)), (Cut(0, "ffn"),)])  # fmt: skip
+@pytest.mark.parametrize(
+    "out",
+    [
+        (),
+        (Cut(0, "head", 1),),
+        (Cut(1, "attention"),),
+        (Cut(0, "layer"), Cut(1, "head", 3)),
+        (Cut(0, "ffn"),),
+    ],
+)
 def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, out, how):
     """By hand, for one text: a head's z through its columns of W_O, all others as they stand; centred and scaled as the
     stream is, times gain. What takes the place of a whole sub-layer belongs to no head."""
@@ -477,13 +558,17 @@ def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, 
         elif part.kind == "ffn":
             wrote = record["mlp_out"][part.layer][0, place].double()
         elif part.kind == "attention":
-            wrote = (record["attn_out"][part.layer][0, place] if part.layer in thrown else attn.out.bias).double()
+            wrote = (
+                record["attn_out"][part.layer][0, place] if part.layer in thrown else attn.out.bias
+            ).double()
         elif part.kind == "head" and part.layer not in thrown:
             columns = attn.out.weight[:, part.head * width : (part.head + 1) * width].double()
             wrote = columns @ record["z"][part.layer][0, part.head, place].double()
         expected = ((wrote - wrote.mean()) / scale @ direction).item()
         if part.kind == "norms":
-            expected += (model.ln_final.bias.double() @ (words[q.right[n]] - words[q.wrong[n]])).item()
+            expected += (
+                model.ln_final.bias.double() @ (words[q.right[n]] - words[q.wrong[n]])
+            ).item()
         assert value == pytest.approx(expected, rel=1e-4, abs=2e-5), part.name
 
 
@@ -518,14 +603,20 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
     before = credit.of_bench(made)
     after = credit.of_bench(made, cut, "zero")
     names = [part.name for part in credit.parts(made.model)]
-    values = [(before[names.index(name)].numpy(), after[names.index(name)].numpy()) for name in table.name]
+    values = [
+        (before[names.index(name)].numpy(), after[names.index(name)].numpy()) for name in table.name
+    ]
     tests = [scipy.stats.ttest_rel(other, value) for value, other in values]
     ps = [test.pvalue for test in tests]
     for index, (row, (one, other), test) in enumerate(zip(table.itertuples(), values, tests)):
         assert row.name == whole_name(row)
-        assert (row.before, row.after, row.change) == pytest.approx((one.mean(), other.mean(), (other - one).mean()))
+        assert (row.before, row.after, row.change) == pytest.approx(
+            (one.mean(), other.mean(), (other - one).mean())
+        )
         assert row.p == pytest.approx(corrected(ps)[index], rel=1e-6, abs=1e-12)
-        assert (row.low, row.high) == pytest.approx(tuple(test.confidence_interval(level(ps, index))))
+        assert (row.low, row.high) == pytest.approx(
+            tuple(test.confidence_interval(level(ps, index)))
+        )
     assert len(table) == 5
 
 
@@ -552,7 +643,9 @@ def test_what_is_left_out_of_the_takeover_wrote_what_it_wrote(made, cut):
 
 
 def test_a_word_that_is_unknown_is_marked_and_read(made):
-    read = prompt.read(made.opened, "The defendant , who had filed a motion to dismiss , was liable .")
+    read = prompt.read(
+        made.opened, "The defendant , who had filed a motion to dismiss , was liable ."
+    )
     assert [read.labels[index] for index in read.unknown] == ["a", "to", "dismiss"]
     assert read.labels[0] == "The" and vocabulary()[read.ids[0]] == "the"
     assert prompt.verb_of(read) == read.labels.index("was")
@@ -570,15 +663,23 @@ def test_a_text_is_cut_to_what_the_model_can_read(made):
         words = ["judge", "xylophone"] * 256
         for count in (limit - 1, limit, limit + 1, 2 * limit):
             read = prompt.read(opened, " ".join(words[:count]))
-            assert read.labels == tuple(words[: min(count, limit)]) and len(read.ids) == min(count, limit)
+            assert read.labels == tuple(words[: min(count, limit)]) and len(read.ids) == min(
+                count, limit
+            )
             assert read.unknown == tuple(range(1, min(count, limit), 2))
             message = [f"The text has {count} tokens; only the first {limit} are used."]
             assert list(read.notes) == message * (count > limit)
 
 
 def test_the_verb_is_the_last_with_something_before_it(made):
-    for text, index in [("was", None), ("was late", None), ("the judge", None), ("the judge was", 2),
-                     ("The judges , who WAS late , were right .", 7), ("was was", 1)]:  # fmt: skip
+    for text, index in [
+        ("was", None),
+        ("was late", None),
+        ("the judge", None),
+        ("the judge was", 2),
+        ("The judges , who WAS late , were right .", 7),
+        ("was was", 1),
+    ]:
         assert prompt.verb_of(prompt.read(made.opened, text)) == index
 
 
@@ -588,12 +689,23 @@ def test_resampling_one_text_takes_another_of_its_length(made):
     forward_pass = prompt.look(made, read, (cut,), "resample")
     plain = prompt.look(made, read)
     assert not torch.equal(forward_pass.sites["z"][0][1], plain.sites["z"][0][1])
-    assert plain.weights == "Model: untrained" and forward_pass.weights == "Model: untrained, − L1H2"
-    others = [ids[:n].tolist() for ids, n in zip(made.questions.tokens, made.questions.lengths) if n == len(read.ids)]
+    assert (
+        plain.weights == "Model: untrained" and forward_pass.weights == "Model: untrained, − L1H2"
+    )
+    others = [
+        ids[:n].tolist()
+        for ids, n in zip(made.questions.tokens, made.questions.lengths)
+        if n == len(read.ids)
+    ]
     with torch.inference_mode(), trace(sites=("z",)) as on_second:
         made.model(torch.tensor(others))
-    assert any(torch.allclose(step, forward_pass.sites["z"][0][1], atol=1e-5) for step in on_second["z"][0][:, 1])
-    assert torch.equal(forward_pass.sites["z"][0][0], plain.sites["z"][0][0])  # the other heads are as they were
+    assert any(
+        torch.allclose(step, forward_pass.sites["z"][0][1], atol=1e-5)
+        for step in on_second["z"][0][:, 1]
+    )
+    assert torch.equal(
+        forward_pass.sites["z"][0][0], plain.sites["z"][0][0]
+    )  # the other heads are as they were
     with pytest.raises(ConfigError, match="resampling needs another text of 100"):
         prompt.look(made, prompt.read(made.opened, "the judge " * 50), (cut,), "resample")
 
@@ -614,11 +726,15 @@ def test_the_lens_ends_with_what_the_model_says(made):
     with torch.inference_mode():
         stream = made.model.embed[list(read.ids)]
         expected = made.model.unembed(
-            torch.nn.functional.layer_norm(stream, (32,), made.model.ln_final.weight, made.model.ln_final.bias)
+            torch.nn.functional.layer_norm(
+                stream, (32,), made.model.ln_final.weight, made.model.ln_final.bias
+            )
         ).softmax(-1)
     np.testing.assert_allclose(first, expected.max(-1).values, rtol=1e-4)
     early = table[table.depth == 0].of_last
-    np.testing.assert_allclose(early, expected.gather(-1, chances.argmax(-1, keepdim=True))[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(
+        early, expected.gather(-1, chances.argmax(-1, keepdim=True))[:, 0], rtol=1e-4
+    )
     assert (early < 0.9 * first.to_numpy()).any()  # what the embedding alone says is another word
 
 
@@ -639,20 +755,28 @@ def test_rollout_is_the_product_of_the_mixed_maps(residual):
 
 
 ROLLOUT_CUTS = [
-    (Cut(1, "attention"), Cut(0, "attention")), tuple(Cut(1, "head", n) for n in range(4)), (Cut(0, "layer"),),
-    (Cut(1, "head", 2), Cut(0, "head", 0), Cut(1, "head", 2)), (Cut(1, "attention"), *(Cut(0, "head", n) for n in range(4))),
-    (Cut(0, "ffn"),), (),
-]  # fmt: skip
+    (Cut(1, "attention"), Cut(0, "attention")),
+    tuple(Cut(1, "head", n) for n in range(4)),
+    (Cut(0, "layer"),),
+    (Cut(1, "head", 2), Cut(0, "head", 0), Cut(1, "head", 2)),
+    (Cut(1, "attention"), *(Cut(0, "head", n) for n in range(4))),
+    (Cut(0, "ffn"),),
+    (),
+]
 
 
 @pytest.mark.parametrize("residual", [True, False])
-@pytest.mark.parametrize("made_cuts", ROLLOUT_CUTS, ids=lambda cuts: "~".join(cut.write() for cut in cuts))
+@pytest.mark.parametrize(
+    "made_cuts", ROLLOUT_CUTS, ids=lambda cuts: "~".join(cut.write() for cut in cuts)
+)
 def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
     """With parts knocked out, a word reaches another by the rollout if and only if the output changes with it at all."""
     opened = legal(residual_attention=residual)
     bench = knockout.bench(opened, 32)
     read = prompt.read(opened, "the judge , who was late , was right .")
-    forward_pass = prompt.look(bench, read, made_cuts, "zero") if made_cuts else prompt.look(bench, read)
+    forward_pass = (
+        prompt.look(bench, read, made_cuts, "zero") if made_cuts else prompt.look(bench, read)
+    )
     actual = prompt.rollout(forward_pass, made_cuts)[-1]
     ids = torch.tensor([read.ids])
     start = opened.model.start(ids).detach().requires_grad_()
@@ -661,7 +785,9 @@ def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
         x = start
         for block in opened.model.blocks:
             x = block(x, opened.model.allowed(ids))
-    weigh = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(1))  # a plain sum a norm would hide
+    weigh = torch.randn(
+        x.shape[-1], generator=torch.Generator().manual_seed(1)
+    )  # a plain sum a norm would hide
     for index in range(len(read.ids)):
         gradient = torch.zeros_like(start)
         if x.requires_grad:  # else the output is a constant
@@ -675,7 +801,8 @@ def test_with_all_attention_knocked_out_no_word_reaches_another(made):
     for how in ("zero", "mean"):
         out = (Cut(0, "attention"), *(Cut(1, "head", n) for n in range(4)))
         assert torch.equal(
-            prompt.rollout(prompt.look(made, read, out, how), out)[-1], torch.eye(len(read.ids)).double()
+            prompt.rollout(prompt.look(made, read, out, how), out)[-1],
+            torch.eye(len(read.ids)).double(),
         )
 
 
@@ -683,9 +810,13 @@ def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
     read = prompt.read(made.opened, "the judge")
     sampling = Sampling(words=6)
     full = [s.token for s in prompt.continuation(made, read, 1, sampling)]
-    without = [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")]
+    without = [
+        s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")
+    ]
     assert [s.token for s in prompt.continuation(made, read, 1, sampling)] == full
-    assert [s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")] == without
+    assert [
+        s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")
+    ] == without
     with pytest.raises(ConfigError, match="Resample ablation"):
         list(prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "resample"))
 
@@ -699,8 +830,12 @@ def test_a_text_goes_on_from_the_word_that_is_named(made, how):
     edits = (Lesion(cut, how, made.means if how == "mean" else {}),) if how else ()
     texts = []
     for after in (1, 4, 4):
-        actual = [s.token for s in prompt.continuation(made, read, after, sampling, cut, how or "zero")]
-        expected = generate(made.model, read.ids[: after + 1], sampling, *edits, ends=made.opened.ends)
+        actual = [
+            s.token for s in prompt.continuation(made, read, after, sampling, cut, how or "zero")
+        ]
+        expected = generate(
+            made.model, read.ids[: after + 1], sampling, *edits, ends=made.opened.ends
+        )
         assert actual == [s.token for s in expected]
         texts.append(actual)
     assert texts[0] != texts[1] == texts[2]
@@ -712,7 +847,11 @@ def test_a_text_ends_where_positions_do(after, room):
     read = prompt.read(bench.opened, " ".join(["judge"] * 12))
     if after < 11:  # all that fit; with one further word there would be none to read it with
         plain = generate(bench.model, read.ids[: after + 1], Sampling(words=room))
-        assert len(list(prompt.continuation(bench, read, after, Sampling(words=60)))) == len(list(plain)) == room
+        assert (
+            len(list(prompt.continuation(bench, read, after, Sampling(words=60))))
+            == len(list(plain))
+            == room
+        )
     else:
         assert len(list(prompt.continuation(bench, read, after, Sampling(words=60)))) == 1
 
@@ -728,10 +867,16 @@ def test_on_a_gpu_it_is_the_same():
         for cut in cuts(here.model.config):
             one, other = (item.effect((cut,), how) for item in (here, there))
             for name in knockout.effect:
-                torch.testing.assert_close(other.values[name], one.values[name], rtol=1e-3, atol=1e-3)
+                torch.testing.assert_close(
+                    other.values[name], one.values[name], rtol=1e-3, atol=1e-3
+                )
     made = (Cut(0, "head", 1),)
-    torch.testing.assert_close(credit.of_bench(there, made), credit.of_bench(here, made), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(
+        credit.of_bench(there, made), credit.of_bench(here, made), rtol=1e-3, atol=1e-3
+    )
     read = prompt.read(here.opened, "the judge")
     sampling = Sampling(words=8, temperature=0.0)
-    one, other = ([s.token for s in prompt.continuation(item, read, 1, sampling)] for item in (here, there))
+    one, other = (
+        [s.token for s in prompt.continuation(item, read, 1, sampling)] for item in (here, there)
+    )
     assert one == other

@@ -26,7 +26,10 @@ LONG = "a word that is far too long to be shown on an axis as a whole"
 
 def drawn(chart) -> tuple[dict, pd.DataFrame]:
     """Return the specification and the table that a page sends to the browser."""
-    return json.loads(chart.proto.spec), pyarrow.ipc.open_stream(chart.proto.data.data).read_pandas()
+    return (
+        json.loads(chart.proto.spec),
+        pyarrow.ipc.open_stream(chart.proto.data.data).read_pandas(),
+    )
 
 
 @pytest.mark.parametrize("out", ["", HEAD])
@@ -44,7 +47,13 @@ def test_next_words_with_equal_labels_have_bars_of_their_own(monkeypatch, out):
 
 def test_pairs_of_the_same_words_are_two_arcs():
     app = fine(
-        opened("pages/1_One_block.py", view="pairs", weights="random", text="the dog and the dog", pairs="2-1,5-4")
+        opened(
+            "pages/1_One_block.py",
+            view="pairs",
+            weights="random",
+            text="the dog and the dog",
+            pairs="2-1,5-4",
+        )
     )
     spec, table = drawn(app.get("vega_lite_chart")[0])
     arcs = table[table.word.isna()]
@@ -54,7 +63,13 @@ def test_pairs_of_the_same_words_are_two_arcs():
 
 def test_removing_one_of_two_pairs_with_the_same_words_keeps_the_other():
     app = fine(
-        opened("pages/1_One_block.py", view="pairs", weights="random", text="the dog and the dog", pairs="2-1,5-4")
+        opened(
+            "pages/1_One_block.py",
+            view="pairs",
+            weights="random",
+            text="the dog and the dog",
+            pairs="2-1,5-4",
+        )
     )
     chosen = widget(app.multiselect, "pair_list")
     assert len(set(chosen.options)) == 2
@@ -77,9 +92,19 @@ def test_variants_whose_names_round_alike_have_two_names():
 
 def test_cells_whose_names_read_alike_are_two_rows():
     names = [("c", "a: b"), ("b: c", "a")]
-    line = dict.fromkeys(["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"], 0.5)
+    line = dict.fromkeys(
+        ["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"], 0.5
+    )
     table = pd.DataFrame(
-        {"task": task, "variant": variant, "link": "", "seeds": 3, "diverged": 0, "missing": 0, **line}
+        {
+            "task": task,
+            "variant": variant,
+            "link": "",
+            "seeds": 3,
+            "diverged": 0,
+            "missing": 0,
+            **line,
+        }
         for task, variant in names
     )
     joined = in_one_column(table, "change")
@@ -88,8 +113,12 @@ def test_cells_whose_names_read_alike_are_two_rows():
 
 
 @pytest.mark.parametrize(
-    ("place", "words"), [("prediction", "prediction.options: two of them have the same text"), ("transfer", "transfer.options: two of them have the same text")]
-)  # fmt: skip
+    ("place", "words"),
+    [
+        ("prediction", "prediction.options: two of them have the same text"),
+        ("transfer", "transfer.options: two of them have the same text"),
+    ],
+)
 def test_a_lesson_with_equal_answers_is_refused(place, words):
     document = load(FOLDER / "order.toml")
     options = document[place]["options"]

@@ -30,7 +30,13 @@ COMBINED = [
     {"residual_attention": False, "residual_ffn": False},
     {"bias": False, "norm": "none", "activation": "swiglu"},
     {"placement": "post", "norm": "RMSNorm", "residual_ffn": False},
-    {"mask": "causal", "position": "rope", "norm": "RMSNorm", "activation": "swiglu", "bias": False},
+    {
+        "mask": "causal",
+        "position": "rope",
+        "norm": "RMSNorm",
+        "activation": "swiglu",
+        "bias": False,
+    },
     {"d_head": 5},
     {"d_head": 20, "position": "rope", "tied": True, "bias": False},
     *RECENT,
@@ -38,7 +44,10 @@ COMBINED = [
 
 
 def named(changes: list[dict]):
-    return [pytest.param(change, id=",".join(f"{k}={v}" for k, v in change.items())) for change in changes]
+    return [
+        pytest.param(change, id=",".join(f"{k}={v}" for k, v in change.items()))
+        for change in changes
+    ]
 
 
 EVERY = pytest.mark.parametrize("change", named(ENTRIES + OFF + COMBINED))
@@ -54,7 +63,9 @@ def run(config, tokens=TOKENS, real=None):
 
 
 def near(got, right, tolerance):
-    torch.testing.assert_close(got, right, rtol=tolerance, atol=tolerance * max(1.0, right.abs().max().item()))
+    torch.testing.assert_close(
+        got, right, rtol=tolerance, atol=tolerance * max(1.0, right.abs().max().item())
+    )
 
 
 # Shapes of things
@@ -65,8 +76,8 @@ def test_the_sites_are_these_in_this_order():
     assert (
         list(SITES)
         == (
-            "embed resid_pre ln1 q k v scores pattern gate z attn_raw ln1_post attn_out resid_mid ln2 mlp_pre mlp_post mlp_raw ln2_post "
-            "mlp_out resid_post ln_final logits"
+            "embed resid_pre ln1 q k v scores pattern gate z attn_raw ln1_post attn_out resid_mid"
+            " ln2 mlp_pre mlp_post mlp_raw ln2_post mlp_out resid_post ln_final logits"
         ).split()
     )
 
@@ -103,7 +114,8 @@ def test_d_ff_and_d_head_follow_d_model(width):
 @EVERY
 @pytest.mark.parametrize("padded", [False, True])
 def test_it_runs_forward_and_backward_and_every_parameter_gets_a_gradient(change, padded):
-    # A short learned table's other rows and the words not in the text get zeros: each table has one gradient as a whole.
+    # A short learned table's other rows and the words not in the text get zeros: each table has one
+    # gradient as a whole.
     model = Transformer(BASE.replace(**change), WORDS)
     real = torch.ones_like(TOKENS, dtype=torch.bool)
     real[0, 4:] = False
@@ -118,8 +130,13 @@ def test_it_runs_forward_and_backward_and_every_parameter_gets_a_gradient(change
     # A plain sum would not do: the sum over a LayerNorm's outputs is a constant.
     (logits * torch.randn(logits.shape, generator=generator(0, "loss"))).sum().backward()
     for name, parameter in model.named_parameters():
-        if parameter.grad is None:  # what the second of two sub-layers side by side replaces reaches nothing
-            assert change == {"parallel": True, "residual_ffn": False} and name.split(".")[2] in ("attn", "ln1"), name
+        if (
+            parameter.grad is None
+        ):  # what the second of two sub-layers side by side replaces reaches nothing
+            assert change == {"parallel": True, "residual_ffn": False} and name.split(".")[2] in (
+                "attn",
+                "ln1",
+            ), name
             continue
         assert parameter.grad.isfinite().all(), name
         assert parameter.grad.any(), name
@@ -128,7 +145,9 @@ def test_it_runs_forward_and_backward_and_every_parameter_gets_a_gradient(change
 @pytest.mark.parametrize("position", MENUS["position"])
 def test_training_works_after_a_first_look_without_gradients(position):
     """Tables of angles are kept between calls; one made under inference_mode may not poison a later training."""
-    config = Config(d_model=28, n_heads=2, d_ff=8, position=position)  # sizes that no other test has
+    config = Config(
+        d_model=28, n_heads=2, d_ff=8, position=position
+    )  # sizes that no other test has
     tokens = torch.ones(1, 13, dtype=torch.long)
     with torch.inference_mode():
         Transformer(config, WORDS)(tokens)
@@ -149,10 +168,22 @@ def test_tracing_changes_nothing_bit_for_bit(change):
         with traces[0] if traces else torch.enable_grad():
             logits = model(TOKENS)
         logits.square().sum().backward()
-        return [logits, *(parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None)]
+        return [
+            logits,
+            *(
+                parameter.grad.clone()
+                for parameter in model.parameters()
+                if parameter.grad is not None
+            ),
+        ]
 
     plain = outputs()
-    for watched in (trace(), trace(sites=["pattern"]), trace(lambda site, layer, x: None), trace(lambda s, n, x: x)):
+    for watched in (
+        trace(),
+        trace(sites=["pattern"]),
+        trace(lambda site, layer, x: None),
+        trace(lambda s, n, x: x),
+    ):
         assert all(map(torch.equal, outputs(watched), plain))
 
 
@@ -219,9 +250,17 @@ def test_streams_are_the_same_on_every_machine():
     """Pinned: a link shows the same numbers today, tomorrow, and in a process with another PYTHONHASHSEED."""
     uniform = [0.7229, 0.4194, 0.4407]
     normal = [0.4205, 0.1239, -1.0727]
-    assert torch.rand(3, generator=generator(0, "embed.court")).tolist() == pytest.approx(uniform, abs=1e-4)
-    assert torch.randn(16, generator=generator(0, "embed.court"))[:3].tolist() == pytest.approx(normal, abs=1e-4)
-    streams = {tuple(torch.rand(3, generator=generator(s, n)).tolist()) for s in (0, 1) for n in ("a", "b", "1/a")}
+    assert torch.rand(3, generator=generator(0, "embed.court")).tolist() == pytest.approx(
+        uniform, abs=1e-4
+    )
+    assert torch.randn(16, generator=generator(0, "embed.court"))[:3].tolist() == pytest.approx(
+        normal, abs=1e-4
+    )
+    streams = {
+        tuple(torch.rand(3, generator=generator(s, n)).tolist())
+        for s in (0, 1)
+        for n in ("a", "b", "1/a")
+    }
     assert len(streams) == 6
 
 
@@ -240,7 +279,14 @@ def test_the_global_random_states_are_untouched(change):
 
 
 @pytest.mark.parametrize(
-    "change", named([c for c in without("placement") if not any("residual" in key or key == "skips" for key in c)])
+    "change",
+    named(
+        [
+            c
+            for c in without("placement")
+            if not any("residual" in key or key == "skips" for key in c)
+        ]
+    ),
 )
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_the_stream_is_the_sum_of_what_was_written_to_it(change, share):
@@ -256,17 +302,25 @@ def test_the_stream_is_the_sum_of_what_was_written_to_it(change, share):
 
 
 FULL = BASE.replace(position="learned", mask="causal")
-ALTERNATIVES = OFF + [c for c in ENTRIES if "init" not in c and getattr(FULL, next(iter(c))) != next(iter(c.values()))]
+ALTERNATIVES = OFF + [
+    c for c in ENTRIES if "init" not in c and getattr(FULL, next(iter(c))) != next(iter(c.values()))
+]
 
 
-@pytest.mark.parametrize("change", named([*ALTERNATIVES, {"n_layers": 3}, {"n_heads": 4}, {"dropout": 0.5}]))
+@pytest.mark.parametrize(
+    "change", named([*ALTERNATIVES, {"n_layers": 3}, {"n_heads": 4}, {"dropout": 0.5}])
+)
 def test_changing_a_part_leaves_the_initial_values_of_all_others_alone(change):
     """Paired comparison for free: what differs between two variants is the part and not the luck of the draw."""
-    full, changed = (Transformer(config, WORDS).state_dict() for config in (FULL, apply(change, FULL)))
+    full, changed = (
+        Transformer(config, WORDS).state_dict() for config in (FULL, apply(change, FULL))
+    )
     common = full.keys() & changed.keys()
     assert {"embed"} | ({"unembed.weight"} if "tied" not in change else set()) <= common
     for name in common:
-        rows = min(len(full[name]), len(changed[name]))  # a gate stands below the values, which stay as they were
+        rows = min(
+            len(full[name]), len(changed[name])
+        )  # a gate stands below the values, which stay as they were
         assert torch.equal(full[name][:rows], changed[name][:rows]), name
 
 
@@ -285,8 +339,12 @@ def test_changing_a_part_leaves_the_initial_values_of_all_others_alone(change):
     ids=str,
 )
 def test_a_part_that_is_off_is_gone_and_nothing_else_with_it(change, gone):
-    full, changed = (Transformer(config, WORDS).state_dict() for config in (FULL, FULL.replace(**change)))
-    assert full.keys() - changed.keys() == {name for name in full if any(part in name for part in gone)}
+    full, changed = (
+        Transformer(config, WORDS).state_dict() for config in (FULL, FULL.replace(**change))
+    )
+    assert full.keys() - changed.keys() == {
+        name for name in full if any(part in name for part in gone)
+    }
     assert not changed.keys() - full.keys()
 
 
@@ -312,10 +370,14 @@ def test_a_block_or_sublayer_by_itself_is_the_one_in_the_model():
 
 
 @pytest.mark.parametrize("init", MENUS["init"])
-@pytest.mark.parametrize("longer", [(*WORDS, "lease"), ("lease", *WORDS), WORDS[::-1]], ids=["end", "start", "turned"])
+@pytest.mark.parametrize(
+    "longer", [(*WORDS, "lease"), ("lease", *WORDS), WORDS[::-1]], ids=["end", "start", "turned"]
+)
 def test_other_words_leave_a_words_vector_alone(longer, init):
     config = BASE.replace(init=init)
-    before, after = (dict(zip(words, Transformer(config, words).embed)) for words in (WORDS, longer))
+    before, after = (
+        dict(zip(words, Transformer(config, words).embed)) for words in (WORDS, longer)
+    )
     for word in WORDS:
         assert torch.equal(before[word], after[word]), word
     assert len({tuple(vector.tolist()) for vector in after.values()}) == len(longer)
@@ -340,7 +402,12 @@ def test_weights_sum_to_1_or_are_all_zero(change, padding):
         config = BASE
     real = torch.ones_like(TOKENS, dtype=torch.bool)
     if padding != "none":
-        real[0, {"behind": slice(4, None), "before": slice(None, 2), "everything": slice(None)}[padding]] = False
+        real[
+            0,
+            {"behind": slice(4, None), "before": slice(None, 2), "everything": slice(None)}[
+                padding
+            ],
+        ] = False
     with torch.no_grad(), trace(sites=["pattern", "z", "logits"]) as record:
         model = Transformer(config, WORDS)
         model(TOKENS, real)
@@ -369,7 +436,9 @@ def test_empty_rows_of_a_mask_give_zeros_and_finite_gradients(size):
     assert empty.any() and not empty.all()
     assert (pattern[empty] == 0).all()
     torch.testing.assert_close(pattern[~empty].sum(-1), torch.ones(len(pattern[~empty])))
-    with torch.autograd.set_detect_anomaly(True):  # refuses a NaN on the way back, even one that is dropped further on
+    with torch.autograd.set_detect_anomaly(
+        True
+    ):  # refuses a NaN on the way back, even one that is dropped further on
         (pattern * torch.randn(pattern.shape, generator=stream)).sum().backward()
     assert scores.grad.isfinite().all()
     assert (scores.grad[empty] == 0).all()
@@ -399,7 +468,11 @@ def test_masked_padding_leaves_the_real_tokens_as_they_were(change, mask):
     config = BASE.replace(**{"mask": mask} | change)
     padded = torch.cat([TOKENS, torch.zeros(2, 3, dtype=torch.long)], dim=1)
     # normal_1 saturates attention, which magnifies rounding; see test_reference.py.
-    near(run(config, padded, padded != 0)[:, :6], run(config), 1e-3 if config.init == "normal_1" else 1e-5)
+    near(
+        run(config, padded, padded != 0)[:, :6],
+        run(config),
+        1e-3 if config.init == "normal_1" else 1e-5,
+    )
 
 
 def test_padding_that_is_not_masked_does_change_them():
@@ -409,15 +482,22 @@ def test_padding_that_is_not_masked_does_change_them():
 
 
 @pytest.mark.parametrize(
-    "change", named([c for c in ENTRIES + OFF + COMBINED if not {"position", "mask", "window"} & c.keys()])
+    "change",
+    named([c for c in ENTRIES + OFF + COMBINED if not {"position", "mask", "window"} & c.keys()]),
 )
 def test_without_positions_and_mask_order_does_not_matter(change):
     config = BASE.replace(position="none", mask="none").replace(**change)
     order = torch.tensor([3, 0, 5, 1, 4, 2])
-    near(run(config, TOKENS[:, order]), run(config)[:, order], 1e-3 if config.init == "normal_1" else 1e-5)
+    near(
+        run(config, TOKENS[:, order]),
+        run(config)[:, order],
+        1e-3 if config.init == "normal_1" else 1e-5,
+    )
 
 
-@pytest.mark.parametrize("change", named([c for c in ENTRIES if c.get("position", c.get("mask", "none")) != "none"]))
+@pytest.mark.parametrize(
+    "change", named([c for c in ENTRIES if c.get("position", c.get("mask", "none")) != "none"])
+)
 def test_with_positions_or_a_mask_it_does(change):
     """A shuffle and not a reversal: ALiBi without a mask sees distance and not direction, so it cannot tell that one."""
     config = BASE.replace(**change)
@@ -430,7 +510,9 @@ def test_equal_configs_are_equal_hash_equal_and_are_the_same_model():
     typed = Config(d_model=np.int64(32), n_heads=2, d_ff=128, dropout=0, norm="LayerNorm")
     assert plain == typed and hash(plain) == hash(typed)
     assert {plain: 1}[typed] == 1
-    assert all(type(getattr(typed, field)) is type(getattr(plain, field)) for field in Config.settings())
+    assert all(
+        type(getattr(typed, field)) is type(getattr(plain, field)) for field in Config.settings()
+    )
     a, b = (Transformer(config, WORDS).state_dict() for config in (plain, typed))
     assert a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 

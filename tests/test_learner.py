@@ -27,7 +27,10 @@ def given_settings(draw):
     moved = draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True))
     values = {field: draw(value_of(field)) for field in moved}
     learner, problems = Learner.mended({"task": name} | values)
-    return name, {field: getattr(learner, field) for field in values.keys() | {problem.field for problem in problems}}
+    return name, {
+        field: getattr(learner, field)
+        for field in values.keys() | {problem.field for problem in problems}
+    }
 
 
 @EVERY
@@ -67,17 +70,30 @@ def test_another_task_keeps_what_was_moved_and_brings_its_own_for_the_rest(setti
 def test_a_learner_is_a_config(settings):
     name, values = settings
     learner = Learner(task=name, **values)
-    assert isinstance(learner, Config) and learner.plain() == Config(**{f: getattr(learner, f) for f in FIELDS})
-    assert hash(learner) == hash(dataclasses.replace(learner)) and dataclasses.replace(learner) == learner
+    assert isinstance(learner, Config) and learner.plain() == Config(
+        **{f: getattr(learner, f) for f in FIELDS}
+    )
+    assert (
+        hash(learner) == hash(dataclasses.replace(learner))
+        and dataclasses.replace(learner) == learner
+    )
 
 
 @pytest.mark.parametrize(
     ("params", "field", "kept"),
     [
         ({"task": "chess", "d_model": "128"}, "task", Learner(d_model=128)),
-        ({"task": "facts", "d_model": "wide", "n_layers": "2"}, "d_model", Learner(task="facts", n_layers=2)),
+        (
+            {"task": "facts", "d_model": "wide", "n_layers": "2"},
+            "d_model",
+            Learner(task="facts", n_layers=2),
+        ),
         ({"task": "facts", "n_heads": "5"}, "n_heads", Learner(task="facts", n_heads=4)),
-        ({"task": "induction", "d_head": "7"}, "position", Learner(task="induction", d_head=7, position="none")),
+        (
+            {"task": "induction", "d_head": "7"},
+            "position",
+            Learner(task="induction", d_head=7, position="none"),
+        ),
     ],
 )
 def test_a_bad_value_is_named_and_the_rest_kept(params, field, kept):
@@ -111,5 +127,11 @@ def test_every_experiment_is_a_link_that_can_be_trained(name):
     variants, notes = lineup(learner.plain(), pins, padding=0)
     planned, extra = plan(variants, training, trial, Machine(device="cpu"))
     assert notes == extra == [] and len(planned.arms) == 2
-    full = {field: value for made in (training, learner, pins, trial) for field, value in made.write().items()}
-    assert all(kind.read(full) == (made, []) for kind, made in zip(kinds, (training, learner, pins, trial)))
+    full = {
+        field: value
+        for made in (training, learner, pins, trial)
+        for field, value in made.write().items()
+    }
+    assert all(
+        kind.read(full) == (made, []) for kind, made in zip(kinds, (training, learner, pins, trial))
+    )

@@ -36,8 +36,7 @@ def test_axes_of_charts_are_plain_and_say_where_they_are_logarithmic(open_page, 
 
 def cut_off(page) -> list[str]:
     """Words that are cut: on buttons and switches, and in charts."""
-    return page.evaluate(
-        """() => {
+    return page.evaluate("""() => {
           const cut = []
           for (const each of document.querySelectorAll("[data-testid=stMain] :is(button p, label p)"))
             if (each.getClientRects().length && each.scrollWidth > each.clientWidth + 1) cut.push(each.textContent)
@@ -49,13 +48,17 @@ def cut_off(page) -> list[str]:
             }
           }
           return cut
-        }"""
-    )
+        }""")
 
 
 @pytest.mark.parametrize(
     "path",
-    ["/One_block?view=heads", "/One_block?view=heads&compare=on", "/One_block?view=cost", "/One_block?view=stages"],
+    [
+        "/One_block?view=heads",
+        "/One_block?view=heads&compare=on",
+        "/One_block?view=cost",
+        "/One_block?view=stages",
+    ],
 )
 def test_nothing_is_cut_off_at_1280_pixels(open_page, path):
     page = open_page(path, width=1280, height=1000)

@@ -16,14 +16,28 @@ WORDS = [str(n) for n in range(20)]
 IDS = torch.randint(0, 20, (3, 9), generator=torch.Generator().manual_seed(0))
 OTHERS = torch.randint(0, 20, (3, 9), generator=torch.Generator().manual_seed(1))
 SHAPES = [
-    {}, {"placement": "post"}, {"norm": "RMSNorm"}, {"norm": "none"}, {"position": "learned"}, {"position": "alibi"}, {"mask": "none"},
-    {"residual_attention": False}, {"residual_ffn": False}, {"bias": False}, {"tied": True}, {"activation": "swiglu"}, {"d_head": 6},
-]  # fmt: skip
+    {},
+    {"placement": "post"},
+    {"norm": "RMSNorm"},
+    {"norm": "none"},
+    {"position": "learned"},
+    {"position": "alibi"},
+    {"mask": "none"},
+    {"residual_attention": False},
+    {"residual_ffn": False},
+    {"bias": False},
+    {"tied": True},
+    {"activation": "swiglu"},
+    {"d_head": 6},
+]
 EVERY = cuts(Config(n_layers=2))
 
 
 def model(**changes) -> Transformer:
-    return Transformer(Config(**{"n_layers": 2, "d_model": 32, "mask": "causal", "position": "rope", **changes}), WORDS)
+    return Transformer(
+        Config(**{"n_layers": 2, "d_model": 32, "mask": "causal", "position": "rope", **changes}),
+        WORDS,
+    )
 
 
 def run(made, *edits, ids=IDS, sites=()):
@@ -53,7 +67,9 @@ def test_a_head_at_zero_equals_a_model_whose_rows_of_w_o_are_zero(changes, layer
         cut_off.blocks[layer].attn.out.weight[:, width * head : width * (head + 1)] = 0
     actual, _ = run(transformer, Lesion((Cut(layer, "head", head),)))
     expected, _ = run(cut_off)
-    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-6 * max(1.0, expected.abs().max().item()))
+    torch.testing.assert_close(
+        actual, expected, rtol=0, atol=1e-6 * max(1.0, expected.abs().max().item())
+    )
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
@@ -66,7 +82,9 @@ def test_a_sublayer_at_zero_equals_a_model_whose_last_map_is_zero(changes, kind)
         for parameter in last.parameters():
             parameter.zero_()
     actual, _ = run(transformer, Lesion((Cut(1, kind),)))
-    torch.testing.assert_close(actual, run(cut_off)[0], rtol=0, atol=1e-6 * max(1.0, actual.abs().max().item()))
+    torch.testing.assert_close(
+        actual, run(cut_off)[0], rtol=0, atol=1e-6 * max(1.0, actual.abs().max().item())
+    )
 
 
 def test_a_layer_at_zero_is_both_of_its_sublayers_and_leaves_the_stream_alone():
@@ -91,7 +109,11 @@ def test_what_stands_there_afterwards_is_what_the_mode_says(cut, how):
         pick = (slice(None), cut.head) if site == "z" else (slice(None),)
         expected = {
             "zero": torch.zeros_like(x[pick]),
-            "mean": known[site, cut.layer].mean[cut.head if site == "z" else slice(None)].expand_as(x[pick]),
+            "mean": (
+                known[site, cut.layer]
+                .mean[cut.head if site == "z" else slice(None)]
+                .expand_as(x[pick])
+            ),
             "resample": known[site, cut.layer].elsewhere[pick],
         }[how]
         assert torch.equal(x[pick], expected)
@@ -111,7 +133,9 @@ def test_an_edit_leaves_the_tensors_of_the_model_as_they_were(how):
         run(transformer, Lesion((cut,), how, known))
     assert all(torch.equal(x, before[name]) for name, x in transformer.state_dict().items())
     assert all(
-        torch.equal(known[key].mean, kept[key][0]) and torch.equal(known[key].elsewhere, kept[key][1]) for key in kept
+        torch.equal(known[key].mean, kept[key][0])
+        and torch.equal(known[key].elsewhere, kept[key][1])
+        for key in kept
     )
     assert torch.equal(run(transformer)[0], full)
 
@@ -124,9 +148,9 @@ def test_visitors_with_other_knock_outs_do_not_disturb_each_other():
 
     def visit(cut):
         for _ in range(40):
-            if not torch.equal(run(transformer, Lesion((cut,)))[0], expected[cut]) or not torch.equal(
-                run(transformer)[0], full
-            ):
+            if not torch.equal(
+                run(transformer, Lesion((cut,)))[0], expected[cut]
+            ) or not torch.equal(run(transformer)[0], full):
                 wrong.append(cut)
 
     threads = [threading.Thread(target=visit, args=(cut,)) for cut in EVERY[:6]]
@@ -143,10 +167,16 @@ def test_a_link_reads_the_same_in_any_order_and_names_no_place_twice():
     assert len(read_cuts("a~b~c~d~e", config)[1]) == 3  # no more is said than can be read
 
 
-@pytest.mark.parametrize("text", ["9.1", "1.99", "1.mlp", "x", "0.1", "1.", "-1.1", "1.1.1", "\x00", "1.head", "𝟙.1"])
+@pytest.mark.parametrize(
+    "text", ["9.1", "1.99", "1.mlp", "x", "0.1", "1.", "-1.1", "1.1.1", "\x00", "1.head", "𝟙.1"]
+)
 def test_a_place_that_is_none_is_named_and_the_rest_is_kept(text):
     actual, notes = read_cuts(f"1.2~{text}~2.ffn", Config(n_layers=2))
-    assert actual == (Cut(0, "head", 1), Cut(1, "ffn")) and len(notes) == 1 and "1.attention" in notes[0]
+    assert (
+        actual == (Cut(0, "head", 1), Cut(1, "ffn"))
+        and len(notes) == 1
+        and "1.attention" in notes[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,9 +197,12 @@ def test_tokens_beyond_the_means_take_the_last_one(cut):
     transformer = model()
     rows = 4
     known = {key: Recorded(item.mean[..., :rows, :]) for key, item in recorded(transformer).items()}
-    longer = {key: Recorded(item.mean[..., [0, 1, 2, 3, 3, 3, 3, 3, 3], :]) for key, item in known.items()}
+    longer = {
+        key: Recorded(item.mean[..., [0, 1, 2, 3, 3, 3, 3, 3, 3], :]) for key, item in known.items()
+    }
     assert torch.equal(
-        run(transformer, Lesion((cut,), "mean", known))[0], run(transformer, Lesion((cut,), "mean", longer))[0]
+        run(transformer, Lesion((cut,), "mean", known))[0],
+        run(transformer, Lesion((cut,), "mean", longer))[0],
     )
 
 

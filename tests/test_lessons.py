@@ -59,13 +59,16 @@ def test_all_files_are_read_and_stand_in_the_order_of_their_numbers():
 def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name):
     lesson_read = read_lesson(name)
     actual = [
-        prediction.verdict(lesson_read.prediction, answer, outcome(lesson_read)) for answer in answers(lesson_read)
+        prediction.verdict(lesson_read.prediction, answer, outcome(lesson_read))
+        for answer in answers(lesson_read)
     ]
     tied = lesson_read.prediction.kind == "rank" and prediction.undecided_pairs(
         list(lesson_read.prediction.ranked), outcome(lesson_read)
     )
     assert (
-        set(actual) <= set(VERDICTS) and NOT_AS_PREDICTED in actual and (UNDECIDED if tied else AS_PREDICTED) in actual
+        set(actual) <= set(VERDICTS)
+        and NOT_AS_PREDICTED in actual
+        and (UNDECIDED if tied else AS_PREDICTED) in actual
     )
     if lesson_read.prediction.options:
         assert actual.count(AS_PREDICTED) == 1 and UNDECIDED not in actual
@@ -73,7 +76,9 @@ def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name)
             assert bool(option.instead) == (verdict != AS_PREDICTED)
 
 
-@pytest.mark.parametrize("name", [name for name in WITH_PREDICTION if read_lesson(name).prediction.kind == "rank"])
+@pytest.mark.parametrize(
+    "name", [name for name in WITH_PREDICTION if read_lesson(name).prediction.kind == "rank"]
+)
 def test_a_rank_is_judged_pair_by_pair(name):
     from scipy.stats import ttest_rel
 
@@ -83,19 +88,28 @@ def test_a_rank_is_judged_pair_by_pair(name):
     for index, one in enumerate(order):
         for other in order[index + 1 :]:
             a, b = (
-                [out.values[item].values[seed] for seed in sorted(out.values[item].values)] for item in (one, other)
+                [out.values[item].values[seed] for seed in sorted(out.values[item].values)]
+                for item in (one, other)
             )
             actual = prediction.differences([one, other], out)[one, other]
             assert actual.mean == pytest.approx(sum(a) / len(a) - sum(b) / len(b))
             if a != b and len({round(x - y, 12) for x, y in zip(a, b)}) > 1:
                 assert actual.p == pytest.approx(float(ttest_rel(a, b).pvalue))
-            turned = prediction.verdict(lesson_read.prediction, [other, one], out) if len(order) == 2 else None
+            turned = (
+                prediction.verdict(lesson_read.prediction, [other, one], out)
+                if len(order) == 2
+                else None
+            )
             assert turned in (None, *VERDICTS)
     clear = [pair for pair, gap in prediction.differences(order, out).items() if gap.clear]
     right = sorted(order, key=lambda each: -out.values[each].found.mean)
     settled = all(pair in clear or pair[::-1] in clear for pair in pairwise(right))
-    assert prediction.verdict(lesson_read.prediction, right, out) == (AS_PREDICTED if settled else UNDECIDED)
-    assert prediction.verdict(lesson_read.prediction, right[::-1], out) == (NOT_AS_PREDICTED if clear else UNDECIDED)
+    assert prediction.verdict(lesson_read.prediction, right, out) == (
+        AS_PREDICTED if settled else UNDECIDED
+    )
+    assert prediction.verdict(lesson_read.prediction, right[::-1], out) == (
+        NOT_AS_PREDICTED if clear else UNDECIDED
+    )
 
 
 @given(some.floats(-5, 5), some.floats(0, 3), some.floats(-5, 5), some.floats(0.001, 5))
@@ -116,7 +130,9 @@ def test_costs_are_counted_on_the_model_and_by_hand():
     """Attention: two products of T × T × D, two operations each."""
     values = outcome(read_lesson("heads")).values
     model = Transformer(Config(n_heads=8), vocabulary=["a"])
-    assert values["eight"].found.mean == sum(parameter.numel() for parameter in model.blocks.parameters())
+    assert values["eight"].found.mean == sum(
+        parameter.numel() for parameter in model.blocks.parameters()
+    )
     values = outcome(read_lesson("cost")).values
     assert values["short"].found.mean == 2 * 2 * 100 * 100 * 64
     per_word = 2 * (4 * 64 * 64 + 2 * 64 * 256)
@@ -161,7 +177,9 @@ def test_texts_hold_the_numbers_that_were_measured(name, verdict):
     for field, between in FIELD.findall(text):
         actual = out.number if field == "outcome" else out.values[field]
         unit = out.unit if field == "outcome" else reading[lesson_read.values[field].reading].unit
-        assert (reach(actual.found, unit) if between else written(actual.found.mean, unit)) in message
+        assert (
+            reach(actual.found, unit) if between else written(actual.found.mean, unit)
+        ) in message
 
 
 @of_each
@@ -173,26 +191,62 @@ def test_an_answer_is_read_back_as_it_was_written(name, data):
 
 
 BROKEN = {
-    "number": (lambda document: document.update(number="one"), "number is “one”; it must be a whole number"),
-    "difficulty": (lambda document: document.update(difficulty="hard"), "it must be one of first steps, goes deeper"),
+    "number": (
+        lambda document: document.update(number="one"),
+        "number is “one”; it must be a whole number",
+    ),
+    "difficulty": (
+        lambda document: document.update(difficulty="hard"),
+        "it must be one of first steps, goes deeper",
+    ),
     "title": (lambda document: document.update(title=""), "title is empty"),
     "unknown": (lambda document: document.update(color="red"), "color: there is no such entry"),
-    "reading": (lambda document: document["values"]["one"].update(reading="mood"), "it must be one of parameters"),
-    "parameter": (lambda document: document["values"]["one"].update(of={"mood": "1"}), "does not take “mood”"),
+    "reading": (
+        lambda document: document["values"]["one"].update(reading="mood"),
+        "it must be one of parameters",
+    ),
+    "parameter": (
+        lambda document: document["values"]["one"].update(of={"mood": "1"}),
+        "does not take “mood”",
+    ),
     "text": (lambda document: document["values"]["one"].update(of={"n_heads": 1}), "must be text"),
-    "kind": (lambda document: document["prediction"].update(kind="guess"), "it must be one of choice"),
+    "kind": (
+        lambda document: document["prediction"].update(kind="guess"),
+        "it must be one of choice",
+    ),
     "options": (lambda document: document["prediction"].update(options=[]), "two to five"),
-    "overlap": (lambda document: document["prediction"]["options"][0].update({"from": 0.0}), "two of them overlap"),
-    "order": (lambda document: document["prediction"]["options"][0].update({"to": 1.0}), "must be less than"),
-    "value": (lambda document: document["prediction"]["number"].update(of=["nine"]), "must name at least 1 of the values"),
-    "two": (lambda document: document["prediction"]["number"].update(of=["one"]), "must name 2 of the values"),
-    "difference": (lambda document: document["prediction"]["number"].update(kind="difference"), "a difference is for shares only"),
-    "field": (lambda document: document["explanation"].update(undecided="{nine}"), "names {nine}; there are eight, one, outcome"),
+    "overlap": (
+        lambda document: document["prediction"]["options"][0].update({"from": 0.0}),
+        "two of them overlap",
+    ),
+    "order": (
+        lambda document: document["prediction"]["options"][0].update({"to": 1.0}),
+        "must be less than",
+    ),
+    "value": (
+        lambda document: document["prediction"]["number"].update(of=["nine"]),
+        "must name at least 1 of the values",
+    ),
+    "two": (
+        lambda document: document["prediction"]["number"].update(of=["one"]),
+        "must name 2 of the values",
+    ),
+    "difference": (
+        lambda document: document["prediction"]["number"].update(kind="difference"),
+        "a difference is for shares only",
+    ),
+    "field": (
+        lambda document: document["explanation"].update(undecided="{nine}"),
+        "names {nine}; there are eight, one, outcome",
+    ),
     "told": (lambda document: document.update(question="It is {one}."), "must not use {values}"),
-    "page": (lambda document: document["experiment"].update(page="moon"), "it must be one of block"),
+    "page": (
+        lambda document: document["experiment"].update(page="moon"),
+        "it must be one of block",
+    ),
     "right": (lambda document: document["transfer"].update(right=9), "the number of one of them"),
     "table": (lambda document: document.update(values=3), "must be a table"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", BROKEN)
@@ -216,15 +270,25 @@ def test_a_language_names_nothing_that_is_not_there(name):
         assert is_complete(name, entry)
         lesson_read = read_lesson(entry, name)
         english = read_lesson(entry)
-        assert lesson_read.values.keys() == english.values.keys() and lesson_read.number == english.number
+        assert (
+            lesson_read.values.keys() == english.values.keys()
+            and lesson_read.number == english.number
+        )
         if name != ENGLISH and is_complete(name, entry):
-            assert lesson_read.language == name and fields_of(name, entry) == fields_of(ENGLISH, entry)
-    assert not unknown(tomllib.loads((LANGUAGES / f"{name}.toml").read_text(encoding="utf-8")).get("lessons", {}))
+            assert lesson_read.language == name and fields_of(name, entry) == fields_of(
+                ENGLISH, entry
+            )
+    assert not unknown(
+        tomllib.loads((LANGUAGES / f"{name}.toml").read_text(encoding="utf-8")).get("lessons", {})
+    )
 
 
 def fields_of(name: str, each: str) -> list[set]:
     """The numbers that its texts tell, text by text."""
-    return [set(FIELD.findall(text)) for text in texts_of(translated(name, each, load(FOLDER / f"{each}.toml")))]
+    return [
+        set(FIELD.findall(text))
+        for text in texts_of(translated(name, each, load(FOLDER / f"{each}.toml")))
+    ]
 
 
 def unknown(text) -> list[str]:
@@ -238,7 +302,10 @@ def unknown(text) -> list[str]:
             return [] if isinstance(texts, str) and isinstance(given, str) else [place]
         here = [f"{place}.{key}" for key in texts if key not in given]
         return here + [
-            item for key in texts if key in given for item in beyond(texts[key], given[key], f"{place}.{key}")
+            item
+            for key in texts
+            if key in given
+            for item in beyond(texts[key], given[key], f"{place}.{key}")
         ]
 
     return beyond(text, {item: load(FOLDER / f"{item}.toml") for item in lesson}, "lessons")
@@ -247,19 +314,29 @@ def unknown(text) -> list[str]:
 @pytest.mark.parametrize(
     "value, unit, text",
     [
-        (0.826, "percent", "83 %"), (0.9936, "percent", "99,4 %"), (-0.395, "points", "−39,5 Punkte"), (49984, "count", "49\u202f984"),
-        (7.98, "times", "7,98-mal"), (0.00495, "times", "0,00495-mal"), (2.86, "number", "2,86"), (math.nan, "percent", "nicht definiert"),
+        (0.826, "percent", "83 %"),
+        (0.9936, "percent", "99,4 %"),
+        (-0.395, "points", "−39,5 Punkte"),
+        (49984, "count", "49\u202f984"),
+        (7.98, "times", "7,98-mal"),
+        (0.00495, "times", "0,00495-mal"),
+        (2.86, "number", "2,86"),
+        (math.nan, "percent", "nicht definiert"),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_written_as_in_the_language(value, unit, text):
     assert written(value, unit, phrases("de")) == text
 
 
 def test_a_lesson_that_is_not_translated_is_english_with_its_numbers(monkeypatch):
-    monkeypatch.setattr("core.teaching.lessons.reader.is_complete", lambda language, name: language == ENGLISH)
+    monkeypatch.setattr(
+        "core.teaching.lessons.reader.is_complete", lambda language, name: language == ENGLISH
+    )
     lesson_read = read_lesson.__wrapped__("placement", "de")
     assert lesson_read.language == ENGLISH and lesson_read == read_lesson("placement")
-    assert "5.9 %" in fill_in(lesson_read.explanation[AS_PREDICTED], lesson_read, outcome(lesson_read))
+    assert "5.9 %" in fill_in(
+        lesson_read.explanation[AS_PREDICTED], lesson_read, outcome(lesson_read)
+    )
     german = read_lesson("scaling", "de")
     assert "99,6 %" in fill_in(german.means, german, outcome(german))
 
@@ -280,5 +357,9 @@ NOT_READ = ("of", "link", "page", "reading", "kind", "ranked", "shown", "difficu
 def test_the_axis_of_exactly_as_many_parameters_ends_at_their_number():
     of = read_lesson("heads")
     exactly = next(n for n, each in enumerate(of.prediction.options) if each.low < 1 < each.high)
-    drawn = re.findall(r"<text[^>]*>([^<]*)", picture.svg(of, phrases(ENGLISH), exactly, outcome(of)))
-    assert "49,984" in drawn and not any(each.startswith("49,98") for each in drawn if each != "49,984")
+    drawn = re.findall(
+        r"<text[^>]*>([^<]*)", picture.svg(of, phrases(ENGLISH), exactly, outcome(of))
+    )
+    assert "49,984" in drawn and not any(
+        each.startswith("49,98") for each in drawn if each != "49,984"
+    )

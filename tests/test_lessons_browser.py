@@ -39,7 +39,9 @@ def _chosen(page, name: str):
         return 0
     if prediction.ranked:
         for place in range(len(prediction.ranked) - 1):
-            page.get_by_test_id("stMain").get_by_test_id("stSelectbox").nth(place).locator("input").click()
+            page.get_by_test_id("stMain").get_by_test_id("stSelectbox").nth(place).locator(
+                "input"
+            ).click()
             page.get_by_role("option").first.click()
             settle(page)
         return list(prediction.ranked)
@@ -57,9 +59,15 @@ def _chosen(page, name: str):
 def kept(page, name: str):
     """Let the browser have an answer of this lesson from before."""
     prediction = read_lesson(name).prediction
-    answer = 0 if prediction.options else list(prediction.ranked) or [prediction.scale.low, prediction.scale.within[0]]
+    answer = (
+        0
+        if prediction.options
+        else list(prediction.ranked) or [prediction.scale.low, prediction.scale.within[0]]
+    )
     entry = {name: {"answer": answer, "sure": 3, "because": "a reason", "carried": 0}}
-    page.evaluate("([place, kept]) => localStorage.setItem(place, kept)", [PLACE, json.dumps(entry)])
+    page.evaluate(
+        "([place, kept]) => localStorage.setItem(place, kept)", [PLACE, json.dumps(entry)]
+    )
     page.reload()
     settle(page)
     expect(page.locator(".st-key-next a")).to_be_visible()
@@ -83,7 +91,8 @@ def test_a_lesson_to_its_end(open_page, name):
     )  # one of the answers on offer says it
     assert len(result) < 3 or message or result not in before
     assert (
-        fill_in(lesson_read.means, lesson_read, out)[:60] not in before and lesson_read.transfer.because not in before
+        fill_in(lesson_read.means, lesson_read, out)[:60] not in before
+        and lesson_read.transfer.because not in before
     )
     answer = answered(page, name)
     settle(page)
@@ -113,7 +122,9 @@ def test_a_lesson_to_its_end(open_page, name):
     expect(choices.nth(lesson_read.transfer.right).locator("input")).to_be_checked()
     names = list(lesson)
     following = names[(names.index(name) + 1) % len(names)]
-    page.get_by_role("link", name=words["next_lesson"].format(title=read_lesson(following).title)).click()
+    page.get_by_role(
+        "link", name=words["next_lesson"].format(title=read_lesson(following).title)
+    ).click()
     expect(page.get_by_role("heading", name=read_lesson(following).title)).to_be_visible()
     if following != names[0]:  # a link says what is not as it is at first
         page.wait_for_function("name => location.search.includes(`lesson=${name}`)", arg=following)
@@ -178,7 +189,9 @@ OVERLAPPING = """() => {
 
 def fits(page):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.evaluate("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-testid=stMain]'))")
+    assert page.evaluate(
+        "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-testid=stMain]'))"
+    )
     assert page.evaluate(OUTSIDE) == [] and page.evaluate(OVERLAPPING) == []
 
 
@@ -201,17 +214,26 @@ def test_what_came_out_can_be_read_by_all(open_page, name, theme):
     kept(page, name)
     actual = Axe().run(page).response["violations"]
     assert not [
-        (violation["id"], violation["nodes"][0]["html"][:200]) for violation in actual if violation["impact"] != "minor"
+        (violation["id"], violation["nodes"][0]["html"][:200])
+        for violation in actual
+        if violation["impact"] != "minor"
     ]
-    colours = page.locator(".st-key-lesson svg text").evaluate_all("all => all.map(e => getComputedStyle(e).fill)")
+    colours = page.locator(".st-key-lesson svg text").evaluate_all(
+        "all => all.map(e => getComputedStyle(e).fill)"
+    )
     light = sum(map(int, re.findall(r"\d+", colours[0])[:3])) > 384
     assert light == (theme == "dark") and len(set(colours)) == 1
-    (text,) = page.locator(".st-key-lesson svg").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
+    (text,) = page.locator(".st-key-lesson svg").evaluate_all(
+        "all => all.map(e => e.getAttribute('aria-label'))"
+    )
     lesson_read = read_lesson(name)
     out = outcome(read_lesson(name))
     assert all(lesson_read.values[item].label in text for item in lesson_read.shown)
     first = lesson_read.shown[0]
-    assert written(out.values[first].found.mean, reading[lesson_read.values[first].reading].unit) in text
+    assert (
+        written(out.values[first].found.mean, reading[lesson_read.values[first].reading].unit)
+        in text
+    )
 
 
 def test_a_language_stays_while_lessons_change(open_page):
@@ -229,7 +251,9 @@ def test_a_language_stays_while_lessons_change(open_page):
     page.get_by_role("button", name=words["store"]).click()
     settle(page)
     expect(page.get_by_test_id("stMain")).to_contain_text("99,6 %")
-    page.get_by_role("link", name=words["next_lesson"].format(title=read_lesson("heads", "de").title)).click()
+    page.get_by_role(
+        "link", name=words["next_lesson"].format(title=read_lesson("heads", "de").title)
+    ).click()
     expect(page.get_by_role("heading", name=read_lesson("heads", "de").title)).to_be_visible()
     assert "language=de" in page.url
     page.get_by_role("link", name=words["view_every"]).click()
@@ -253,7 +277,10 @@ def test_another_tab_undoes_nothing(open_page):
         settle(page)
 
     def there(page):
-        return {name: entry["answer"] for name, entry in json.loads(page.evaluate(f"localStorage['{PLACE}']")).items()}
+        return {
+            name: entry["answer"]
+            for name, entry in json.loads(page.evaluate(f"localStorage['{PLACE}']")).items()
+        }
 
     one = open_page(address("heads"))
     predict(one, "heads", 0)

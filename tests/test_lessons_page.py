@@ -28,22 +28,40 @@ def answer(app, name: str, chosen):
     """Choose it in the controls."""
     lesson_read = read_lesson(name).prediction
     if lesson_read.options:
-        return next(radio for radio in app.radio if radio.key == f"answer_{name}").set_value(chosen).run()
+        return (
+            next(radio for radio in app.radio if radio.key == f"answer_{name}")
+            .set_value(chosen)
+            .run()
+        )
     if lesson_read.ranked:
         for item in chosen[:-1]:
-            box = next(box for box in app.selectbox if box.key.startswith(f"answer_{name}_") and box.value is None)
+            box = next(
+                box
+                for box in app.selectbox
+                if box.key.startswith(f"answer_{name}_") and box.value is None
+            )
             app = box.set_value(item).run()
         return app
     percent = 100  # all that are asked for are shares
-    app = next(slider for slider in app.slider if slider.key == f"answer_{name}").set_value(chosen[0] * percent).run()
-    return next(group for group in app.button_group if group.key == f"within_{name}").set_value(chosen[1]).run()
+    app = (
+        next(slider for slider in app.slider if slider.key == f"answer_{name}")
+        .set_value(chosen[0] * percent)
+        .run()
+    )
+    return (
+        next(group for group in app.button_group if group.key == f"within_{name}")
+        .set_value(chosen[1])
+        .run()
+    )
 
 
 def store(app, name: str, sure: int = 1):
     how = next(group for group in app.button_group if group.key == f"sure_{name}")
     if how.value is None:
         app = how.set_value(sure).run()
-    return fine(next(button for button in app.button if button.key == f"store_{name}").click().run())
+    return fine(
+        next(button for button in app.button if button.key == f"store_{name}").click().run()
+    )
 
 
 def kept(app) -> dict:
@@ -51,7 +69,9 @@ def kept(app) -> dict:
 
 
 def picture(app) -> str:
-    return json.loads(next(component for component in components(app, "ablation_lesson")).json)["picture"]
+    return json.loads(next(component for component in components(app, "ablation_lesson")).json)[
+        "picture"
+    ]
 
 
 @of_each
@@ -66,7 +86,9 @@ def test_nothing_is_measured_before_the_prediction_is_stored(name, monkeypatch):
     monkeypatch.setattr("core.teaching.lessons.prediction.measured", watched)
     app = open_lesson(name)
     lesson_read = read_lesson(name)
-    assert not requests and "?" in (picture(app) if lesson_read.prediction.kind == "number" else drawn(app, "setting"))
+    assert not requests and "?" in (
+        picture(app) if lesson_read.prediction.kind == "number" else drawn(app, "setting")
+    )
     app = answer(app, name, answers(lesson_read)[0])
     assert not requests
     store(app, name)
@@ -84,7 +106,11 @@ def test_the_path_measures_what_is_done_and_nothing_else(monkeypatch):
     monkeypatch.setattr("core.teaching.lessons.prediction.measured", watched)
     app = fine(opened(PAGE))
     path = drawn(app, "path")
-    assert not requests and path.count('class="picture"') == len(lesson) and path.count("card next") == 1
+    assert (
+        not requests
+        and path.count('class="picture"') == len(lesson)
+        and path.count("card next") == 1
+    )
     (component,) = components(app, "ablation_progress")
     app = fine(pick(app, component, '{"scaling": {"answer": [0.8, 0.2], "sure": 3, "carried": 1}}'))
     path = drawn(app, "path")
@@ -129,16 +155,27 @@ def test_a_reason_of_any_characters_shows_literally(because):
     )
     app = store(app, "heads")
     stored = kept(app)["heads"].because
-    assert stored == clean(because.encode("utf-8", "ignore").decode())[:BECAUSE] and len(stored) <= BECAUSE
-    assert stored in " ".join(said_on(app)) and "<b>" not in " ".join(markdown.value for markdown in app.markdown)
+    assert (
+        stored == clean(because.encode("utf-8", "ignore").decode())[:BECAUSE]
+        and len(stored) <= BECAUSE
+    )
+    assert stored in " ".join(said_on(app)) and "<b>" not in " ".join(
+        markdown.value for markdown in app.markdown
+    )
 
 
 def test_what_the_browser_has_kept_is_there_again():
     app = open_lesson("heads")
     (component,) = components(app, "ablation_progress")
-    app = fine(pick(app, component, '{"heads": {"answer": 2, "sure": 3, "because": "why", "carried": 1}}'))
+    app = fine(
+        pick(app, component, '{"heads": {"answer": 2, "sure": 3, "because": "why", "carried": 1}}')
+    )
     text = " ".join(said_on(app))
-    assert phrases(ENGLISH)["as_predicted"] in text and "why" in text and phrases(ENGLISH)["was_sure_3"] in text
+    assert (
+        phrases(ENGLISH)["as_predicted"] in text
+        and "why" in text
+        and phrases(ENGLISH)["was_sure_3"] in text
+    )
     (component,) = components(app, "ablation_progress")
     assert json.loads(component.json)["entries"]["heads"]["answer"] == 2
     everything = drawn(fine(opened(PAGE)), "path")
@@ -148,9 +185,12 @@ def test_what_the_browser_has_kept_is_there_again():
 @pytest.mark.parametrize(
     "told",
     [
-        "nonsense", "x" * (LONGEST + 1), '{"heads": {"answer": 9, "sure": 1}}', '{"moon": {"answer": 1, "sure": 1}}',
+        "nonsense",
+        "x" * (LONGEST + 1),
+        '{"heads": {"answer": 9, "sure": 1}}',
+        '{"moon": {"answer": 1, "sure": 1}}',
     ],
-)  # fmt: skip
+)
 def test_what_a_browser_cannot_have_kept_is_left_out(told):
     assert read(told) == {}
 
@@ -159,7 +199,10 @@ WAYS = [
     pytest.param(way, id=f"{name}-{index}")
     for name in lesson
     for index, way in enumerate(
-        [*filter(None, (read_lesson(name).experiment, read_lesson(name).challenge)), *read_lesson(name).ways]
+        [
+            *filter(None, (read_lesson(name).experiment, read_lesson(name).challenge)),
+            *read_lesson(name).ways,
+        ]
     )
 ]
 
@@ -175,7 +218,9 @@ def test_an_experiment_opens_as_it_is_meant(way):
 
 def pressed(app, name: str):
     """The button, in one message with what was moved just before."""
-    return fine(next(button for button in app.button if button.key == f"store_{name}").click().run())
+    return fine(
+        next(button for button in app.button if button.key == f"store_{name}").click().run()
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in lesson if read_lesson(name).prediction])
@@ -189,7 +234,9 @@ def test_what_is_taken_back_in_the_moment_of_storing_is_not_stored(name):
     app = pressed(app, name)
     messages = [toast.value.replace("\\", "") for toast in app.toast]
     assert not kept(app) and messages == [phrases(ENGLISH)["store_first"]]
-    app = next(group for group in app.button_group if group.key == f"sure_{name}").set_value(1).run()
+    app = (
+        next(group for group in app.button_group if group.key == f"sure_{name}").set_value(1).run()
+    )
     lesson_read = read_lesson(name).prediction
     if lesson_read.options:
         next(radio for radio in app.radio if radio.key == f"answer_{name}").set_value(last)
@@ -201,5 +248,7 @@ def test_what_is_taken_back_in_the_moment_of_storing_is_not_stored(name):
         order = [first[1], first[0], *first[2:]]
         assert kept(store(answer(app, name, order[1:]), name))[name].answer == order
     else:
-        next(slider for slider in app.slider if slider.key == f"answer_{name}").set_value(100 * last[0])
+        next(slider for slider in app.slider if slider.key == f"answer_{name}").set_value(
+            100 * last[0]
+        )
         assert kept(pressed(app, name))[name].answer[0] == pytest.approx(last[0])

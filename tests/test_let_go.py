@@ -12,15 +12,23 @@ from ui.kit.pages import DEPTH, ONE_BLOCK, TRAINED_MODEL
 from ui.trained.context import TrainedContext
 
 SHOWN = [
-    *((ONE_BLOCK, {"view": view, "weights": "random", "variants": "norm-none"}) for view in ONE_BLOCK.views),
+    *(
+        (ONE_BLOCK, {"view": view, "weights": "random", "variants": "norm-none"})
+        for view in ONE_BLOCK.views
+    ),
     (ONE_BLOCK, {"weights": "random", "variants": "norm-none", "beside": "norm-none"}),
-    *((DEPTH, {"show": show, "passes": "3", "variants": "norm-none"}) for show in ("statistics", "attention", "play")),
+    *(
+        (DEPTH, {"show": show, "passes": "3", "variants": "norm-none"})
+        for show in ("statistics", "attention", "play")
+    ),
     *((TRAINED_MODEL, {"taken": taken}) for taken in ("attention", "words", "layers", "knockout")),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page, params", SHOWN, ids=lambda it: it.key if hasattr(it, "key") else "-".join(it.values()))
+@pytest.mark.parametrize(
+    "page, params", SHOWN, ids=lambda it: it.key if hasattr(it, "key") else "-".join(it.values())
+)
 def test_a_page_that_is_drawn_holds_nothing_it_was_drawn_of(page, params):
     app = fine(opened(page.path, **params))
     gc.collect()
@@ -33,12 +41,22 @@ def test_a_page_that_is_drawn_holds_nothing_it_was_drawn_of(page, params):
 
 
 def test_a_visitor_keeps_no_pass():
-    app = fine(opened(ONE_BLOCK.path, weights="random", d_model="48", text="the dog bites", variants="norm-none"))
+    app = fine(
+        opened(
+            ONE_BLOCK.path,
+            weights="random",
+            d_model="48",
+            text="the dog bites",
+            variants="norm-none",
+        )
+    )
     gc.collect()
     kept = {id(value) for value, _ in _run.cache.entries.values()}
     assert not [
         get_object
         for get_object in gc.get_objects()
-        if isinstance(get_object, Pass) and get_object.config.d_model == 48 and id(get_object) not in kept
+        if isinstance(get_object, Pass)
+        and get_object.config.d_model == 48
+        and id(get_object) not in kept
     ]
     assert app.session_state

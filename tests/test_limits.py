@@ -14,7 +14,9 @@ from ui.kit.limits import PARAMETER, Limits, read
 from ui.kit.pages import DEPTH, ONE_BLOCK, PAGES, TRAINING
 
 NAMES = some.lists(some.from_regex(r"\A[a-z_.]{1,20}\Z"), max_size=5, unique=True).map(tuple)
-BLOCK = Limits(pages=("block",), views=("block.attention", "block.cost"), moved=("d_model",), locked=("norm",))
+BLOCK = Limits(
+    pages=("block",), views=("block.attention", "block.cost"), moved=("d_model",), locked=("norm",)
+)
 
 
 def with_link(limits: Limits, **link) -> Limits:
@@ -24,10 +26,24 @@ def with_link(limits: Limits, **link) -> Limits:
 def locked(limits: Limits = BLOCK, page=ONE_BLOCK, **params):
     """A session that was opened with such a link, made of these settings."""
     text = with_link(limits, **params).write()
-    return fine(opened(page.path, **({"weights": "random"} if page is ONE_BLOCK else {}) | {PARAMETER: text} | params))
+    return fine(
+        opened(
+            page.path,
+            **({"weights": "random"} if page is ONE_BLOCK else {}) | {PARAMETER: text} | params,
+        )
+    )
 
 
-@given(some.builds(Limits, pages=NAMES.filter(bool), views=NAMES, moved=NAMES, locked=NAMES, large=some.booleans()))
+@given(
+    some.builds(
+        Limits,
+        pages=NAMES.filter(bool),
+        views=NAMES,
+        moved=NAMES,
+        locked=NAMES,
+        large=some.booleans(),
+    )
+)
 def test_limits_are_read_as_they_were_written(limits):
     assert read(limits.write()) == limits
     kept = dataclasses.replace(limits, link={"text": "ä <b>~-.", "norm": "none"})
@@ -98,8 +114,12 @@ def _words(app):
 def test_the_address_moves_nothing_that_is_locked(name, value):
     app = locked(norm="RMSNorm")
     before = {item: setting(app, item) for item in ("norm", "n_heads", "text", "variants", "seed")}
-    app = fine(send(app, {"*": None, name: value, "d_model": "128"}))  # as the browser's Back says it
-    assert {item: setting(app, item) for item in before} == before and setting(app, "d_model") == 128
+    app = fine(
+        send(app, {"*": None, name: value, "d_model": "128"})
+    )  # as the browser's Back says it
+    assert {item: setting(app, item) for item in before} == before and setting(
+        app, "d_model"
+    ) == 128
     assert setting(app, "view") in ("attention", "cost")
 
 
@@ -119,10 +139,14 @@ def test_an_address_without_the_limits_does_not_lift_them():
         assert setting(app, "n_heads") == 4 and list(links(app)) == [ONE_BLOCK.name]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page is not ONE_BLOCK], ids=lambda page: page.key)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page is not ONE_BLOCK], ids=lambda page: page.key
+)
 def test_a_page_that_is_left_out_shows_nothing_but_the_way_back(page):
     app = locked(page=page)
-    assert not controls(app) and any("does not include this page" in note.value for note in app.info)
+    assert not controls(app) and any(
+        "does not include this page" in note.value for note in app.info
+    )
     assert len(app.get("page_link")) == 1
     assert not app.button and not app.slider and not app.text_input
 

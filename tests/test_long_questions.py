@@ -39,14 +39,22 @@ def test_many_sentences_at_once_are_those_that_a_writer_writes_one_by_one():
     rows = forms().write(numbers.numpy(), VOCABULARY).tolist()
     for line, row in zip(numbers.tolist(), rows):
         expected = Writer(line).sentence()
-        assert [VOCABULARY[token] for token in row] == expected + [VOCABULARY[0]] * (LONGEST + 1 - len(expected))
+        assert [VOCABULARY[token] for token in row] == expected + [VOCABULARY[0]] * (
+            LONGEST + 1 - len(expected)
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("many", "digest"),
-    [(8, "b5b6adc71252e813"), (64, "7acbd517aa1f5254"), (256, "ac3268bf663d84f9"), (1024, "77b20f08e31629e5"), (4096, "fe365d10bc232441")],
-)  # fmt: skip
+    [
+        (8, "b5b6adc71252e813"),
+        (64, "7acbd517aa1f5254"),
+        (256, "ac3268bf663d84f9"),
+        (1024, "77b20f08e31629e5"),
+        (4096, "fe365d10bc232441"),
+    ],
+)
 def test_the_questions_stay_the_same(many, digest):
     """Digests of what was drawn one sentence at a time, which took 47 seconds for the last of them."""
     drawn = (sentences.__wrapped__(many, 0), sentences.__wrapped__(8 * many, 1))
@@ -102,7 +110,9 @@ def test_what_stands_elsewhere_is_recorded_in_a_turn_of_its_own(what, monkeypatc
     cut = cuts(model.config)[:1]
     turns = []
     record = bench._record
-    monkeypatch.setattr(bench, "_record", lambda: (turns.append(memory._heavy_run.locked()), record())[1])
+    monkeypatch.setattr(
+        bench, "_record", lambda: (turns.append(memory._heavy_run.locked()), record())[1]
+    )
     if what == "look":
         prompt.look(bench, read, tuple(cut), "mean")
     elif what == "effect":
@@ -193,7 +203,12 @@ def test_every_pass_says_how_far_it_is_and_can_be_the_last(what, monkeypatch):
     with watched(lambda share, words: signs.append((share, words))):
         deep(what, 7101)
     shares = [share for share, _ in signs]
-    assert len(shares) >= 9 and shares == sorted(shares) and shares[-1] == 1 and "9 passes" in signs[0][1]
+    assert (
+        len(shares) >= 9
+        and shares == sorted(shares)
+        and shares[-1] == 1
+        and "9 passes" in signs[0][1]
+    )
 
     for last in (1, 5, len(signs) - 2):
         with watched(leave_after(last)), pytest.raises(Left):
@@ -209,7 +224,10 @@ def test_a_sweep_of_hours_is_refused_and_one_of_a_minute_asks_first(monkeypatch)
     monkeypatch.setattr(knockout.Bench, "sweep", None)  # it would fail
     app = fine(opened(taken="sweep", texts="16"))
     text = " ".join(note.value for note in app.info).replace("\\", "")
-    assert "ablations on 16 held-out legal sentences would take about 5.0 h" in text and "at most 60 s" in text
+    assert (
+        "ablations on 16 held-out legal sentences would take about 5.0 h" in text
+        and "at most 60 s" in text
+    )
     assert "ABLATION_MAX_SECONDS" in text and "Choose fewer sentences" in text
     assert not any(button.key == "sweep_start" for button in app.button)
     monkeypatch.setattr(knockout.Bench, "sweep_seconds", 50.0)
@@ -241,7 +259,12 @@ def test_many_texts_take_no_more_memory_than_is_said(wordy, many):
 
     def measure():
         memory.reuse_freed_memory()  # as the app does
-        return [len(item) for item in knockout.Bench(wordy, asked_questions).effect(tuple(cut), "zero").values.values()]
+        return [
+            len(item)
+            for item in (
+                knockout.Bench(wordy, asked_questions).effect(tuple(cut), "zero").values.values()
+            )
+        ]
 
     assert limited(measure, megabytes=text + 60) == [many] * 4  # and what PyTorch itself takes
 
@@ -256,4 +279,6 @@ def test_in_smaller_portions_the_answers_are_the_same(monkeypatch):
     torch.testing.assert_close(parts.whole.logits, full.whole.logits, rtol=1e-5, atol=1e-5)
     cut = tuple(cuts(model.config)[:1])
     for name, values in full.effect(cut, "mean").values.items():
-        torch.testing.assert_close(parts.effect(cut, "mean").values[name], values, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            parts.effect(cut, "mean").values[name], values, rtol=1e-5, atol=1e-5
+        )

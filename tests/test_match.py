@@ -51,7 +51,13 @@ def fitted(kind, name, change):
     learnt = task[name]
     measured = lambda config: match[kind](config, Training(task=name))  # noqa: E731
     changed = apply(change, full)
-    return full, changed, widened(changed, measured(full), measured), learnt.length, learnt.vocabulary
+    return (
+        full,
+        changed,
+        widened(changed, measured(full), measured),
+        learnt.length,
+        learnt.vocabulary,
+    )
 
 
 @pytest.mark.slow
@@ -81,7 +87,9 @@ def test_the_formula_is_what_is_counted(kind, name):
     for change in CHANGES.values():
         config = apply(change, task[name].config())
         learnt = task[name]
-        assert match[kind](config, Training(task=name)) == size(kind, config, learnt.length, learnt.vocabulary)
+        assert match[kind](config, Training(task=name)) == size(
+            kind, config, learnt.length, learnt.vocabulary
+        )
 
 
 def test_flops_by_hand():
@@ -93,7 +101,10 @@ def test_flops_by_hand():
         + 2 * 12 * 32 * 32  # output
         + 2 * 12 * 32 * 128 * 2  # feed-forward
     )
-    assert match["flops"](task["reverse"].config(), Training(task="reverse", length=12)) == 4 * layer + 2 * 12 * 32 * 16
+    assert (
+        match["flops"](task["reverse"].config(), Training(task="reverse", length=12))
+        == 4 * layer + 2 * 12 * 32 * 16
+    )
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -110,9 +121,12 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
     off = how.steps * each / expected - 1
     assert text == ", ".join(
         [f"{how.steps:,} steps"] * (how != training)
-        + [f"closest match: {100 * off:+.0f} % estimated training time".replace("-", "−")] * (abs(off) > CLOSE)
+        + [f"closest match: {100 * off:+.0f} % estimated training time".replace("-", "−")]
+        * (abs(off) > CLOSE)
     )
-    differing = {field for field in Training.settings() if getattr(how, field) != getattr(training, field)}
+    differing = {
+        field for field in Training.settings() if getattr(how, field) != getattr(training, field)
+    }
     assert differing <= {"steps", "every", "warmup"}
     assert abs(how.warmup - training.warmup * how.steps / training.steps) <= 0.5
     assert 40 <= how.steps / how.every <= 110 or how.every == 1  # about as many rows
@@ -123,7 +137,12 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
 def test_a_model_that_costs_as_much_already_comes_back_as_it_is(kind, name):
     full, _, made, *_ = fitted(kind, name, {})
     assert made is full or made == full
-    for change in ({"scale": False}, {"residual_ffn": False}, {"activation": "relu"}, {"n_heads": 1}):
+    for change in (
+        {"scale": False},
+        {"residual_ffn": False},
+        {"activation": "relu"},
+        {"n_heads": 1},
+    ):
         _, changed, made, *_ = fitted(kind, name, change)
         assert made == changed
 
@@ -184,4 +203,6 @@ def nearest(config, name, expected, measured) -> int:
     high = int(Config.settings()[name].high)
     index = lambda width: measured(config.replace(**{name: width}))  # noqa: E731
     over = step * bisect.bisect_left(range(step, high, step), expected, key=index) + step
-    return min(abs(index(width) - expected) for width in (over - step, over) if step <= width <= high)
+    return min(
+        abs(index(width) - expected) for width in (over - step, over) if step <= width <= high
+    )

@@ -8,7 +8,9 @@ from core.study.summary import lines
 from tests.test_shipped_results import TABLE as WITH_BASELINE
 
 pytestmark = pytest.mark.browser
-TABLE = WITH_BASELINE[WITH_BASELINE.variant != BASELINE]  # the start page shows the differences alone
+TABLE = WITH_BASELINE[
+    WITH_BASELINE.variant != BASELINE
+]  # the start page shows the differences alone
 CELLS = ".st-key-home_matrix svg a"
 FOCUSED = """() => { let at = document.activeElement
   while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
@@ -29,7 +31,9 @@ def test_its_cells_are_one_stop_for_tab_and_arrows_lead_from_one_to_the_next(mat
     page = matrix()
     tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
     text = {(line.variant, line.task): told(line) for line in lines(TABLE)}
-    full = [variant for variant in variants if all((variant, task) in text for task in tasks)]  # rows without a gap
+    full = [
+        variant for variant in variants if all((variant, task) in text for task in tasks)
+    ]  # rows without a gap
     first, second = full[:2]
     assert [variants.index(item) for item in full[:2]] == [0, 1]
     assert page.locator(f"{CELLS}[tabindex='0']").count() == 1
@@ -38,9 +42,15 @@ def test_its_cells_are_one_stop_for_tab_and_arrows_lead_from_one_to_the_next(mat
     here = lambda: page.evaluate(FOCUSED)  # noqa: E731
     assert here() == text[first, tasks[0]]
     for key, variant, task in [
-        ("ArrowLeft", first, tasks[0]), ("ArrowUp", first, tasks[0]), ("ArrowRight", first, tasks[1]), ("ArrowDown", second, tasks[1]),
-        ("End", second, tasks[-1]), ("ArrowRight", second, tasks[-1]), ("Home", second, tasks[0]), ("ArrowUp", first, tasks[0]),
-    ]:  # fmt: skip
+        ("ArrowLeft", first, tasks[0]),
+        ("ArrowUp", first, tasks[0]),
+        ("ArrowRight", first, tasks[1]),
+        ("ArrowDown", second, tasks[1]),
+        ("End", second, tasks[-1]),
+        ("ArrowRight", second, tasks[-1]),
+        ("Home", second, tasks[0]),
+        ("ArrowUp", first, tasks[0]),
+    ]:
         page.keyboard.press(key)
         assert here() == text[variant, task], key
     page.keyboard.press("ArrowDown")
@@ -76,7 +86,9 @@ def test_on_a_phone_the_names_of_rows_stay_while_the_tasks_go_by(matrix, theme):
     page.locator(".st-key-home_matrix .root").evaluate("root => { root.scrollLeft = 200 }")
     after = names.bounding_box()
     gone = page.locator(CELLS).nth(2).bounding_box()
-    assert after["x"] == pytest.approx(before["x"], abs=1) and gone["x"] == pytest.approx(cell["x"] - 200, abs=1)
+    assert after["x"] == pytest.approx(before["x"], abs=1) and gone["x"] == pytest.approx(
+        cell["x"] - 200, abs=1
+    )
     box = page.locator(".st-key-home_matrix .names svg").bounding_box()
     assert 80 < box["width"] < 200
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -17,12 +17,17 @@ from tests.test_page import fine, opened
 
 
 @pytest.mark.parametrize(
-    "megabytes, cores, expected", [(690, 2, 1), (1000, 2, 2), (2700, 2, 2), (24_000, 1, 1), (300, 8, 1)]
+    "megabytes, cores, expected",
+    [(690, 2, 1), (1000, 2, 2), (2700, 2, 2), (24_000, 1, 1), (300, 8, 1)],
 )
-def test_the_number_of_workers_follows_from_memory_and_cores(monkeypatch, megabytes, cores, expected):
+def test_the_number_of_workers_follows_from_memory_and_cores(
+    monkeypatch, megabytes, cores, expected
+):
     monkeypatch.delenv("ABLATION_WORKERS", raising=False)
     monkeypatch.setattr(pool, "machine_mb", lambda: megabytes)
-    monkeypatch.setattr(pool.os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    monkeypatch.setattr(
+        pool.os, "sched_getaffinity", lambda process: set(range(cores)), raising=False
+    )
     assert pool.worker_count() == expected
 
 
@@ -40,7 +45,9 @@ def test_the_memory_limit_of_the_own_cgroup_is_found(monkeypatch, tmp_path, grou
     process.write_text(groups)
     path = memory.Path
     monkeypatch.setattr(memory, "GROUPS", tmp_path)
-    monkeypatch.setattr(memory, "Path", lambda name: process if name == "/proc/self/cgroup" else path(name))
+    monkeypatch.setattr(
+        memory, "Path", lambda name: process if name == "/proc/self/cgroup" else path(name)
+    )
     limit = tmp_path / file
     limit.parent.mkdir(parents=True, exist_ok=True)
     limit.write_text(str(690 << 20))
@@ -49,7 +56,9 @@ def test_the_memory_limit_of_the_own_cgroup_is_found(monkeypatch, tmp_path, grou
     assert memory.machine_mb() == psutil.virtual_memory().total >> 20
 
 
-@pytest.mark.parametrize("megabytes, expected", [(300, 200), (690, 230), (1000, 333), (2700, 900), (24_000, 1024)])
+@pytest.mark.parametrize(
+    "megabytes, expected", [(300, 200), (690, 230), (1000, 333), (2700, 900), (24_000, 1024)]
+)
 def test_the_limit_of_a_run_follows_from_the_memory(monkeypatch, megabytes, expected):
     monkeypatch.delenv("ABLATION_MAX_MB", raising=False)
     monkeypatch.setattr(memory, "machine_mb", lambda: megabytes)
@@ -71,7 +80,9 @@ def test_a_page_starts_no_worker(monkeypatch):
 @pytest.mark.browser
 def test_the_smallest_cloud_opens_every_page_and_trains(chromium):
     if not small_container.can_limit_memory():
-        pytest.skip("no memory cgroup can be made here; needs Linux and the right to write /sys/fs/cgroup")
+        pytest.skip(
+            "no memory cgroup can be made here; needs Linux and the right to write /sys/fs/cgroup"
+        )
     with small_container.small_server(690) as (address, process, group):
         small_container.visit(chromium, address, group)
         assert process.poll() is None and small_container.killed(group) == 0
@@ -98,8 +109,12 @@ print(asked, (freed - before) >> 20, (_resident() - before) >> 20)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc", reason="glibc's own")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc", reason="glibc's own"
+)
 def test_what_is_freed_below_something_that_lives_is_given_back():
-    text = subprocess.run([sys.executable, "-c", GROWS], capture_output=True, text=True, check=True, timeout=60).stdout
+    text = subprocess.run(
+        [sys.executable, "-c", GROWS], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     asked, freed, left = re.fullmatch(r"(\(.*\)) (\d+) (\d+)\n", text).groups()
     assert asked == "(True, False)" and int(freed) > 500 and int(left) < 100

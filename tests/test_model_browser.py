@@ -43,11 +43,13 @@ def test_every_word_that_was_written_can_be_opened(open_page):
     page = open_page(f"{PAGE}?taken=words&temperature=0")
     bench = knockout.bench(SHIPPED)
     read = prompt.read(SHIPPED, task["sentences"].texts[0][1])
-    steps = list(prompt.continuation(bench, read, prompt.verb_of(read) - 1, Sampling(temperature=0.0)))
+    steps = list(
+        prompt.continuation(bench, read, prompt.verb_of(read) - 1, Sampling(temperature=0.0))
+    )
     made = page.locator(".st-key-text_whole .made")
-    assert [re.sub(r"[\d.]+$", "", text) if len(text) > 1 else text for text in made.all_inner_texts()] == [
-        SHIPPED.tokens.label(s.token) for s in steps
-    ]
+    assert [
+        re.sub(r"[\d.]+$", "", text) if len(text) > 1 else text for text in made.all_inner_texts()
+    ] == [SHIPPED.tokens.label(s.token) for s in steps]
     layer, head = (n - 1 for n in SHIPPED.about["reader"])
     for n in range(min(3, len(steps))):
         made.nth(n).click()
@@ -67,7 +69,9 @@ def test_a_trained_model_is_taken_apart_from_the_training_page(open_page):
     page.get_by_text("baseline, seed 0").last.click()
     page.get_by_role("heading", name="Trained model").wait_for(timeout=20_000)
     settle(page)
-    assert "copy: baseline, seed 0, step 30" in page.evaluate("document.body.innerText") or "copy" in told(page)
+    assert "copy: baseline, seed 0, step 30" in page.evaluate(
+        "document.body.innerText"
+    ) or "copy" in told(page)
     page.get_by_role("radio", name="Ablation").click()
     page.get_by_role("radio", name="All components").click()
     settle(page)
@@ -86,7 +90,9 @@ def test_a_sentence_is_written_by_clicks_and_by_keys(open_page):
     expect(field).to_have_value("the lawyer held that the")
     settle(page)
     expect(field).to_have_value("the lawyer held that the")
-    assert page.evaluate("new URL(location).searchParams.get('prompt')") == "the lawyer held that the"
+    assert (
+        page.evaluate("new URL(location).searchParams.get('prompt')") == "the lawyer held that the"
+    )
     expect(kinds.first).to_have_attribute("aria-label", "People (likely next)")
     focused = "document.activeElement.textContent"
     assert page.evaluate(focused) == "the"
@@ -101,7 +107,9 @@ def test_a_sentence_is_written_by_clicks_and_by_keys(open_page):
     assert "Next token after “courts”" in told(page)
     page.get_by_role("button", name="Complete").click()
     settle(page)
-    assert field.input_value().startswith("the lawyer held that the courts ") and field.input_value().endswith(" .")
+    assert field.input_value().startswith(
+        "the lawyer held that the courts "
+    ) and field.input_value().endswith(" .")
     page.keyboard.press("Tab")  # the name of the fold
     page.keyboard.press("Tab")  # one stop for all the words
     expect(kinds.first.locator("button").first).to_be_focused()

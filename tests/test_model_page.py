@@ -34,7 +34,9 @@ def opened(page=PAGE, **params):
 def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
     app = fine(opened(taken="without"))
     app = fine(tell(app, "open_member", "family/norm-none.0"))
-    assert setting(app, "model") == "family/norm-none.0" and link(app)["model"] == "family/norm-none.0"
+    assert (
+        setting(app, "model") == "family/norm-none.0" and link(app)["model"] == "family/norm-none.0"
+    )
     assert link(app).get("taken", "attention") == "attention"
     assert opening_call("family/norm-none.0") == 'family.opened("norm-none", 0)'
 
@@ -56,7 +58,11 @@ def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
     text = texts(app)
     bench = knockout.bench(SHIPPED)
     (cut,) = [cut for cut in cuts(SHIPPED.config) if cut.write() == READER]
-    row = tables.told(bench.effect((cut,), "zero"), bench.baseline).set_index("effect").loc["accuracy"]
+    row = (
+        tables.told(bench.effect((cut,), "zero"), bench.baseline)
+        .set_index("effect")
+        .loc["accuracy"]
+    )
     assert f"{-100 * row.change:.1f}" in text and "95 % CI" in text and "256 texts" in text
     assert "Compensation" in text
     back = fine(tell(fine(opened(out=READER)), "cut_list", []))
@@ -78,7 +84,10 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
     text = texts(fine(opened(taken="credit", out=out)))
     assert f"correct − wrong token (was vs. were), is {number(full)} on average" in text
     assert 0 < adds[limit] <= full
-    assert f"{names[limit]} with {number(adds[limit])} ({number(100 * adds[limit] / full)} % of the total)." in text
+    assert (
+        f"{names[limit]} with {number(adds[limit])} ({number(100 * adds[limit] / full)} % of the"
+        " total)." in text
+    )
     assert "It is the sum of all contributions" in text
 
 
@@ -111,7 +120,10 @@ def bring(app, **sent) -> AppTest:
 
 
 def small(**changes) -> dict[str, bytes]:
-    made = Transformer(Config(**{"d_model": 16, "n_heads": 2, "mask": "causal", **changes}), task["reverse"].vocabulary)
+    made = Transformer(
+        Config(**{"d_model": 16, "n_heads": 2, "mask": "causal", **changes}),
+        task["reverse"].vocabulary,
+    )
     return own.write(made, "mine", "reverse")
 
 
@@ -127,12 +139,17 @@ def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
     app = fine(opened())
     for seed in range(6):
         app = bring(app, **small(seed=seed))
-    assert len(app.session_state["_models"]) == 4 and setting(app, "model") in app.session_state["_models"]
+    assert (
+        len(app.session_state["_models"]) == 4
+        and setting(app, "model") in app.session_state["_models"]
+    )
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     gc.collect()  # visitors of other tests, who would count among all
     for seed in (8, 9):  # each takes more than half of it
         app = bring(app, **small(d_model=112, seed=seed))
-    assert len(app.session_state["_models"]) == 1 and setting(app, "model") == next(iter(app.session_state["_models"]))
+    assert len(app.session_state["_models"]) == 1 and setting(app, "model") == next(
+        iter(app.session_state["_models"])
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,7 +183,9 @@ def test_a_folder_of_models_is_offered(tmp_path, monkeypatch):
     app = fine(opened(model="ours"))
     assert not told(app) and "Reverse" in texts(app)
     assert "broken, which cannot be opened" in told(fine(opened(model="broken")))
-    assert str(tmp_path) not in opening_call("ours") and 'from_folder("FOLDER")' in opening_call("ours")
+    assert str(tmp_path) not in opening_call("ours") and 'from_folder("FOLDER")' in opening_call(
+        "ours"
+    )
 
 
 @pytest.mark.parametrize("view", views)
@@ -175,7 +194,9 @@ def test_the_script_of_every_view(view, monkeypatch):
     monkeypatch.setattr("ui.kit.takeaway.offer", lambda page, script, *more: taken.append(script()))
     fine(opened(taken=view, out=READER, mode="mean"))
     (made,) = taken
-    assert compile(made.python(), "script", "exec") and (view == "without" or f'CUTS = "{READER}"' in made.python())
+    assert compile(made.python(), "script", "exec") and (
+        view == "without" or f'CUTS = "{READER}"' in made.python()
+    )
     expected = {
         "knockout": "effects",
         "credit": "contributions",
@@ -210,5 +231,8 @@ def test_under_a_soft_cap_the_headline_is_the_difference_that_contributions_add_
     bench = knockout.bench(Opened("capped", model, SHIPPED.tokens, "sentences"))
     capped = bench.baseline.values["difference"].mean().item()
     said = texts(bring(fine(opened(taken="credit")), **own.write(model, "capped", "sentences")))
-    assert f"(was or were), is {number(whole)} on average, before the soft-cap of 3 (after it {number(capped)})" in said
+    assert (
+        f"(was or were), is {number(whole)} on average, before the soft-cap of 3 (after it"
+        f" {number(capped)})" in said
+    )
     assert capped < 0.9 * whole

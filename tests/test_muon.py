@@ -32,12 +32,16 @@ def test_a_matrix_moves_as_under_pytorchs_muon(shape):
     """Which iterates in bfloat16: so to two digits of an update, and exactly in what does not go through the iteration."""
     ours, theirs = (torch.nn.Parameter(numbers(*shape)) for _ in range(2))
     mine = Muon([ours], [(shape[0],)], 0.02, 0.1)
-    other = torch.optim.Muon([theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
+    other = torch.optim.Muon(
+        [theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+    )
     for step in range(6):
         ours.grad, theirs.grad = (numbers(*shape, seed=step + 9) for _ in range(2))
         mine.step()
         other.step()
-    moved, expected = (item.detach() - numbers(*shape) * (1 - 0.02 * 0.1) ** 6 for item in (ours, theirs))
+    moved, expected = (
+        item.detach() - numbers(*shape) * (1 - 0.02 * 0.1) ** 6 for item in (ours, theirs)
+    )
     assert (moved - expected).norm() < 0.02 * expected.norm()
     torch.testing.assert_close(mine.state[ours]["momentum"], other.state[theirs]["momentum_buffer"])
 
@@ -71,13 +75,23 @@ def test_matrices_that_lie_one_below_the_other_are_made_orthogonal_each_by_itsel
 
 def test_it_is_the_matrices_of_the_blocks_and_nothing_else():
     model = Transformer(
-        Config(d_model=16, n_heads=4, n_kv_heads=2, activation="swiglu", qk_norm=True, position="learned"), ["a", "b"]
+        Config(
+            d_model=16,
+            n_heads=4,
+            n_kv_heads=2,
+            activation="swiglu",
+            qk_norm=True,
+            position="learned",
+        ),
+        ["a", "b"],
     )
     heights = dict(zip([name for name, _ in model.named_parameters()], matrices(model)))
     assert {name: height for name, height in heights.items() if height} == {
-        "blocks.0.attn.qkv.weight": (16, 8, 8), "blocks.0.attn.out.weight": (16,),
-        "blocks.0.mlp.w_in.weight": (64, 64), "blocks.0.mlp.w_out.weight": (16,),
-    }  # fmt: skip
+        "blocks.0.attn.qkv.weight": (16, 8, 8),
+        "blocks.0.attn.out.weight": (16,),
+        "blocks.0.mlp.w_in.weight": (64, 64),
+        "blocks.0.mlp.w_out.weight": (16,),
+    }
     assert {"embed", "position.weight", "unembed.weight", "blocks.0.attn.q_norm"} <= heights.keys()
 
 

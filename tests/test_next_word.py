@@ -41,7 +41,9 @@ def slowly(text: list[str], removed: str = "") -> dict[str, float]:
         layer, head = (int(n) - 1 for n in removed.split("."))
         width = SHIPPED.config.d_head
         weights[f"blocks.{layer}.attn.out.weight"][:, width * head : width * (head + 1)] = 0
-    scores = forward(weights, SHIPPED.config, [[VOCABULARY.index(word) for word in text]])["logits"][0][0][-1]
+    scores = forward(weights, SHIPPED.config, [[VOCABULARY.index(word) for word in text]])[
+        "logits"
+    ][0][0][-1]
     shares = np.exp(scores - scores.max())
     return dict(zip(VOCABULARY, (shares / shares.sum()).tolist()))
 
@@ -53,10 +55,12 @@ def chances():
     return [slowly(TEXT.split()[:verb], removed) for removed in ("", READER)]
 
 
-def test_the_text_that_the_page_opens_on_is_known_word_by_word_and_no_other_head_is_needed_to_turn_it(chances):
+def test_the_text_that_the_page_opens_on_is_known_word_by_word_and_no_other_head_is_needed_to_turn_it(
+    chances,
+):
     """A sentence of the grammar, held out, whose nouns after the subject are all of the other number."""
     sentence = TEXT.split()
-    (full, without) = chances
+    full, without = chances
     places = anatomy(sentence)
     assert set(words(TEXT)) <= set(VOCABULARY) and kept_back(sentence) and places.distractors == 3
     right = sentence[places.verb]
@@ -83,7 +87,10 @@ def test_the_likeliest_word_is_named_where_the_text_has_another_or_none():
     message = texts(fine(opened(taken="words", prompt="the lawyer were right .", token="2")))
     chances = slowly(["the", "lawyer"])
     best = max(chances, key=chances.get)
-    assert f"Top prediction: “{best}”" in message and f"“were” ({number(100 * chances['were'])} %)" in message
+    assert (
+        f"Top prediction: “{best}”" in message
+        and f"“were” ({number(100 * chances['were'])} %)" in message
+    )
 
 
 SENTENCES = [list(sentence) for sentence in sentences(512, SEED)]
@@ -101,7 +108,9 @@ def test_what_can_come_next_is_just_what_the_writer_writes_there():
         for index in range(len(sentence)):
             can = following(sentence[:index])
             assert sentence[index] in can
-            assert {kind[word] for word in can} >= observed.get(tuple(kind[word] for word in sentence[:index]), set())
+            assert {kind[word] for word in can} >= observed.get(
+                tuple(kind[word] for word in sentence[:index]), set()
+            )
     for beginning, kinds in list(observed.items())[:400]:
         if len(beginning) < 4:  # so short that every way on has been met
             text = [finely()[name][0] for name in beginning]
@@ -111,7 +120,12 @@ def test_what_can_come_next_is_just_what_the_writer_writes_there():
 def finely() -> dict[str, list[str]]:
     """The words of the grammar by what they are in it: nothing else can tell two of one kind apart."""
     links = {word: [word] for word in (*LINKS, *MARKS)}
-    groups = {"people": OF_KIND["people"], "things": OF_KIND["things"], "roles": OF_KIND["roles"], "be": list(BE)}
+    groups = {
+        "people": OF_KIND["people"],
+        "things": OF_KIND["things"],
+        "roles": OF_KIND["roles"],
+        "be": list(BE),
+    }
     lists = {
         "determiner": sorted(set(DETERMINERS)),
         "adjective": ADJECTIVES,
@@ -125,11 +139,21 @@ def finely() -> dict[str, list[str]]:
 
 
 def test_every_word_is_offered_once_what_can_come_next_first():
-    for text in ("", "the", "the lawyer was", "the the", "banana", "the lawyer was late .", "The Lawyer"):
+    for text in (
+        "",
+        "the",
+        "the lawyer was",
+        "the the",
+        "banana",
+        "the lawyer was late .",
+        "The Lawyer",
+    ):
         groups = offered(words(text))
         order = [can for _, _, can in groups]
         assert order == sorted(order, reverse=True) and order[0]
-        assert sorted(word for _, there, _ in groups for word in there) == sorted(set(VOCABULARY) - {PAD, UNKNOWN})
+        assert sorted(word for _, there, _ in groups for word in there) == sorted(
+            set(VOCABULARY) - {PAD, UNKNOWN}
+        )
         assert {word for _, there, can in groups if can for word in there} == following(words(text))
 
 

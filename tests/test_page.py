@@ -8,7 +8,19 @@ from streamlit.testing.v1 import AppTest
 
 from core.model.text import EXAMPLES, words
 from tests import pages
-from tests.pages import back, components, control, controls, link, move, pick, setting, tell, widget, written
+from tests.pages import (
+    back,
+    components,
+    control,
+    controls,
+    link,
+    move,
+    pick,
+    setting,
+    tell,
+    widget,
+    written,
+)
 from tests.pages import words as shown_words
 from ui.block import view as views
 
@@ -72,7 +84,9 @@ def test_odd_text_shows_literally(text, view):
     assert setting(app, "text") == text
     for element in app.markdown:
         if element.value.startswith("**"):  # every mark that a user typed is escaped
-            assert not re.search(r"(?<!\\)(<b>|<script|\[a\]|`code`|\$x|~~s)", element.value), element.value
+            assert not re.search(r"(?<!\\)(<b>|<script|\[a\]|`code`|\$x|~~s)", element.value), (
+                element.value
+            )
 
 
 def test_examples_bring_their_own_pairs_and_text():
@@ -119,14 +133,22 @@ def test_two_users_do_not_see_each_other():
     moved(one, norm="none")
     moved(two, mask="causal")
     assert link(one) == {"weights": "random", "d_ff": "96", "seed": "1", "norm": "none"}
-    assert link(two)["text"] == "quite another sentence" and link(two)["mask"] == "causal" and "norm" not in link(two)
+    assert (
+        link(two)["text"] == "quite another sentence"
+        and link(two)["mask"] == "causal"
+        and "norm" not in link(two)
+    )
     assert summary(one) != summary(two)
 
 
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("n_layers, activation", [(6, "gelu"), (2, "swiglu")])
 def test_numbers_out_of_range_are_said_to_be_so(view, n_layers, activation):
-    app = fine(opened(view=view, init="normal_1", norm="none", n_layers=str(n_layers), activation=activation))
+    app = fine(
+        opened(
+            view=view, init="normal_1", norm="none", n_layers=str(n_layers), activation=activation
+        )
+    )
     assert not app.error
     assert ("became infinite or NaN" in told(app)) == (n_layers != 2)
     for element in app.markdown:
@@ -143,17 +165,28 @@ def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
 
 def test_a_control_that_would_do_nothing_is_not_there_until_it_would():
     shown = controls(opened(weights="random"))
-    assert "window" in shown and not {"global_every", "rope_share", "rope_base", "nope_every", "matched"} & shown.keys()
-    assert {"global_every", "matched"} <= controls(opened(weights="random", window="3", activation="swiglu")).keys()
-    assert {"rope_share", "rope_base", "nope_every"} <= controls(opened(weights="random", position="rope")).keys()
-    assert "rope_share" in controls(opened(weights="random", rope_share="0.5")), "so that it can be brought back"
+    assert (
+        "window" in shown
+        and not {"global_every", "rope_share", "rope_base", "nope_every", "matched"} & shown.keys()
+    )
+    assert {"global_every", "matched"} <= controls(
+        opened(weights="random", window="3", activation="swiglu")
+    ).keys()
+    assert {"rope_share", "rope_base", "nope_every"} <= controls(
+        opened(weights="random", position="rope")
+    ).keys()
+    assert "rope_share" in controls(opened(weights="random", rope_share="0.5")), (
+        "so that it can be brought back"
+    )
 
 
 def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
     app = opened(n_heads="4")
     tell(tell(app, "n_kv_heads", "2"), "n_kv_heads", "4")
     assert (
-        control(app, "n_kv_heads")["back"] and control(app, "n_kv_heads")["usual"] == "4" and "n_kv_heads" in link(app)
+        control(app, "n_kv_heads")["back"]
+        and control(app, "n_kv_heads")["usual"] == "4"
+        and "n_kv_heads" in link(app)
     )
     tell(app, "n_heads", "8")
     assert setting(app, "n_kv_heads") == 4 and control(app, "n_kv_heads")["usual"] == "8"
@@ -167,7 +200,12 @@ def test_a_text_goes_on_with_random_weights_in_a_context_that_slides():
     (chips,) = components(app, "ablation_chips")
     tokens = json.loads(json.loads(chips.json))["tokens"]
     assert [token["text"] for token in tokens[:5]] == ["the", "dog", "bites", "the", "man"]
-    assert len(tokens) == 14 and {token["text"] for token in tokens} == {"the", "dog", "bites", "man"}
+    assert len(tokens) == 14 and {token["text"] for token in tokens} == {
+        "the",
+        "dog",
+        "bites",
+        "man",
+    }
     assert any("sliding once it is full" in item for item in said_on(app))
     pick(app, chips, 9)  # the fifth new word
     (chips,) = components(fine(app), "ablation_chips")

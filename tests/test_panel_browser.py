@@ -37,7 +37,12 @@ def thumb(page, name):
     field = page.locator(f"[data-name={name}] input")
     box = field.bounding_box()
     share = field.evaluate("e => (e.value - e.min) / (e.max - e.min)")
-    return field, box["x"] + 7 + share * (box["width"] - 14), box["y"] + box["height"] / 2, box["width"] - 14
+    return (
+        field,
+        box["x"] + 7 + share * (box["width"] - 14),
+        box["y"] + box["height"] / 2,
+        box["width"] - 14,
+    )
 
 
 @pytest.mark.parametrize("path", ["/One_block?weights=random", "/Depth?show=curves"])
@@ -81,7 +86,9 @@ def test_what_is_held_stays_under_the_finger_when_its_bounds_open_up(open_page):
 
 
 def test_a_finger_moves_it_on_a_phone(chromium, address):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
     page = context.new_page()
     page.goto(f"{address}/One_block?weights=random")
     settle(page)
@@ -89,18 +96,26 @@ def test_a_finger_moves_it_on_a_phone(chromium, address):
     settle(page)
     box = page.locator("[data-name=d_model] input").bounding_box()
     page.touchscreen.tap(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2)
-    assert params(page) == {"d_model": page.locator("[data-name=d_model] input").input_value()} != {"d_model": "64"}
+    assert (
+        params(page)
+        == {"d_model": page.locator("[data-name=d_model] input").input_value()}
+        != {"d_model": "64"}
+    )
     page.get_by_role("switch", name="Attention", exact=True).tap()
     assert params(page)["attention"] == "off"
     context.close()
 
 
 def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address):
-    page = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).new_page()
+    page = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ).new_page()
     page.goto(f"{address}/One_block?weights=random&variants=norm-none")
     settle(page)
     picture = page.locator("[data-testid=stMain] canvas:visible").first
-    assert picture.bounding_box()["y"] < page.locator(".st-key-drawing").bounding_box()["y"], "the picture comes first"
+    assert picture.bounding_box()["y"] < page.locator(".st-key-drawing").bounding_box()["y"], (
+        "the picture comes first"
+    )
     page.get_by_test_id("stExpandSidebarButton").tap()
     sheet = page.get_by_test_id("stSidebar")
     width = page.locator("[data-name=d_model] input")
@@ -108,7 +123,11 @@ def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address
     page.wait_for_timeout(500)
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollBy(0, 260)")
     box = sheet.bounding_box()
-    assert box["width"] == 390 and box["y"] > 0.5 * 844 and picture.bounding_box()["y"] + 100 < box["y"]
+    assert (
+        box["width"] == 390
+        and box["y"] > 0.5 * 844
+        and picture.bounding_box()["y"] + 100 < box["y"]
+    )
     before = width.input_value()
     width.tap()
     assert params(page)["d_model"] == width.input_value() != before
@@ -117,7 +136,9 @@ def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address
 
 
 @pytest.mark.parametrize("path", [page.path for page in PAGES], ids=[page.key for page in PAGES])
-def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(chromium, address, path):
+def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(
+    chromium, address, path
+):
     context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     sent = []
@@ -159,7 +180,9 @@ def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
     expect(page.locator("[data-name=norm] .help")).to_contain_text("RMSNorm")
     page.keyboard.press("Escape")
     expect(page.locator("[data-name=norm] .help")).to_be_hidden()
-    expect(page.get_by_role("button", name="Heads (n_heads): reset to")).to_have_count(0)  # it is at its default
+    expect(page.get_by_role("button", name="Heads (n_heads): reset to")).to_have_count(
+        0
+    )  # it is at its default
     page.get_by_role("button", name="FFN width (d_ff): reset to 384").click()
     assert params(page) == {"d_model": "96", "norm": "none"}
     page.get_by_role("button", name="Norm: reset to LayerNorm").click()
@@ -200,12 +223,22 @@ def test_what_somebody_types_is_kept_whatever_the_page_comes_to_meanwhile(open_p
     settle(page)
     expect(field).to_have_value("one two three four")
     field.press("Enter")
-    page.wait_for_function("new URLSearchParams(location.search).get('text') == 'one two three four'")
+    page.wait_for_function(
+        "new URLSearchParams(location.search).get('text') == 'one two three four'"
+    )
 
 
 def test_sizes_and_components_of_one_block_are_in_the_first_screen(open_page):
     page = open_page("/One_block?weights=random", width=1280, height=720)
-    for name in ("d_model", "n_heads", "d_ff", "placement", "activation", "residual_attention", "residual_ffn"):
+    for name in (
+        "d_model",
+        "n_heads",
+        "d_ff",
+        "placement",
+        "activation",
+        "residual_attention",
+        "residual_ffn",
+    ):
         box = page.locator(f".st-key-panel .control[data-name={name}]").bounding_box()
         assert box["y"] + box["height"] <= 720, name
 

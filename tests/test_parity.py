@@ -52,7 +52,9 @@ def allowed(mask, real):
 
 
 def torch_attention(ours, config):
-    theirs = nn.MultiheadAttention(config.d_model, config.n_heads, bias=config.bias, batch_first=True)
+    theirs = nn.MultiheadAttention(
+        config.d_model, config.n_heads, bias=config.bias, batch_first=True
+    )
     state = {"in_proj_weight": ours.qkv.weight, "out_proj.weight": ours.out.weight}
     if config.bias:
         state |= {"in_proj_bias": ours.qkv.bias, "out_proj.bias": ours.out.bias}
@@ -92,7 +94,10 @@ def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
     x = numbers(2, 6, 32)
     blocked = forbidden(mask, 6)
     size = {"qkv": 3 * 4 * d_head, "out": 32}
-    assert {name: tuple(getattr(ours, name).weight.shape) for name in size} == {"qkv": (size["qkv"], 32), "out": (32, 4 * d_head)}  # fmt: skip
+    assert {name: tuple(getattr(ours, name).weight.shape) for name in size} == {
+        "qkv": (size["qkv"], 32),
+        "out": (32, 4 * d_head),
+    }
     with torch.no_grad():
         W = ours.qkv.weight.reshape(3, 4, d_head, 32)
         b = ours.qkv.bias.reshape(3, 4, d_head) if bias else torch.zeros(3, 4, d_head)
@@ -102,7 +107,9 @@ def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
             scores = torch.einsum("bqd,bkd->bqk", q, k) / d_head**0.5
             if blocked is not None:
                 scores[:, blocked] = -math.inf
-            right += scores.softmax(-1) @ v @ ours.out.weight[:, head * d_head : (head + 1) * d_head].T
+            right += (
+                scores.softmax(-1) @ v @ ours.out.weight[:, head * d_head : (head + 1) * d_head].T
+            )
         same(ours(x, MENUS["mask"][mask](6)), right)
 
 
@@ -124,13 +131,17 @@ def test_scaled_dot_product_attention(mask, padded, scale):
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_transformer_encoder_layer(norm_first, padded, mask, activation, bias):
-    config = CONFIG.replace(placement="pre" if norm_first else "post", activation=activation, bias=bias)
+    config = CONFIG.replace(
+        placement="pre" if norm_first else "post", activation=activation, bias=bias
+    )
     ours = shake(Block(config))
     x = numbers(2, 6, 32)
     theirs = encoder_layer(ours, config)
     with torch.no_grad():
         got = ours(x, allowed(mask, REAL) if padded else MENUS["mask"][mask](6))
-        right = theirs.eval()(x, src_mask=forbidden(mask, 6), src_key_padding_mask=~REAL if padded else None)
+        right = theirs.eval()(
+            x, src_mask=forbidden(mask, 6), src_key_padding_mask=~REAL if padded else None
+        )
     # PyTorch's fast path returns zeros for padding; what stands there is nobody's business.
     same(got[REAL], right[REAL]) if padded else same(got, right)
 
@@ -138,7 +149,9 @@ def test_transformer_encoder_layer(norm_first, padded, mask, activation, bias):
 @pytest.mark.parametrize("eps", [1e-6, 1e-5, 0.1])
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_epsilon_is_layer_norm_eps_of_pytorch(norm_first, eps):
-    config = CONFIG.replace(placement="pre" if norm_first else "post", activation="relu", norm_eps=eps)
+    config = CONFIG.replace(
+        placement="pre" if norm_first else "post", activation="relu", norm_eps=eps
+    )
     # the variance is below epsilon
     ours = shake(Block(config))
     x = 1e-3 * numbers(2, 6, 32)
@@ -245,7 +258,9 @@ def test_attention_has_biases_by_its_own_switch(bias, attention_bias):
     assert biased == norms | ffn | attention
 
 
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])  # 1e-3: there the variance is below epsilon, so epsilon shows
+@pytest.mark.parametrize(
+    "size", [1e-3, 1.0, 1e3]
+)  # 1e-3: there the variance is below epsilon, so epsilon shows
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("eps", [1e-5, 1e-6])
 def test_layer_norm(eps, bias, size):
@@ -302,7 +317,10 @@ def test_a_tied_model_is_one_whose_two_tables_are_equal_and_learns_from_both():
     for model in (tied, own):
         loss_of(model(TEXT)).backward()
     same(tied.embed.grad, own.embed.grad + own.unembed.weight.grad)
-    assert sum(p.numel() for p in own.parameters()) - sum(p.numel() for p in tied.parameters()) == len(WORDS) * 32
+    assert (
+        sum(p.numel() for p in own.parameters()) - sum(p.numel() for p in tied.parameters())
+        == len(WORDS) * 32
+    )
 
 
 def test_the_tie_holds_through_states_copies_and_calls_with_other_weights():
@@ -356,7 +374,9 @@ def test_scores_of_absolute_positions_do_change(position):
 def test_scores_of_a_repeated_token_depend_on_distance_and_on_nothing_else(position):
     scores = scores_of([1] * 8, position)
     same(scores[:, 1:, 1:], scores[:, :-1, :-1])  # equal along every diagonal
-    assert (scores[:, 0, 1:] - scores[:, 0, :1]).abs().amax(-1).min() > 1e-3  # and different across, in every head
+    assert (scores[:, 0, 1:] - scores[:, 0, :1]).abs().amax(
+        -1
+    ).min() > 1e-3  # and different across, in every head
 
 
 def test_rope_keeps_lengths_and_leaves_position_0_alone():

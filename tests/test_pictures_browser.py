@@ -22,7 +22,11 @@ pytestmark = pytest.mark.browser
 SMALL = "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0&steps=60&seeds=2&variants=position-none&begin=on"
 PAGES = [
     *[f"/One_block?view={view}" for view in block],
-    *["/One_block?view=attention&maps=one&mask=causal", "/One_block?maps=lines", "/One_block?view=heads&compare=on"],
+    *[
+        "/One_block?view=attention&maps=one&mask=causal",
+        "/One_block?maps=lines",
+        "/One_block?view=heads&compare=on",
+    ],
     *["/One_block?view=compare&variants=ffn-off&norm=RMSNorm"],
     *[f"/Depth?show={view}&variants=ffn-off" for view in depth],
     *[f"/Training?{SMALL}&trained={view}" for view in training],
@@ -80,7 +84,11 @@ def colours(picture: Image.Image) -> np.ndarray:
     """How coloured each block of pixels is, (rows, columns, 2); what is black, white or grey has none: fonts differ."""
     pixels = np.asarray(picture).astype(float)
     rows, columns = (size // BLOCK for size in pixels.shape[:2])
-    means = pixels[: rows * BLOCK, : columns * BLOCK].reshape(rows, BLOCK, columns, BLOCK, 3).mean((1, 3))
+    means = (
+        pixels[: rows * BLOCK, : columns * BLOCK]
+        .reshape(rows, BLOCK, columns, BLOCK, 3)
+        .mean((1, 3))
+    )
     return np.stack([means[..., 0] - means[..., 1], means[..., 2] - means[..., 1]], -1)
 
 
@@ -92,7 +100,9 @@ def above(svg: str, of_a_canvas: bool, height: int) -> int:
 
 
 @pytest.mark.parametrize("path", EVERY)
-def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(open_page, chromium, address, path):
+def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(
+    open_page, chromium, address, path
+):
     page = open_page(path, width=1400, height=3000)
     if "begin=on" in path:
         page.get_by_text(re.compile("^Done:")).wait_for(timeout=120_000)
@@ -114,20 +124,33 @@ def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(open_page, chr
         assert {*re.findall(r"url\(#([^)]+)\)", svg)} <= {*re.findall(r'\bid="([^"]+)"', svg)}
         down = above(svg, element.evaluate("each => Boolean(each.toSvg)"), picture.height)
         png = Image.open(io.BytesIO(taken(page, row, "PNG"))).convert("RGB")
-        for made in (alone(chromium, svg), png.resize([size // 2 for size in png.size], Image.Resampling.BOX)):
+        for made in (
+            alone(chromium, svg),
+            png.resize([size // 2 for size in png.size], Image.Resampling.BOX),
+        ):
             made = made.crop((0, down, picture.width, down + picture.height))
             apart = np.abs(colours(made) - colours(picture)).max(-1)
-            assert apart.max(initial=0) < 40, (row.inner_text(), np.argwhere(apart >= 40)[:5] * BLOCK)
+            assert apart.max(initial=0) < 40, (
+                row.inner_text(),
+                np.argwhere(apart >= 40)[:5] * BLOCK,
+            )
 
 
 def test_a_figure_can_be_read_on_whatever_colour_its_cell_has(chromium):
-    source = "".join(Path(f"ui/pictures/canvas/{name}.js").read_text() for name in ("values", "grid"))
+    source = "".join(
+        Path(f"ui/pictures/canvas/{name}.js").read_text() for name in ("values", "grid")
+    )
     ink_on = re.search(r"^function inkOn.*?^}", source, re.DOTALL | re.MULTILINE).group(0)
     assert "inkOn(pixel)" in source.replace(ink_on, "")  # it is what cells are written with
     page = chromium.new_page()
-    each = [(r, g, b) for r in range(0, 256, 17) for g in range(0, 256, 17) for b in range(0, 256, 17)]
+    each = [
+        (r, g, b) for r in range(0, 256, 17) for g in range(0, 256, 17) for b in range(0, 256, 17)
+    ]
     pixels = [255 << 24 | b << 16 | g << 8 | r for r, g, b in each]
     inks = page.evaluate(f"pixels => {{ {ink_on}; return pixels.map(inkOn) }}", pixels)
     for rgb, ink in zip(each, inks):
-        assert contrast(rgb, {"#000": (0, 0, 0), "#fff": (255, 255, 255)}[ink]) >= CONTRAST, (rgb, ink)
+        assert contrast(rgb, {"#000": (0, 0, 0), "#fff": (255, 255, 255)}[ink]) >= CONTRAST, (
+            rgb,
+            ink,
+        )
     page.close()

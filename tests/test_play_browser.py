@@ -23,7 +23,13 @@ def cell(page, panel: int, row: int, column: int) -> str:
     a = json.loads(canvas.get_attribute("data-layout"))
     box = canvas.bounding_box()
     x = box["x"] + (panel % a["across"]) * a["stepX"] + a["left"] + (column + 0.5) * a["cellW"]
-    y = box["y"] + a["head"] + panel // a["across"] * a["stepY"] + a["top"] + (row + 0.5) * a["cellH"]
+    y = (
+        box["y"]
+        + a["head"]
+        + panel // a["across"] * a["stepY"]
+        + a["top"]
+        + (row + 0.5) * a["cellH"]
+    )
     page.mouse.move(x, y)
     page.mouse.move(x + 1, y + 1)
     return page.locator(".st-key-played .tip").inner_text()
@@ -37,15 +43,23 @@ def scrubber(page):
 def test_each_pass_shows_its_numbers_and_marks_them_on_the_curves(open_page, matrix):
     page = open_page(f"{LINK}&matrix={matrix}")
     seen = [
-        travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), played=1) for changes in ({}, {"norm": "none"})
+        travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), played=1)
+        for changes in ({}, {"norm": "none"})
     ]
     scrubber(page).focus()
     for index in range(1, 7):
         expect(page.locator(".st-key-played output")).to_have_text(f"pass {index} of 6")
         for panel, journey in enumerate(seen):
-            value = journey.alike[index][3, 5] if matrix == "alike" else journey.patterns[index].mean(0)[3, 5]
+            value = (
+                journey.alike[index][3, 5]
+                if matrix == "alike"
+                else journey.patterns[index].mean(0)[3, 5]
+            )
             assert f"{value:.3f}".replace("-", "−") in cell(page, panel, 3, 5)
-            assert f"RMS {journey.of('rms')[index]:.3g}"[:7] in page.locator(".st-key-played p").inner_text()
+            assert (
+                f"RMS {journey.of('rms')[index]:.3g}"[:7]
+                in page.locator(".st-key-played p").inner_text()
+            )
         marked = page.locator(".st-key-played_curves .here").first
         assert marked.evaluate("e => e.style.display") == "block"
         page.keyboard.press("ArrowRight")

@@ -58,7 +58,10 @@ def test_tables_of_pages_stay():
     tables = record.record_tables_of_pages()
     for page, promised in PROMISED["tables"].items():
         for name, columns in promised.items():
-            assert [column for column in tables[page][name] if column in columns] == columns, (page, name)
+            assert [column for column in tables[page][name] if column in columns] == columns, (
+                page,
+                name,
+            )
 
 
 def test_a_saved_model_opens_and_predicts_the_same():
@@ -69,7 +72,9 @@ def test_a_saved_model_opens_and_predicts_the_same():
     model = files.from_upload({name: (FOLDER / name).read_bytes() for name in written}).model
     logits = record.predict_with(model)
     assert len(logits) == len(PROMISED["logits"])
-    assert all(math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6) for a, b in zip(logits, PROMISED["logits"]))
+    assert all(
+        math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6) for a, b in zip(logits, PROMISED["logits"])
+    )
 
 
 def test_a_store_written_earlier_opens_with_its_rows(tmp_path):
@@ -79,7 +84,9 @@ def test_a_store_written_earlier_opens_with_its_rows(tmp_path):
     enrolled = store.enrol(parse(record.STUDY))
     assert (enrolled.study, enrolled.new, enrolled.ended) == (study, 0, 1)
     ended = [run for run in store.runs(study) if run.state == "done"]
-    assert [(run.task, run.variant, run.seed, run.step) for run in ended] == [("copy", "baseline", 0, 2)]
+    assert [(run.task, run.variant, run.seed, run.step) for run in ended] == [
+        ("copy", "baseline", 0, 2)
+    ]
     rows = [tuple(row)[1:] for row in store.rows(study)]
     assert rows == [(1, 2.75, 2.5, 0.1, 0.2, 0.003, ""), (2, 1.375, 1.25, 0.1, 0.4, 0.003, "")]
     store.close()

@@ -1,7 +1,9 @@
 """Core against the models of 2022 to 2026 as Hugging Face's transformers has them, small and with random weights.
 
-Each uses some of core's parts together, and nothing that core does not have: what they have besides (a factor on the
-embedding, a gain counted from 1, a norm over all heads at once) is put into the weights, or taken out of theirs.
+Each uses some of core's parts together, and nothing that core does not have: what they have besides
+(a factor on the
+embedding, a gain counted from 1, a norm over all heads at once) is put into the weights, or taken
+out of theirs.
 """
 
 import pytest
@@ -14,21 +16,39 @@ transformers = pytest.importorskip("transformers")
 
 WORDS = tuple("abcdefghijk")
 SIZES = {
-    "vocab_size": len(WORDS), "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 4,
-    "intermediate_size": 24, "max_position_embeddings": 64, "tie_word_embeddings": False, "pad_token_id": 0, "bos_token_id": 1,
+    "vocab_size": len(WORDS),
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 4,
+    "intermediate_size": 24,
+    "max_position_embeddings": 64,
+    "tie_word_embeddings": False,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
     "eos_token_id": 1,
-}  # fmt: skip
+}
 OURS = {
-    "d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 4, "d_ff": 24, "bias": False, "norm": "RMSNorm", "mask": "causal",
-    "position": "rope", "activation": "swiglu",
-}  # fmt: skip
+    "d_model": 32,
+    "n_heads": 4,
+    "n_kv_heads": 2,
+    "n_layers": 4,
+    "d_ff": 24,
+    "bias": False,
+    "norm": "RMSNorm",
+    "mask": "causal",
+    "position": "rope",
+    "activation": "swiglu",
+}
 TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6, 5, 10], [2, 7, 1, 8, 2, 8, 1, 8, 2, 8]])
 EPSILON = {"rms_norm_eps": 1e-5}
 NORMS = {"ln1": "input_layernorm", "ln2": "post_attention_layernorm"}
 SANDWICH = {
-    "ln1": "input_layernorm", "ln1_post": "post_attention_layernorm", "ln2": "pre_feedforward_layernorm",
+    "ln1": "input_layernorm",
+    "ln1_post": "post_attention_layernorm",
+    "ln2": "pre_feedforward_layernorm",
     "ln2_post": "post_feedforward_layernorm",
-}  # fmt: skip
+}
 
 
 def rope(theta):
@@ -36,19 +56,25 @@ def rope(theta):
 
 
 def llama():
-    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES, **EPSILON, **rope(500.0)))
+    theirs = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(**SIZES, **EPSILON, **rope(500.0))
+    )
     return theirs, Config(**OURS, rope_base=500.0), NORMS, 0
 
 
 def qwen3():
     """QK-norm, and heads of a width of their own."""
-    theirs = transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**SIZES, **EPSILON, **rope(10000.0), head_dim=12))
+    theirs = transformers.Qwen3ForCausalLM(
+        transformers.Qwen3Config(**SIZES, **EPSILON, **rope(10000.0), head_dim=12)
+    )
     return theirs, Config(**OURS, d_head=12, qk_norm=True), NORMS, 0
 
 
 def olmo2():
     """Norms on outputs. Its QK-norm goes over all heads at once, which core has not: it is taken out."""
-    theirs = transformers.Olmo2ForCausalLM(transformers.Olmo2Config(**SIZES, **EPSILON, **rope(10000.0)))
+    theirs = transformers.Olmo2ForCausalLM(
+        transformers.Olmo2Config(**SIZES, **EPSILON, **rope(10000.0))
+    )
     for layer in theirs.model.layers:
         layer.self_attn.q_norm = layer.self_attn.k_norm = torch.nn.Identity()
     norms = {"ln1": "post_attention_layernorm", "ln2": "post_feedforward_layernorm"}
@@ -57,15 +83,21 @@ def olmo2():
 
 def llama_with_biases_beside_attention():
     """Biases in the feed-forward network and none in attention."""
-    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
-        **SIZES, **EPSILON, **rope(500.0), mlp_bias=True, attention_bias=False))  # fmt: skip
+    theirs = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
+            **SIZES, **EPSILON, **rope(500.0), mlp_bias=True, attention_bias=False
+        )
+    )
     return theirs, Config(**OURS | {"bias": True}, attention_bias=False, rope_base=500.0), NORMS, 0
 
 
 def llama_with_biases_in_attention():
     """Biases in attention alone."""
-    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(
-        **SIZES, **EPSILON, **rope(500.0), mlp_bias=False, attention_bias=True))  # fmt: skip
+    theirs = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
+            **SIZES, **EPSILON, **rope(500.0), mlp_bias=False, attention_bias=True
+        )
+    )
     return theirs, Config(**OURS, attention_bias=True, rope_base=500.0), NORMS, 0
 
 
@@ -79,9 +111,19 @@ def large_epsilon():
 
 def gemma2():
     """Sandwich norms, both soft-caps, a window in every other layer, GeGLU; queries are divided by √(width) of their own choice."""
-    theirs = transformers.Gemma2ForCausalLM(transformers.Gemma2Config(
-        **SIZES, **EPSILON, **rope(10000.0), head_dim=8, query_pre_attn_scalar=8, sliding_window=4, attn_logit_softcapping=0.7,
-        final_logit_softcapping=1.5, hidden_activation="gelu_pytorch_tanh"))  # fmt: skip
+    theirs = transformers.Gemma2ForCausalLM(
+        transformers.Gemma2Config(
+            **SIZES,
+            **EPSILON,
+            **rope(10000.0),
+            head_dim=8,
+            query_pre_attn_scalar=8,
+            sliding_window=4,
+            attn_logit_softcapping=0.7,
+            final_logit_softcapping=1.5,
+            hidden_activation="gelu_pytorch_tanh",
+        )
+    )
     changes = {
         "placement": "sandwich",
         "activation": "geglu_tanh",
@@ -95,12 +137,33 @@ def gemma2():
 
 def gemma3():
     """Sandwich norms, QK-norm, a window in all but every third layer."""
-    theirs = transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(
-        **SIZES, **EPSILON, head_dim=8, query_pre_attn_scalar=8, sliding_window=3, hidden_activation="gelu",
-        layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
-        rope_parameters={kind: {"rope_type": "default", "rope_theta": 10000.0} for kind in ("sliding_attention", "full_attention")},
-    ))  # fmt: skip
-    changes = {"placement": "sandwich", "activation": "geglu", "qk_norm": True, "window": 3, "global_every": 3}
+    theirs = transformers.Gemma3ForCausalLM(
+        transformers.Gemma3TextConfig(
+            **SIZES,
+            **EPSILON,
+            head_dim=8,
+            query_pre_attn_scalar=8,
+            sliding_window=3,
+            hidden_activation="gelu",
+            layer_types=[
+                "sliding_attention",
+                "sliding_attention",
+                "full_attention",
+                "sliding_attention",
+            ],
+            rope_parameters={
+                kind: {"rope_type": "default", "rope_theta": 10000.0}
+                for kind in ("sliding_attention", "full_attention")
+            },
+        )
+    )
+    changes = {
+        "placement": "sandwich",
+        "activation": "geglu",
+        "qk_norm": True,
+        "window": 3,
+        "global_every": 3,
+    }
     return theirs, Config(**OURS | changes), SANDWICH, 1
 
 
@@ -115,9 +178,18 @@ def smollm3():
 def gpt_neox():
     """Sub-layers in parallel, a quarter of each head turned, LayerNorm and biases."""
     sizes = {name: value for name, value in SIZES.items() if name != "num_key_value_heads"}
-    theirs = transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(
-        **sizes, hidden_act="gelu", use_parallel_residual=True,
-        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}))  # fmt: skip
+    theirs = transformers.GPTNeoXForCausalLM(
+        transformers.GPTNeoXConfig(
+            **sizes,
+            hidden_act="gelu",
+            use_parallel_residual=True,
+            rope_parameters={
+                "rope_type": "default",
+                "rope_theta": 10000.0,
+                "partial_rotary_factor": 0.25,
+            },
+        )
+    )
     config = Config(
         **OURS | {"n_kv_heads": 4, "bias": True, "norm": "LayerNorm", "activation": "gelu"},
         parallel=True,
@@ -134,8 +206,17 @@ def gpt_oss():
         def forward(self, x):
             return super().forward(x), None
 
-    theirs = transformers.GptOssForCausalLM(transformers.GptOssConfig(
-        **SIZES, **EPSILON, **rope(10000.0), head_dim=8, sliding_window=3, num_local_experts=2, attention_bias=False))  # fmt: skip
+    theirs = transformers.GptOssForCausalLM(
+        transformers.GptOssConfig(
+            **SIZES,
+            **EPSILON,
+            **rope(10000.0),
+            head_dim=8,
+            sliding_window=3,
+            num_local_experts=2,
+            attention_bias=False,
+        )
+    )
     for layer in theirs.model.layers:
         layer.mlp = OneExpert(transformers.LlamaConfig(**SIZES))
         torch.nn.init.zeros_(layer.self_attn.sinks)
@@ -162,8 +243,16 @@ def shaken(theirs):
     stream = torch.Generator().manual_seed(4)
     with torch.no_grad():
         for name, parameter in theirs.named_parameters():
-            size = 0.3 if parameter.ndim == 1 else parameter.shape[-1] ** -0.5 if "embed" not in name else 1.0
-            parameter.add_(size * torch.randn(parameter.shape, generator=stream, dtype=parameter.dtype))
+            size = (
+                0.3
+                if parameter.ndim == 1
+                else parameter.shape[-1] ** -0.5
+                if "embed" not in name
+                else 1.0
+            )
+            parameter.add_(
+                size * torch.randn(parameter.shape, generator=stream, dtype=parameter.dtype)
+            )
     theirs.set_attn_implementation("eager")
     return theirs.eval()
 
@@ -174,15 +263,19 @@ def by_our_names(theirs, config, norms, one):
     one: what their gains are counted from, 0 or 1.
     """
     neox = hasattr(theirs, "gpt_neox")
-    body, layers, last = ("gpt_neox", "layers", "final_layer_norm") if neox else ("model", "layers", "norm")
+    body, layers, last = (
+        ("gpt_neox", "layers", "final_layer_norm") if neox else ("model", "layers", "norm")
+    )
     heads = config.n_heads
     size = config.d_head
 
     def rows(name):  # GPT-NeoX has queries, keys and values head by head
         return lambda w: w[name].unflatten(0, (heads, 3, size)).transpose(0, 1).flatten(0, 2)
 
-    made = {"embed": lambda w: w[f"{body}.{'embed_in' if neox else 'embed_tokens'}.weight"],
-            "unembed.weight": lambda w: w["lm_head.weight"]}  # fmt: skip
+    made = {
+        "embed": lambda w: w[f"{body}.{'embed_in' if neox else 'embed_tokens'}.weight"],
+        "unembed.weight": lambda w: w["lm_head.weight"],
+    }
     made["ln_final.weight"] = lambda w: w[f"{body}.{last}.weight"]
     if neox:
         made["ln_final.bias"] = lambda w: w[f"{body}.{last}.bias"]
@@ -204,26 +297,38 @@ def by_our_names(theirs, config, norms, one):
             made[f"{here}.attn.qkv.weight"] = lambda w, index=there: torch.cat(
                 [w[f"{index}.self_attn.{item}_proj.weight"] for item in "qkv"]
             )
-            made[f"{here}.attn.out.weight"] = lambda w, index=there: w[f"{index}.self_attn.o_proj.weight"]
+            made[f"{here}.attn.out.weight"] = lambda w, index=there: w[
+                f"{index}.self_attn.o_proj.weight"
+            ]
             made[f"{here}.mlp.w_in.weight"] = lambda w, index=there: torch.cat(
                 [w[f"{index}.mlp.{item}_proj.weight"] for item in ("up", "gate")]
             )
-            made[f"{here}.mlp.w_out.weight"] = lambda w, index=there: w[f"{index}.mlp.down_proj.weight"]
+            made[f"{here}.mlp.w_out.weight"] = lambda w, index=there: w[
+                f"{index}.mlp.down_proj.weight"
+            ]
             if config.attention_bias:
                 made[f"{here}.attn.qkv.bias"] = lambda w, index=there: torch.cat(
                     [w[f"{index}.self_attn.{item}_proj.bias"] for item in "qkv"]
                 )
-                made[f"{here}.attn.out.bias"] = lambda w, index=there: w[f"{index}.self_attn.o_proj.bias"]
+                made[f"{here}.attn.out.bias"] = lambda w, index=there: w[
+                    f"{index}.self_attn.o_proj.bias"
+                ]
             if config.bias:
                 made[f"{here}.mlp.w_in.bias"] = lambda w, index=there: torch.cat(
                     [w[f"{index}.mlp.{item}_proj.bias"] for item in ("up", "gate")]
                 )
-                made[f"{here}.mlp.w_out.bias"] = lambda w, index=there: w[f"{index}.mlp.down_proj.bias"]
+                made[f"{here}.mlp.w_out.bias"] = lambda w, index=there: w[
+                    f"{index}.mlp.down_proj.bias"
+                ]
             if config.softmax == "sink":
-                made[f"{here}.attn.softmax.score"] = lambda w, name=f"{there}.self_attn.sinks": w[name]
+                made[f"{here}.attn.softmax.score"] = lambda w, name=f"{there}.self_attn.sinks": w[
+                    name
+                ]
             if config.qk_norm:
                 for entry in "qk":
-                    made[f"{here}.attn.{entry}_norm"] = lambda w, name=f"{there}.self_attn.{entry}_norm.weight": w[name]
+                    made[f"{here}.attn.{entry}_norm"] = (
+                        lambda w, name=f"{there}.self_attn.{entry}_norm.weight": w[name]
+                    )
     return made
 
 
@@ -231,7 +336,9 @@ def both(build, dtype):
     theirs, config, norms, one = build()
     theirs = shaken(theirs).to(dtype)
     names = by_our_names(theirs, config, norms, one)
-    weights = {name: make(dict(theirs.named_parameters())).detach().clone() for name, make in names.items()}
+    weights = {
+        name: make(dict(theirs.named_parameters())).detach().clone() for name, make in names.items()
+    }
     if one:  # Gemma multiplies the embedding by √d_model, and by 1 + gain
         weights["embed"] *= torch.tensor(config.d_model**0.5, dtype=dtype)
         weights |= {
@@ -265,7 +372,11 @@ def test_logits_and_gradients_are_theirs(build, dtype, near):
             expected = expected / config.d_model**0.5  # ours is theirs times that
         scale = max(1.0, expected.abs().max().item())
         torch.testing.assert_close(
-            parameter.grad, expected, rtol=0, atol=5 * near * scale, msg=lambda m, name=name: f"{name}: {m}"
+            parameter.grad,
+            expected,
+            rtol=0,
+            atol=5 * near * scale,
+            msg=lambda m, name=name: f"{name}: {m}",
         )
 
 

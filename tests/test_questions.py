@@ -29,7 +29,13 @@ from core.teaching.questions import (
     score,
     write_check,
 )
-from core.teaching.report import add_words, describe_gain, read_scores, tabulate_changes, write_class
+from core.teaching.report import (
+    add_words,
+    describe_gain,
+    read_scores,
+    tabulate_changes,
+    write_class,
+)
 from tests.test_lessons import WITH_PREDICTION, answers
 
 WORDS = phrases("en")
@@ -47,7 +53,15 @@ def some_answers(name: str) -> list[str]:
 
 def test_everything_can_be_asked_and_nothing_else():
     assert len(question_names()) == 2 * len(WITH_PREDICTION) + 2
-    for name in ("", "moon", "free_play", "heads/moon", "check", "check/later", "heads/carry/carry"):
+    for name in (
+        "",
+        "moon",
+        "free_play",
+        "heads/moon",
+        "check",
+        "check/later",
+        "heads/carry/carry",
+    ):
         assert find_question(name, WORDS) is None
 
 
@@ -58,15 +72,23 @@ def test_every_vote_is_counted_once(name, data):
     question = find_question(name, WORDS)
     offered = some_answers(name)
     votes = {
-        n: data.draw(some.dictionaries(some.sampled_from(offered), some.integers(1, 9), max_size=12)) for n in (1, 2)
+        n: data.draw(
+            some.dictionaries(some.sampled_from(offered), some.integers(1, 9), max_size=12)
+        )
+        for n in (1, 2)
     }
     counts = question.counts(votes)
-    assert [sum(count.rounds[n] for count in counts) for n in (0, 1)] == [sum(votes[n].values()) for n in (1, 2)]
+    assert [sum(count.rounds[n] for count in counts) for n in (0, 1)] == [
+        sum(votes[n].values()) for n in (1, 2)
+    ]
     assert len(counts) <= (PARTS if question.is_number else SHOWN + 1)
     if question.is_number:
-        for index, each in enumerate(counts):  # a twentieth at a time, of which a part has two and the last one three
+        for index, each in enumerate(
+            counts
+        ):  # a twentieth at a time, of which a part has two and the last one three
             mine = [
-                round(20 * json.loads(text)[0]) // 2 == index or (index, round(20 * json.loads(text)[0])) == (9, 20)
+                round(20 * json.loads(text)[0]) // 2 == index
+                or (index, round(20 * json.loads(text)[0])) == (9, 20)
                 for text in offered
             ]
             for n in (1, 2):
@@ -97,7 +119,8 @@ def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
         assert low <= 100 * out.number.found.mean < high
     else:
         verdicts = [
-            prediction.verdict(question.lesson.prediction, json.loads(text), out) for text in some_answers(name)
+            prediction.verdict(question.lesson.prediction, json.loads(text), out)
+            for text in some_answers(name)
         ]
         assert sum(marked) == verdicts.count(prediction.AS_PREDICTED)
         tied = prediction.undecided_pairs(list(question.lesson.prediction.ranked), out)
@@ -144,7 +167,8 @@ def test_the_page_to_take_home_holds_what_was_typed_as_text_and_no_names():
     parser = Seen()
     parser.feed(page)
     assert {tag for tag, _ in parser.tags} <= set(
-        "html head meta title style body main h1 section h2 h3 p strong figure figcaption svg text rect blockquote".split()
+        "html head meta title style body main h1 section h2 h3 p strong figure figcaption svg text"
+        " rect blockquote".split()
     )
     assert (
         evil in parser.told
@@ -159,7 +183,13 @@ def test_changes_of_mind_are_in_words():
     question = find_question("heads", WORDS)
     votes = [(1, "0"), (2, "0"), (1, "2"), (2, "1"), (1, "0"), (2, "2")]
     table = tabulate_changes(
-        question, rows(*[("heads", n, seat // 2, "", answer, 1, "", 1.0) for seat, (n, answer) in enumerate(votes)])
+        question,
+        rows(
+            *[
+                ("heads", n, seat // 2, "", answer, 1, "", 1.0)
+                for seat, (n, answer) in enumerate(votes)
+            ]
+        ),
     )
     assert list(table.index) == list(table.columns) == [question.in_words(text) for text in "012"]
     assert table.to_numpy().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
@@ -175,14 +205,20 @@ def right() -> list[int]:
 
 def test_there_are_eight_questions_with_one_right_answer_each():
     assert len(check_items()) == 8
-    assert all(0 <= item.right < len(item.options) == 4 and len(set(item.options)) == 4 for item in check_items())
+    assert all(
+        0 <= item.right < len(item.options) == 4 and len(set(item.options)) == 4
+        for item in check_items()
+    )
     assert score(write_check(right())) == 1 and score(write_check([None] * 8)) == 0
     assert score(write_check([*right()[:2], *[(n + 1) % 4 for n in right()[2:]]])) == 0.25
 
 
 @given(
     some.dictionaries(
-        some.integers(0, 30), some.tuples(some.integers(0, 8), some.integers(0, 8)), min_size=1, max_size=20
+        some.integers(0, 30),
+        some.tuples(some.integers(0, 8), some.integers(0, 8)),
+        min_size=1,
+        max_size=20,
     )
 )
 def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
@@ -193,9 +229,14 @@ def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
     if a.mean() == 1:
         assert math.isnan(actual.mean)
         return
-    assert actual.mean == pytest.approx((b.mean() - a.mean()) / (1 - a.mean())) and actual.n == len(a)
+    assert actual.mean == pytest.approx((b.mean() - a.mean()) / (1 - a.mean())) and actual.n == len(
+        a
+    )
     left_out = (
-        [(np.delete(b, n).mean() - np.delete(a, n).mean(), 1 - np.delete(a, n).mean()) for n in range(len(a))]
+        [
+            (np.delete(b, n).mean() - np.delete(a, n).mean(), 1 - np.delete(a, n).mean())
+            for n in range(len(a))
+        ]
         if len(a) > 1
         else []
     )
@@ -206,7 +247,9 @@ def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
         n = len(parts)
         error = math.sqrt((n - 1) * ((parts - parts.mean()) ** 2).mean())
         assert actual.low == pytest.approx(actual.mean - t.ppf(0.975, n - 1) * error, abs=1e-9)
-        assert actual.high == pytest.approx(min(1, actual.mean + t.ppf(0.975, n - 1) * error), abs=1e-9)
+        assert actual.high == pytest.approx(
+            min(1, actual.mean + t.ppf(0.975, n - 1) * error), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("after", [0.9, 0.5, 0.1])
@@ -215,7 +258,9 @@ def test_what_is_said_of_the_gain_follows_from_its_interval(after):
     for seat in range(12):
         wrong = [(n + 1) % 4 for n in right()]
         count = 4 + seat % 2
-        lines.append((BEFORE, 1, seat, "", write_check(right()[:count] + wrong[count:]), 0, "", 1.0))
+        lines.append(
+            (BEFORE, 1, seat, "", write_check(right()[:count] + wrong[count:]), 0, "", 1.0)
+        )
         count = round(8 * after) + (seat % 3 - 1)
         lines.append((AFTER, 1, seat, "", write_check(right()[:count] + wrong[count:]), 0, "", 1.0))
     table = rows(*lines)
@@ -226,7 +271,9 @@ def test_what_is_said_of_the_gain_follows_from_its_interval(after):
 
 
 def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
-    name = next(name for name in WITH_PREDICTION if find_question(name, WORDS).lesson.prediction.options)
+    name = next(
+        name for name in WITH_PREDICTION if find_question(name, WORDS).lesson.prediction.options
+    )
     eight = write_check(right())
     table = rows(
         (name, 1, 1, "Ann", "1", 2, "so", 1.234),
@@ -236,7 +283,9 @@ def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
     for language in ("en", "de"):
         words = phrases(language)
         actual = add_words(table, words, language)
-        assert [column for column in actual.columns if column in table.columns] == list(table.columns)
+        assert [column for column in actual.columns if column in table.columns] == list(
+            table.columns
+        )
         assert (actual.answer == table.answer).all() and (actual.sure == table.sure).all()
         assert actual.sure_text.tolist() == [words["was_sure_2"], words["was_sure_0"], ""]
         question = find_question(name, words, language).lesson.prediction

@@ -27,19 +27,31 @@ def texts_of(setting) -> list[str]:
         return ["on", "off", "maybe"]
     if setting.kind is str:
         return ["", "text"]
-    return [setting.write(setting.kind(value)) for value in (setting.low, setting.high)] + ["nonsense"]
+    return [setting.write(setting.kind(value)) for value in (setting.low, setting.high)] + [
+        "nonsense"
+    ]
 
 
 def deltas(page: str):
     """Return a strategy for one change of a page: of one setting, back to its default, or a whole link."""
-    definition = {name: setting for kind in KINDS[page] for name, setting in kind.settings().items()}
-    often = [name for name in ("d_model", "n_heads", "d_ff", "d_head", "task", "steps") if name in definition]
+    definition = {
+        name: setting for kind in KINDS[page] for name, setting in kind.settings().items()
+    }
+    often = [
+        name
+        for name in ("d_model", "n_heads", "d_ff", "d_head", "task", "steps")
+        if name in definition
+    ]
     names = some.one_of(some.sampled_from(often), some.sampled_from([*definition]))
     one = names.flatmap(
-        lambda name: some.tuples(some.just(name), some.sampled_from([*texts_of(definition[name]), None]))
+        lambda name: some.tuples(
+            some.just(name), some.sampled_from([*texts_of(definition[name]), None])
+        )
     )
     link = some.lists(one.filter(lambda change: change[1] is not None), max_size=3).map(dict)
-    return some.one_of(one.map(lambda change: dict([change])), link.map(lambda params: {ALL: None, **params}))
+    return some.one_of(
+        one.map(lambda change: dict([change])), link.map(lambda params: {ALL: None, **params})
+    )
 
 
 def applied(page: str, changes: list[dict]) -> dict[str, str]:
@@ -84,7 +96,9 @@ def test_settings_are_what_was_chosen_as_nearly_as_it_can_be(page, data):
         values, _ = kind.values(link_of(choices, KINDS[page]))
         assert made == kind.mended(values)[0]
         untouched = kind.settings().keys() - values.keys()
-        assert all(made.follows(name) or kind.settings()[name].follows is None for name in untouched)
+        assert all(
+            made.follows(name) or kind.settings()[name].follows is None for name in untouched
+        )
 
 
 @pytest.mark.parametrize("page", KINDS)
@@ -137,7 +151,9 @@ def page(name):
     current.open(name, {}, False)
     made, notes = current.settings(KINDS[name])
     st.caption(f"{len(notes)} notes")
-    groups = dict.fromkeys(definition.group for variant in made for definition in variant.settings().values())
+    groups = dict.fromkeys(
+        definition.group for variant in made for definition in variant.settings().values()
+    )
     panel(groups, *made, back=print, label="")
     acknowledge("")
 
@@ -195,7 +211,9 @@ def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
 
 
 @pytest.mark.parametrize("name, value, meets", [("d_ff", 512, 128), ("d_head", 8, 32)])
-def test_what_was_set_stays_when_the_width_passes_where_it_would_be_the_same(name, value, meets, monkeypatch):
+def test_what_was_set_stays_when_the_width_passes_where_it_would_be_the_same(
+    name, value, meets, monkeypatch
+):
     user = Hands("one_block", monkeypatch)
     move(user.app, **{name: value}).run()
     for width in (meets, 2 * meets):

@@ -39,7 +39,12 @@ def press(page, label, key, times, gap):
     [
         ("/One_block?weights=random", "Width (d_model)", 7, {"d_model": "120"}),
         ("/One_block?weights=random", "Heads (n_heads)", 3, {"n_heads": "32"}),
-        ("/One_block?weights=random&d_ff=96", "Width (d_model)", 7, {"d_model": "120", "d_ff": "96"}),
+        (
+            "/One_block?weights=random&d_ff=96",
+            "Width (d_model)",
+            7,
+            {"d_model": "120", "d_ff": "96"},
+        ),
         ("/Depth", "Width (d_model)", 7, {"d_model": "120"}),
         ("/Training", "Width (d_model)", 7, {"d_model": "88"}),
         ("/Training", "Heads (n_heads)", 2, {"n_heads": "16"}),
@@ -66,7 +71,8 @@ def test_a_text_too_large_for_a_message_is_cut_in_the_field(open_page):
     page = open_page("/One_block?weights=random")
     field = page.get_by_role("textbox", name="Sentence")
     field.evaluate(
-        "(field, text) => { field.focus(); field.select(); document.execCommand('insertText', false, text) }",
+        "(field, text) => { field.focus(); field.select(); document.execCommand('insertText',"
+        " false, text) }",
         "dog " * 280_000,
     )
     field.press("Enter")
@@ -112,7 +118,11 @@ def test_an_example_and_a_pill_stay_when_keys_follow_at_once(open_page, gap):
     page.wait_for_timeout(gap)
     page.locator("[data-name=example_of_text] select").select_option(label="Dog bites man")
     press(page, "Width (d_model)", "ArrowRight", 4, gap)
-    assert params(page) == {"text": "The dog bites the man", "variants": "n_heads-1", "d_model": "96"}
+    assert params(page) == {
+        "text": "The dog bites the man",
+        "variants": "n_heads-1",
+        "d_model": "96",
+    }
 
 
 def test_back_undoes_the_last_move_however_quickly_it_comes(open_page):
@@ -177,7 +187,12 @@ def test_each_page_is_one_entry_of_the_history_also_when_backs_are_quick(open_pa
         page.wait_for_timeout(2500)  # what is told of links has come
         turn_to(page, name)
         visited.append((name, params(page)))
-    assert [settings for _, settings in visited] == [{"d_model": "80"}, {}, {"d_model": "80"}, {"d_model": "80"}]
+    assert [settings for _, settings in visited] == [
+        {"d_model": "80"},
+        {},
+        {"d_model": "80"},
+        {"d_model": "80"},
+    ]
     page.wait_for_timeout(2500)
     for _ in range(3):
         page.evaluate("history.back()")
@@ -207,7 +222,9 @@ WebSocket.prototype.addEventListener = function (type, call, ...more) {
 
 
 @pytest.mark.parametrize("pause", [0, 150, 300, 450])
-def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page_s(chromium, address, pause):
+def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page_s(
+    chromium, address, pause
+):
     """Every message of the server is 400 ms late: what it says of One block comes when Training has been clicked."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
@@ -220,7 +237,9 @@ def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page
     turn_to(page, "Training")
     page.wait_for_timeout(2000)
     assert params(page) == {}
-    entries = page.evaluate("navigation.entries().map((each) => new URL(each.url).pathname + new URL(each.url).search)")
+    entries = page.evaluate(
+        "navigation.entries().map((each) => new URL(each.url).pathname + new URL(each.url).search)"
+    )
     assert [entry for entry in entries if entry.startswith("/Training")] == ["/Training"], entries
     context.close()
 
@@ -234,7 +253,9 @@ def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(open_page, slowed):
         page.get_by_role("textbox", name="Sentence").fill(words)
         page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).tap()
         expect(page.locator("h1")).to_have_text(name)
-        page.wait_for_function("words => new URLSearchParams(location.search).get('text') == words", arg=words)
+        page.wait_for_function(
+            "words => new URLSearchParams(location.search).get('text') == words", arg=words
+        )
         assert params(page) == {"text": words}
         expect(page.get_by_role("textbox", name="Sentence")).to_have_value(words)
         assert urllib.parse.urlsplit(page.url).path == "/" + name.replace(" ", "_")
@@ -269,26 +290,40 @@ def test_a_click_that_the_server_did_not_hear_is_sent_again_once(open_page):
     page.wait_for_timeout(5500)
     page.evaluate("WebSocket.prototype.send = window.plain; 0")
     page.locator(".part[data-part='2.4']").dispatch_event("click")
-    page.wait_for_function("new URLSearchParams(location.search).get('out')?.split('~').length == 3")
+    page.wait_for_function(
+        "new URLSearchParams(location.search).get('out')?.split('~').length == 3"
+    )
     assert set(params(page)["out"].split("~")) == {"1.1", "2.2", "2.4"}
     page.locator(".part[data-part='2.2']").dispatch_event("click")
-    page.wait_for_function("new URLSearchParams(location.search).get('out')?.split('~').length == 2")
+    page.wait_for_function(
+        "new URLSearchParams(location.search).get('out')?.split('~').length == 2"
+    )
     assert set(params(page)["out"].split("~")) == {"1.1", "2.4"}
 
 
 def drawn_by_a_finger(page, x, y, across, up):
     touch = page.context.new_cdp_session(page)
     moves = [(x + across * n / 10, y - up * n / 10) for n in range(1, 11)]
-    for kind, index in (("touchStart", (x, y)), *(("touchMove", position) for position in moves), ("touchEnd", None)):
+    for kind, index in (
+        ("touchStart", (x, y)),
+        *(("touchMove", position) for position in moves),
+        ("touchEnd", None),
+    ):
         touch.send(
-            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": index[0], "y": index[1]}] if index else []}
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": index[0], "y": index[1]}] if index else []},
         )
         page.wait_for_timeout(16)
 
 
-@pytest.mark.parametrize("path, name", [("/Depth", "passes"), ("/One_block?weights=random", "d_model"), ("/Training", "seeds")])  # fmt: skip
+@pytest.mark.parametrize(
+    "path, name",
+    [("/Depth", "passes"), ("/One_block?weights=random", "d_model"), ("/Training", "seeds")],
+)
 def test_a_finger_that_scrolls_the_page_on_a_slider_moves_no_slider(chromium, address, path, name):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
     page = context.new_page()
     page.goto(address + path)
     page.get_by_test_id("stExpandSidebarButton").click()
@@ -298,7 +333,9 @@ def test_a_finger_that_scrolls_the_page_on_a_slider_moves_no_slider(chromium, ad
     settle(page)
     first = slider.input_value()
     box = slider.bounding_box()
-    drawn_by_a_finger(page, box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2, 0.6 * box["width"], 3)
+    drawn_by_a_finger(
+        page, box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2, 0.6 * box["width"], 3
+    )
     page.wait_for_url(lambda url: f"{name}=" in url)
     settle(page)
     value = slider.input_value()
@@ -307,12 +344,18 @@ def test_a_finger_that_scrolls_the_page_on_a_slider_moves_no_slider(chromium, ad
     for share in (0.15, 0.9):
         slider.scroll_into_view_if_needed()
         box = slider.bounding_box()
-        drawn_by_a_finger(page, box["x"] + share * box["width"], box["y"] + box["height"] / 2, 3, 130)
+        drawn_by_a_finger(
+            page, box["x"] + share * box["width"], box["y"] + box["height"] / 2, 3, 130
+        )
         page.wait_for_timeout(1200)
         assert slider.bounding_box()["y"] < box["y"] - 60  # the page has gone up
         assert (slider.input_value(), page.url) == (value, link)
-    slider.evaluate("e => e.scrollIntoView({ block: 'center' })")  # from under the heading that stays
+    slider.evaluate(
+        "e => e.scrollIntoView({ block: 'center' })"
+    )  # from under the heading that stays
     box = slider.bounding_box()
-    page.touchscreen.tap(box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2)  # a tap moves it, too
+    page.touchscreen.tap(
+        box["x"] + 0.2 * box["width"], box["y"] + box["height"] / 2
+    )  # a tap moves it, too
     page.wait_for_url(lambda url: f"{name}={value}" not in url)
     context.close()

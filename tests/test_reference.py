@@ -16,7 +16,8 @@ from tests import reference
 
 WORDS = ("<pad>", "the", "court", "held", "that", "tenants")
 TOKENS = torch.tensor([[1, 2, 3, 4, 5], [3, 1, 5, 0, 0], [0, 0, 2, 4, 2]])
-# Padding behind the second sentence and before the third: under a causal mask its first two tokens see nothing at all.
+# Padding behind the second sentence and before the third: under a causal mask its first two tokens
+# see nothing at all.
 REAL = TOKENS != 0
 
 
@@ -26,7 +27,11 @@ def build(config):
     noise = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if ".ln" in name or name.startswith("ln_final") or name.endswith(("_norm", ".score", ".gain", "skip")):
+            if (
+                ".ln" in name
+                or name.startswith("ln_final")
+                or name.endswith(("_norm", ".score", ".gain", "skip"))
+            ):
                 parameter += 0.3 * torch.randn(parameter.shape, generator=noise)
     return model
 
@@ -34,11 +39,17 @@ def build(config):
 def assert_agrees(config, tokens=TOKENS, real=REAL):
     model = build(config)
     expected = reference.forward(reference.weights_of(model), config, tokens.tolist(), real)
-    # normal_1 saturates attention: float32's rounding of scores in the hundreds is worth 1e-5 in every weight, and
-    # grows from layer to layer. In float64 it starts at 1e-16, so there a tolerance of 1e-6 is a strict one.
+    # normal_1 saturates attention: float32's rounding of scores in the hundreds is worth 1e-5 in
+    # every weight, and
+    # grows from layer to layer. In float64 it starts at 1e-16, so there a tolerance of 1e-6 is a
+    # strict one.
     if not config.init.startswith("normal_1"):
         assert_same(observe(model, tokens, real), expected, 1e-5)
-    assert_same(observe(model.double(), tokens, real), expected, 1e-6 if config.init.startswith("normal_1") else 1e-10)
+    assert_same(
+        observe(model.double(), tokens, real),
+        expected,
+        1e-6 if config.init.startswith("normal_1") else 1e-10,
+    )
 
 
 def observe(model, tokens, real):
@@ -48,7 +59,9 @@ def observe(model, tokens, real):
 
 
 def assert_same(seen, expected, tolerance):
-    assert {site: len(layers) for site, layers in seen.items()} == {s: len(layers) for s, layers in expected.items()}
+    assert {site: len(layers) for site, layers in seen.items()} == {
+        s: len(layers) for s, layers in expected.items()
+    }
     for site, layers in expected.items():
         for layer, right in enumerate(layers):
             got = seen[site][layer].double().numpy()
@@ -65,9 +78,13 @@ def test_every_menu_entry_has_a_formula_there():
             reference.forward(reference.weights_of(build(config)), config, [[1, 2]], REAL[:1, :2])
 
 
-@pytest.mark.parametrize(("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu])
+@pytest.mark.parametrize(
+    ("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu]
+)
 def test_every_menu_entry_computes_what_the_paper_says(field, name):
-    assert_agrees(Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, mask="causal").replace(**{field: name}))
+    assert_agrees(
+        Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, mask="causal").replace(**{field: name})
+    )
 
 
 SWITCHES = [field for field, definition in Config.settings().items() if definition.kind is bool]
@@ -127,7 +144,9 @@ def test_random_combinations(seed):
 def test_heads_of_any_width(d_head, tied):
     assert_agrees(Config(d_model=12, n_heads=3, d_head=d_head, d_ff=8, n_layers=2, tied=tied))
     if d_head % 2 == 0:
-        assert_agrees(Config(d_model=9, n_heads=3, d_head=d_head, d_ff=8, position="rope", tied=tied))
+        assert_agrees(
+            Config(d_model=9, n_heads=3, d_head=d_head, d_ff=8, position="rope", tied=tied)
+        )
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3, 4, 6, 8, 12])
@@ -158,19 +177,31 @@ def test_gradients_are_those_of_the_formulas(seed):
     values at four places (an error of the fourth order)."""
     dice = random.Random(seed + 1000)
     config = any_config(dice).replace(init="default", d_ff=6)
-    if config.activation in KINKS:  # where a number crosses 0 on the way the line is bent; see below
+    if (
+        config.activation in KINKS
+    ):  # where a number crosses 0 on the way the line is bent; see below
         config = config.replace(activation="silu")
     model = build(config).double()
     stream = torch.Generator().manual_seed(seed)
     wanted = torch.randn(3, 5, len(WORDS), generator=stream, dtype=torch.float64)
     (model(TOKENS, REAL) * wanted).sum().backward()
-    way = {name: torch.randn(p.shape, generator=stream, dtype=torch.float64) for name, p in model.named_parameters()}
-    slope = sum((p.grad * way[name]).sum().item() for name, p in model.named_parameters() if p.grad is not None)
+    way = {
+        name: torch.randn(p.shape, generator=stream, dtype=torch.float64)
+        for name, p in model.named_parameters()
+    }
+    slope = sum(
+        (p.grad * way[name]).sum().item()
+        for name, p in model.named_parameters()
+        if p.grad is not None
+    )
     start = reference.weights_of(model)
     h = 1e-4
 
     def value(index):
-        moved = {name: start[name] + index * h * way[name].numpy() if name in way else start[name] for name in start}
+        moved = {
+            name: start[name] + index * h * way[name].numpy() if name in way else start[name]
+            for name in start
+        }
         logits = reference.forward(moved, config, TOKENS.tolist(), REAL)["logits"][0]
         return float((logits * wanted.numpy()).sum())
 
@@ -198,9 +229,17 @@ def test_slopes_of_activations_with_a_kink(name):
 # What the docstring of each recipe promises, for fan_in inputs and fan_out outputs:
 # ("uniform", bound) or ("normal", standard deviation) of weights, biases and embeddings.
 PROMISES = {
-    "default": lambda i, o: (("uniform", 1 / math.sqrt(i)), ("uniform", 1 / math.sqrt(i)), ("normal", 1.0)),
+    "default": lambda i, o: (
+        ("uniform", 1 / math.sqrt(i)),
+        ("uniform", 1 / math.sqrt(i)),
+        ("normal", 1.0),
+    ),
     "xavier": lambda i, o: (("uniform", math.sqrt(6 / (i + o))), ("uniform", 0.0), ("normal", 1.0)),
-    "xavier_normal": lambda i, o: (("normal", math.sqrt(2 / (i + o))), ("uniform", 0.0), ("normal", 1.0)),
+    "xavier_normal": lambda i, o: (
+        ("normal", math.sqrt(2 / (i + o))),
+        ("uniform", 0.0),
+        ("normal", 1.0),
+    ),
     "normal_002": lambda i, o: (("normal", 0.02), ("uniform", 0.0), ("normal", 0.02)),
     "normal_1": lambda i, o: (("normal", 1.0), ("uniform", 0.0), ("normal", 1.0)),
     "normal_1_biases": lambda i, o: (("normal", 1.0), ("normal", 1.0), ("normal", 1.0)),
@@ -225,8 +264,12 @@ def assert_follows(numbers, law):
     else:
         below = np.array([(1 + math.erf(number / scale / math.sqrt(2))) / 2 for number in x])
     gap = np.abs(below - (np.arange(len(x)) + 0.5) / len(x)).max()
-    assert gap < 1.95 / math.sqrt(len(x))  # one fair draw in a thousand exceeds this; the seed is fixed
-    assert x.std() == pytest.approx(scale / math.sqrt(3) if kind == "uniform" else scale, rel=3 / math.sqrt(len(x)))
+    assert gap < 1.95 / math.sqrt(
+        len(x)
+    )  # one fair draw in a thousand exceeds this; the seed is fixed
+    assert x.std() == pytest.approx(
+        scale / math.sqrt(3) if kind == "uniform" else scale, rel=3 / math.sqrt(len(x))
+    )
 
 
 @pytest.mark.parametrize("name", MENUS["init"])
@@ -249,9 +292,16 @@ def test_the_model_draws_each_parameter_for_its_own_shape(name):
     hidden = 192
     vocabulary = [f"word {n}" for n in range(100)]
     config = Config(
-        d_model=width, n_heads=4, d_head=24, d_ff=hidden, init=name, activation="swiglu", position="learned"
+        d_model=width,
+        n_heads=4,
+        d_head=24,
+        d_ff=hidden,
+        init=name,
+        activation="swiglu",
+        position="learned",
     )
-    # Four seeds together: W_Q of seed 0 alone happens to be a draw of one in ten thousand (its mean is 3.1 sigma off).
+    # Four seeds together: W_Q of seed 0 alone happens to be a draw of one in ten thousand (its mean
+    # is 3.1 sigma off).
     states = [Transformer(config.replace(seed=seed), vocabulary).state_dict() for seed in range(4)]
     shapes = {
         "blocks.0.attn.qkv": (width, heads),
@@ -265,9 +315,14 @@ def test_the_model_draws_each_parameter_for_its_own_shape(name):
             assert_follows(torch.cat(parts), weight)
         for parts in zip(*(state[f"{path}.bias"].split(fan_out) for state in states)):
             assert_follows(torch.cat(parts), bias)
-    assert_follows(torch.cat([state["unembed.weight"] for state in states]), promise(name, width, len(vocabulary))[0])
+    assert_follows(
+        torch.cat([state["unembed.weight"] for state in states]),
+        promise(name, width, len(vocabulary))[0],
+    )
     for table in ("embed", "position.weight"):
-        assert_follows(torch.cat([state[table] for state in states]), promise(name, width, width)[2])
+        assert_follows(
+            torch.cat([state[table] for state in states]), promise(name, width, width)[2]
+        )
 
 
 @pytest.mark.parametrize("name", MENUS["init"])

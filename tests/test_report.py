@@ -33,12 +33,24 @@ from ui.lessons.views import FILE
 ROOT = Path(__file__).parent.parent
 MADE = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 QUICK = ("heads", "cost")  # exact, and computed at once
-SETTINGS = {"Depth": "http://lab/Depth?passes=30&norm=none", "One block": "http://lab/One_block?d_head=32"}
+SETTINGS = {
+    "Depth": "http://lab/Depth?passes=30&norm=none",
+    "One block": "http://lab/One_block?d_head=32",
+}
 HARM = [
-    "</script><script>alert(1)</script>", "<!-- <script>", "\"'><img src=x onerror=alert(1)>", "&lt;b&gt; &amp;",
-    "{name} $x %s {{ 0 }} {% x %}", "é 漢 🙂", "\ud800\x00\x1b", "javascript:alert(1)", "https://example.org/url(x)",
-]  # fmt: skip
-texts = some.one_of(some.sampled_from(HARM), some.text(max_size=400), some.text("<>!-/&'\"\\ script\n", max_size=80))
+    "</script><script>alert(1)</script>",
+    "<!-- <script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "&lt;b&gt; &amp;",
+    "{name} $x %s {{ 0 }} {% x %}",
+    "é 漢 🙂",
+    "\ud800\x00\x1b",
+    "javascript:alert(1)",
+    "https://example.org/url(x)",
+]
+texts = some.one_of(
+    some.sampled_from(HARM), some.text(max_size=400), some.text("<>!-/&'\"\\ script\n", max_size=80)
+)
 
 
 class Seen(HTMLParser):
@@ -79,7 +91,8 @@ def plain(text: str) -> str:
 
 def numbers_in(text: str) -> list[list[str]]:
     return [
-        re.findall(r'<td class="number"[^>]*>([^<]*)', row) for row in re.findall(r"<tr>\s*<td>.*?</tr>", text, re.S)
+        re.findall(r'<td class="number"[^>]*>([^<]*)', row)
+        for row in re.findall(r"<tr>\s*<td>.*?</tr>", text, re.S)
     ]
 
 
@@ -87,10 +100,16 @@ def numbers_in(text: str) -> list[list[str]]:
 @given(texts, texts, texts)
 def test_typed_text_stays_text(name, conclusion, because):
     because = because.replace("\n", " ").encode("utf-8", "ignore").decode()
-    text = write(Report({item: entry(item, 1, because) for item in QUICK}, name, conclusion, SETTINGS))
+    text = write(
+        Report({item: entry(item, 1, because) for item in QUICK}, name, conclusion, SETTINGS)
+    )
     harmless = Report({item: entry(item, 1, because and "x") for item in QUICK}, "x", "x", SETTINGS)
-    tags = [tag for tag in Seen(text).tags if tag[0] not in ("bdi", "p", "h2", "section")]  # empty text has none
-    assert tags == [tag for tag in Seen(write(harmless)).tags if tag[0] not in ("bdi", "p", "h2", "section")]
+    tags = [
+        tag for tag in Seen(text).tags if tag[0] not in ("bdi", "p", "h2", "section")
+    ]  # empty text has none
+    assert tags == [
+        tag for tag in Seen(write(harmless)).tags if tag[0] not in ("bdi", "p", "h2", "section")
+    ]
     assert " ".join(because.split()) in plain(text)
     text.encode("utf-8")
 
@@ -100,13 +119,22 @@ def test_parts_stand_in_their_order_and_nothing_is_asked_of_a_server(spoken):
     text = write(everything(), spoken)
     words = phrases(spoken)
     shown = plain(text)
-    places = [f"{read_lesson(name, spoken).number} · {read_lesson(name, spoken).title}" for name in WITH_PREDICTION]
-    places += [words[f"report_{part}"] for part in ("conclusion", "settings", "measured", "made_with", "script")]
+    places = [
+        f"{read_lesson(name, spoken).number} · {read_lesson(name, spoken).title}"
+        for name in WITH_PREDICTION
+    ]
+    places += [
+        words[f"report_{part}"]
+        for part in ("conclusion", "settings", "measured", "made_with", "script")
+    ]
     index = [shown.index(place) for place in places]
     assert index == sorted(index) and "2026-03-01 12:30 UTC" in shown and "Ada" in shown
     assert all(kind_name in shown for kind_name in versions().values())
     for tag, names in Seen(text).tags:
-        assert tag not in ("link", "img", "iframe", "script", "form") and not {"src", "style"} & set(names) - {"style"}
+        assert tag not in ("link", "img", "iframe", "script", "form") and not {
+            "src",
+            "style",
+        } & set(names) - {"style"}
         assert not any(name.startswith("on") for name in names)
     assert "default-src 'none'" in text
 
@@ -117,17 +145,26 @@ def test_every_verdict_and_every_number_stands_in_it(name):
     out = outcome(lesson_read)
     for chosen in answers(lesson_read)[:6]:
         text = write(Report({name: Entry(chosen, 2)}))
-        assert re.findall(r'<p class="verdict (\w+)">', text) == [verdict(lesson_read.prediction, chosen, out)]
-        assert describe_outcome(lesson_read, out, phrases("en")) in plain(text) and text.count("<svg") == 1
+        assert re.findall(r'<p class="verdict (\w+)">', text) == [
+            verdict(lesson_read.prediction, chosen, out)
+        ]
+        assert (
+            describe_outcome(lesson_read, out, phrases("en")) in plain(text)
+            and text.count("<svg") == 1
+        )
         drawn = re.search(r"<svg.*?</svg>", text)[0]
         assert ('class="mark"' in drawn) == (
-            lesson_read.prediction.kind != "rank" and lesson_read.prediction.number.of[0] == lesson_read.shown[0]
+            lesson_read.prediction.kind != "rank"
+            and lesson_read.prediction.number.of[0] == lesson_read.shown[0]
         )
         expected = [[f"{item:.6g}" for item in value.found[:3]] for value in out.values.values()]
         if lesson_read.prediction.number.kind != "value":
             expected.append([f"{item:.6g}" for item in out.number.found[:3]])
         assert numbers_in(text) == expected
-        assert f"http://lab/{lesson_read.experiment.page}?{len(lesson_read.experiment.params)}" in Seen(text).links
+        assert (
+            f"http://lab/{lesson_read.experiment.page}?{len(lesson_read.experiment.params)}"
+            in Seen(text).links
+        )
 
 
 @pytest.mark.slow
@@ -137,8 +174,13 @@ def test_its_script_prints_its_numbers(tmp_path):
     file = tmp_path / "script.py"
     file.write_text("".join(Seen(script).texts), encoding="utf-8")
     printed = subprocess.run(
-        [sys.executable, str(file)], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True, check=True
-    ).stdout  # fmt: skip
+        [sys.executable, str(file)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     rows = list(csv.DictReader(io.StringIO(printed.removeprefix("# values\n"))))
     assert [[row[item] for item in ("mean", "low", "high")] for row in rows] == numbers_in(text)
     assert {row["lesson"] for row in rows} == set(WITH_PREDICTION)
@@ -150,7 +192,11 @@ def test_what_cannot_be_measured_costs_its_own_numbers_alone(monkeypatch):
 
     monkeypatch.setattr(report, "outcome", missing)
     text = write(everything())
-    assert phrases("en")["report_not_measured"] in text and "somebody" not in text and "<svg" not in text
+    assert (
+        phrases("en")["report_not_measured"] in text
+        and "somebody" not in text
+        and "<svg" not in text
+    )
 
 
 def test_the_view_offers_the_file_with_what_was_typed_and_set():
@@ -166,7 +212,10 @@ def test_the_view_offers_the_file_with_what_was_typed_and_set():
     parser = Seen(download(app, phrases("en")["report_download"]))
     assert {"Ada <b>", "It costs\nnothing."} <= set(parser.texts)
     links = {urlsplit(link).path: dict(parse_qsl(urlsplit(link).query)) for link in parser.links}
-    assert links["/Depth"] == {"passes": "30"} and links["/One_block"] == read_lesson("heads").experiment.params
+    assert (
+        links["/Depth"] == {"passes": "30"}
+        and links["/One_block"] == read_lesson("heads").experiment.params
+    )
 
 
 # In a browser

@@ -19,7 +19,9 @@ def restarted(open_page, tmp_path):
         port = free_port()
 
         def start():
-            return running.enter_context(server(port=port, ABLATION_DATABASE_URL=f"sqlite:///{tmp_path}/class.sqlite"))
+            return running.enter_context(
+                server(port=port, ABLATION_DATABASE_URL=f"sqlite:///{tmp_path}/class.sqlite")
+            )
 
         address, _ = start()
 

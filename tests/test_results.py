@@ -56,7 +56,9 @@ def ended(made, accuracies):
     for name, values in accuracies.items():
         for seed, value in zip(made.seeds, values):
             begun = [row(1, 0.1), row(10, 0.2)]
-            runs[name, seed] = begun + ([gone(15)] if value is None else [row(20, 0.3), row(30, value)])
+            runs[name, seed] = begun + (
+                [gone(15)] if value is None else [row(20, 0.3), row(30, value)]
+            )
     return runs
 
 
@@ -72,10 +74,16 @@ def test_arms_are_the_baseline_and_its_variants_with_the_same_seeds():
         ("1 head", 2, {"1 head"}, ""),
     ]
     states = experiment.states()
-    assert states.keys() == {(arm.name, seed) for arm in experiment.arms for seed in experiment.seeds}
+    assert states.keys() == {
+        (arm.name, seed) for arm in experiment.arms for seed in experiment.seeds
+    }
     for (name, seed), state in states.items():
         arm = next(arm for arm in experiment.arms if arm.name == name)
-        assert state.config == arm.config.replace(seed=seed) and state.training == SHORT and state.step == 0
+        assert (
+            state.config == arm.config.replace(seed=seed)
+            and state.training == SHORT
+            and state.step == 0
+        )
 
 
 @pytest.mark.parametrize("many", [2, 3, 4])
@@ -83,7 +91,11 @@ def test_all_combinations_are_all_subsets(many):
     changes = [NO_NORM, NO_FFN, NO_SCALING, {"position": "learned"}][:many]
     experiment, notes = planned(*changes, together=True)
     assert notes == [] and len(experiment.arms) == 2**many
-    assert len({arm.name for arm in experiment.arms}) == len({arm.config for arm in experiment.arms}) == 2**many
+    assert (
+        len({arm.name for arm in experiment.arms})
+        == len({arm.config for arm in experiment.arms})
+        == 2**many
+    )
     names = [arm.name for arm in experiment.arms[1 : many + 1]]
     by = {arm.members: arm for arm in experiment.arms}
     for size in range(many + 1):
@@ -98,12 +110,14 @@ def test_what_cannot_be_combined_is_named_once():
     experiment, notes = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True)
     assert notes == ["1 head and 4 heads cannot be combined: they set n_heads to different values."]
     assert {arm.members for arm in experiment.arms if arm.colour is None} == {
-        frozenset({"1 head", "− norm"}), frozenset({"4 heads", "− norm"}),
-    }  # fmt: skip
+        frozenset({"1 head", "− norm"}),
+        frozenset({"4 heads", "− norm"}),
+    }
     experiment, notes = planned({"n_heads": 16}, {"d_model": 24}, together=True)
     assert len(experiment.arms) == 3 and len(notes) == 1
     assert notes[0].startswith(
-        "16 heads and d_model 24 cannot be combined: n_heads is 16; it must divide d_model, which is 24"
+        "16 heads and d_model 24 cannot be combined: n_heads is 16; it must divide d_model, which"
+        " is 24"
     )
     experiment, notes = planned(*({"n_heads": n} for n in (1, 4, 8, 16)), together=True)
     assert len(notes) == 6 and len(experiment.arms) == 5  # every pair, and no larger set again
@@ -112,11 +126,19 @@ def test_what_cannot_be_combined_is_named_once():
 def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_both():
     experiment, notes = planned(NO_NORM, NO_FFN, NO_NORM | NO_FFN, together=True, seeds=2)
     names = [arm.name for arm in experiment.arms]
-    assert names == ["baseline", "− norm", "− FFN", "− FFN, − norm"] and len(experiment.states()) == 8
+    assert (
+        names == ["baseline", "− norm", "− FFN", "− FFN, − norm"] and len(experiment.states()) == 8
+    )
     assert experiment.arms[3].also == (frozenset({"− norm", "− FFN"}),)
     assert len(notes) == 2  # that the third overlaps with either
     runs = ended(
-        experiment, {"baseline": (1, 0.9), "− norm": (0.8, 0.8), "− FFN": (0.7, 0.5), "− FFN, − norm": (0.3, 0.3)}
+        experiment,
+        {
+            "baseline": (1, 0.9),
+            "− norm": (0.8, 0.8),
+            "− FFN": (0.7, 0.5),
+            "− FFN, − norm": (0.3, 0.3),
+        },
     )
     table = summary(runs, experiment)
     assert list(table.variant) == names
@@ -131,7 +153,12 @@ def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_
 def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
     training = Training(task=name)
     experiment, _ = planned(
-        NO_ATTENTION, NO_FFN, baseline=task[name].config(), training=training, match=kind, together=True
+        NO_ATTENTION,
+        NO_FFN,
+        baseline=task[name].config(),
+        training=training,
+        match=kind,
+        together=True,
     )
     rows = ended(experiment, {arm.name: (0.5,) * 3 for arm in experiment.arms})
     table = summary(rows, experiment).set_index("variant")
@@ -141,8 +168,14 @@ def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
         if len(arm.members) < 2:
             assert abs(table[f"{kind}_difference"][arm.name]) <= 0.02
     out, back = experiment.arms[1:3]
-    assert re.fullmatch(r"(d_model \d+, )?d_ff \d+", out.note) and f"d_ff {out.config.d_ff}" in out.note
-    assert re.fullmatch(r"(d_model \d+, )?d_head \d+", back.note) and f"d_head {back.config.d_head}" in back.note
+    assert (
+        re.fullmatch(r"(d_model \d+, )?d_ff \d+", out.note)
+        and f"d_ff {out.config.d_ff}" in out.note
+    )
+    assert (
+        re.fullmatch(r"(d_model \d+, )?d_head \d+", back.note)
+        and f"d_head {back.config.d_head}" in back.note
+    )
     assert experiment.arms[0].note == ""
     assert re.fullmatch(
         r"closest match: −\d+ % (parameters|FLOPs)", experiment.arms[3].note
@@ -150,13 +183,22 @@ def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
 
 
 @given(
-    st.lists(st.sampled_from([*ablation.values()] + [NO_NORM | NO_FFN, {"d_ff": 8}, {"seed": 3}]),
-             min_size=1, max_size=4, unique_by=encode),
-    st.sampled_from(["nothing", "parameters"]), st.booleans(),
-)  # fmt: skip
+    st.lists(
+        st.sampled_from([*ablation.values()] + [NO_NORM | NO_FFN, {"d_ff": 8}, {"seed": 3}]),
+        min_size=1,
+        max_size=4,
+        unique_by=encode,
+    ),
+    st.sampled_from(["nothing", "parameters"]),
+    st.booleans(),
+)
 def test_no_plan_holds_a_model_or_a_name_twice(changes, kind, together):
-    variants, left_out = lineup(task["copy"].config(), Pins(variants=NEXT.join(map(encode, changes))))
-    experiment, notes = plan(variants, Training(task="copy"), Trial(match=kind, together=together, seeds=1), CPU)
+    variants, left_out = lineup(
+        task["copy"].config(), Pins(variants=NEXT.join(map(encode, changes)))
+    )
+    experiment, notes = plan(
+        variants, Training(task="copy"), Trial(match=kind, together=together, seeds=1), CPU
+    )
     assert (
         len({arm.name for arm in experiment.arms})
         == len({arm.config for arm in experiment.arms})
@@ -170,7 +212,10 @@ def test_no_plan_holds_a_model_or_a_name_twice(changes, kind, together):
     assert len(singles) == len(changes) - sum(" skipped" in note for note in left_out + notes)
     if together:
         for pair in combinations(sorted(singles), 2):
-            refused = any("cannot be combined" in note and all(name in note for name in pair) for note in notes)
+            refused = any(
+                "cannot be combined" in note and all(name in note for name in pair)
+                for note in notes
+            )
             assert (frozenset(pair) in known) != refused or refused
 
 
@@ -199,9 +244,12 @@ def test_all_are_compared_at_the_newest_step_that_all_have_reached():
     }
     table = summary(runs, experiment)
     assert results.common(runs, experiment) == 10
-    assert list(table.accuracy) == pytest.approx([0.55, 0.25]) and table.difference[1] == pytest.approx(-0.3)
+    assert list(table.accuracy) == pytest.approx([0.55, 0.25]) and table.difference[
+        1
+    ] == pytest.approx(-0.3)
     assert (
-        finding(runs, experiment) == "At step 10, accuracy is 25.0 % for “− norm” and 55.0 % for the baseline."
+        finding(runs, experiment)
+        == "At step 10, accuracy is 25.0 % for “− norm” and 55.0 % for the baseline."
         " That is 30.0 percentage points lower on each of the 2 seeds."
     )
     runs["− norm", 0] = []
@@ -219,16 +267,25 @@ def test_a_run_that_diverged_counts_at_no_step_at_all():
     assert summary(early, experiment).loss.tolist() == [1.0, 1.0]
     assert math.isnan(results.last(runs["− norm", 1], "loss")) and math.isnan(results.last([]))
     at_end = {**runs, ("− norm", 1): [row(1, 0.1), gone(30, loss=7.0)]}
-    assert summary(at_end, experiment).loss.tolist() == [1.0, 1.0]  # the loss at which it broke down is no loss
+    assert summary(at_end, experiment).loss.tolist() == [
+        1.0,
+        1.0,
+    ]  # the loss at which it broke down is no loss
 
 
 @st.composite
 def made_up(draw, together=False):
     """Runs as they might come: seeds at different steps, some diverged, some not begun, some all alike."""
-    changes = draw(st.lists(st.sampled_from([NO_NORM, NO_FFN, NO_SCALING]), min_size=0, max_size=3, unique_by=encode))
+    changes = draw(
+        st.lists(
+            st.sampled_from([NO_NORM, NO_FFN, NO_SCALING]), min_size=0, max_size=3, unique_by=encode
+        )
+    )
     experiment, _ = planned(*changes, seeds=draw(st.integers(1, 4)), together=together)
     grid = (1, 10, 20, 30)
-    levels = draw(st.sampled_from([[0.0, 1.0], [0.5], [0.0625, 0.1, 0.1009, 0.5, 0.9, 0.9013, 1.0], None]))
+    levels = draw(
+        st.sampled_from([[0.0, 1.0], [0.5], [0.0625, 0.1, 0.1009, 0.5, 0.9, 0.9013, 1.0], None])
+    )
     share = st.sampled_from(levels) if levels else st.floats(0, 1, width=32)
     finished = draw(st.booleans())
     runs = {}
@@ -239,7 +296,9 @@ def made_up(draw, together=False):
             runs[arm.name, seed] = [row(step, draw(share), draw(st.floats(0, 5))) for step in steps]
             if fate == "lost" or (fate == "mixed" and draw(st.booleans())):
                 index = draw(st.integers(2, 30))
-                runs[arm.name, seed] = [run for run in runs[arm.name, seed] if run.step < index] + [gone(index)]
+                runs[arm.name, seed] = [run for run in runs[arm.name, seed] if run.step < index] + [
+                    gone(index)
+                ]
     return experiment, runs
 
 
@@ -253,15 +312,21 @@ def test_the_summary_is_what_plain_numpy_and_scipy_say(case):
     pairs = {}
     for arm in made.arms[1:]:
         mine = values_of(runs, made, arm.name, step)
-        pairs[arm.name] = [round(mine[seed] - base[seed], 6) for seed in sorted(mine.keys() & base.keys())]
+        pairs[arm.name] = [
+            round(mine[seed] - base[seed], 6) for seed in sorted(mine.keys() & base.keys())
+        ]
     expected = differences(pairs, -1, 1)
     for line in table.itertuples():
         mine = values_of(runs, made, line.variant, step)
         assert line.seeds == len(mine)
         assert line.diverged == sum(
-            bool(rows) and rows[-1].note != "" for (name, _), rows in runs.items() if name == line.variant
+            bool(rows) and rows[-1].note != ""
+            for (name, _), rows in runs.items()
+            if name == line.variant
         )
-        assert line.accuracy == pytest.approx(np.mean(list(mine.values())) if mine else NAN, nan_ok=True)
+        assert line.accuracy == pytest.approx(
+            np.mean(list(mine.values())) if mine else NAN, nan_ok=True
+        )
         if len(mine) > 1 and np.ptp(list(mine.values())) > 1e-9:
             low, high = stats.t.interval(
                 0.95, len(mine) - 1, np.mean(list(mine.values())), stats.sem(list(mine.values()))
@@ -273,8 +338,12 @@ def test_the_summary_is_what_plain_numpy_and_scipy_say(case):
         mean, low, high, _, p = expected[line.variant]
         assert line.difference == pytest.approx(mean, abs=1e-6, nan_ok=True)
         assert line.p == pytest.approx(p, rel=1e-4, abs=1e-12, nan_ok=True)
-        if min(abs(item[-1] - 0.05) for item in expected.values()) > 1e-4:  # else either side may be right
-            assert (line.difference_low, line.difference_high) == pytest.approx((low, high), abs=1e-4, nan_ok=True)
+        if (
+            min(abs(item[-1] - 0.05) for item in expected.values()) > 1e-4
+        ):  # else either side may be right
+            assert (line.difference_low, line.difference_high) == pytest.approx(
+                (low, high), abs=1e-4, nan_ok=True
+            )
 
 
 # Words
@@ -298,16 +367,24 @@ def test_a_finding_says_what_the_table_says(case):
             if runs[arm.name, seed] and runs[arm.name, seed][-1].note
         ]
         message = re.search(
-            rf"(?:^|\. ){re.escape(arm.name)} diverged at step (\d+), seed (\d+)(?: \((\d+) of (\d+) seeds\))?\.", text
+            rf"(?:^|\. ){re.escape(arm.name)} diverged at step (\d+), seed (\d+)(?: \((\d+) of"
+            r" (\d+) seeds\))?\.",
+            text,
         )
         assert bool(message) == bool(lost)
         if lost:
             assert (int(message[1]), int(message[2])) == min(lost)
             assert (message[3] is None) == (len(made.seeds) == 1)
-            assert message[3] is None or (int(message[3]), int(message[4])) == (len(lost), len(made.seeds))
+            assert message[3] is None or (int(message[3]), int(message[4])) == (
+                len(lost),
+                len(made.seeds),
+            )
     assert ("At step" in text) == (0 < step < 30 and "ccuracy is" in text)
     assert "At step" not in text or f"At step {step}, accuracy is " in text
-    compared = r"for “(?P<name>.+?)” and (?P<other>[\d.]+) % for the baseline(?: on (?P<n>\d+) of (?P<of>\d+) seeds)?"
+    compared = (
+        r"for “(?P<name>.+?)” and (?P<other>[\d.]+) % for the baseline(?: on (?P<n>\d+) of"
+        r" (?P<of>\d+) seeds)?"
+    )
     match = re.search(rf"ccuracy is (?P<one>[\d.]+) % (?:{compared}|\((?P<alone>.+)\))\.", text)
     if table.accuracy.isna().all():
         assert match is None
@@ -320,20 +397,26 @@ def test_a_finding_says_what_the_table_says(case):
             100 * by.accuracy[name], abs=0.0501
         )
         best = by.accuracy.max()
-        assert name == "baseline" or (math.isnan(by.accuracy["baseline"]) and by.accuracy[name] == best)
+        assert name == "baseline" or (
+            math.isnan(by.accuracy["baseline"]) and by.accuracy[name] == best
+        )
         return
     chosen = by.loc[name]
     assert abs(chosen.difference) == with_difference.abs().max()
     one = shown_number(match["one"])
     other = shown_number(match["other"])
-    assert one - other == pytest.approx(100 * chosen.difference, abs=0.11)  # both over the same seeds
+    assert one - other == pytest.approx(
+        100 * chosen.difference, abs=0.11
+    )  # both over the same seeds
     both = values_of(runs, made, name, step).keys() & values_of(runs, made, "baseline", step).keys()
     assert (match["n"] is not None) == (len(both) < len(made.seeds))
     assert match["n"] is None or (int(match["n"]), int(match["of"])) == (len(both), len(made.seeds))
     remaining = text[match.end() :].strip()
     ends = chosen.difference_low, chosen.difference_high
     full = differences_of(runs, made, step)[name]
-    assert (full.mean, full.low, full.high, full.p) == pytest.approx((chosen.difference, *ends, chosen.p), nan_ok=True)
+    assert (full.mean, full.low, full.high, full.p) == pytest.approx(
+        (chosen.difference, *ends, chosen.p), nan_ok=True
+    )
     assert remaining == told(full, int(table.p.notna().sum())) and full.n == len(both)
 
 
@@ -341,7 +424,9 @@ def test_a_finding_says_what_the_table_says(case):
 def test_a_course_is_the_mean_of_what_all_seeds_have_reached(case):
     made, runs = case
     for arm in made.arms:
-        going = [s for s in made.seeds if not (runs[arm.name, s] and runs[arm.name, s][-1].note)] or made.seeds
+        going = [
+            s for s in made.seeds if not (runs[arm.name, s] and runs[arm.name, s][-1].note)
+        ] or made.seeds
         rows = [[row for row in runs[arm.name, seed] if not row.note] for seed in going]
         count = min(map(len, rows))  # made-up runs have rows at the same steps
         for log in (False, True):
@@ -350,7 +435,9 @@ def test_a_course_is_the_mean_of_what_all_seeds_have_reached(case):
             for index, (_, span) in enumerate(actual):
                 values = np.array([row[index].gradient_norm for row in rows])
                 assert span.n == len(going)
-                assert span.mean == pytest.approx(np.exp(np.log(values).mean()) if log else values.mean())
+                assert span.mean == pytest.approx(
+                    np.exp(np.log(values).mean()) if log else values.mean()
+                )
 
 
 def test_of_several_differences_each_has_to_be_clearer():
@@ -360,7 +447,9 @@ def test_of_several_differences_each_has_to_be_clearer():
     alone = told(results.gaps({"one": (one, base)})["one"])
     assert "p = 0.013)" in alone and "higher (95 % CI 5.0 to 15.0;" in alone
     actual = results.gaps({"one": (one, base), "noise": (noise, base)})
-    assert "p = 0.026, Holm-corrected for 2 variants)" in told(actual["one"], 2) and "higher" in told(actual["one"], 2)
+    assert "p = 0.026, Holm-corrected for 2 variants)" in told(
+        actual["one"], 2
+    ) and "higher" in told(actual["one"], 2)
     assert "not significant" in told(actual["noise"], 2)
     count = results.gaps({"one": (one, base), **{n: (noise, base) for n in range(4)}})["one"]
     assert "p = 0.065, Holm-corrected for 5 variants)" in told(count, 5)
@@ -384,7 +473,9 @@ def test_a_difference_in_words_is_the_difference_in_numbers(gap):
     assert ("not significant" in text) == unknown
     assert ("detectable" in text) == (unknown and gap.n < 4)
     if "Smallest detectable" in text:
-        assert shown_number(re.search(r"seeds: ([\d.]+) points", text)[1]) == pytest.approx(100 * gap.reach, abs=0.0501)
+        assert shown_number(re.search(r"seeds: ([\d.]+) points", text)[1]) == pytest.approx(
+            100 * gap.reach, abs=0.0501
+        )
     assert ("no difference is detectable" in text) == (unknown and gap.n < 4 and gap.reach >= 1)
     assert ("identical" in text) == (gap.mean == gap.low == gap.high == 0)
     numbers = [shown_number(item) for item in re.findall(r"−?\d+\.\d+", text)]
@@ -421,14 +512,21 @@ def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
         plain = differences(dict(enumerate(expected)), -bound, bound)
         for index, (mean, low, high, n, p) in plain.items():
             assert actual[index][0] == pytest.approx(mean, abs=2e-6, nan_ok=True)
-            if n > 1 and np.ptp(expected[index]) > 1e-3 and min(abs(one[-1] - 0.05) for one in plain.values()) > 1e-3:
+            if (
+                n > 1
+                and np.ptp(expected[index]) > 1e-3
+                and min(abs(one[-1] - 0.05) for one in plain.values()) > 1e-3
+            ):
                 assert actual[index][1:] == pytest.approx((low, high, p), rel=0.01, abs=1e-4)
 
     lines = list(effects(runs, made).itertuples())
     others = {name: [single for single in singles if single != name] for name in singles}
     assert [line.part for line in lines] == singles
     removed = [each([value()], [value(name)]) for name in singles]
-    check([(line.removed, line.removed_low, line.removed_high, line.removed_p) for line in lines], removed)
+    check(
+        [(line.removed, line.removed_low, line.removed_high, line.removed_p) for line in lines],
+        removed,
+    )
     alone = [each([value(*others[name])], [value(*singles)]) for name in singles]
     check([(line.alone, line.alone_low, line.alone_high, line.alone_p) for line in lines], alone)
     table = interactions(runs, made)
@@ -436,14 +534,21 @@ def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
     fours = [(value(), value(a), value(b), value(a, b)) for a, b in combinations(singles, 2)]
     expected = [each([four[3], four[0]], four[1:3]) for four in fours]
     check(
-        [(itertuple.interaction, itertuple.low, itertuple.high, itertuple.p) for itertuple in table.itertuples()],
+        [
+            (itertuple.interaction, itertuple.low, itertuple.high, itertuple.p)
+            for itertuple in table.itertuples()
+        ],
         expected,
         2,
     )
-    for line, seeds, first, second in zip(table.itertuples(), expected, table["first"], table["second"]):
+    for line, seeds, first, second in zip(
+        table.itertuples(), expected, table["first"], table["second"]
+    ):
         assert line.seeds == len(seeds)
         if seeds:  # the four that are shown add up to it
-            assert line.both - first - second + line.neither == pytest.approx(line.interaction, abs=1e-5)
+            assert line.both - first - second + line.neither == pytest.approx(
+                line.interaction, abs=1e-5
+            )
 
 
 # One sequence through a model
@@ -486,7 +591,11 @@ def test_a_reading_is_what_the_model_says(name, change):
         assert next(right, None) is None
         assert len(actual.patterns) == (state.config.n_layers if state.config.attention else 0)
         length = len(tokens[index])
-        expected = torch.ones(length, length).tril() if state.config.mask == "causal" else torch.ones(length, length)
+        expected = (
+            torch.ones(length, length).tril()
+            if state.config.mask == "causal"
+            else torch.ones(length, length)
+        )
         assert len(actual.allowed) == state.config.n_layers
         assert all(torch.equal(allowed, expected.bool()) for allowed in actual.allowed)
         for pattern in actual.patterns:
@@ -526,6 +635,9 @@ def test_a_contrast_is_the_sequence_on_which_models_differ_most():
 
 
 def test_steps_to_ninety_percent():
-    rows = [Row(step, 1.0, accuracy, 1.0, 0.1, 0.01) for step, accuracy in ((1, 0.1), (10, 0.89), (20, 0.9), (30, 0.5))]
+    rows = [
+        Row(step, 1.0, accuracy, 1.0, 0.1, 0.01)
+        for step, accuracy in ((1, 0.1), (10, 0.89), (20, 0.9), (30, 0.5))
+    ]
     assert results.steps_to(rows, 0.9) == 20
     assert math.isnan(results.steps_to(rows, 0.95)) and math.isnan(results.steps_to([], 0.9))

@@ -7,7 +7,19 @@ from tests.databases import postgresql  # noqa: F401  (a fixture)
 from tests.pages import link, words
 from tests.studies import fill, study
 from tests.test_page import fine, told
-from tests.test_studies_page import button, dialog, forget, good, labels, opened, press, score, store, texts, url  # noqa: F401
+from tests.test_studies_page import (  # noqa: F401
+    button,
+    dialog,
+    forget,
+    good,
+    labels,
+    opened,
+    press,
+    score,
+    store,
+    texts,
+    url,
+)
 from ui.kit import rights
 
 CHANGES = {"Stop", "Resume", "Delete study", "Start"}

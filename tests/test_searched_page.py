@@ -24,7 +24,9 @@ def test_each_model_stands_at_the_rate_that_its_other_seeds_chose(kind):
     plan = running(app).plan
     count = {"three": 3, "five": 5}[kind] * 4
     assert f"Done: {count} runs" in start_line(app)
-    runs = {(name, seed): list(train(config, how, seed)) for name, config, how, seed in plan.trainings()}
+    runs = {
+        (name, seed): list(train(config, how, seed)) for name, config, how, seed in plan.trainings()
+    }
     actual = judged(runs, plan)
     assert running(app).runs == actual.runs
     taken = tables_of(app)["Accuracy and cost of each model"]()
@@ -33,7 +35,9 @@ def test_each_model_stands_at_the_rate_that_its_other_seeds_chose(kind):
     assert set(taken.guards) == {"learning rate searched"}
     assert "Same for every model: tuned learning rate." in texts(app)
     assert "the rate with the lowest training loss is used" in texts(app)
-    assert [list(table.value["learning rate on seeds"]) for table in app.dataframe] == [list(expected.rates)]
+    assert [list(table.value["learning rate on seeds"]) for table in app.dataframe] == [
+        list(expected.rates)
+    ]
     for state in running(app).states.values():
         assert state.training.learning_rate in {
             how.learning_rate for arm in plan.arms for how in plan.ways(arm).values()
@@ -46,7 +50,9 @@ def test_a_rate_is_told_once_all_have_been_trained():
     app = fine(opened(search="three", **SHORT | {"steps": "20000", "seed": "73"}))
     app = fine(button(app, "start").click().run())
     try:
-        assert set(app.dataframe[0].value["learning rate on seeds"]) == {"–"} and "edge of the range" not in texts(app)
+        assert set(app.dataframe[0].value["learning rate on seeds"]) == {
+            "–"
+        } and "edge of the range" not in texts(app)
     finally:
         running(app).job.stop()
 
@@ -69,7 +75,9 @@ def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):
         assert plan.trial == Trial(seeds=3, search="three")
         asked = {(config.replace(seed=seed), how) for _, config, how, seed in plan.trainings()}
         assert asked <= of[line.task] and len(asked) == 9 * len(plan.arms)
-        assert plan.arms[-1].name == ("baseline" if line.variant == "baseline" else plan.arms[-1].name)
+        assert plan.arms[-1].name == (
+            "baseline" if line.variant == "baseline" else plan.arms[-1].name
+        )
 
 
 @pytest.mark.parametrize("guards", [{}, {"search": "three"}, {"match": "time"}])

@@ -1,6 +1,7 @@
 """Everything that runs on a GPU, on a second device: the same numbers as on the CPU, and what is handed on is on the CPU.
 
-The device is a real GPU where there is one, and else tests/second_device.py, on which mixing devices fails as on a GPU.
+The device is a real GPU where there is one, and else tests/second_device.py, on which mixing
+devices fails as on a GPU.
 """
 
 import contextlib
@@ -28,7 +29,13 @@ from core.experiments.trained import contributions, knockout, prompt, tables
 from core.experiments.training import trained
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.export.script import Script
-from core.export.scripts import block_script, compare_script, depth_script, grid_script, training_script
+from core.export.scripts import (
+    block_script,
+    compare_script,
+    depth_script,
+    grid_script,
+    training_script,
+)
 from core.measure.tensor_meters import measure
 from core.model.config import Config
 from core.model.generate import Sampling, generate
@@ -57,14 +64,28 @@ if ALONE and NAME == "second":
 
 TOKENS = ("the", "court", "held", "the", "tenants", "liable")
 SMALL = Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, padding=2)
-MAGNIFY = {"normal_1"} if NAME == "cuda" else set()  # every rounding, and a GPU rounds in its own way
+MAGNIFY = (
+    {"normal_1"} if NAME == "cuda" else set()
+)  # every rounding, and a GPU rounds in its own way
 ENTRIES = [{field: name} for field, menu in MENUS.items() for name in menu if name not in MAGNIFY]
 MORE = [
-    {"tied": True}, {"attention": False}, {"ffn": False}, {"residual_attention": False, "residual_ffn": False},
-    {"scale": False, "bias": False}, {"padding": 0, "mask": "causal"}, {"n_heads": 4, "d_head": 6, "position": "alibi"},
-    {"placement": "post", "norm": "RMSNorm", "position": "rope", "activation": "swiglu", "mask": "causal", "n_layers": 3},
+    {"tied": True},
+    {"attention": False},
+    {"ffn": False},
+    {"residual_attention": False, "residual_ffn": False},
+    {"scale": False, "bias": False},
+    {"padding": 0, "mask": "causal"},
+    {"n_heads": 4, "d_head": 6, "position": "alibi"},
+    {
+        "placement": "post",
+        "norm": "RMSNorm",
+        "position": "rope",
+        "activation": "swiglu",
+        "mask": "causal",
+        "n_layers": 3,
+    },
     *RECENT,
-]  # fmt: skip
+]
 EVERY = pytest.mark.parametrize("changes", [*ENTRIES, *MORE], ids=str)
 
 
@@ -89,7 +110,11 @@ def assert_same(here, there, near: float = NEAR, index: str = "result"):
         assert here.dtype == there.dtype, index
         assert_same(here.detach().double().numpy(), there.detach().double().numpy(), near, index)
     elif isinstance(here, np.ndarray) and here.dtype.kind in "fiub":
-        size = np.abs(here[np.isfinite(here)], dtype=float).max(initial=0) if here.dtype.kind == "f" else 0
+        size = (
+            np.abs(here[np.isfinite(here)], dtype=float).max(initial=0)
+            if here.dtype.kind == "f"
+            else 0
+        )
         np.testing.assert_allclose(there, here, rtol=0, atol=near * max(1, size), err_msg=index)
     elif isinstance(here, pd.DataFrame):
         assert list(here) == list(there) and len(here) == len(there), index
@@ -98,7 +123,12 @@ def assert_same(here, there, near: float = NEAR, index: str = "result"):
     elif dataclasses.is_dataclass(here):
         for field in dataclasses.fields(here):
             if field.name not in ("machine", "timing", "seconds"):
-                assert_same(getattr(here, field.name), getattr(there, field.name), near, f"{index}.{field.name}")
+                assert_same(
+                    getattr(here, field.name),
+                    getattr(there, field.name),
+                    near,
+                    f"{index}.{field.name}",
+                )
     elif isinstance(here, dict):
         assert list(here) == list(there), index
         for name in here:
@@ -125,11 +155,20 @@ def test_the_second_device_refuses_what_a_gpu_refuses():
         x[torch.tensor([0, 2])] = values
 
     for call in (
-        lambda: x + here, lambda: here * x, lambda: torch.cat([x, here[None]]), lambda: torch.stack([x.sum(), here.sum()]),
-        lambda: torch.where(x > 0, x, here), lambda: x @ here, lambda: here[torch.tensor([0], device=NAME)], lambda: set_rows(here),
-        lambda: x.masked_fill(here > 0, 0.0), lambda: here.mul_(x[0]), lambda: torch.rand(3, device=NAME, generator=torch.Generator()),
-        lambda: torch.nn.functional.linear(x, torch.ones(2, 4)), lambda: torch.einsum("ij,j->i", x, here),
-    ):  # fmt: skip
+        lambda: x + here,
+        lambda: here * x,
+        lambda: torch.cat([x, here[None]]),
+        lambda: torch.stack([x.sum(), here.sum()]),
+        lambda: torch.where(x > 0, x, here),
+        lambda: x @ here,
+        lambda: here[torch.tensor([0], device=NAME)],
+        lambda: set_rows(here),
+        lambda: x.masked_fill(here > 0, 0.0),
+        lambda: here.mul_(x[0]),
+        lambda: torch.rand(3, device=NAME, generator=torch.Generator()),
+        lambda: torch.nn.functional.linear(x, torch.ones(2, 4)),
+        lambda: torch.einsum("ij,j->i", x, here),
+    ):
         with pytest.raises(RuntimeError, match="second"):
             call()
     for call in (
@@ -149,10 +188,19 @@ def test_the_second_device_does_what_a_gpu_does():
     here = torch.arange(12.0).view(3, 4)
     x = here.to(NAME)
     assert x.device.type == NAME and not x.is_cpu and x.cpu().is_cpu and torch.equal(x.cpu(), here)
-    assert x.cpu().data_ptr() != x.numbers.data_ptr() and x.to(NAME) is x  # a copy; nothing to be done
-    assert x[torch.tensor([2, 0])].tolist() == [here[2].tolist(), here[0].tolist()]  # indices may be on the CPU
-    assert (x * torch.tensor(2.0) + 1).tolist() == (here * 2 + 1).tolist()  # and so may a single number
-    x.view(4, 3)[0, :] = torch.ones(3)  # a view is the same memory, and what is copied may come from the CPU
+    assert (
+        x.cpu().data_ptr() != x.numbers.data_ptr() and x.to(NAME) is x
+    )  # a copy; nothing to be done
+    assert x[torch.tensor([2, 0])].tolist() == [
+        here[2].tolist(),
+        here[0].tolist(),
+    ]  # indices may be on the CPU
+    assert (x * torch.tensor(2.0) + 1).tolist() == (
+        here * 2 + 1
+    ).tolist()  # and so may a single number
+    x.view(4, 3)[0, :] = torch.ones(
+        3
+    )  # a view is the same memory, and what is copied may come from the CPU
     assert x[0].tolist() == [1, 1, 1, 3] and f"{x[0, 0]:.1f}" == "1.0" and float(x.sum()) == 66
     layer = torch.nn.Linear(4, 2)
     expected = torch.autograd.grad(layer(here).square().sum(), layer.weight)[0]
@@ -163,7 +211,10 @@ def test_the_second_device_does_what_a_gpu_does():
     torch.testing.assert_close(moved.weight.grad.cpu(), expected)
     with torch.autocast(NAME, torch.bfloat16):
         made = moved(x)
-        assert made.dtype == (x @ x.mT).dtype == torch.bfloat16 and made.softmax(-1).dtype == torch.float32
+        assert (
+            made.dtype == (x @ x.mT).dtype == torch.bfloat16
+            and made.softmax(-1).dtype == torch.float32
+        )
     assert moved(x).dtype == torch.float32
 
 
@@ -182,7 +233,8 @@ def test_time_is_taken_by_the_devices_events(monkeypatch):
     record = event.record
     monkeypatch.setattr(event, "record", lambda each: (records.append(each), record(each)))
     result, taken = timed(
-        lambda: (torch.ones(64, 64, device=NAME) @ torch.ones(64, 64, device=NAME)).sum().item(), NAME
+        lambda: (torch.ones(64, 64, device=NAME) @ torch.ones(64, 64, device=NAME)).sum().item(),
+        NAME,
     )
     assert result == 64**3 and taken > 0 and len(records) == 2
     assert median_ms(timed_stream(SMALL, TOKENS, Machine(NAME)), NAME, 3) > 0
@@ -195,21 +247,29 @@ def test_time_is_taken_by_the_devices_events(monkeypatch):
 @EVERY
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_pass(changes, dtype):
-    assert_same(*(forward(SMALL.replace(**changes), TOKENS, machine) for machine in both(dtype)), roughly(dtype))
+    assert_same(
+        *(forward(SMALL.replace(**changes), TOKENS, machine) for machine in both(dtype)),
+        roughly(dtype),
+    )
 
 
 @pytest.mark.parametrize("changes", MORE, ids=str)
 def test_a_pass_in_float16(changes):
     """Which a CPU can, but is not asked to outside of this test."""
     machines = Machine.anywhere("cpu", "float16"), Machine(NAME, "float16")
-    assert_same(*(forward(SMALL.replace(**changes), TOKENS, machine) for machine in machines), roughly("float16"))
+    assert_same(
+        *(forward(SMALL.replace(**changes), TOKENS, machine) for machine in machines),
+        roughly("float16"),
+    )
 
 
 @pytest.mark.parametrize("mask", ["causal", "none"])
 def test_a_text_goes_on_in_a_context_that_slides(mask):
     config = SMALL.replace(mask=mask, n_layers=2)
     sampling = Sampling(words=12, top_p=0.95)
-    texts = [continuation(config, tuple(TOKENS), machine, "random", sampling, 6) for machine in both()]
+    texts = [
+        continuation(config, tuple(TOKENS), machine, "random", sampling, 6) for machine in both()
+    ]
     on_first, on_second = ([step.token for step in steps] for _, steps in texts)
     assert on_first == on_second
 
@@ -267,7 +327,9 @@ def test_several_models_on_one_sentence():
         **{str(item): SMALL.replace(**item) for item in MORE},
         "wide": SMALL.replace(d_model=24),
     }
-    made = [compare({n: forward(c, TOKENS, machine) for n, c in variants.items()}) for machine in both()]
+    made = [
+        compare({n: forward(c, TOKENS, machine) for n, c in variants.items()}) for machine in both()
+    ]
     assert_same(*made)
 
 
@@ -291,12 +353,16 @@ def test_passes_that_leave_the_range_of_numbers():
 @pytest.mark.parametrize("way", blocks)
 def test_gradients(changes, way):
     depth = Depth(passes=3, blocks=way)
-    assert_same(*(gradients(SMALL.replace(**changes), TOKENS, machine, depth) for machine in both()))
+    assert_same(
+        *(gradients(SMALL.replace(**changes), TOKENS, machine, depth) for machine in both())
+    )
 
 
 GRIDS = {
     "first": "",
-    **{f"{axis} alone": f"{axis}-{'+'.join(axis_menu.entries)}" for axis, axis_menu in AXES.items()},
+    **{
+        f"{axis} alone": f"{axis}-{'+'.join(axis_menu.entries)}" for axis, axis_menu in AXES.items()
+    },
 }
 AXIS = "norm-none+RMSNorm__residual-both__activation-swiglu__n_heads-2"
 ALONE_IN_IT = "norm-__placement-__residual-__activation-__n_heads-"
@@ -311,12 +377,21 @@ def test_a_grid(axes, way):
         remaining = [part for part in ALONE_IN_IT.split("__") if not chosen.startswith(part)]
         chosen = "__".join([*remaining, chosen])
     depth = Depth(passes=2, blocks=way)
-    assert_same(*(grid(SMALL.replace(n_heads=4), Axes(chosen), TOKENS, machine, depth) for machine in both()))
+    assert_same(
+        *(
+            grid(SMALL.replace(n_heads=4), Axes(chosen), TOKENS, machine, depth)
+            for machine in both()
+        )
+    )
 
 
-@pytest.mark.parametrize("axes", ["", "position-none+sinusoidal+learned+rope+alibi__mask-none+causal__norm-none"])
+@pytest.mark.parametrize(
+    "axes", ["", "position-none+sinusoidal+learned+rope+alibi__mask-none+causal__norm-none"]
+)
 def test_a_grid_in_bfloat16(axes):
-    made = [grid(SMALL, Axes(axes), TOKENS, machine, Depth(passes=2)) for machine in both("bfloat16")]
+    made = [
+        grid(SMALL, Axes(axes), TOKENS, machine, Depth(passes=2)) for machine in both("bfloat16")
+    ]
     assert_same(*made, roughly("bfloat16"))
 
 
@@ -338,12 +413,18 @@ def trained_on(machine, name, method="adamw", **changes):
 
 def assert_same_training(here, there, dtype="float32"):
     """(state, rows) of a training on each of the two; in half precision autocast lowers other operations on a CPU."""
-    (one, some) = here
-    (other, others) = there
+    one, some = here
+    other, others = there
     near = NEAR if dtype == "float32" else 0.05
-    assert_same([row._replace(accuracy=0.0) for row in some], [row._replace(accuracy=0.0) for row in others], near)
+    assert_same(
+        [row._replace(accuracy=0.0) for row in some],
+        [row._replace(accuracy=0.0) for row in others],
+        near,
+    )
     if dtype == "float32":
-        assert [row.accuracy for row in some] == pytest.approx([row.accuracy for row in others], abs=0.02)
+        assert [row.accuracy for row in some] == pytest.approx(
+            [row.accuracy for row in others], abs=0.02
+        )
         assert_same((one.model, one.optimiser), (other.model, other.optimiser))
     else:
         fine = train_chunk(start(other.config, other.training, other.seed, Machine(NAME)), 0)[1]
@@ -357,12 +438,19 @@ WAYS = [(name, method, "float32") for name in task for method in optimiser] + [
 
 @pytest.mark.parametrize("name, method, dtype", WAYS)
 def test_training(name, method, dtype):
-    assert_same_training(*(trained_on(machine, name, method, dropout=0.1) for machine in both(dtype)), dtype)
+    assert_same_training(
+        *(trained_on(machine, name, method, dropout=0.1) for machine in both(dtype)), dtype
+    )
 
 
 def test_a_training_that_diverges():
-    training = Training(task="copy", batch=4, steps=20, optimiser="sgd", learning_rate=1000.0, warmup=0)
-    made = [train_chunk(start(small("copy", norm="none"), training, 0, machine), 100) for machine in both()]
+    training = Training(
+        task="copy", batch=4, steps=20, optimiser="sgd", learning_rate=1000.0, warmup=0
+    )
+    made = [
+        train_chunk(start(small("copy", norm="none"), training, 0, machine), 100)
+        for machine in both()
+    ]
     (on_first, rows), (on_second, others) = made
     assert on_first.diverged and on_second.diverged and rows[-1].note == others[-1].note
 
@@ -377,7 +465,9 @@ def test_seeds_side_by_side(name, method, dtype):
         built.append(
             [
                 (state, [*rows, *extra])
-                for (_, rows), (state, extra) in zip(further, stack.chunk([state for state, _ in further], 100))
+                for (_, rows), (state, extra) in zip(
+                    further, stack.chunk([state for state, _ in further], 100)
+                )
             ]
         )
     for on_first, on_second in zip(*built):
@@ -389,7 +479,10 @@ def test_what_a_trained_model_answers(name):
     tokens, targets = task[name](torch.Generator().manual_seed(1), 5)
     built = []
     for machine in both():
-        states = [trained_on(machine, name)[0], trained.untrained(trained_on(machine, name, position="none")[0])]
+        states = [
+            trained_on(machine, name)[0],
+            trained.untrained(trained_on(machine, name, position="none")[0]),
+        ]
         built.append(
             (
                 [trained.read(state, tokens[0], targets[0]) for state in states],
@@ -433,10 +526,19 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
         runs = store.runs(number)
         assert {(run.state, run.device) for run in runs} == {(DONE, Machine(NAME).name)}
         training = study.runs[0].training
-        states = {seed: start(study.runs[0].config, training, seed, Machine(NAME)) for seed in (7, 8)}
+        states = {
+            seed: start(study.runs[0].config, training, seed, Machine(NAME)) for seed in (7, 8)
+        }
         job = Job(workers, states)
         sizes = []
-        monkeypatch.setattr(workers, "train", lambda some, *given, _plain=workers.train: (sizes.append(len(some)), _plain(some, *given))[1])  # fmt: skip
+        monkeypatch.setattr(
+            workers,
+            "train",
+            lambda some, *given, _plain=workers.train: (
+                sizes.append(len(some)),
+                _plain(some, *given),
+            )[1],
+        )
         while not job.poll().done:
             time.sleep(0.01)
         assert not job.error and 2 in sizes
@@ -451,7 +553,16 @@ def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkey
 
 def opened(place: str, **changes) -> Opened:
     """An untrained model of sentences, with biases and gains that are not 0 and 1."""
-    config = Config(**{"n_layers": 2, "d_model": 16, "n_heads": 2, "position": "rope", "mask": "causal", **changes})
+    config = Config(
+        **{
+            "n_layers": 2,
+            "d_model": 16,
+            "n_heads": 2,
+            "position": "rope",
+            "mask": "causal",
+            **changes,
+        }
+    )
     made = Transformer(config, vocabulary())
     stream = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -471,9 +582,15 @@ def benches(count=24, **changes) -> list[knockout.Bench]:
 
 
 SHAPES = [
-    {}, {"mask": "none"}, {"placement": "post", "norm": "RMSNorm"}, {"norm": "none", "position": "learned"},
-    {"position": "alibi", "bias": False, "tied": True}, {"attention": False}, {"ffn": False}, {"residual_attention": False},
-]  # fmt: skip
+    {},
+    {"mask": "none"},
+    {"placement": "post", "norm": "RMSNorm"},
+    {"norm": "none", "position": "learned"},
+    {"position": "alibi", "bias": False, "tied": True},
+    {"attention": False},
+    {"ffn": False},
+    {"residual_attention": False},
+]
 TEXT = "the judge , who was late , was right ."
 
 
@@ -487,9 +604,21 @@ def test_every_knock_out(changes, how):
     made = [[*item.sweep(how), item.effect(several, how)] for item in (on_first, on_second)]
     for one, other in zip(*made):
         assert_same((one.values, one.correct), (other.values, other.correct))
-    assert_same(*(tables.told(item[-1], bench.baseline) for item, bench in zip(made, (on_first, on_second))))
-    assert_same(*(tables.ranked(item[:-1], bench.baseline) for item, bench in zip(made, (on_first, on_second))))
-    assert_same(*(tables.by_distance(item[-1], bench.questions) for item, bench in zip(made, (on_first, on_second))))
+    assert_same(
+        *(tables.told(item[-1], bench.baseline) for item, bench in zip(made, (on_first, on_second)))
+    )
+    assert_same(
+        *(
+            tables.ranked(item[:-1], bench.baseline)
+            for item, bench in zip(made, (on_first, on_second))
+        )
+    )
+    assert_same(
+        *(
+            tables.by_distance(item[-1], bench.questions)
+            for item, bench in zip(made, (on_first, on_second))
+        )
+    )
     assert_same(*(contributions.of_bench(item, several, how) for item in (on_first, on_second)))
 
 
@@ -507,11 +636,29 @@ def test_a_text_with_and_without_a_knock_out(how):
     built = []
     for bench in benches():
         read = prompt.read(bench.opened, TEXT)
-        passes = [prompt.look(bench, read), prompt.look(bench, read, (Cut(0, "head", 1), Cut(1, "ffn")), how)]
-        scores = {str(n): prompt.logits(bench, forward_pass, 4) for n, forward_pass in enumerate(passes)}
-        text = prompt.next_words(scores, Sampling(temperature=0.7, top_k=6, top_p=0.9), bench.opened.tokens.label)
-        looked = [prompt.logit_lens(bench.model, forward_pass, bench.opened.tokens.label) for forward_pass in passes]
-        built.append((passes, scores, text, looked, [prompt.rollout(forward_pass) for forward_pass in passes]))
+        passes = [
+            prompt.look(bench, read),
+            prompt.look(bench, read, (Cut(0, "head", 1), Cut(1, "ffn")), how),
+        ]
+        scores = {
+            str(n): prompt.logits(bench, forward_pass, 4) for n, forward_pass in enumerate(passes)
+        }
+        text = prompt.next_words(
+            scores, Sampling(temperature=0.7, top_k=6, top_p=0.9), bench.opened.tokens.label
+        )
+        looked = [
+            prompt.logit_lens(bench.model, forward_pass, bench.opened.tokens.label)
+            for forward_pass in passes
+        ]
+        built.append(
+            (
+                passes,
+                scores,
+                text,
+                looked,
+                [prompt.rollout(forward_pass) for forward_pass in passes],
+            )
+        )
         assert passes[0].machine.torch_device == bench.device.type
     assert_same(*built)
 
@@ -521,17 +668,28 @@ def test_a_text_that_goes_on_after_a_knock_out(how):
     built = []
     for bench in benches():
         some = (Cut(0, "layer"),) if how else ()
-        steps = prompt.continuation(bench, prompt.read(bench.opened, TEXT), 3, Sampling(words=5, top_k=9), some, how)
+        steps = prompt.continuation(
+            bench, prompt.read(bench.opened, TEXT), 3, Sampling(words=5, top_k=9), some, how
+        )
         built.append([tuple(step) for step in steps])
     assert_same(*built)
 
 
 @pytest.mark.parametrize("cache", [True, False])
-@pytest.mark.parametrize("changes", [{}, {"position": "learned"}, {"position": "alibi"}, {"mask": "none"}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"position": "learned"}, {"position": "alibi"}, {"mask": "none"}], ids=str
+)
 def test_a_text_that_goes_on(changes, cache):
     ids = torch.tensor([3, 7, 11, 4])
     made = [
-        list(map(tuple, generate(opened(place, **changes).model, ids, Sampling(words=6, top_p=0.95), cache=cache)))
+        list(
+            map(
+                tuple,
+                generate(
+                    opened(place, **changes).model, ids, Sampling(words=6, top_p=0.95), cache=cache
+                ),
+            )
+        )
         for place in ("cpu", NAME)
     ]
     assert_same(*made)
@@ -542,7 +700,9 @@ def of_files(written: dict[str, bytes]) -> Opened:
 
 
 def test_files_of_a_model_that_is_on_the_device():
-    on_first, on_second = (own.write(opened(place).model, "a model", "sentences", seed=1) for place in ("cpu", NAME))
+    on_first, on_second = (
+        own.write(opened(place).model, "a model", "sentences", seed=1) for place in ("cpu", NAME)
+    )
     assert on_first == on_second
     assert of_files(on_second).key == opened("cpu").key == opened(NAME).key
 
@@ -550,9 +710,14 @@ def test_files_of_a_model_that_is_on_the_device():
 def test_files_of_a_training_on_the_device():
     states = [trained_on(machine, "reverse")[0] for machine in both()]
     ids = torch.arange(1, 9)[None]
-    for made in (own.of_training(states[1], "a model"), of_files(own.write_trained(states[1], "a model", 0.5))):
+    for made in (
+        own.of_training(states[1], "a model"),
+        of_files(own.write_trained(states[1], "a model", 0.5)),
+    ):
         assert made.model.embed.device.type == "cpu"
-        assert_same(own.of_training(states[0], "a model").model(ids).detach(), made.model(ids).detach())
+        assert_same(
+            own.of_training(states[0], "a model").model(ids).detach(), made.model(ids).detach()
+        )
 
 
 # Pages: what they do with tensors is done on the CPU
@@ -560,7 +725,9 @@ def test_files_of_a_training_on_the_device():
 
 def opens(page: str, **params):
     """A page as it opens from a link, without an error."""
-    app = pytest.importorskip("streamlit.testing.v1").AppTest.from_file("../app.py", default_timeout=90)
+    app = pytest.importorskip("streamlit.testing.v1").AppTest.from_file(
+        "../app.py", default_timeout=90
+    )
     app.switch_page(page)
     for name, value in params.items():
         app.query_params[name] = value
@@ -602,15 +769,33 @@ def test_every_view_of_a_trained_model(monkeypatch):
     monkeypatch.setattr(choose, "LARGE", 0)
     assert choose.known(choose.SHIPPED).model.embed.device.type == NAME
     for view in views:
-        opens("pages/5_Trained_model.py", taken=view, texts="16", out="2.4~1.ffn", mode="mean", words="5")
+        opens(
+            "pages/5_Trained_model.py",
+            taken=view,
+            texts="16",
+            out="2.4~1.ffn",
+            mode="mean",
+            words="5",
+        )
 
 
 def test_every_view_of_a_training():
     views = pytest.importorskip("ui.training").view
-    tiny = dict(task="copy", steps="4", batch="4", warmup="0", seeds="2", d_model="8", n_heads="2", n_layers="1")
+    tiny = dict(
+        task="copy",
+        steps="4",
+        batch="4",
+        warmup="0",
+        seeds="2",
+        d_model="8",
+        n_heads="2",
+        n_layers="1",
+    )
     app = opens("pages/3_Training.py", device=NAME, **tiny)
     next(button for button in app.button if button.key == "start").click().run()
-    from tests.pages import move  # not above: the rest of this file runs where there is no Streamlit
+    from tests.pages import (
+        move,
+    )  # not above: the rest of this file runs where there is no Streamlit
     from ui.kit.jobs import RUNNING
     from ui.kit.store import SESSION
 
@@ -654,11 +839,17 @@ def scripts(machine: Machine) -> dict[str, Script]:
 def test_an_exported_script(name):
     on_first, on_second = (printed(scripts(machine)[name].python()) for machine in both())
     one, other = (
-        list(chain.from_iterable(line.split(",") for line in text.splitlines())) for text in (on_first, on_second)
+        list(chain.from_iterable(line.split(",") for line in text.splitlines()))
+        for text in (on_first, on_second)
     )
     numbers = [[_number(cell) for cell in cells] for cells in (one, other)]
-    assert [n if n is None else 0 for n in numbers[0]] == [n if n is None else 0 for n in numbers[1]]
-    assert_same(*([n for n in number if n is not None] for number in numbers), 1e-4 if name != "training" else 0.01)
+    assert [n if n is None else 0 for n in numbers[0]] == [
+        n if n is None else 0 for n in numbers[1]
+    ]
+    assert_same(
+        *([n for n in number if n is not None] for number in numbers),
+        1e-4 if name != "training" else 0.01,
+    )
 
 
 def _number(cell: str) -> float | None:

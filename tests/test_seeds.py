@@ -23,7 +23,9 @@ def close(value, expected):
 
 def scipy_interval(values):
     """Mean and Student's t interval, for values that are not all the same."""
-    low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values))
+    low, high = stats.t.interval(
+        0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values)
+    )
     return np.mean(values), low, high
 
 
@@ -64,7 +66,9 @@ def test_an_interval_is_that_of_scipy_for_every_number_of_seeds(n):
 def test_an_interval_by_hand():
     # 0.5, 0.6, 0.7: mean 0.6, standard deviation 0.1, t(2, 0.975) = 4.302653 from a printed table
     actual = interval([0.5, 0.6, 0.7])
-    assert actual[:3] == pytest.approx((0.6, 0.6 - 4.302653 * 0.1 / 3**0.5, 0.6 + 4.302653 * 0.1 / 3**0.5), abs=1e-6)
+    assert actual[:3] == pytest.approx(
+        (0.6, 0.6 - 4.302653 * 0.1 / 3**0.5, 0.6 + 4.302653 * 0.1 / 3**0.5), abs=1e-6
+    )
 
 
 def test_none_and_one_have_no_interval():
@@ -96,7 +100,11 @@ def test_an_interval_is_cut_at_what_a_value_can_be_and_nowhere_else(values):
 
 
 def test_any_iterable_will_do():
-    assert interval({1: 0.5, 2: 0.6}.values()) == interval([0.5, 0.6]) == interval(v for v in (0.5, 0.6))
+    assert (
+        interval({1: 0.5, 2: 0.6}.values())
+        == interval([0.5, 0.6])
+        == interval(v for v in (0.5, 0.6))
+    )
 
 
 # Pairs
@@ -122,12 +130,17 @@ def test_a_paired_difference_is_that_of_scipy(pairs):
 @given(SEEDS, SEEDS)
 def test_pairs_are_made_by_seed_whatever_is_missing(values, base):
     shared = sorted(
-        seed for seed in values.keys() & base.keys() if values[seed] == values[seed] and base[seed] == base[seed]
+        seed
+        for seed in values.keys() & base.keys()
+        if values[seed] == values[seed] and base[seed] == base[seed]
     )
     actual = paired(values, base)
     assert actual.n == len(shared)
     if not shared:
-        assert all(map(math.isnan, (actual.mean, actual.low, actual.high, actual.p))) and not actual.clear
+        assert (
+            all(map(math.isnan, (actual.mean, actual.low, actual.high, actual.p)))
+            and not actual.clear
+        )
     elif len(shared) == 1:
         assert close(actual.mean, values[shared[0]] - base[shared[0]])
         assert all(map(math.isnan, (actual.low, actual.high, actual.p))) and not actual.clear
@@ -148,7 +161,9 @@ def test_the_other_way_round_the_sign_turns():
     other = {0: 0.4, 1: 0.1, 2: 0.6}
     there = paired(one, other)
     back = paired(other, one)
-    assert (back.mean, back.low, back.high, back.p) == pytest.approx((-there.mean, -there.high, -there.low, there.p))
+    assert (back.mean, back.low, back.high, back.p) == pytest.approx(
+        (-there.mean, -there.high, -there.low, there.p)
+    )
 
 
 def test_differences_without_any_spread():
@@ -165,7 +180,11 @@ def test_a_difference_is_cut_at_what_it_can_be():
     free = paired({0: 0.1, 1: 0.9}, {0: 0.9, 1: 0.8})
     cut = paired({0: 0.1, 1: 0.9}, {0: 0.9, 1: 0.8}, (-1.0, 1.0))
     assert free.low < -1 and free.high > 1
-    assert (cut.low, cut.high) == (-1, 1) and (cut.mean, cut.n, cut.p) == (free.mean, free.n, free.p)
+    assert (cut.low, cut.high) == (-1, 1) and (cut.mean, cut.n, cut.p) == (
+        free.mean,
+        free.n,
+        free.p,
+    )
 
 
 # Several at once
@@ -175,8 +194,10 @@ FAMILIES = st.lists(st.lists(NUMBERS, min_size=0, max_size=6), min_size=1, max_s
 
 
 def compared(samples, within=(-math.inf, math.inf)):
-    nothing = lambda each: dict.fromkeys(range(len(each)), 0.0)  # noqa: E731
-    compare = lambda index, level: paired(dict(enumerate(samples[index])), nothing(samples[index]), within, level)  # noqa: E731
+    def compare(index, level):
+        sample = dict(enumerate(samples[index]))
+        return paired(sample, dict.fromkeys(sample, 0.0), within, level)
+
     return together(compare, range(len(samples)))
 
 
@@ -188,7 +209,11 @@ def test_several_are_corrected_as_a_closed_test_by_definition_does(samples):
     assert list(actual) == list(range(len(samples)))
     for index, (mean, low, high, n, p) in expected.items():
         one = actual[index]
-        assert one.n == n and close(one.mean, mean) and one.p == pytest.approx(p, rel=1e-6, abs=1e-12, nan_ok=True)
+        assert (
+            one.n == n
+            and close(one.mean, mean)
+            and one.p == pytest.approx(p, rel=1e-6, abs=1e-12, nan_ok=True)
+        )
         if all(abs(item[-1] - 0.05) > 1e-6 for item in expected.values()):
             assert close((one.low, one.high), (low, high))
             assert one.clear == (one.p < 0.05)  # what the interval says is what the test says
@@ -235,10 +260,15 @@ def test_the_interval_holds_the_true_mean_in_95_of_100_experiments(n):
 @pytest.mark.parametrize("n", [2, 3, 10])
 def test_where_there_is_no_difference_one_in_twenty_is_called_clear(n):
     random = np.random.default_rng(n)
-    hard = random.normal(0, 1.0, (4000, n))  # a seed that is hard is hard for both: the pairing takes that out
+    hard = random.normal(
+        0, 1.0, (4000, n)
+    )  # a seed that is hard is hard for both: the pairing takes that out
     some = hard + random.normal(0, 0.1, hard.shape)
     others = hard + random.normal(0, 0.1, hard.shape)
-    clear = [paired(dict(enumerate(a)), dict(enumerate(b))).clear for a, b in zip(some.tolist(), others.tolist())]
+    clear = [
+        paired(dict(enumerate(a)), dict(enumerate(b))).clear
+        for a, b in zip(some.tolist(), others.tolist())
+    ]
     assert np.mean(clear) == pytest.approx(0.05, abs=0.012)
 
 
@@ -249,7 +279,9 @@ def test_pairing_sees_what_seeds_alone_would_hide():
     assert stats.ttest_ind(list(better.values()), list(hard.values())).pvalue > 0.5
 
 
-@pytest.mark.parametrize("values", [[1.0, 10.0, 100.0], [0.2, 0.3], [5.0], [1e-30, 1e-20, 3e-25, float("nan")]])
+@pytest.mark.parametrize(
+    "values", [[1.0, 10.0, 100.0], [0.2, 0.3], [5.0], [1e-30, 1e-20, 3e-25, float("nan")]]
+)
 def test_a_geometric_mean_is_that_of_the_logarithms(values):
     actual = geometric(values)
     logs = interval([math.log(value) for value in values if value == value])
@@ -265,7 +297,9 @@ def test_what_has_no_logarithm_has_no_geometric_mean():
 
 
 @pytest.mark.parametrize(
-    "values", [[math.inf, -math.inf, 1.0], [1e300, -1e300, 0.0]], ids=["infinite", "too large to be squared"]
+    "values",
+    [[math.inf, -math.inf, 1.0], [1e300, -1e300, 0.0]],
+    ids=["infinite", "too large to be squared"],
 )
 def test_numbers_without_a_mean_or_a_spread_have_no_interval(values):
     """As of a model whose weights are huge: nothing is said, rather than the page lost."""

@@ -14,7 +14,10 @@ from streamlit import config
 from ui.kit.server import app as served
 
 ROOT = Path(__file__).parent.parent
-FILES = [*(path for folder in ("core", "ui", "pages") for path in (ROOT / folder).rglob("*.py")), ROOT / "app.py"]
+FILES = [
+    *(path for folder in ("core", "ui", "pages") for path in (ROOT / folder).rglob("*.py")),
+    ROOT / "app.py",
+]
 OWN = ("core", "ui")
 
 
@@ -25,7 +28,11 @@ def imported_names(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(OWN):
             actual |= {name.asname or name.name for name in node.names}
         elif isinstance(node, ast.Import):
-            actual |= {(name.asname or name.name).partition(".")[0] for name in node.names if not name.name.startswith(OWN)}  # fmt: skip
+            actual |= {
+                (name.asname or name.name).partition(".")[0]
+                for name in node.names
+                if not name.name.startswith(OWN)
+            }
     return actual
 
 
@@ -52,7 +59,10 @@ def test_nginx_takes_as_large_files_as_the_server():
 
 
 def test_a_patch_would_be_found():
-    code = "import uvicorn.server as s\nfrom a import B\ns.C.d = 1\nB.e = 2\nsetattr(B, 'f', 3)\nb = B()\nb.g = 4"
+    code = (
+        "import uvicorn.server as s\nfrom a import B\ns.C.d = 1\nB.e = 2\nsetattr(B, 'f', 3)\nb ="
+        " B()\nb.g = 4"
+    )
     assert patched(ast.parse(code)) == ["s.C.d", "B.e", "B."]
 
 
@@ -63,7 +73,11 @@ def test_nothing_of_any_library_is_patched():
 
 @pytest.mark.parametrize(
     "typed, page",
-    [("/class", "./Class"), ("/one-block?a=%20b", "./One_block?a=%20b"), ("/one_block", "./One_block")],
+    [
+        ("/class", "./Class"),
+        ("/one-block?a=%20b", "./One_block?a=%20b"),
+        ("/one_block", "./One_block"),
+    ],
 )
 def test_an_address_typed_in_small_letters_leads_to_its_page(typed, page):
     client = TestClient(Starlette(routes=served.routes()), follow_redirects=False)
@@ -82,13 +96,20 @@ def test_nginx_writes_no_key_of_an_address_into_its_log():
     settings = (ROOT / "docs" / "nginx.conf").read_text()
     (name,) = re.findall(r"access_log \S+ (\w+);", settings)
     (logged,) = re.findall(rf"log_format {name} '(.*)';", settings)
-    assert "$uri" in logged and not re.search(r"\$(request\b|request_uri|args|query_string|http_referer)", logged)
+    assert "$uri" in logged and not re.search(
+        r"\$(request\b|request_uri|args|query_string|http_referer)", logged
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 @pytest.mark.parametrize(
     "limits, wanted",
-    [((256, 4096), (4096, 4096)), ((1024, -1), (10_240, -1)), ((20_000, 20_000), None), ((-1, -1), None)],
+    [
+        ((256, 4096), (4096, 4096)),
+        ((1024, -1), (10_240, -1)),
+        ((20_000, 20_000), None),
+        ((-1, -1), None),
+    ],
 )
 def test_it_asks_for_more_file_handles_where_there_are_more(monkeypatch, limits, wanted):
     import resource

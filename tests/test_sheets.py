@@ -15,7 +15,19 @@ from core.study.tables import TABLES, export, summary_table
 from tests.studies import fill, study
 from tests.test_study_tables import score
 
-EVIL = ["=1+1", "+1", "-norm", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "'=1", "''-1", '=HYPERLINK("http://x","y")']
+EVIL = [
+    "=1+1",
+    "+1",
+    "-norm",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "＝1",
+    "'=1",
+    "''-1",
+    '=HYPERLINK("http://x","y")',
+]
 FINE = ["− norm", "norm", "'quoted'", "", "a=1", " =1", "1", "−1", "漢字"]
 
 
@@ -27,7 +39,12 @@ def test_everything_else_is_written_as_it_is(cell):
 @pytest.mark.parametrize("kind", [object, "str", "category"])
 def test_a_table_is_written_without_formulas_and_with_its_numbers(kind):
     table = pd.DataFrame(
-        {"=word": pd.Series(EVIL, dtype=kind), "number": -np.arange(1.0, 12), "whole": -np.arange(11), "yes": True}
+        {
+            "=word": pd.Series(EVIL, dtype=kind),
+            "number": -np.arange(1.0, 12),
+            "whole": -np.arange(11),
+            "yes": True,
+        }
     )
     table["mixed"] = [-1, -2.5, "-x", None, *[0] * 7]
     before = table.copy()
@@ -61,14 +78,18 @@ def test_every_study_is_exported_into_a_folder_of_its_own(store, capsys, tmp_pat
     names = ["norm v1.5", "norm v1.6", "..", "研究", "実験"]
     numbers = [fill(store, study(name), score) for name in names]
     (tmp_path / "out").mkdir()
-    code, out, _ = called(capsys, "export", *names, names[0], "--csv", "out/tables", "--parquet", "out/tables")
+    code, out, _ = called(
+        capsys, "export", *names, names[0], "--csv", "out/tables", "--parquet", "out/tables"
+    )
     assert code == command.COMPLETE and len(out.split()) == len(names) * 2 * 4
     folders = [slug(name, number) for name, number in zip(names, numbers)]
     assert folders == ["norm_v1_5_1", "norm_v1_6_2", "table_3", "table_4", "table_5"]
     assert sorted(file.name for file in (tmp_path / "out" / "tables").iterdir()) == sorted(folders)
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["tables"]
     for folder, name in zip(folders, names):
-        assert f'name = "{name}"' in (tmp_path / "out" / "tables" / folder / "study.toml").read_text()
+        assert (
+            f'name = "{name}"' in (tmp_path / "out" / "tables" / folder / "study.toml").read_text()
+        )
 
 
 def test_csv_and_parquet_hold_the_same_tables(store, tmp_path):
@@ -108,7 +129,10 @@ def test_a_file_that_is_no_summary_is_refused_in_words(data, words, store, tmp_p
 
 def test_a_table_has_one_byte_order_mark_and_is_read_with_and_without_it(tmp_path):
     """By the mark Excel knows that a file is UTF-8."""
-    table, mark = pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]}), b"\xef\xbb\xbf"
+    table, mark = (
+        pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]}),
+        b"\xef\xbb\xbf",
+    )
     write_csv(table, tmp_path / "a.csv")
     data = (tmp_path / "a.csv").read_bytes()
     assert data == write_csv(table).encode() and data.count(mark) == 1 and data.startswith(mark)

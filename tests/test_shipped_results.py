@@ -30,7 +30,10 @@ def test_the_menu_and_the_makefile_say_what_the_file_says(name):
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert f"SHIPPED := {' '.join(shipped)}\n" in text
     asks = shipped.help(name)
-    assert STUDIES[name].question.endswith(asks[1:]) and STUDIES[name].name.replace(" ", "_").replace("-", "_") == name
+    assert (
+        STUDIES[name].question.endswith(asks[1:])
+        and STUDIES[name].name.replace(" ", "_").replace("-", "_") == name
+    )
 
 
 @of_each_study
@@ -52,7 +55,9 @@ def test_the_table_has_every_cell_of_the_study_and_its_link(name):
         base = first[run.task]
         machine = {"device": run.machine.device, "dtype": run.machine.dtype}
         several = seeds[run.task, run.variant]
-        made = parameters(run.config, run.training, (base.config, base.training), several, machine, search)
+        made = parameters(
+            run.config, run.training, (base.config, base.training), several, machine, search
+        )
         links[run.task, run.variant] = query(made)
     assert dict(zip(zip(table.task, table.variant), table.link)) == links
     assert (table.seeds + table.diverged == 5).all() and (table.missing == 0).all()
@@ -62,7 +67,9 @@ def best_by_loss(runs):
     """runs: rate -> the rows of each seed -> the last rows of those that are judged: with the least loss in their last tenth."""
     chosen = []
     for seed in zip(*(runs[rate] for rate in sorted(runs))):
-        late = [np.mean([row.loss for row in rows if row.step > 0.9 * rows[-1].step]) for rows in seed]
+        late = [
+            np.mean([row.loss for row in rows if row.step > 0.9 * rows[-1].step]) for rows in seed
+        ]
         worth = [np.inf if rows[-1].note else loss for rows, loss in zip(seed, late)]
         chosen.append(seed[int(np.argmin(worth))][-1])
     return chosen
@@ -71,7 +78,9 @@ def best_by_loss(runs):
 def test_every_run_ships_in_one_file():
     files = {name: read_curves(curves_of(name)).hashes() for name in STUDIES}
     assert sum(map(len, files.values())) == len(set.union(*files.values()))
-    assert set.union(*files.values()) == {run.hash for study in STUDIES.values() for run in study.runs}
+    assert set.union(*files.values()) == {
+        run.hash for study in STUDIES.values() for run in study.runs
+    }
 
 
 def test_no_shipped_run_counts_as_diverged_for_a_norm_alone():
@@ -91,13 +100,19 @@ def test_the_curves_have_every_run_of_the_study_and_end_where_its_table_does(nam
     search = "\nsearch = " in STUDIES[name].source
     for run in STUDIES[name].runs:
         rows = curves.rows(run)
-        assert [row.step for row in rows] == [n for n in range(1, rows[-1].step + 1) if run.training.due(n) or n == rows[-1].step]  # fmt: skip
+        assert [row.step for row in rows] == [
+            n for n in range(1, rows[-1].step + 1) if run.training.due(n) or n == rows[-1].step
+        ]
         model = without_rate(run.variant, run.training.learning_rate) if search else run.variant
-        ends.setdefault((run.task, model), {}).setdefault(run.training.learning_rate, []).append(rows)
+        ends.setdefault((run.task, model), {}).setdefault(run.training.learning_rate, []).append(
+            rows
+        )
     assert curves_of(name).stat().st_size < KEPT
     for line in pd.read_csv(table_of(name)).itertuples() if name in shipped else ():
         last = best_by_loss(ends.pop((line.task, line.variant)))
-        assert np.nanmean([row.accuracy for row in last] or [np.nan]) == pytest.approx(line.accuracy, nan_ok=True)
+        assert np.nanmean([row.accuracy for row in last] or [np.nan]) == pytest.approx(
+            line.accuracy, nan_ok=True
+        )
         assert sum(bool(row.note) for row in last) == line.diverged
     assert not ends or name in ALONE
 
@@ -110,7 +125,8 @@ def test_every_part_has_a_task_that_needs_it_and_one_that_does_not(variant):
 
 
 NO_PARTS = set(
-    "d_model n_heads d_ff n_layers d_head matched padding init dropout ffn_dropout bias attention_bias norm_eps mask length steps batch learning_rate weight_decay every".split()
+    "d_model n_heads d_ff n_layers d_head matched padding init dropout ffn_dropout bias"
+    " attention_bias norm_eps mask length steps batch learning_rate weight_decay every".split()
 )  # sizes, and how long, on what and from where it is trained
 
 
@@ -132,13 +148,19 @@ def test_each_part_is_searched_on_the_task_that_tells_most():
     """Where its difference is largest of those whose interval does not hold 0, or largest where every interval does."""
     expected = {}
     for name in set(shipped) - {"own_learning_rates"}:
-        for variant, cells in pd.read_csv(table_of(name)).query("variant != 'baseline'").groupby("variant"):
-            clear = (cells.difference_low * cells.difference_high > 0) & (cells.difference_low != cells.difference_high)
+        for variant, cells in (
+            pd.read_csv(table_of(name)).query("variant != 'baseline'").groupby("variant")
+        ):
+            clear = (cells.difference_low * cells.difference_high > 0) & (
+                cells.difference_low != cells.difference_high
+            )
             clear |= (cells.difference_low == cells.difference_high) & (cells.difference != 0)
             message = cells[clear] if clear.any() else cells
             expected[variant] = message.link[message.difference.abs().idxmax()]
     table = pd.read_csv(table_of("own_learning_rates")).query("variant != 'baseline'")
-    assert {line.variant: line.link.replace("&search=three", "") for line in table.itertuples()} == expected
+    assert {
+        line.variant: line.link.replace("&search=three", "") for line in table.itertuples()
+    } == expected
     assert set(table.guards) == {"learning rate searched"}
 
 
@@ -149,11 +171,18 @@ def test_what_is_searched_stands_beside_the_same_at_one_rate():
     assert list(dict.fromkeys(both.task)) == [AS_SET, SEARCHED] and len(both) == 2 * len(searched)
     for _, pair in both.groupby("variant"):
         left, right = (pair[pair.task == side].iloc[0] for side in (AS_SET, SEARCHED))
-        there = searched[(searched.task == right.cell[0]) & (searched.variant == right.cell[1])].iloc[0]
-        assert right.variant == f"{there.variant}: {there.task}" and right.difference == there.difference
+        there = searched[
+            (searched.task == right.cell[0]) & (searched.variant == right.cell[1])
+        ].iloc[0]
+        assert (
+            right.variant == f"{there.variant}: {there.task}"
+            and right.difference == there.difference
+        )
         assert right.link.replace("&search=three", "") == left.link
     assert is_sparse(tables[-1]) and not any(map(is_sparse, tables[:-1]))
 
 
 def test_the_picture_is_of_the_table():
-    assert (ROOT / "docs" / "ablation_matrix.svg").read_text(encoding="utf-8") == matrix_svg(TABLE, style=STYLE) + "\n"
+    assert (ROOT / "docs" / "ablation_matrix.svg").read_text(encoding="utf-8") == matrix_svg(
+        TABLE, style=STYLE
+    ) + "\n"

@@ -18,7 +18,9 @@ from core.train.stack import can_stack, chunk
 from tests.test_train import same_state
 
 SMALL = task["reverse"].config(d_model=16, n_heads=2, d_ff=24, n_layers=2)
-BARE = SMALL.replace(bias=False)  # the gradient of b_K is rounding, of which AdamW makes steps as large as any other
+BARE = SMALL.replace(
+    bias=False
+)  # the gradient of b_K is rounding, of which AdamW makes steps as large as any other
 SHORT = Training(batch=4, steps=30, learning_rate=0.01, warmup=3, every=2)
 CPU = Machine(device="cpu")
 FOREVER = 1000
@@ -40,12 +42,18 @@ def assert_near(some, others, tolerance=1e-5):
 
 def assert_states_near(some, others, tolerance=1e-4):
     for mine, yours in zip(some, others):
-        assert (mine.config, mine.training, mine.machine) == (yours.config, yours.training, yours.machine)
+        assert (mine.config, mine.training, mine.machine) == (
+            yours.config,
+            yours.training,
+            yours.machine,
+        )
         assert (mine.step, mine.diverged) == (yours.step, yours.diverged)
         assert torch.equal(mine.data, yours.data) and torch.equal(mine.dropout, yours.dropout)
         assert mine.model.keys() == yours.model.keys()
         for name, item in mine.model.items():
-            torch.testing.assert_close(item, yours.model[name], rtol=tolerance, atol=tolerance, equal_nan=True)
+            torch.testing.assert_close(
+                item, yours.model[name], rtol=tolerance, atol=tolerance, equal_nan=True
+            )
         assert mine.optimiser["param_groups"] == yours.optimiser["param_groups"]
         assert mine.optimiser["state"].keys() == yours.optimiser["state"].keys()
         for index, kept in yours.optimiser["state"].items():
@@ -109,7 +117,14 @@ def test_so_are_weights_that_magnify_every_rounding(method, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
-    [{"clip": 0.5}, {"clip": 1000.0}, {"weight_decay": 1.0}, {"decay": "cosine"}, {"length": 20}, {"every": 100}],
+    [
+        {"clip": 0.5},
+        {"clip": 1000.0},
+        {"weight_decay": 1.0},
+        {"decay": "cosine"},
+        {"length": 20},
+        {"every": 100},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("method", optimiser)
@@ -128,7 +143,10 @@ def test_each_seed_is_clipped_by_its_own_norm():
 
 
 def test_bfloat16_is_trained_as_it_is_alone_as_far_as_its_digits_go():
-    states = begun(training=dataclasses.replace(SHORT, steps=3), machine=Machine(device="cpu", dtype="bfloat16"))
+    states = begun(
+        training=dataclasses.replace(SHORT, steps=3),
+        machine=Machine(device="cpu", dtype="bfloat16"),
+    )
     fine = [rows for _, rows in chunk(begun(training=dataclasses.replace(SHORT, steps=3)), FOREVER)]
     rough = [rows for _, rows in chunk(states, FOREVER)]
     assert_near(rough, [alone(state, FOREVER)[1] for state in states], 0.02)
@@ -174,7 +192,9 @@ def test_any_cutting_gives_the_same_rows_and_the_same_weights_to_the_last_bit(me
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "ways", [(stacked, one_by_one), (one_by_one, stacked, stacked)], ids=["first stacked", "first alone"]
+    "ways",
+    [(stacked, one_by_one), (one_by_one, stacked, stacked)],
+    ids=["first stacked", "first alone"],
 )
 @pytest.mark.parametrize("method", optimiser)
 def test_a_run_goes_on_stacked_or_alone(method, ways):
@@ -196,23 +216,35 @@ def test_a_seed_is_the_same_whoever_stands_beside_it():
 def spoiled(state, which, factor):
     """A state whose weights, or what its optimiser keeps of past gradients, are so many times too large."""
     if which == "model":
-        return dataclasses.replace(state, model={name: factor * item for name, item in state.model.items()})
+        return dataclasses.replace(
+            state, model={name: factor * item for name, item in state.model.items()}
+        )
     kept = state.optimiser["state"].items()
-    kept = {index: {k: v if k == "step" else factor * v for k, v in item.items()} for index, item in kept}
+    kept = {
+        index: {k: v if k == "step" else factor * v for k, v in item.items()}
+        for index, item in kept
+    }
     return dataclasses.replace(state, optimiser=state.optimiser | {"state": kept})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which, factor", [("model", 1e30), ("model", math.inf), ("optimiser", math.inf)])
+@pytest.mark.parametrize(
+    "which, factor", [("model", 1e30), ("model", math.inf), ("optimiser", math.inf)]
+)
 @pytest.mark.parametrize("every", [1, 4, 100])
 @pytest.mark.parametrize("method", optimiser)
 def test_who_diverges_stops_and_the_others_go_on_unharmed(method, every, which, factor):
     training = dataclasses.replace(SHORT, optimiser=method, every=every, steps=12)
-    begin = [state for state, _ in chunk(begun(BARE.replace(norm="none"), training, seeds=(5, 6, 7, 8)), 0)]
+    begin = [
+        state
+        for state, _ in chunk(begun(BARE.replace(norm="none"), training, seeds=(5, 6, 7, 8)), 0)
+    ]
     begin[1], begin[3] = spoiled(begin[1], which, factor), spoiled(begin[3], which, -factor)
     apart = [alone(state, FOREVER) for state in begin]
     assert [state.diverged for state, _ in apart] == [False, True, False, True]
-    assert all(rows[-1].note == f"diverged at step {state.step}" for state, rows in apart if state.diverged)
+    assert all(
+        rows[-1].note == f"diverged at step {state.step}" for state, rows in apart if state.diverged
+    )
     together = chunk(begin, FOREVER)
     assert_near([rows for _, rows in together], [rows for _, rows in apart])
     assert_states_near([state for state, _ in together], [state for state, _ in apart])

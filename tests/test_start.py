@@ -38,9 +38,14 @@ def without_head(site, layer, x):
 def slowly(words, removed: bool):
     """-> (probability of was and of were as the next word, the head's attention at the last word)"""
     ids = torch.tensor([[NUMBER[word] for word in words]])
-    with torch.inference_mode(), trace(*([without_head] if removed else []), sites=("z", "pattern")) as record:
+    with (
+        torch.inference_mode(),
+        trace(*([without_head] if removed else []), sites=("z", "pattern")) as record,
+    ):
         chances = SHIPPED.model(ids)[0, -1].double().softmax(-1)
-    return {word: chances[NUMBER[word]].item() for word in BE}, record["pattern"][LAYER][0, HEAD, -1].tolist()
+    return {word: chances[NUMBER[word]].item() for word in BE}, record["pattern"][LAYER][
+        0, HEAD, -1
+    ].tolist()
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +59,9 @@ def test_its_figures_are_those_of_the_model_one_sentence_at_a_time(made, removed
     chances, weights = slowly(TEXT.split(), removed)
     assert side.chances == pytest.approx(chances, abs=1e-5) and side.wrong == removed
     if not removed:
-        assert made.words == tuple(TEXT.split()) and made.weights == pytest.approx(weights, abs=1e-5)
+        assert made.words == tuple(TEXT.split()) and made.weights == pytest.approx(
+            weights, abs=1e-5
+        )
         assert made.words[weights.index(max(weights))] == SUBJECT
     right = 0
     for sentence in sentences(256, SEED):
@@ -92,11 +99,20 @@ def test_the_picture_holds_every_word_and_says_what_it_shows(chosen, wrong, remo
     words = ["the", "defendant", "<b>", ","]
     weights = [0.01, 0.8, 0.15, 0.04]
     svg = agreement_svg(words, weights, chosen, wrong, removed)
-    assert re.findall(r'class="word middle[^"]*"[^>]*>([^<]*)<', svg) == ["the", "defendant", "&lt;b&gt;", ",", chosen]
+    assert re.findall(r'class="word middle[^"]*"[^>]*>([^<]*)<', svg) == [
+        "the",
+        "defendant",
+        "&lt;b&gt;",
+        ",",
+        chosen,
+    ]
     assert svg.count("<path") == 3 and (svg.count(' off"') == 3 + 2) == removed  # 0.01 is not drawn
     assert re.findall(r'class="figure[^>]*>([^<]*)<', svg) == ["0.15", "0.80"]
     text = describe(words, weights, chosen, wrong, removed)
-    assert f"predicts “{chosen}”, which is {'incorrect' if wrong else 'correct'}" in text and "0.80" in text
+    assert (
+        f"predicts “{chosen}”, which is {'incorrect' if wrong else 'correct'}" in text
+        and "0.80" in text
+    )
     assert ("is removed" in text) == removed
 
 
@@ -119,7 +135,9 @@ def test_the_prediction_says_whether_the_top_token_is_correct():
 
 
 @pytest.mark.parametrize("is_cut", [False, True])
-def test_a_shipped_model_that_is_missing_or_damaged_costs_its_card_and_is_named(is_cut, tmp_path, monkeypatch):
+def test_a_shipped_model_that_is_missing_or_damaged_costs_its_card_and_is_named(
+    is_cut, tmp_path, monkeypatch
+):
     shutil.copytree(files.ROOT, tmp_path / "models")
     weights = tmp_path / "models" / files.SHIPPED / "model.safetensors"
     if is_cut:
@@ -141,7 +159,9 @@ def test_a_shipped_model_that_is_missing_or_damaged_costs_its_card_and_is_named(
 
 
 @pytest.mark.parametrize("data", [None, b"task\n1\n"], ids=["missing", "another"])
-def test_a_table_of_results_that_is_missing_or_damaged_costs_its_picture_alone(data, tmp_path, monkeypatch):
+def test_a_table_of_results_that_is_missing_or_damaged_costs_its_picture_alone(
+    data, tmp_path, monkeypatch
+):
     path = tmp_path / "table.csv"
     if data is not None:
         path.write_bytes(data)
@@ -150,4 +170,6 @@ def test_a_table_of_results_that_is_missing_or_damaged_costs_its_picture_alone(d
     app = fine(pages.opened("app.py"))
     st.cache_data.clear()
     assert len(app.error) == 1 and "results/ablation_matrix.csv" in told(app)
-    assert any("Subject–verb agreement" in page_link.proto.label for page_link in app.get("page_link"))
+    assert any(
+        "Subject–verb agreement" in page_link.proto.label for page_link in app.get("page_link")
+    )

@@ -16,7 +16,9 @@ def press(page, box):
     page.mouse.up()
 
 
-@pytest.mark.parametrize("here", [ONE_BLOCK, DEPTH, STUDIES, TRAINED_MODEL], ids=lambda page: page.key)
+@pytest.mark.parametrize(
+    "here", [ONE_BLOCK, DEPTH, STUDIES, TRAINED_MODEL], ids=lambda page: page.key
+)
 def test_tabs_stand_still_whichever_view_is_open(open_page, here):
     page = open_page(f"/{here.name.replace(' ', '_')}", width=1300)
     settle(page)
@@ -29,12 +31,23 @@ def test_tabs_stand_still_whichever_view_is_open(open_page, here):
             press(page, page.evaluate(WHERE)[label])
             params(page)
             now = page.evaluate(WHERE)
-            moved = {item for item in there if item not in now or max(abs(a - b) for a, b in zip(first[item], now[item])) > 1}  # fmt: skip
+            moved = {
+                item
+                for item in there
+                if item not in now or max(abs(a - b) for a, b in zip(first[item], now[item])) > 1
+            }
             assert not moved, (label, moved)
 
 
 @pytest.mark.parametrize("gap", [120, 200, 350])
-@pytest.mark.parametrize("opened, first, then", [("without", "Next token", "layers"), ("heads", "Ablation", "credit"), ("without", "Attention", "steps")])  # fmt: skip
+@pytest.mark.parametrize(
+    "opened, first, then",
+    [
+        ("without", "Next token", "layers"),
+        ("heads", "Ablation", "credit"),
+        ("without", "Attention", "steps"),
+    ],
+)
 def test_a_second_view_is_opened_while_the_first_comes(open_page, opened, first, then, gap):
     """The first one's row of the text came or went, and where the second tab had stood was "Restore all"."""
     page = open_page(f"/Trained_model?taken={opened}&out=2.3", width=1300)

@@ -20,7 +20,10 @@ from tests.databases import PASSWORD, database, postgresql  # noqa: F401  (fixtu
 
 TEXT = 'name = "one"\ntasks = ["copy", "reverse"]\nseeds = 3\n[variants]\na = {ffn = false}\n'
 STUDY = parse(TEXT)
-ROWS = [Row(1, 2.75, 0.1 + 0.2, 1e-308, 5e-324, 3e-3), Row(2, math.inf, math.nan, -math.inf, math.nan, 0.1, "diverged")]
+ROWS = [
+    Row(1, 2.75, 0.1 + 0.2, 1e-308, 5e-324, 3e-3),
+    Row(2, math.inf, math.nan, -math.inf, math.nan, 0.1, "diverged"),
+]
 
 
 @pytest.fixture
@@ -47,12 +50,21 @@ def test_a_study_is_entered_whole_and_only_once(store):
     first = store.enrol(STUDY)
     repeated = store.enrol(STUDY)
     assert (first.new, first.ended, first.unwanted) == (12, 0, 0)
-    assert (repeated.study, repeated.new, repeated.ended, repeated.unwanted) == (first.study, 0, 0, 0)
+    assert (repeated.study, repeated.new, repeated.ended, repeated.unwanted) == (
+        first.study,
+        0,
+        0,
+        0,
+    )
     actual = store.runs(first.study)
     assert [(r.task, r.variant, r.seed, r.hash, r.spec) for r in actual] == [
         (r.task, r.variant, r.seed, r.hash, r.spec) for r in STUDY.runs
     ]
-    assert {r.state for r in actual} == {QUEUED} and store.find("one") == first.study and store.find("two") is None
+    assert (
+        {r.state for r in actual} == {QUEUED}
+        and store.find("one") == first.study
+        and store.find("two") is None
+    )
 
 
 def test_a_changed_file_adds_what_is_new_and_keeps_what_is_gone(store, study):
@@ -61,7 +73,10 @@ def test_a_changed_file_adds_what_is_new_and_keeps_what_is_gone(store, study):
     changed = parse(TEXT.replace("seeds = 3", "seeds = [0, 5]").replace("a =", "renamed ="))
     actual = store.enrol(changed)
     assert (actual.study, actual.new, actual.ended, actual.unwanted) == (study, 4, 1, 8)
-    assert len(store.runs(study)) == 8 and {run.variant for run in store.runs(study)} == {"baseline", "renamed"}
+    assert len(store.runs(study)) == 8 and {run.variant for run in store.runs(study)} == {
+        "baseline",
+        "renamed",
+    }
     assert states(store, study) == {DONE: 1, QUEUED: 7}
     back = store.enrol(STUDY)
     assert (back.new, back.ended, back.unwanted) == (0, 1, 4) and len(store.rows(study)) == 1
@@ -70,7 +85,12 @@ def test_a_changed_file_adds_what_is_new_and_keeps_what_is_gone(store, study):
 def test_rows_come_back_to_the_last_bit(store, study):
     (run,) = taken(store, study, "me|1|a", 1)
     assert store.keep("me|1|a", [Report(run, RUNNING, ROWS[:1], 1, 0.5, device="x")]) == set()
-    assert store.keep("me|1|a", [Report(run, DIVERGED, ROWS, 2, 0.7, "diverged at step 2", device="x")]) == set()
+    assert (
+        store.keep(
+            "me|1|a", [Report(run, DIVERGED, ROWS, 2, 0.7, "diverged at step 2", device="x")]
+        )
+        == set()
+    )
     actual = [(number, Row(*row)) for number, *row in store.rows(study)]
     assert [number for number, _ in actual] == [run, run]
     assert repr([row for _, row in actual]) == repr(ROWS)
@@ -112,11 +132,16 @@ def test_who_has_lost_a_run_can_write_nothing_of_it(store, study, monkeypatch):
 def test_stopped_and_failed_runs_go_back_without_their_rows_and_results_stay(store, study):
     inputs = taken(store, study, "me|1|a", 4)
     ends = (DONE, DIVERGED, FAILED, STOPPED)
-    store.keep("me|1|a", [Report(run, end, ROWS[:1], 1, 1.0, "why") for run, end in zip(inputs, ends)])
+    store.keep(
+        "me|1|a", [Report(run, end, ROWS[:1], 1, 1.0, "why") for run, end in zip(inputs, ends)]
+    )
     assert store.requeue(study) == 2
     assert states(store, study) == {DONE: 1, DIVERGED: 1, QUEUED: 10}
     assert {run for run, *_ in store.rows(study)} == set(inputs[:2])
-    assert all((r.step, r.message, r.owner, r.ended) == (0, "", None, None) for r in store.runs(study, QUEUED))
+    assert all(
+        (r.step, r.message, r.owner, r.ended) == (0, "", None, None)
+        for r in store.runs(study, QUEUED)
+    )
 
 
 def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
@@ -134,7 +159,10 @@ def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
                 for run in mine:
                     got.setdefault(run, []).append(name)
                 for count in (1, 2):
-                    reports = [Report(run, DONE if count == 2 else RUNNING, ROWS[:count], count) for run in mine]
+                    reports = [
+                        Report(run, DONE if count == 2 else RUNNING, ROWS[:count], count)
+                        for run in mine
+                    ]
                     assert patiently(lambda reports=reports: own.keep(name, reports)) == set()
         except BaseException as error:
             problems.append(error)
@@ -155,7 +183,8 @@ def test_another_version_of_the_schema_is_refused_in_words_and_left_as_it_is(sto
     with store.writing() as connection:
         connection.execute(update(schema.schema_version).values(version=number))
     with pytest.raises(
-        StoreError, match=f"schema version {number}, but this version of the project supports 1: update"
+        StoreError,
+        match=f"schema version {number}, but this version of the project supports 1: update",
     ):
         Store(inputs)
     with store.writing() as connection:
@@ -164,9 +193,12 @@ def test_another_version_of_the_schema_is_refused_in_words_and_left_as_it_is(sto
 
 
 DAMAGES = {
-    "another program's": (["DROP TABLE schema_version"], "another program: the table schema_version is missing"),
+    "another program's": (
+        ["DROP TABLE schema_version"],
+        "another program: the table schema_version is missing",
+    ),
     "no table": (["DROP TABLE rows"], "the table rows is missing"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("statements", "words"), DAMAGES.values(), ids=DAMAGES)
@@ -210,10 +242,17 @@ def test_a_locked_database_is_busy_and_then_is_not(tmp_path, monkeypatch):
     assert len(taken(store, study, "me|1|a", 1)) == 1
 
 
-@pytest.mark.parametrize("given", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"])
+@pytest.mark.parametrize(
+    "given", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"]
+)
 def test_postgresql_is_spoken_to_with_psycopg_3_and_without_prepared_statements(given, monkeypatch):
     """SQLAlchemy 2.0 takes psycopg2 for an address without a driver; a transaction pooler knows no prepared statement."""
     asked = {}
-    monkeypatch.setattr(databases, "create_engine", lambda url, **how: asked.update(how, driver=url.drivername))
+    monkeypatch.setattr(
+        databases, "create_engine", lambda url, **how: asked.update(how, driver=url.drivername)
+    )
     databases.connect(databases.address(given))
-    assert asked["driver"] == "postgresql+psycopg" and asked["connect_args"]["prepare_threshold"] is None
+    assert (
+        asked["driver"] == "postgresql+psycopg"
+        and asked["connect_args"]["prepare_threshold"] is None
+    )

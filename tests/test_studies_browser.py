@@ -78,7 +78,9 @@ def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened, said)
 
 def luminance(colour) -> float:
     parts = [value / 255 for value in colour]
-    parts = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts]
+    parts = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in parts
+    ]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 

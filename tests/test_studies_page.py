@@ -24,9 +24,17 @@ from ui.studies.new_study import TEMPLATE
 
 PAGE = "pages/4_Studies.py"
 opened = partial(pages.opened, PAGE)
-TINY = TEXT.replace('"copy", ', "").replace("seeds = 3", "seeds = 2").replace('"1 head" = {n_heads = 1}', "")
+TINY = (
+    TEXT.replace('"copy", ', "")
+    .replace("seeds = 3", "seeds = 2")
+    .replace('"1 head" = {n_heads = 1}', "")
+)
 LONG = TINY.replace("steps = 40", "steps = 20_000").replace("made up", "long")
-STRANGE = ["<b>&\"<img src=x> **bold** _it_ `x` $y$ :red[z] [a](b) ~c~ a'b\\\\n", "x" * 200, "漢字 🦊 \u05d0\u05d1 ß"]
+STRANGE = [
+    "<b>&\"<img src=x> **bold** _it_ `x` $y$ :red[z] [a](b) ~c~ a'b\\\\n",
+    "x" * 200,
+    "漢字 🦊 \u05d0\u05d1 ß",
+]
 
 
 def forget():
@@ -56,7 +64,13 @@ def score(run) -> float:
 
 
 def half(run):
-    return score(run) if run.seed == 0 else QUEUED if run.seed == 2 or run.task == "reverse" else STOPPED
+    return (
+        score(run)
+        if run.seed == 0
+        else QUEUED
+        if run.seed == 2 or run.task == "reverse"
+        else STOPPED
+    )
 
 
 KINDS = {
@@ -107,9 +121,9 @@ def until(app, come, seconds=90) -> AppTest:
 
 def test_before_the_first_study_it_says_how_to_start_one_and_makes_no_store(tmp_path):
     app = good(opened())
-    assert "You have no studies yet" in texts(app) and "python -m core.study run studies/ablation_matrix.toml" in texts(
+    assert "You have no studies yet" in texts(
         app
-    )
+    ) and "python -m core.study run studies/ablation_matrix.toml" in texts(app)
     assert "New study" in labels(app) and not {"Delete study", "Stop", "Resume"} & set(labels(app))
     assert list(tmp_path.iterdir()) == []
 
@@ -148,14 +162,18 @@ def test_the_table_of_the_matrix_and_what_is_taken_away_are_the_numbers(store):
     table_ = tables(app)["Accuracy, difference and cost of each cell"]()
     for line in table_.itertuples():
         assert line.diverged == (0 if line.variant == "1 head" else 3)
-        assert line.variant != "1 head" or line.accuracy == pytest.approx(sum(map(score, cell(line))) / 3)
+        assert line.variant != "1 head" or line.accuracy == pytest.approx(
+            sum(map(score, cell(line))) / 3
+        )
     assert "3 of 3 seeds diverged" in texts(app)
     widget(app.multiselect, "only_tasks_list").set_value(["copy"]).run()
     widget(app.multiselect, "only_variants_list").set_value(["1 head"]).run()
     assert list(zip(table(good(app)).task, table(app).variant)) == [("copy", "1 head")]
 
 
-STRANGELY = "100%~50%25 %7E"  # a name that holds what names are held apart by, and what that is written as
+STRANGELY = (  # a name that holds what names are held apart by, and what that is written as
+    "100%~50%25 %7E"
+)
 
 
 @pytest.mark.parametrize("view", views)
@@ -167,7 +185,10 @@ def test_what_was_chosen_of_a_table_is_in_the_link_and_there_when_one_comes_back
     widget(good(app).multiselect, "only_tasks_list").set_value(["copy"]).run()
     address = link(good(app))
     shown = [(line.task, line.variant) for line in table(app).itertuples()]
-    assert {task for task, _ in shown} == {"copy"} and {variant for _, variant in shown} <= {"baseline", STRANGELY}
+    assert {task for task, _ in shown} == {"copy"} and {variant for _, variant in shown} <= {
+        "baseline",
+        STRANGELY,
+    }
     tell(app, "shown", view)
     back = good(tell(good(app), "shown", "matrix"))
     for item in (back, good(opened(**address))):
@@ -183,17 +204,25 @@ def cell(line):
 
 def test_runs_are_counted_by_state_and_can_be_chosen(store):
     parsed = study("mixed")
-    inputs = {run.hash: [0.5, *STATES[2:], QUEUED, RUNNING][n % 7] for n, run in enumerate(parsed.runs)}
+    inputs = {
+        run.hash: [0.5, *STATES[2:], QUEUED, RUNNING][n % 7] for n, run in enumerate(parsed.runs)
+    }
     inputs = {key: {DONE: 0.25, DIVERGED: math.nan}.get(end, end) for key, end in inputs.items()}
     fill(store, parsed, lambda run: inputs[run.hash])
     app = good(opened(shown="runs"))
     counts = standing(store, 1).counts
-    pills = next(group for group in app.get("button_group") if group.proto.id and "only_states_list" in group.key)
-    assert len(table(app)) == 18 and list(pills.options) == [f"{counts[state]:,} {state}" for state in STATES]
+    pills = next(
+        group
+        for group in app.get("button_group")
+        if group.proto.id and "only_states_list" in group.key
+    )
+    assert len(table(app)) == 18 and list(pills.options) == [
+        f"{counts[state]:,} {state}" for state in STATES
+    ]
     for state in STATES:
-        next(group for group in app.get("button_group") if "only_states_list" in str(group.key)).set_value(
-            [state]
-        ).run()
+        next(
+            group for group in app.get("button_group") if "only_states_list" in str(group.key)
+        ).set_value([state]).run()
         assert set(table(good(app)).state) == {state} and len(table(app)) == counts[state]
     assert f"{counts[STOPPED]} of 18 runs" in texts(app)
 
@@ -203,13 +232,23 @@ def test_a_run_that_is_picked_has_a_link(store):
     app = good(opened(shown="runs"))
     app.session_state["run_picked_1_0"] = {"selection": {"rows": [16], "columns": [], "cells": []}}
     app.run()
-    link = [page_link.proto for page_link in good(app).get("page_link") if "seed 2" in page_link.proto.label]
-    assert [item.label.replace("\\", "") for item in link] == ["Open reverse, − norm, seed 2 in Training"]
+    link = [
+        page_link.proto
+        for page_link in good(app).get("page_link")
+        if "seed 2" in page_link.proto.label
+    ]
+    assert [item.label.replace("\\", "") for item in link] == [
+        "Open reverse, − norm, seed 2 in Training"
+    ]
     assert "variants=norm-none" in link[0].query_string and "seed=2" in link[0].query_string
 
 
 def test_curves_show_the_variants_that_lose_most(store):
-    fill(store, study(), lambda run: {"baseline": 0.9, "− norm": 0.5, "1 head": 0.2}[run.variant] + run.seed / 100)
+    fill(
+        store,
+        study(),
+        lambda run: {"baseline": 0.9, "− norm": 0.5, "1 head": 0.2}[run.variant] + run.seed / 100,
+    )
     app = good(opened(shown="curves", of_task="reverse"))
     assert list(widget(app.multiselect, "curves_of_list").value) == ["1 head", "− norm"]
     assert re.findall(r"●</span> ([^<]*)", legend(app)) == ["baseline", "1 head", "− norm"]
@@ -234,7 +273,10 @@ def test_a_task_or_a_study_that_is_not_there_gives_way_to_one_that_is(store, aga
 @pytest.mark.parametrize("view", views)
 def test_any_name_is_shown_as_it_is(store, name, view):
     text = TEXT.replace('"reverse"]', f"{quoted(name)}]").replace('"− norm"', quoted(name))
-    text = text.replace('"What would it cost?"', quoted(name)) + f"[task.{quoted(name)}]\ntask = 'facts'\n"
+    text = (
+        text.replace('"What would it cost?"', quoted(name))
+        + f"[task.{quoted(name)}]\ntask = 'facts'\n"
+    )
     parsed = study(text=text.replace('"made up"', quoted(name)))
     fill(store, parsed, lambda run: math.nan if run.variant == name else score(run))
     filled(store, "complete")
@@ -270,8 +312,15 @@ def area(app):
 def test_the_dialog_offers_what_ships_and_a_small_example():
     app = good(dialog())
     shipped = sorted(path.stem.replace("_", " ") for path in Path("studies").glob("*.toml"))
-    assert widget(app.selectbox, "new_from").options == ["Small example", *shipped] and "ablation matrix" in shipped
-    assert "my study: 6 runs, 3 seeds per model" in texts(app) and "About" in texts(app) and "Start" in labels(app)
+    assert (
+        widget(app.selectbox, "new_from").options == ["Small example", *shipped]
+        and "ablation matrix" in shipped
+    )
+    assert (
+        "my study: 6 runs, 3 seeds per model" in texts(app)
+        and "About" in texts(app)
+        and "Start" in labels(app)
+    )
     widget(app.selectbox, "new_from").set_value("ablation matrix").run()
     assert re.search(r"ablation matrix: \d+ runs, 5 seeds", texts(good(app)))
 
@@ -282,7 +331,7 @@ def test_the_dialog_offers_what_ships_and_a_small_example():
         ("", "name is missing"),
         ("\n".join(f"k{n} = 1" for n in range(50)), "is not a key of a study"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_a_study_is_said_and_it_cannot_be_started(text, words, url, tmp_path):
     app = dialog(text)
     assert words in told(app) and "Start" not in labels(app) and 0 < len(app.error) <= 10
@@ -294,7 +343,10 @@ def test_what_is_wrong_with_a_study_is_said_and_it_cannot_be_started(text, words
 def test_a_study_with_nothing_to_compare_and_a_question_that_does_not_fit_are_named_before_it_starts():
     changed = TEMPLATE.replace('"− norm" = { norm = "none" }', '"− FFN" = { ffn = false }')
     gone = TEMPLATE.partition("[variants]")[0]
-    nothing, question = "Only the baseline would be trained.", "The research question is still the template's."
+    nothing, question = (
+        "Only the baseline would be trained.",
+        "The research question is still the template's.",
+    )
     for text, said in ((TEMPLATE, []), (changed, [question]), (gone, [nothing, question])):
         warned = [each.value for each in good(dialog(text)).warning]
         assert len(warned) == len(said) and all(map(str.startswith, warned, said)), warned
@@ -376,7 +428,9 @@ def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
     assert gone(one, "half")
     instead = next(box for box in one.selectbox if box.key == "study_instead")
     assert instead.options == ["complete", *map(_shown, NAMES)]
-    assert setting(good(instead.set_value("complete").run()), "study") == "complete" and "Delete study" in labels(one)
+    assert setting(
+        good(instead.set_value("complete").run()), "study"
+    ) == "complete" and "Delete study" in labels(one)
     two = good(press(two, "Delete study"))
     assert "You have no studies yet" in texts(two) and gone(good(one.run()), "complete")
 

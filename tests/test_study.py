@@ -40,13 +40,15 @@ def other(made, value):
 @pytest.mark.slow
 def test_the_hash_is_the_same_in_every_process_and_whatever_the_order_of_the_settings():
     script = (
-        "from core.study.plan import Run; from core.tasks import task; from core.train import Training;"
-        "from core.settings.device import Machine;"
-        "c = task['reverse'].config(); c = type(c)(**dict(reversed(c.__dict__.items()))).replace(seed=3);"
-        "print(Run('x', 'y', c, Training(), Machine(device='cpu')).hash)"
+        "from core.study.plan import Run; from core.tasks import task; from core.train import"
+        " Training;from core.settings.device import Machine;c = task['reverse'].config(); c ="
+        " type(c)(**dict(reversed(c.__dict__.items()))).replace(seed=3);print(Run('x', 'y', c,"
+        " Training(), Machine(device='cpu')).hash)"
     )
     environment = os.environ | {"PYTHONHASHSEED": "7"}
-    actual = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    actual = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
     assert actual.stdout.strip() == RUN.hash
 
 
@@ -94,22 +96,33 @@ def test_what_is_stored_of_a_run_is_the_run_to_the_last_bit(d_model, norm, dropo
     config = Config(d_model=d_model, norm=norm, dropout=dropout, seed=seed)
     run = Run("reverse", "x", config, Training(learning_rate=rate), Machine())
     repeated = read_run("reverse", "x", run.spec)
-    assert repeated == run and repeated.hash == run.hash and repeated.start() == start(config, run.training, seed)
+    assert (
+        repeated == run
+        and repeated.hash == run.hash
+        and repeated.start() == start(config, run.training, seed)
+    )
 
 
 def test_every_run_is_there_once_with_the_baseline_first():
-    study = parse(HEAD + '[variants]\n"− norm" = {norm = "none"}\n[axes]\nn_heads = [1, 2]\nscale = [true, false]\n')
+    study = parse(
+        HEAD + '[variants]\n"− norm" = {norm = "none"}\n[axes]\nn_heads = [1, 2]\nscale = [true,'
+        " false]\n"
+    )
     assert len({run.hash for run in study.runs}) == len(study.runs) == 2 * 2 * (1 + 1 + 4)
     assert [run.variant for run in study.runs][:3] == ["baseline", "− norm", "1 head, + scaling"]
     assert [run.seed for run in study.runs] == [0] * 12 + [1] * 12  # one seed of everything first
     for run in study.runs:
         if run.variant == "baseline":
-            assert run.config == task[run.task].config(seed=run.seed) and run.training == Training(task=run.task)
+            assert run.config == task[run.task].config(seed=run.seed) and run.training == Training(
+                task=run.task
+            )
 
 
 def test_base_and_training_hold_for_every_task_and_a_task_s_own_table_goes_first():
     text = (
-        HEAD + "[base]\nn_layers = 1\nd_model = 16\n[training]\nsteps = 100\n[task.reverse]\nn_layers = 3\nbatch = 8\n"
+        HEAD
+        + "[base]\nn_layers = 1\nd_model = 16\n[training]\nsteps = 100\n[task.reverse]\nn_layers ="
+        " 3\nbatch = 8\n"
     )
     study = parse(text)
     copy, reverse = (arms(study, name)["baseline"] for name in ("copy", "reverse"))
@@ -126,16 +139,23 @@ def test_a_task_may_stand_in_a_study_several_times_under_names_of_its_own():
     )
     plain, deep = study.runs
     assert (plain.task, deep.task) == ("reverse", "reverse, deep") and plain.seed == deep.seed == 7
-    assert deep.training.task == "reverse" and deep.training.warmup == 0 and deep.config.n_layers == 12
+    assert (
+        deep.training.task == "reverse" and deep.training.warmup == 0 and deep.config.n_layers == 12
+    )
 
 
 def test_what_cannot_be_or_is_the_same_is_left_out_with_a_reason():
     study = parse(
-        HEAD + '[variants]\n"as it is" = {n_heads = 4}\n"five" = {n_heads = 5}\na = {ffn = false}\nb = {ffn = "off"}\n'
+        HEAD
+        + '[variants]\n"as it is" = {n_heads = 4}\n"five" = {n_heads = 5}\na = {ffn = false}\nb ='
+        ' {ffn = "off"}\n'
     )
     assert set(arms(study)) == {"baseline", "a"}
     assert len(study.notes) == 6 and all(" skipped" in note for note in study.notes)
-    assert "In “copy”, the variant “as it is” is skipped because it equals the baseline." in study.notes
+    assert (
+        "In “copy”, the variant “as it is” is skipped because it equals the baseline."
+        in study.notes
+    )
     assert any("five skipped: n_heads is 5; it must divide" in note for note in study.notes)
     assert "In “reverse”, the variant “b” is skipped because it equals “a”." in study.notes
 
@@ -147,42 +167,96 @@ SHARES = [round(0.0001 * n, 4) for n in range(1, 401)]
 MISTAKES = {
     "no TOML": ("name = ", "This is not TOML: Invalid value (at end of document)."),
     "nothing": ("", "name is missing"),
-    "no tasks": ('name = "x"', "tasks is missing; it must be a list of at least one of copy, reverse"),
+    "no tasks": (
+        'name = "x"',
+        "tasks is missing; it must be a list of at least one of copy, reverse",
+    ),
     "a key": (HEAD + "sedes = 3", "“sedes” is not a key of a study. Did you mean seeds?"),
     "a name": ('name = 3\ntasks = ["copy"]', "name is 3; it must be text."),
-    "a long name": (f'name = "{"x" * 201}"\ntasks = ["copy"]', "it must be printable, on one line, 200 characters at most."),
+    "a long name": (
+        f'name = "{"x" * 201}"\ntasks = ["copy"]',
+        "it must be printable, on one line, 200 characters at most.",
+    ),
     "a question": (HEAD + "question = 4", "question is 4; it must be text."),
-    "a task": ('name = "x"\ntasks = [\n  "copy",\n  "revers"]', "tasks names “revers”, which is not a task. Did you mean reverse?"),
+    "a task": (
+        'name = "x"\ntasks = [\n  "copy",\n  "revers"]',
+        "tasks names “revers”, which is not a task. Did you mean reverse?",
+    ),
     "a task twice": ('name = "x"\ntasks = ["copy", "copy"]', "tasks names “copy” twice."),
     "seeds": ('name = "x"\ntasks = ["copy"]\nseeds = [1, 1]', "seeds is [1, 1]"),
-    "too many": ('name = "x"\ntasks = ["copy"]\nseeds = 1000000', "these are 1,000,000 runs (1 task, 1 variant, 1,000,000 seeds); the limit is 100,000."),
-    "a device": (HEAD + 'device = "tpu"', "device is “tpu”; it must be one of auto, cuda, mps, cpu."),
+    "too many": (
+        'name = "x"\ntasks = ["copy"]\nseeds = 1000000',
+        "these are 1,000,000 runs (1 task, 1 variant, 1,000,000 seeds); the limit is 100,000.",
+    ),
+    "a device": (
+        HEAD + 'device = "tpu"',
+        "device is “tpu”; it must be one of auto, cuda, mps, cpu.",
+    ),
     "a precision": (HEAD + 'dtype = "float16"\ndevice = "cpu"', "dtype is float16"),
-    "a setting": (HEAD + "[base]\n\nwidth = 3", "base.width is not a setting; there are d_model, n_heads"),
-    "a setting misspelt": (HEAD + "[base]\nn_head = 3", "base.n_head is not a setting. Did you mean n_heads?"),
-    "a value": (HEAD + '[base]\nnorm = "layer"', "base.norm is “layer”; it must be one of LayerNorm, RMSNorm, DyT, none."),
-    "a number": (HEAD + "[base]\nd_model = 7", "base.d_model is 7; it must be a whole number from 8 to 1,600."),
+    "a setting": (
+        HEAD + "[base]\n\nwidth = 3",
+        "base.width is not a setting; there are d_model, n_heads",
+    ),
+    "a setting misspelt": (
+        HEAD + "[base]\nn_head = 3",
+        "base.n_head is not a setting. Did you mean n_heads?",
+    ),
+    "a value": (
+        HEAD + '[base]\nnorm = "layer"',
+        "base.norm is “layer”; it must be one of LayerNorm, RMSNorm, DyT, none.",
+    ),
+    "a number": (
+        HEAD + "[base]\nd_model = 7",
+        "base.d_model is 7; it must be a whole number from 8 to 1,600.",
+    ),
     "elsewhere": (HEAD + "[base]\nsteps = 3", "base.steps belongs under training."),
-    "together": (HEAD + "[base]\nn_heads = 5", "the task “copy” is not possible: n_heads is 5; it must divide d_model"),
+    "together": (
+        HEAD + "[base]\nn_heads = 5",
+        "the task “copy” is not possible: n_heads is 5; it must divide d_model",
+    ),
     "a task's length": (
         'name = "x"\ntasks = ["facts"]\n[task.facts]\nlength = 3',
         "the task “facts” is not possible: length is 3; for facts it must be 2.",
     ),
-    "an unused table": (HEAD + "[task.facts]\nsteps = 3", "task.facts is not in the list of tasks."),
+    "an unused table": (
+        HEAD + "[task.facts]\nsteps = 3",
+        "task.facts is not in the list of tasks.",
+    ),
     "the same twice": (
         'name = "x"\ntasks = ["copy", "other"]\n[task.other]\ntask = "copy"',
         "baseline of “other” is the same training as baseline of “copy”: remove one of them.",
     ),
-    "a variant": (HEAD + '[variants]\n"− norm" = {norm = "no"}', 'variants."− norm".norm is “no”; it must be one of'),
-    "the baseline": (HEAD + "[variants]\nbaseline = {n_heads = 2}", "a variant cannot be called “baseline”"),
+    "a variant": (
+        HEAD + '[variants]\n"− norm" = {norm = "no"}',
+        'variants."− norm".norm is “no”; it must be one of',
+    ),
+    "the baseline": (
+        HEAD + "[variants]\nbaseline = {n_heads = 2}",
+        "a variant cannot be called “baseline”",
+    ),
     "an axis": (HEAD + "[axes]\nnorm = 3", "axes.norm is 3; it must be a list of values."),
-    "an axis' value": (HEAD + '[axes]\nnorm = ["none", "x"]', "axes.norm is “x”; it must be one of"),
-    "two names": (HEAD + '[variants]\n"− FFN" = {ffn = false}\n[axes]\nffn = [false]', "axes: a combination and a variant are both called “− FFN”"),
-    "too many variants": (HEAD + f"[axes]\ndropout = {SHARES}\nweight_decay = {SHARES}", "the limit is 100,000."),
-    "curly quotes": (HEAD.replace('"a study"', "“a study”"), "no-break spaces from a word processor"),
+    "an axis' value": (
+        HEAD + '[axes]\nnorm = ["none", "x"]',
+        "axes.norm is “x”; it must be one of",
+    ),
+    "two names": (
+        HEAD + '[variants]\n"− FFN" = {ffn = false}\n[axes]\nffn = [false]',
+        "axes: a combination and a variant are both called “− FFN”",
+    ),
+    "too many variants": (
+        HEAD + f"[axes]\ndropout = {SHARES}\nweight_decay = {SHARES}",
+        "the limit is 100,000.",
+    ),
+    "curly quotes": (
+        HEAD.replace('"a study"', "“a study”"),
+        "no-break spaces from a word processor",
+    ),
     "a long text": ("x" * 60_000, "the limit is 50,000 characters"),
-    "memory": (HEAD + "[training]\nbatch = 4096\n[base]\nd_model = 1024\nn_layers = 100", "would need about"),
-}  # fmt: skip
+    "memory": (
+        HEAD + "[training]\nbatch = 4096\n[base]\nd_model = 1024\nn_layers = 100",
+        "would need about",
+    ),
+}
 
 
 @pytest.mark.parametrize("text, words", MISTAKES.values(), ids=MISTAKES)
@@ -200,12 +274,17 @@ def test_a_study_may_begin_with_a_byte_order_mark(tmp_path):
 
 def test_all_mistakes_are_named_at_once():
     with pytest.raises(StudyError) as caught:
-        parse('name = 3\ntasks = ["copy"]\nsedes = 1\n[base]\nnorm = "x"\nn_layers = 0\n[variants]\na = {ffn = 3}\n')
+        parse(
+            'name = 3\ntasks = ["copy"]\nsedes = 1\n[base]\nnorm = "x"\nn_layers = 0\n[variants]\na'
+            " = {ffn = 3}\n"
+        )
     keys = [problem.split(" ")[0] for problem in caught.value.problems]
     assert keys == ["“sedes”", "name", "base.norm", "base.n_layers", "variants.a.ffn"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem
+)
 def test_studies_that_ship_can_be_read_and_have_no_run_twice(path):
     study = read(path)
     assert len({run.hash for run in study.runs}) == len(study.runs) and study.question
@@ -214,6 +293,9 @@ def test_studies_that_ship_can_be_read_and_have_no_run_twice(path):
 def test_the_ablation_matrix_has_every_part_every_task_and_five_seeds_in_an_hour():
     study = read(ROOT / "studies" / "ablation_matrix.toml")
     assert {run.training.task for run in study.runs} == set(task)
-    assert len({run.variant for run in study.runs}) == 12 and len({run.seed for run in study.runs}) >= 5
+    assert (
+        len({run.variant for run in study.runs}) == 12
+        and len({run.seed for run in study.runs}) >= 5
+    )
     assert math.isfinite(study.seconds(2)) and study.seconds(2) < 3600
     assert set(MODEL) | set(TRAINING) == set(SETTINGS)

@@ -48,7 +48,14 @@ def start(folder, *args, **environment):
     with_path = os.environ | {"PYTHONPATH": str(ROOT)} | environment
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        call, cwd=folder, env=with_path, text=True, stdout=pipe, stderr=pipe, encoding="utf-8", start_new_session=True
+        call,
+        cwd=folder,
+        env=with_path,
+        text=True,
+        stdout=pipe,
+        stderr=pipe,
+        encoding="utf-8",
+        start_new_session=True,
     )
 
 
@@ -61,7 +68,9 @@ def look(folder) -> Store | None:
 
 def state_counts(store) -> dict:
     number = store.find("small")
-    return {state: count for state, (count, _, _) in store.counts([number]).items()} if number else {}
+    return (
+        {state: count for state, (count, _, _) in store.counts([number]).items()} if number else {}
+    )
 
 
 def check_complete(store):
@@ -74,14 +83,21 @@ def check_complete(store):
     assert [item.hash for item in stored] == [item.hash for item in study.runs]
     assert {item.state for item in stored} == {DONE}
     for entry, run in zip(stored, study.runs):
-        assert repr(actual[entry.id]) == repr(list(train(run.config, run.training, run.seed, run.machine)))
+        assert repr(actual[entry.id]) == repr(
+            list(train(run.config, run.training, run.seed, run.machine))
+        )
 
 
 @pytest.mark.slow
 def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder):
     first = start(folder, "run", "small.toml", "--workers", "2")
     store = look(folder)
-    wait(lambda: state_counts(store).get(DONE, 0) >= 2 and any(r.step for r in store.runs(1, RUNNING)), process=first)
+    wait(
+        lambda: (
+            state_counts(store).get(DONE, 0) >= 2 and any(r.step for r in store.runs(1, RUNNING))
+        ),
+        process=first,
+    )
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
     before = {run.hash: (run.ended, run.tries) for run in store.runs(1, DONE)}
@@ -90,7 +106,10 @@ def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder
 
     message = start(folder, "status")
     out, _ = message.communicate()
-    assert "interrupted, because the process ended; resume reruns them." in out and message.returncode == 1
+    assert (
+        "interrupted, because the process ended; resume reruns them." in out
+        and message.returncode == 1
+    )
 
     repeated = start(folder, "run", "small.toml", "--workers", "2")  # … and run again at once
     out, errors = repeated.communicate(timeout=120)
@@ -106,7 +125,10 @@ def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder
 def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
     first = start(folder, "run", "small.toml", "--workers", "2")
     store = look(folder)
-    wait(lambda: any(r.step for r in store.runs(1, RUNNING)) if store.find("small") else False, process=first)
+    wait(
+        lambda: any(r.step for r in store.runs(1, RUNNING)) if store.find("small") else False,
+        process=first,
+    )
     os.killpg(first.pid, signal.SIGINT)  # as a terminal does: to the workers too
     out, errors = first.communicate(timeout=30)
     assert first.returncode == 128 + signal.SIGINT and "Traceback" not in errors, errors
@@ -125,10 +147,14 @@ def test_two_commands_on_the_same_study_train_no_run_twice(folder):
     both = [start(folder, "run", "small.toml", "--workers", "1") for _ in range(2)]
     for item in both:
         out, errors = item.communicate(timeout=180)
-        assert item.returncode == 0 and "8 runs: 8 done." in out and "Traceback" not in errors, errors
+        assert item.returncode == 0 and "8 runs: 8 done." in out and "Traceback" not in errors, (
+            errors
+        )
     store = look(folder)
     check_complete(store)
-    assert {run.tries for run in store.runs(1)} == {1} and len({run.owner for run in store.runs(1)}) == 2
+    assert {run.tries for run in store.runs(1)} == {1} and len(
+        {run.owner for run in store.runs(1)}
+    ) == 2
 
 
 def called(capsys, *args) -> tuple[int, str, str]:
@@ -148,7 +174,10 @@ def half(folder, monkeypatch):
     taken = [run for run, *_ in store.claim(number, f"{here}|{process}|{name}", 6)]
     row = [Row(300, 0.5, 0.75, 1.0, 0.1, 0.01)]
     reports = [Report(run, DONE, row, 300, 2.0) for run in taken[:3]]
-    reports += [Report(taken[3], FAILED, [], message="RuntimeError: why"), Report(taken[4], STOPPED, row, 300)]
+    reports += [
+        Report(taken[3], FAILED, [], message="RuntimeError: why"),
+        Report(taken[4], STOPPED, row, 300),
+    ]
     store.keep(f"{here}|{process}|{name}", [*reports, Report(taken[5], RUNNING, [], 10)])
     return store
 
@@ -163,7 +192,9 @@ def test_status_says_how_far_each_study_is(half, capsys):
     assert "without a process" not in out
     with half.writing() as connection:
         connection.exec_driver_sql("UPDATE runs SET step = 0 WHERE state = 'running'")
-    assert "small: 8 runs: 3 queued, 3 done, 1 failed, 1 stopped." in called(capsys, "status")[1]  # taken ahead of time
+    assert (
+        "small: 8 runs: 3 queued, 3 done, 1 failed, 1 stopped." in called(capsys, "status")[1]
+    )  # taken ahead of time
     with half.writing() as connection:
         connection.exec_driver_sql("UPDATE runs SET heartbeat = 0 WHERE state = 'running'")
     assert "To continue: python -m core.study resume 'small'" in called(capsys, "status")[1]
@@ -200,5 +231,7 @@ def test_mistakes_end_with_a_sentence_and_a_code(folder, capsys, monkeypatch, gi
     monkeypatch.delenv("ABLATION_DATABASE_URL", raising=False)
     Path("wrong.toml").write_text(TEXT.replace('"small"', "3"))
     actual, out, errors = called(capsys, *given)
-    assert actual == code and words in errors and "Traceback" not in errors and "secret" not in errors
+    assert (
+        actual == code and words in errors and "Traceback" not in errors and "secret" not in errors
+    )
     assert not Path("studies.sqlite").exists()

@@ -20,7 +20,9 @@ def runs() -> list[Run]:
     """Two that are trained to the end, and one that diverges."""
     tiny = task["reverse"].config(d_model=8, n_heads=2, n_layers=1)
     short = Training(task="reverse", steps=6, batch=4, warmup=2, decay="cosine")
-    hot = Training(task="reverse", steps=40, batch=4, learning_rate=1000.0, optimiser="sgd", warmup=0)
+    hot = Training(
+        task="reverse", steps=40, batch=4, learning_rate=1000.0, optimiser="sgd", warmup=0
+    )
     made = [(tiny, short), (tiny.replace(seed=3), short), (tiny.replace(norm="none"), hot)]
     return [Run("reverse", "", config, training, Machine("cpu")) for config, training in made]
 
@@ -52,7 +54,9 @@ def test_the_command_exports_every_run_that_has_its_result(tmp_path, capsys):
     url = f"sqlite:///{tmp_path}/store.sqlite"
     store = Store(url)
     planned = study()
-    ends = dict(zip((run.hash for run in planned.runs), [0.5, float("nan"), "failed", "queued"] * 6))
+    ends = dict(
+        zip((run.hash for run in planned.runs), [0.5, float("nan"), "failed", "queued"] * 6)
+    )
     number = fill(store, planned, lambda run: ends[run.hash])
     stored = {}
     for run, *row in store.rows(number):
@@ -68,9 +72,13 @@ def test_the_command_exports_every_run_that_has_its_result(tmp_path, capsys):
             assert curves.rows(run) is None
             continue
         for now, was in zip(curves.rows(run), stored[run.hash], strict=True):
-            assert now[1:5] == pytest.approx([float(np.float32(value)) for value in was[1:5]], nan_ok=True, rel=0)
+            assert now[1:5] == pytest.approx(
+                [float(np.float32(value)) for value in was[1:5]], nan_ok=True, rel=0
+            )
             assert (now.step, now.note) == (was.step, was.note)
-    assert curves.made["device"] == ("CPU (made up)",) and curves.made["torch"] == (versions()["torch"],)
+    assert curves.made["device"] == ("CPU (made up)",) and curves.made["torch"] == (
+        versions()["torch"],
+    )
 
 
 def changed(name, values):

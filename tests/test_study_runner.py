@@ -100,7 +100,9 @@ def test_a_study_is_trained_and_stored_to_the_last_bit(database, workers):  # no
     shares = [step.share for step in reports]
     assert shares == sorted(shares) and not any(step.trouble for step in reports)
     before = store.runs(1)
-    assert len(finish(store, STUDY, workers)) <= 1 and store.runs(1) == before  # and again does nothing
+    assert (
+        len(finish(store, STUDY, workers)) <= 1 and store.runs(1) == before
+    )  # and again does nothing
     store.close()
 
 
@@ -113,12 +115,16 @@ def test_only_what_is_missing_is_trained(tmp_path, workers):
     finish(store, extra, workers)
     check_complete(store, extra)
     after = {run.hash: (run.tries, run.ended) for run in store.runs(1)}
-    assert {key: after[key] for key in before} == before and {tries for tries, _ in after.values()} == {1}
+    assert {key: after[key] for key in before} == before and {
+        tries for tries, _ in after.values()
+    } == {1}
 
 
 def test_divergence_is_a_result_and_comes_back_as_one(tmp_path, workers):
     store = Store(str(tmp_path / "x.sqlite"))
-    hot = parse(TEXT + '"hot" = {learning_rate = 1000.0, optimiser = "sgd", norm = "none", steps = 60}\n')
+    hot = parse(
+        TEXT + '"hot" = {learning_rate = 1000.0, optimiser = "sgd", norm = "none", steps = 60}\n'
+    )
     finish(store, hot, workers)
     check_complete(store, hot)
     lost = store.runs(1, DIVERGED)
@@ -130,7 +136,9 @@ def test_divergence_is_a_result_and_comes_back_as_one(tmp_path, workers):
 
 def test_two_studies_share_the_workers_fairly(tmp_path, workers):
     store = Store(str(tmp_path / "x.sqlite"))
-    big = parse(TEXT.replace('"small"', '"big"').replace("seeds = 2", "seeds = [10, 11, 12, 13, 14, 15]"))
+    big = parse(
+        TEXT.replace('"small"', '"big"').replace("seeds = 2", "seeds = [10, 11, 12, 13, 14, 15]")
+    )
     small = parse(TEXT.replace("seeds = 2", "seeds = [20]"))
     first = store.enrol(big).study
     second = store.enrol(small).study
@@ -139,10 +147,14 @@ def test_two_studies_share_the_workers_fairly(tmp_path, workers):
     check_complete(store, big)
     check_complete(store, small)
     ended = sorted((run.ended, study) for study in (first, second) for run in store.runs(study))
-    assert max(n for n, (_, study) in enumerate(ended) if study == second) < 16  # of 28: not behind all of the other
+    assert (
+        max(n for n, (_, study) in enumerate(ended) if study == second) < 16
+    )  # of 28: not behind all of the other
 
 
-def test_a_run_that_raises_is_failed_with_its_message_and_the_rest_goes_on(tmp_path, workers, monkeypatch):
+def test_a_run_that_raises_is_failed_with_its_message_and_the_rest_goes_on(
+    tmp_path, workers, monkeypatch
+):
     store = Store(str(tmp_path / "x.sqlite"))
     study = parse(TEXT.replace("seeds = 2", "seeds = [50, 51]"))
     good = Run.start

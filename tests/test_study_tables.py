@@ -56,7 +56,9 @@ def score(run) -> float:
 
 
 def same(one: float, other: float) -> bool:
-    return (math.isnan(one) and math.isnan(other)) or one == pytest.approx(other, rel=1e-6, abs=1e-9)
+    return (math.isnan(one) and math.isnan(other)) or one == pytest.approx(
+        other, rel=1e-6, abs=1e-9
+    )
 
 
 def student(values, low: float, high: float) -> tuple[float, float, float, int]:
@@ -77,8 +79,12 @@ def paired(pairs: dict) -> dict:
     """The differences by seed, with SciPy's paired t-test, corrected for all of them: name -> (values, base)."""
     apart = {}
     for name, (values, base) in pairs.items():
-        both = [seed for seed in values if seed in base and not math.isnan(values[seed] + base[seed])]
-        apart[name] = [round(values[seed] - base[seed], 6) for seed in both]  # the rounding of floats is no difference
+        both = [
+            seed for seed in values if seed in base and not math.isnan(values[seed] + base[seed])
+        ]
+        apart[name] = [
+            round(values[seed] - base[seed], 6) for seed in both
+        ]  # the rounding of floats is no difference
     return differences(apart, -1, 1)
 
 
@@ -91,7 +97,10 @@ OUTCOMES = some.one_of(
 def ends(study_) -> some.SearchStrategy:
     """An outcome for every run of a study: any at all, or one and the same for all."""
     count = len(study_.runs)
-    return some.one_of(some.lists(OUTCOMES, min_size=count, max_size=count), OUTCOMES.map(lambda one: [one] * count))
+    return some.one_of(
+        some.lists(OUTCOMES, min_size=count, max_size=count),
+        OUTCOMES.map(lambda one: [one] * count),
+    )
 
 
 def by_run(study_, outcomes):
@@ -103,7 +112,9 @@ def accuracies(study_, outcomes) -> dict:
     """{(task, variant): {seed: accuracy}}, NaN for what has none."""
     built = {}
     for run, outcome in zip(study_.runs, outcomes):
-        built.setdefault((run.task, run.variant), {})[run.seed] = NAN if isinstance(outcome, str) else outcome
+        built.setdefault((run.task, run.variant), {})[run.seed] = (
+            NAN if isinstance(outcome, str) else outcome
+        )
     return built
 
 
@@ -119,21 +130,30 @@ def check_summary(table, study_, outcomes):
         off_by |= paired({cell: (values[cell], values[name, BASELINE]) for cell in several})
     for line in table.itertuples():
         cell = (line.task, line.variant)
-        mine = [(run, end) for run, end in zip(study_.runs, outcomes) if (run.task, run.variant) == cell]
+        mine = [
+            (run, end) for run, end in zip(study_.runs, outcomes) if (run.task, run.variant) == cell
+        ]
         mean = student(values[cell].values(), 0, 1)
         assert all(map(same, (line.accuracy, line.low, line.high, line.seeds), mean))
         off = off_by.get(cell, (NAN, NAN, NAN, 0, NAN))
-        assert all(map(same, (line.difference, line.difference_low, line.difference_high), off)), cell
+        assert all(map(same, (line.difference, line.difference_low, line.difference_high), off)), (
+            cell
+        )
         assert same(line.p, off[4])
         lost = [end for _, end in mine if not isinstance(end, str) and math.isnan(end)]
-        assert line.diverged == len(lost) and line.missing == sum(isinstance(end, str) for _, end in mine)
+        assert line.diverged == len(lost) and line.missing == sum(
+            isinstance(end, str) for _, end in mine
+        )
         took = [1.0 + run.seed for run, end in mine if not isinstance(end, str)]
         assert same(line.seconds, np.mean(took) if took else NAN)
         run = mine[0][0]
         learnt = task[run.training.task]
         assert (line.of, line.steps, line.chance, line.best) == (
-            run.training.task, run.training.steps, learnt.chance, learnt.best,
-        )  # fmt: skip
+            run.training.task,
+            run.training.steps,
+            learnt.chance,
+            learnt.best,
+        )
 
 
 @HERE
@@ -150,7 +170,9 @@ def test_the_summary_is_what_numpy_and_scipy_say(store, outcomes):
 
 def test_the_summary_is_the_same_on_every_database(database):  # noqa: F811
     made = Store(database)
-    ends_ = [NAN if n == 4 else FAILED if n == 9 else score(run) for n, run in enumerate(SCATTERED.runs)]
+    ends_ = [
+        NAN if n == 4 else FAILED if n == 9 else score(run) for n, run in enumerate(SCATTERED.runs)
+    ]
     number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
     check_summary(summary_table(made, number), SCATTERED, ends_)
     made.close()
@@ -161,14 +183,22 @@ def test_the_summary_is_the_same_on_every_database(database):  # noqa: F811
 
 def test_every_number_that_was_stored_is_in_the_tables(database):  # noqa: F811
     made = Store(database)
-    ends_ = [[0.25, NAN, RUNNING, QUEUED, FAILED, STOPPED][n % 6] for n in range(len(SCATTERED.runs))]
+    ends_ = [
+        [0.25, NAN, RUNNING, QUEUED, FAILED, STOPPED][n % 6] for n in range(len(SCATTERED.runs))
+    ]
     number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
     runs_ = run_table(made, number)
     rows_ = row_table(made, number)
     made.close()
     assert list(rows_.columns) == ["run", "task", "variant", "seed", *Row._fields]
-    assert not set(runs_.columns) & {"owner", "heartbeat", "id", "study", "wanted"} and runs_.run.is_unique
-    names = {itertuple.run: (itertuple.task, itertuple.variant, itertuple.seed) for itertuple in runs_.itertuples()}
+    assert (
+        not set(runs_.columns) & {"owner", "heartbeat", "id", "study", "wanted"}
+        and runs_.run.is_unique
+    )
+    names = {
+        itertuple.run: (itertuple.task, itertuple.variant, itertuple.seed)
+        for itertuple in runs_.itertuples()
+    }
     assert list(names.values()) == [(run.task, run.variant, run.seed) for run in SCATTERED.runs]
     for run, outcome, line in zip(SCATTERED.runs, ends_, runs_.itertuples()):
         mine = rows_[rows_.run == line.run]
@@ -189,9 +219,12 @@ def test_every_number_that_was_stored_is_in_the_tables(database):  # noqa: F811
 @example([0.5] * len(SCATTERED.runs), [0.5] * len(SCATTERED.runs))
 def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours, theirs):
     other = study(
-        "other", text=TEXT.replace("seeds = 3", "seeds = [3, 17, 2000]").replace('"1 head" = {n_heads = 1}', "")
-        .replace('["copy", "reverse"]', '["reverse", "facts"]') + "new = {scale = false}\n[task.reverse]\nsteps = 30\n",
-    )  # fmt: skip
+        "other",
+        text=TEXT.replace("seeds = 3", "seeds = [3, 17, 2000]")
+        .replace('"1 head" = {n_heads = 1}', "")
+        .replace('["copy", "reverse"]', '["reverse", "facts"]')
+        + "new = {scale = false}\n[task.reverse]\nsteps = 30\n",
+    )
     theirs = theirs[: len(other.runs)]
     one = fill(store, SCATTERED, by_run(SCATTERED, ours))
     two = fill(store, other, by_run(other, theirs))
@@ -199,7 +232,10 @@ def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours
     first = accuracies(SCATTERED, ours)
     second = accuracies(other, theirs)
     assert list(zip(actual.task, actual.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
-    shared_by = {name: {seed: first[name][seed] for seed in (3, 17)} for name in zip(actual.task, actual.variant)}
+    shared_by = {
+        name: {seed: first[name][seed] for seed in (3, 17)}
+        for name in zip(actual.task, actual.variant)
+    }
     off_by = paired({name: (shared, second[name]) for name, shared in shared_by.items()})
     for line in actual.itertuples():
         his = second[line.task, line.variant]
@@ -217,7 +253,11 @@ def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours
 
 @pytest.fixture
 def summary(store):
-    number = fill(store, SCATTERED, lambda run: NAN if (run.task, run.variant) == ("copy", "− norm") else score(run))
+    number = fill(
+        store,
+        SCATTERED,
+        lambda run: NAN if (run.task, run.variant) == ("copy", "− norm") else score(run),
+    )
     return summary_table(store, number)
 
 
@@ -227,7 +267,9 @@ def test_a_cell_agrees_as_long_as_it_lies_in_its_interval(summary, at, end):
     line = summary.loc[at]
     value, prefix = ("accuracy", "") if line.variant == BASELINE else ("difference", "difference_")
     if math.isnan(line[value]):
-        pytest.raises(AssertionError, lambda: check(summary, at, value, 0.5, True))  # it had diverged
+        pytest.raises(
+            AssertionError, lambda: check(summary, at, value, 0.5, True)
+        )  # it had diverged
         return
     edge = line[prefix + end]
     sign = -1 if end == "low" else 1
@@ -255,7 +297,9 @@ def test_cells_that_appear_vanish_or_diverge_are_named(summary):
     assert agreement(now, summary) == Agreement(6, 5, [])
     now.loc[5, ["difference", "difference_low", "difference_high", "accuracy"]] = NAN
     actual = agreement(now, summary)
-    assert actual.same == 5 and actual.off[0].startswith("reverse, 1 head: accuracy has no value now, ")
+    assert actual.same == 5 and actual.off[0].startswith(
+        "reverse, 1 head: accuracy has no value now, "
+    )
     assert "nan" not in actual.off[0]
 
 
@@ -264,9 +308,16 @@ def test_cells_that_appear_vanish_or_diverge_are_named(summary):
 
 def test_stored_runs_are_those_of_the_seeds_that_all_have(store):
     number = fill(
-        store, SCATTERED,
-        lambda run: QUEUED if (run.variant, run.seed) == ("1 head", 17) else FAILED if run.seed == 3 else score(run),
-    )  # fmt: skip
+        store,
+        SCATTERED,
+        lambda run: (
+            QUEUED
+            if (run.variant, run.seed) == ("1 head", 17)
+            else FAILED
+            if run.seed == 3
+            else score(run)
+        ),
+    )
     actual = stored(store, number, "reverse", ["1 head"])
     assert actual.plan.seeds == [0, 3, 1000] and actual.notes == ()
     assert [(arm.name, arm.colour) for arm in actual.plan.arms] == [(BASELINE, 0), ("1 head", 1)]
@@ -276,13 +327,19 @@ def test_stored_runs_are_those_of_the_seeds_that_all_have(store):
             assert repr(actual.runs[run.variant, run.seed]) == repr(rows_of(run, outcome))
     assert len(actual.runs) == 6
     alone = stored(store, number, "reverse", [])
-    assert alone.plan.seeds == [0, 3, 17, 1000] and [arm.name for arm in alone.plan.arms] == [BASELINE]
+    assert alone.plan.seeds == [0, 3, 17, 1000] and [arm.name for arm in alone.plan.arms] == [
+        BASELINE
+    ]
 
 
 @pytest.mark.parametrize("seeds", [[0], [5], [0, 2**31 - 1], [9, 1, 5], list(range(40))])
 def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store, seeds):
     parsed = study(old="seeds = 3", new=f"seeds = {seeds}")
-    number = fill(store, parsed, lambda run: NAN if (run.variant, run.seed) == ("− norm", seeds[0]) else score(run))
+    number = fill(
+        store,
+        parsed,
+        lambda run: NAN if (run.variant, run.seed) == ("− norm", seeds[0]) else score(run),
+    )
     actual = stored(store, number, "copy", ["1 head", "− norm"])
     table = summary_table(store, number)
     mine = table[table.task == "copy"].set_index("variant")
@@ -315,7 +372,9 @@ def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store
 def test_how_far_a_study_is(store, outcomes, words, true):
     actual = standing(store, fill(store, study(), by_run(study(), outcomes)))
     assert actual.words() == words and actual.many == 18 and actual.lost == 0
-    assert {name for name in ("complete", "running", "queued", "open") if getattr(actual, name)} == true
+    assert {
+        name for name in ("complete", "running", "queued", "open") if getattr(actual, name)
+    } == true
     assert actual.ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
 
 
@@ -355,7 +414,9 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
     assert made.stop(number) == 0 and made.claim(number, "me|1|a", 9) == []
     running = [run.id for run, end in zip(made.runs(number), ends_) if end == RUNNING]
     report = [Report(run, DONE, [Row(40, 0.1, 1.0, 1.0, 1.0, 1.0)], 40) for run in running]
-    assert made.keep("another machine|1|made-up", report) == set(running)  # it is told so, and writes nothing
+    assert made.keep("another machine|1|made-up", report) == set(
+        running
+    )  # it is told so, and writes nothing
     assert repr(made.rows(number)) == repr(rows)
     assert made.requeue(number) == 12 and standing(made, number).counts[QUEUED] == 12
     made.close()
@@ -411,17 +472,20 @@ def changes_of_a_store(number):
         "more seeds": (lambda store: store.enrol(study(old="seeds = 3", new="seeds = 4")), True),
         "another name": (lambda store: store.enrol(study(old='"1 head"', new='"one head"')), True),
         "another order": (
-            lambda store: store.enrol(study(old='["copy", "reverse"]', new='["reverse", "copy"]')), True,
+            lambda store: store.enrol(study(old='["copy", "reverse"]', new='["reverse", "copy"]')),
+            True,
         ),
         "another study": (lambda store: fill(store, study("other"), score), False),
         "the same again": (lambda store: store.enrol(study()), False),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("what", changes_of_a_store(1))
 def test_the_stamp_is_another_when_the_summary_is(database, what):  # noqa: F811
     made = Store(database)
-    number = fill(made, study(), lambda run: RUNNING if (run.task, run.seed) == ("copy", 1) else score(run))
+    number = fill(
+        made, study(), lambda run: RUNNING if (run.task, run.seed) == ("copy", 1) else score(run)
+    )
     act, differs = changes_of_a_store(number)[what]
     stamp = made.stamp(number)
     table = summary_table(made, number)
@@ -439,7 +503,9 @@ def test_the_stamp_is_another_when_the_summary_is(database, what):  # noqa: F811
 def open_link(text: str):
     """What the page "Training" would train -> plan. Fails where it would complain."""
     params = dict(parse_qsl(urlsplit(text).query, keep_blank_values=True, strict_parsing=True))
-    made, problems = zip(*(kind.read(params) for kind in (Training, Learner, Machine, Removed, Trial)))
+    made, problems = zip(
+        *(kind.read(params) for kind in (Training, Learner, Machine, Removed, Trial))
+    )
     assert not any(problems), problems
     training, learner, machine, pins, trial = made
     definition = {name for kind in made for name in kind.settings()}
@@ -451,7 +517,9 @@ def open_link(text: str):
 
 
 def linked(runs_, baseline) -> str:
-    return tables.link(runs_[0].spec, baseline[0].spec if baseline else None, [run.seed for run in runs_])
+    return tables.link(
+        runs_[0].spec, baseline[0].spec if baseline else None, [run.seed for run in runs_]
+    )
 
 
 def opens(runs_, baseline) -> None:
@@ -466,7 +534,10 @@ def opens(runs_, baseline) -> None:
     assert plan.seeds == list(range(min(seeds), min(max(seeds), min(seeds) + 29) + 1))
     assert plan.machine == first.machine
     if baseline and len(configs) == 2:
-        assert configs[0] == baseline[0].config.replace(seed=0) and plan.training == baseline[0].training
+        assert (
+            configs[0] == baseline[0].config.replace(seed=0)
+            and plan.training == baseline[0].training
+        )
     else:
         assert len(configs) == 1
 
@@ -496,9 +567,9 @@ def values_of(name: str) -> some.SearchStrategy:
         return some.sampled_from(list(made.menu))
     if made.kind is int:
         return some.integers(int(made.low), int(min(made.high, 64)))
-    return some.one_of(some.sampled_from([0.012, 1e-05, 0.1 + 0.2, 0.5]), some.floats(made.low, made.high)).filter(
-        lambda value: made.low <= value <= made.high
-    )
+    return some.one_of(
+        some.sampled_from([0.012, 1e-05, 0.1 + 0.2, 0.5]), some.floats(made.low, made.high)
+    ).filter(lambda value: made.low <= value <= made.high)
 
 
 CHANGES = some.lists(some.sampled_from(sorted(SETTINGS)), max_size=4, unique=True).flatmap(
@@ -561,23 +632,36 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
     table = summary_table(store, fill(store, SCATTERED, by_run(SCATTERED, outcomes)))
     cells = drawn(matrix_svg(table, links=True))
     lines = [
-        line for variant in (BASELINE, "− norm", "1 head") for line in table[table.variant == variant].itertuples()
+        line
+        for variant in (BASELINE, "− norm", "1 head")
+        for line in table[table.variant == variant].itertuples()
     ]
     assert len(cells) == len(lines) == 6
     for line, (title, words, href) in zip(lines, cells):
         assert title == told(line) and title.startswith(f"{line.task}, {line.variant}: ")
         assert read_query(href) == read_query(line.link)
         base = line.variant == BASELINE
-        value, low, high = (line.accuracy, line.low, line.high) if base else (
-            line.difference, line.difference_low, line.difference_high,
-        )  # fmt: skip
-        assert f" {line.diverged} of {line.diverged + line.seeds} seeds diverged." in title or not line.diverged
+        value, low, high = (
+            (line.accuracy, line.low, line.high)
+            if base
+            else (
+                line.difference,
+                line.difference_low,
+                line.difference_high,
+            )
+        )
+        assert (
+            f" {line.diverged} of {line.diverged + line.seeds} seeds diverged." in title
+            or not line.diverged
+        )
         assert f" {line.missing} not trained yet." in title or not line.missing
         if math.isnan(value):
             nothing = "diverged" if line.diverged else "…"
             assert words == [nothing if math.isnan(line.accuracy) else "no baseline"]
             continue
-        assert number(words[0]) == pytest.approx(100 * value, abs=0.0501) and ("%" in words[0]) == base
+        assert (
+            number(words[0]) == pytest.approx(100 * value, abs=0.0501) and ("%" in words[0]) == base
+        )
         if line.diverged:
             assert words[1:] == [f"{line.diverged} of {line.diverged + line.seeds} diverged"]
         elif math.isnan(low) or low == high:
@@ -602,7 +686,10 @@ def test_what_is_trained_in_another_way_opens_beside_its_baseline(kind):
         cells.setdefault(run.variant, []).append(run)
     opens(cells["other way"], cells[BASELINE])
     plan = open_link(linked(cells["other way"], cells[BASELINE]))
-    assert plan.trial.otherwise == kind and [arm.name for arm in plan.arms] == [BASELINE, otherwise.label(kind)]
+    assert plan.trial.otherwise == kind and [arm.name for arm in plan.arms] == [
+        BASELINE,
+        otherwise.label(kind),
+    ]
     assert {run.config.replace(seed=0) for run in parsed.runs if run.variant == BASELINE} == {
         plan.arms[0].config.replace(seed=0)
     }

@@ -21,10 +21,14 @@ WORDS = some.lists(some.sampled_from(["the", "dog", "=the", "", "漢"]), min_siz
 @given(some.data(), WORDS, WORDS, some.booleans())
 def test_a_table_of_matrices_is_that_of_a_plain_loop(data, rows, columns, named):
     titles = data.draw(some.lists(some.sampled_from(["head 1", "head 2"]), min_size=1, max_size=3))
-    numbers = some.lists(some.sampled_from([0.0, -1.5, 0.1, np.nan]), min_size=len(columns), max_size=len(columns))
+    numbers = some.lists(
+        some.sampled_from([0.0, -1.5, 0.1, np.nan]), min_size=len(columns), max_size=len(columns)
+    )
     matrices = data.draw(
         some.lists(
-            some.lists(numbers, min_size=len(rows), max_size=len(rows)), min_size=len(titles), max_size=len(titles)
+            some.lists(numbers, min_size=len(rows), max_size=len(rows)),
+            min_size=len(titles),
+            max_size=len(titles),
         )
     )
     table = MatrixTable(np.array(matrices), rows, columns if named else None, titles)
@@ -35,7 +39,9 @@ def test_a_table_of_matrices_is_that_of_a_plain_loop(data, rows, columns, named)
         for c, value in enumerate(matrix[r])
         if value == value
     ]
-    assert [tuple(line) for line in table().itertuples(index=False)] == plain and table.many == len(plain)
+    assert [tuple(line) for line in table().itertuples(index=False)] == plain and table.many == len(
+        plain
+    )
     if plain:
         repeated = read_csv(io.StringIO(write_csv(table())), ["panel", "row", "column"]).fillna(
             {"panel": "", "row": "", "column": ""}

@@ -17,7 +17,9 @@ from core.tasks.task import is_held_out
 from core.train import Training, held_out, train
 
 EVERY = pytest.mark.parametrize("name", task)
-SPLIT = pytest.mark.parametrize("name", [name for name, task_used in task.items() if task_used.held_out])
+SPLIT = pytest.mark.parametrize(
+    "name", [name for name, task_used in task.items() if task_used.held_out]
+)
 
 
 def drawn(name, batch=64, seed=0, **named):
@@ -26,12 +28,15 @@ def drawn(name, batch=64, seed=0, **named):
 
 def in_words(name, rows):
     words = task[name].vocabulary
-    return [[None if number == IGNORE else words[number] for number in row] for row in rows.tolist()]
+    return [
+        [None if number == IGNORE else words[number] for number in row] for row in rows.tolist()
+    ]
 
 
 def sentences(batch=3000, seed=0):
     return [
-        [word for word in row if word != "<pad>"] for row in in_words("sentences", drawn("sentences", batch, seed)[0])
+        [word for word in row if word != "<pad>"]
+        for row in in_words("sentences", drawn("sentences", batch, seed)[0])
     ]
 
 
@@ -94,9 +99,16 @@ def test_training_never_draws_what_is_held_out(name):
     drawn_inputs = set(map(tuple, drawn(name, 20000)[0].tolist()))
     apart = set(map(tuple, drawn(name, 3000, seed=1, held_out=True)[0].tolist()))
     assert not drawn_inputs & apart
-    everything = task[name].draw(generator(2, "x"), 5000, task[name].length, task[name].vocabulary)[0]
+    everything = task[name].draw(generator(2, "x"), 5000, task[name].length, task[name].vocabulary)[
+        0
+    ]
     words = task[name]
-    share = is_held_out(everything.unique(dim=0), words.vocabulary, words.held_out, words.until).float().mean().item()
+    share = (
+        is_held_out(everything.unique(dim=0), words.vocabulary, words.held_out, words.until)
+        .float()
+        .mean()
+        .item()
+    )
     assert share == pytest.approx(words.held_out, abs=0.05)
     rows = drawn(name, 500, seed=1, held_out=True)[0]
     assert len(rows.unique(dim=0)) == 500
@@ -117,7 +129,15 @@ def test_no_question_of_the_test_begins_like_one_of_training(name):
 
 @pytest.mark.parametrize(
     ("name", "length"),
-    [("copy", 2), ("reverse", 2), ("reverse", 3), ("induction", 8), ("induction", 12), ("recall", 3), ("recall", 6)],
+    [
+        ("copy", 2),
+        ("reverse", 2),
+        ("reverse", 3),
+        ("induction", 8),
+        ("induction", 12),
+        ("recall", 3),
+        ("recall", 6),
+    ],
 )
 def test_how_much_of_the_test_training_has_met(name, length):
     """Said of the task by a formula; here counted in what is drawn."""
@@ -125,7 +145,9 @@ def test_how_much_of_the_test_training_has_met(name, length):
     made = training.steps * training.batch
     shares = []
     for seed in range(6):
-        drawn_inputs = set(map(tuple, task[name](generator(seed, f"{name}.training"), made, length)[0].tolist()))
+        drawn_inputs = set(
+            map(tuple, task[name](generator(seed, f"{name}.training"), made, length)[0].tolist())
+        )
         test = list(map(tuple, held_out(name, seed, length)[0].tolist()))
         shares.append(sum(row in drawn_inputs for row in test) / len(test))
     expected = task[name].met(length, made)
@@ -165,7 +187,10 @@ def subtracted(words):
 
 def remembered(words):
     subject, relation = words
-    return [None, OBJECTS[int(table(len(SUBJECTS))[SUBJECTS.index(subject), RELATIONS.index(relation)])]]
+    return [
+        None,
+        OBJECTS[int(table(len(SUBJECTS))[SUBJECTS.index(subject), RELATIONS.index(relation)])],
+    ]
 
 
 def next_words(words):
@@ -214,7 +239,14 @@ def agreements(words):
             waiting.append(index + 2)
         if word in BE:
             actual.append(
-                (index - 3 if words[index - 1] == "who" and words[index - 2] == "," else waiting.pop(), index)
+                (
+                    (
+                        index - 3
+                        if words[index - 1] == "who" and words[index - 2] == ","
+                        else waiting.pop()
+                    ),
+                    index,
+                )
             )
     assert not waiting
     return actual
@@ -256,7 +288,9 @@ def test_chance_is_what_guessing_the_most_frequent_answer_gets(name):
     def answers(seed):
         targets = drawn(name, 30000, seed)[1]
         words = [
-            answer for row in in_words(name, targets[:, -13:] if name != "sentences" else targets) for answer in row
+            answer
+            for row in in_words(name, targets[:, -13:] if name != "sentences" else targets)
+            for answer in row
         ]
         expected = set().union(*task_used.rivals) or set(task_used.vocabulary)
         return [word for word in words if word in expected]

@@ -29,7 +29,9 @@ def built(**chosen):
 
 def test_what_was_ticked_is_what_a_fresh_session_shows():
     _, params, url = built(
-        link_views_block=["attention", "cost"], link_moved_block=["norm", "text"], link_locked_block=["placement"]
+        link_views_block=["attention", "cost"],
+        link_moved_block=["norm", "text"],
+        link_locked_block=["placement"],
     )
     assert url.path.endswith("/One_block")
     app = fine(opened(ONE_BLOCK.path, **params))
@@ -42,7 +44,9 @@ def test_only_where_components_can_be_removed_a_class_is_told_to_click_one(ticke
     """As the link opens, they can."""
     app = fine(opened(ONE_BLOCK.path, **built(**ticked)[1]))
     (drawing,) = components(app, "ablation_drawing")
-    assert hint in " ".join(written(app)) and bool(json.loads(drawing.json)["clicked"]) == (hint == HINT)
+    assert hint in " ".join(written(app)) and bool(json.loads(drawing.json)["clicked"]) == (
+        hint == HINT
+    )
 
 
 def test_a_lesson_opens_by_its_link():
@@ -67,7 +71,9 @@ def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
     token = held.value
     app = fine(app.switch_page(LESSONS.path).run())
     app = fine(move(app, shown="teacher_link").run())
-    app = fine(next(box for box in app.multiselect if box.key == "link_pages").set_value([CLASS.key]).run())
+    app = fine(
+        next(box for box in app.multiselect if box.key == "link_pages").set_value([CLASS.key]).run()
+    )
     link = dict(parse_qsl(urlsplit(app.code[0].value).query))
     assert token not in app.code[0].value and token not in str(read(link[PARAMETER]).link)
     server.classroom.clear()
@@ -83,4 +89,6 @@ def test_without_a_page_there_is_no_link():
 @pytest.mark.parametrize("flag", ["link_large", "link_embed"])
 def test_flags_stand_in_the_link(flag):
     _, params, _ = built(**{flag: True})
-    assert ("large" in params[PARAMETER]) == (flag == "link_large") and ("embed" in params) == (flag == "link_embed")
+    assert ("large" in params[PARAMETER]) == (flag == "link_large") and ("embed" in params) == (
+        flag == "link_embed"
+    )

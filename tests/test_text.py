@@ -28,7 +28,10 @@ SHAKING = "\U0001fae8"  # from Unicode 15, which Python 3.11's tables do not kno
 SENTENCES = {
     "nothing": ("", []),
     "white space": (" \t\n\r\u00a0\u3000\u2028", []),
-    "punctuation": ("The court (1st) held: yes!", ["The", "court", "(", "1st", ")", "held", ":", "yes", "!"]),
+    "punctuation": (
+        "The court (1st) held: yes!",
+        ["The", "court", "(", "1st", ")", "held", ":", "yes", "!"],
+    ),
     "paragraph sign": ("§ 5(2)", ["§", "5", "(", "2", ")"]),
     "apostrophe": ("don't O’Neil's", ["don't", "O’Neil's"]),
     "plural possessive": ("tenants' lease", ["tenants", "'", "lease"]),
@@ -74,7 +77,9 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize(("text", "tokens"), [pytest.param(*pair, id=name) for name, pair in SENTENCES.items()])
+@pytest.mark.parametrize(
+    ("text", "tokens"), [pytest.param(*pair, id=name) for name, pair in SENTENCES.items()]
+)
 def test_words(text, tokens):
     assert words(text) == tokens
 

@@ -24,8 +24,14 @@ TICKS = some.builds(
     tasks=some.lists(some.sampled_from(list(task)), unique=True, max_size=3).map(tuple),
     seeds=some.integers(1, 20),
     changes=some.lists(some.sampled_from(CHANGES), unique=True, max_size=4).map(tuple),
-    axes=some.fixed_dictionaries({}, optional={n: some.lists(some.sampled_from(v), unique=True, min_size=1, max_size=2).map(tuple) for n, v in AXES.items()}),
-)  # fmt: skip
+    axes=some.fixed_dictionaries(
+        {},
+        optional={
+            n: some.lists(some.sampled_from(v), unique=True, min_size=1, max_size=2).map(tuple)
+            for n, v in AXES.items()
+        },
+    ),
+)
 
 
 @given(TICKS)
@@ -42,7 +48,9 @@ def test_what_is_ticked_is_what_is_trained(changes, seeds):
     for name in ("copy", "reverse"):
         base = task[name].config()
         arms = [{}, *[decode(text, "") for text in changes]]
-        arms += [{"placement": p, "n_layers": int(n)} for p in ("pre", "post") for n in "12" if axes]
+        arms += [
+            {"placement": p, "n_layers": int(n)} for p in ("pre", "post") for n in "12" if axes
+        ]
         for arm in arms:
             try:
                 expected |= {(name, apply(arm, base).replace(seed=seed)) for seed in range(seeds)}
@@ -54,18 +62,35 @@ def test_what_is_ticked_is_what_is_trained(changes, seeds):
 @pytest.mark.parametrize("text", CHANGES)
 def test_every_change_that_can_be_ticked_is_one_and_has_its_own_name(text):
     assert sum(name_of(decode(item, "")) == name_of(decode(text, "")) for item in CHANGES) == 1
-    assert ticks(f'name = "x"\ntasks = ["copy"]\n[variants]\n"{name_of(decode(text, ""))}" = "{text}"').changes == (
-        text,
-    )
+    assert ticks(
+        f'name = "x"\ntasks = ["copy"]\n[variants]\n"{name_of(decode(text, ""))}" = "{text}"'
+    ).changes == (text,)
     assert decode(text, "") and Config()
 
 
 @pytest.mark.parametrize(
     "more",
-    ["[base]\nn_layers = 2", "[training]\nsteps = 5", "seeds = [1, 2]", "seeds = 21", "seeds = true", "device = 'cpu'", "[variants]\n'mine' = 'norm-none'",
-     "[variants]\n'− norm' = 'no_such-1'", "[variants]\n'− norm' = 3", "[axes]\nseed = [1]", "[axes]\nnorm = []", "[axes]\nnorm = 'none'", "tasks = 'copy'",
-     "[axes]\nlearning_rate = [0.5]", "name = 3", "= 3", "a." * 3000 + "b = 1", "[" * 3000],
-)  # fmt: skip
+    [
+        "[base]\nn_layers = 2",
+        "[training]\nsteps = 5",
+        "seeds = [1, 2]",
+        "seeds = 21",
+        "seeds = true",
+        "device = 'cpu'",
+        "[variants]\n'mine' = 'norm-none'",
+        "[variants]\n'− norm' = 'no_such-1'",
+        "[variants]\n'− norm' = 3",
+        "[axes]\nseed = [1]",
+        "[axes]\nnorm = []",
+        "[axes]\nnorm = 'none'",
+        "tasks = 'copy'",
+        "[axes]\nlearning_rate = [0.5]",
+        "name = 3",
+        "= 3",
+        "a." * 3000 + "b = 1",
+        "[" * 3000,
+    ],
+)
 def test_a_file_that_says_more_is_left_to_whoever_wrote_it(more):
     assert ticks(more) is None
 
@@ -89,7 +114,11 @@ def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
     widget(app.multiselect, "tick_others").set_value(["norm-RMSNorm"]).run()
     widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
     made = ticks(area(good(app)).value)
-    assert (set(made.tasks), made.seeds, made.axes) == ({"copy", "reverse"}, 2, {"placement": ("pre", "post")})
+    assert (set(made.tasks), made.seeds, made.axes) == (
+        {"copy", "reverse"},
+        2,
+        {"placement": ("pre", "post")},
+    )
     assert made.changes == ("norm-none", "ffn-off", "norm-RMSNorm")
     assert f"{len(parse(made.write()).runs)} runs, 2 seeds per model" in texts(app)
     area(app).set_value(made.write().replace("seeds = 2", "seeds = 4")).run()
@@ -104,7 +133,9 @@ def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
 @pytest.mark.parametrize("name", NAMES)
 def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa: F811
     app = good(opened(study=name))
-    assert widget(app.selectbox, "study").options == list(map(_shown, NAMES)) and "Change in accuracy" in texts(app)
+    assert widget(app.selectbox, "study").options == list(
+        map(_shown, NAMES)
+    ) and "Change in accuracy" in texts(app)
     for view in ("curves", "runs", "compare", "source"):
         app = fine(opened(study=name, shown=view))
         assert not app.error and (view == "source" or app.caption), view

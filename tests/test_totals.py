@@ -37,7 +37,10 @@ def recorded(**sites) -> trace:
 def measured(*tensors) -> list[dict]:
     """The statistics of each of these tensors, measured together."""
     table = measure(recorded(resid_post=list(tensors)))
-    return [dict(zip(rows["meter"], rows["value"], strict=True)) for _, rows in table.groupby("layer", sort=True)]
+    return [
+        dict(zip(rows["meter"], rows["value"], strict=True))
+        for _, rows in table.groupby("layer", sort=True)
+    ]
 
 
 def assert_right(got: dict, x: torch.Tensor):
@@ -48,9 +51,13 @@ def assert_right(got: dict, x: torch.Tensor):
     for name, value in right.items():
         slack = 0.0
         if name == "mean":
-            slack = 1e-6 * np.abs(numbers).mean()  # a mean is a sum that cancels: exact to float32 of what it sums
+            slack = (
+                1e-6 * np.abs(numbers).mean()
+            )  # a mean is a sum that cancels: exact to float32 of what it sums
         if name == "std" and (numbers == numbers[0]).all():
-            slack = 1e-10 * right["rms"]  # a spread of 0 may come out as a rounding error of a rounding error
+            slack = (
+                1e-10 * right["rms"]
+            )  # a spread of 0 may come out as a rounding error of a rounding error
         assert got[name] == pytest.approx(value, rel=1e-5, abs=slack, nan_ok=True), name
 
 
@@ -67,7 +74,11 @@ SIZES = {
     "one number": (1, 1, 1),
     "small": (1, 12, 64),
     "largest small": (1, 1, SMALL),
-    "middling": (2, 40, 64),  # two sentences: tensors of one shape are stacked, and must not be mixed
+    "middling": (
+        2,
+        40,
+        64,
+    ),  # two sentences: tensors of one shape are stacked, and must not be mixed
     "largest middling": (1, 1, LARGE),
     "large": (2, 300, 128),
 }
@@ -103,16 +114,30 @@ CONTENTS = {
     "squares underflow": lambda *shape: 1e-25 * normal(*shape),
     "squares lose digits": lambda *shape: 1e-22 * normal(*shape),
     "tiny constant": lambda *shape: torch.full(shape, 1e-25),
-    "one huge number": lambda *shape: normal(*shape).flatten().index_fill(0, torch.tensor(0), 1e25).view(shape),
+    "one huge number": (
+        lambda *shape: normal(*shape).flatten().index_fill(0, torch.tensor(0), 1e25).view(shape)
+    ),
     "1000 ± 0.001": lambda *shape: 1000 + 0.001 * normal(*shape),
     "1e6 ± 1": lambda *shape: 1e6 + normal(*shape),
     "-1e6 ± 0.1": lambda *shape: -1e6 + 0.1 * normal(*shape),
     "1 ± 1e-5": lambda *shape: 1 + 1e-5 * normal(*shape),
     "1e25 ± 1e20": lambda *shape: 1e25 + 1e20 * normal(*shape),
     "1e-20 ± 1e-25": lambda *shape: 1e-20 + 1e-25 * normal(*shape),
-    "inf": lambda *shape: normal(*shape).flatten().index_fill(0, torch.tensor(0), torch.inf).view(shape),
-    "minus inf": lambda *shape: normal(*shape).flatten().index_fill(0, torch.tensor(0), -torch.inf).view(shape),
-    "NaN": lambda *shape: normal(*shape).flatten().index_fill(0, torch.tensor(0), torch.nan).view(shape),
+    "inf": (
+        lambda *shape: (
+            normal(*shape).flatten().index_fill(0, torch.tensor(0), torch.inf).view(shape)
+        )
+    ),
+    "minus inf": (
+        lambda *shape: (
+            normal(*shape).flatten().index_fill(0, torch.tensor(0), -torch.inf).view(shape)
+        )
+    ),
+    "NaN": (
+        lambda *shape: (
+            normal(*shape).flatten().index_fill(0, torch.tensor(0), torch.nan).view(shape)
+        )
+    ),
     "all inf": lambda *shape: torch.full(shape, torch.inf),
     "all NaN": lambda *shape: torch.full(shape, torch.nan),
 }
@@ -130,7 +155,9 @@ def test_statistics_are_those_of_float64(content, shape):
 def test_no_warning_is_printed_about_any_of_them(content, shape):
     """A server's log would fill with NumPy's remarks about numbers that the table shows anyway."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # a mark would not do: the one for the whole file goes before it
+        warnings.simplefilter(
+            "error"
+        )  # a mark would not do: the one for the whole file goes before it
         measured(CONTENTS[content](*shape))
 
 

@@ -118,7 +118,9 @@ def test_every_site_can_be_edited(model, site):
 
 
 def test_edits_run_in_order_each_on_what_the_last_one_returned():
-    with trace(lambda site, layer, x: x + 1, lambda site, layer, x: None, lambda site, layer, x: x * 10) as record:
+    with trace(
+        lambda site, layer, x: x + 1, lambda site, layer, x: None, lambda site, layer, x: x * 10
+    ) as record:
         assert tap("embed", torch.tensor(1.0)) == 20
     assert record["embed"][0] == 20
 
@@ -142,7 +144,9 @@ def test_an_edit_lets_gradients_through(model):
 def test_threads_with_different_edits_on_one_shared_model_do_not_see_each_others(model):
     def run(head):
         with trace(zero_head(head)) as record:
-            together.wait(timeout=10)  # four traces are open whenever a pass starts, and while it runs
+            together.wait(
+                timeout=10
+            )  # four traces are open whenever a pass starts, and while it runs
             model(TOKENS)
             together.wait(timeout=10)
         return record
@@ -157,8 +161,12 @@ def test_threads_with_different_edits_on_one_shared_model_do_not_see_each_others
         results = [list(threads.map(run, range(4))) for _ in range(5)]
     for seen_by_all in results:
         for expected, recorded in zip(alone, seen_by_all):
-            assert {site: len(layers) for site, layers in recorded.items()} == {s: len(x) for s, x in expected.items()}
-            assert all(torch.equal(a, b) for site in SITES for a, b in zip(recorded[site], expected[site]))
+            assert {site: len(layers) for site, layers in recorded.items()} == {
+                s: len(x) for s, x in expected.items()
+            }
+            assert all(
+                torch.equal(a, b) for site in SITES for a, b in zip(recorded[site], expected[site])
+            )
     assert not torch.equal(alone[0]["logits"][0], alone[1]["logits"][0])
 
 
@@ -166,7 +174,9 @@ def test_dropout_acts_only_inside_dropping():
     model = Transformer(CONFIG.replace(dropout=0.5), WORDS)
     plain = Transformer(CONFIG, WORDS)(TOKENS)
     assert torch.equal(model(TOKENS), plain)
-    assert torch.equal(model.train()(TOKENS), plain)  # there is no train/eval switch on a shared model
+    assert torch.equal(
+        model.train()(TOKENS), plain
+    )  # there is no train/eval switch on a shared model
     with dropping(generator(0, "dropout")):
         assert not torch.equal(model(TOKENS), plain)
     assert torch.equal(model(TOKENS), plain)

@@ -42,7 +42,9 @@ def same(a, b):
 
 
 def same_state(a: State, b: State):
-    fields = [field.name for field in dataclasses.fields(State) if field.compare]  # all but the clock
+    fields = [
+        field.name for field in dataclasses.fields(State) if field.compare
+    ]  # all but the clock
     return all(alike(getattr(a, name), getattr(b, name)) for name in fields)
 
 
@@ -64,14 +66,20 @@ def reference(config, training, seed):
     network = Transformer(config, each.vocabulary)
     parameters = list(network.parameters())
     if training.optimiser == "adamw":
-        made = torch.optim.AdamW(parameters, weight_decay=training.weight_decay, foreach=False, fused=False)
+        made = torch.optim.AdamW(
+            parameters, weight_decay=training.weight_decay, foreach=False, fused=False
+        )
     elif training.optimiser == "sgd":
-        made = torch.optim.SGD(parameters, momentum=0.9, weight_decay=training.weight_decay, foreach=False)
+        made = torch.optim.SGD(
+            parameters, momentum=0.9, weight_decay=training.weight_decay, foreach=False
+        )
     else:
         made = MuonByHand(network, training.weight_decay)
     data = generator(seed, f"{training.task}.training")
     dropout = generator(seed, "dropout")
-    test_tokens, test_targets = each(generator(seed, f"{training.task}.held_out"), each.test, held_out=True)
+    test_tokens, test_targets = each(
+        generator(seed, f"{training.task}.held_out"), each.test, held_out=True
+    )
     for step in range(1, training.steps + 1):
         rate = training.learning_rate * min(1, step / training.warmup)
         if step > training.warmup and training.decay == "linear":
@@ -94,7 +102,14 @@ def reference(config, training, seed):
         with torch.no_grad():
             right = network(test_tokens).argmax(-1) == test_targets
         accuracy = (right & (test_targets != IGNORE)).sum() / (test_targets != IGNORE).sum()
-        yield step, loss.item(), accuracy.item(), norm.item(), (change.norm() / before.norm()).item(), rate
+        yield (
+            step,
+            loss.item(),
+            accuracy.item(),
+            norm.item(),
+            (change.norm() / before.norm()).item(),
+            rate,
+        )
 
 
 class MuonByHand:
@@ -102,9 +117,17 @@ class MuonByHand:
 
     def __init__(self, network, weight_decay):
         self.matrices = {name: p for name, p in network.blocks.named_parameters() if p.ndim == 2}
-        remaining = [p for p in network.parameters() if all(p is not matrix for matrix in self.matrices.values())]
-        self.adam = torch.optim.AdamW(remaining, weight_decay=weight_decay, foreach=False, fused=False)
-        self.momentum = {name: torch.zeros_like(p, dtype=torch.float64) for name, p in self.matrices.items()}
+        remaining = [
+            p
+            for p in network.parameters()
+            if all(p is not matrix for matrix in self.matrices.values())
+        ]
+        self.adam = torch.optim.AdamW(
+            remaining, weight_decay=weight_decay, foreach=False, fused=False
+        )
+        self.momentum = {
+            name: torch.zeros_like(p, dtype=torch.float64) for name, p in self.matrices.items()
+        }
         self.param_groups = self.adam.param_groups
         self.weight_decay = weight_decay
 
@@ -121,7 +144,9 @@ class MuonByHand:
             self.momentum[name] = 0.95 * self.momentum[name] + 0.05 * gradient
             change = 0.05 * gradient + 0.95 * self.momentum[name]
             pieces = change.chunk(3) if name.endswith("qkv.weight") else [change]
-            change = torch.cat([0.2 * math.sqrt(max(piece.shape)) * self.orthogonal(piece) for piece in pieces])
+            change = torch.cat(
+                [0.2 * math.sqrt(max(piece.shape)) * self.orthogonal(piece) for piece in pieces]
+            )
             p.data = (p.double() * (1 - rate * self.weight_decay) - rate * change).float().data
 
     @staticmethod
@@ -133,7 +158,9 @@ class MuonByHand:
         return u @ torch.diag(s) @ vt
 
 
-@pytest.mark.parametrize("change", [{}, {"clip": 0.5}, {"decay": "linear"}, {"weight_decay": 1.0}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{}, {"clip": 0.5}, {"decay": "linear"}, {"weight_decay": 1.0}], ids=str
+)
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_it_is_the_plain_loop(change, method, share):
@@ -151,7 +178,9 @@ def test_rows_come_at_the_first_step_every_few_and_at_the_last():
     assert [row.step for row in run()[0]] == [1, 2, 4, 6, 8, 9]
     assert [row.step for row in run(training=dataclasses.replace(SHORT, every=100))[0]] == [1, 9]
     every = run(training=dataclasses.replace(SHORT, every=1))[0]
-    assert same([row for row in every if row.step in (1, 2, 4, 6, 8, 9)], run()[0])  # watching changes nothing
+    assert same(
+        [row for row in every if row.step in (1, 2, 4, 6, 8, 9)], run()[0]
+    )  # watching changes nothing
     assert Training(steps=1000).every == 20 and Training(steps=7).every == 1
 
 
@@ -165,9 +194,14 @@ def test_every_task_is_learnt_a_little(name):
 
 
 @pytest.mark.parametrize(
-    "change", [{field: name} for field in ("norm", "placement", "activation", "position", "mask", "init")
-               for name in MENUS[field]], ids=lambda change: str(*change.values())
-)  # fmt: skip
+    "change",
+    [
+        {field: name}
+        for field in ("norm", "placement", "activation", "position", "mask", "init")
+        for name in MENUS[field]
+    ],
+    ids=lambda change: str(*change.values()),
+)
 def test_every_part_trains_a_step(change):
     (row, *_), state = run(SMALL.replace(**change), dataclasses.replace(SHORT, steps=1))
     assert all(math.isfinite(number) for number in row[:6])
@@ -182,9 +216,13 @@ def test_the_learning_rate_grows_stays_and_falls():
     plain = Training(steps=10, learning_rate=1.0, warmup=4, decay="none")
     assert [plain.rate(step) for step in range(1, 11)] == [0.25, 0.5, 0.75, 1, 1, 1, 1, 1, 1, 1]
     falling = dataclasses.replace(plain, decay="linear")
-    assert [falling.rate(step) for step in range(4, 11)] == pytest.approx([1, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6])
+    assert [falling.rate(step) for step in range(4, 11)] == pytest.approx(
+        [1, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6]
+    )
     curved = dataclasses.replace(plain, decay="cosine")
-    assert curved.rate(5) == 1 and curved.rate(8) == pytest.approx(0.5) and 0 < curved.rate(10) < 0.1
+    assert (
+        curved.rate(5) == 1 and curved.rate(8) == pytest.approx(0.5) and 0 < curved.rate(10) < 0.1
+    )
     assert dataclasses.replace(plain, warmup=0).rate(1) == 1
     assert dataclasses.replace(plain, warmup=40).rate(10) == 0.25  # a warm-up that is never over
 
@@ -199,17 +237,28 @@ def test_the_budget_follows_the_task_until_it_is_moved():
     assert Training(task="facts").write() == {"task": "facts"}
     assert Training(task="facts", steps=7).write() == {"task": "facts", "steps": "7"}
     assert Training.read({"task": "facts", "steps": "7"}) == (Training(task="facts", steps=7), [])
-    assert hash(Training(task="facts")) == hash(Training(task="facts", steps=task["facts"].training["steps"]))
+    assert hash(Training(task="facts")) == hash(
+        Training(task="facts", steps=task["facts"].training["steps"])
+    )
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("task", "chess"), ("steps", 0), ("steps", 2.5), ("batch", -1), ("learning_rate", 0.0), ("clip", -0.1),
-        ("learning_rate", math.nan), ("warmup", -1), ("decay", "sudden"), ("optimiser", "lion"), ("every", 0),
+        ("task", "chess"),
+        ("steps", 0),
+        ("steps", 2.5),
+        ("batch", -1),
+        ("learning_rate", 0.0),
+        ("clip", -0.1),
+        ("learning_rate", math.nan),
+        ("warmup", -1),
+        ("decay", "sudden"),
+        ("optimiser", "lion"),
+        ("every", 0),
         ("weight_decay", math.inf),
     ],
-)  # fmt: skip
+)
 def test_a_bad_value_is_refused_in_words(field, value):
     with pytest.raises(ConfigError, match=f"^{field} is .*it must be") as caught:
         Training(**{field: value})
@@ -262,11 +311,13 @@ def test_a_chunk_leaves_the_state_it_started_from_alone():
 
 
 def test_a_state_gives_the_model_that_was_trained():
-    assert alike(dict(model(start(SMALL, SHORT, 5, CPU)).state_dict()),
-                 dict(Transformer(SMALL.replace(seed=5), task["reverse"].vocabulary).state_dict()))  # fmt: skip
+    assert alike(
+        dict(model(start(SMALL, SHORT, 5, CPU)).state_dict()),
+        dict(Transformer(SMALL.replace(seed=5), task["reverse"].vocabulary).state_dict()),
+    )
     rows, last = run()
     trained = model(last)
-    (tokens, targets) = held_out("reverse", 5)
+    tokens, targets = held_out("reverse", 5)
     with torch.no_grad(), trace() as record:
         right = task["reverse"].right(trained(tokens), targets)
     assert right.float().mean().item() == rows[-1].accuracy
@@ -302,8 +353,17 @@ def test_the_global_random_state_is_neither_read_nor_moved():
 # Paired
 
 
-PARTS = [{"attention": False}, {"ffn": False}, {"residual_attention": False, "residual_ffn": False}, {"norm": "none"},
-         {"position": "none"}, {"activation": "identity"}, {"n_heads": 1}, {"n_layers": 1}, {"dropout": 0.5}]  # fmt: skip
+PARTS = [
+    {"attention": False},
+    {"ffn": False},
+    {"residual_attention": False, "residual_ffn": False},
+    {"norm": "none"},
+    {"position": "none"},
+    {"activation": "identity"},
+    {"n_heads": 1},
+    {"n_layers": 1},
+    {"dropout": 0.5},
+]
 
 
 @pytest.mark.parametrize("change", PARTS, ids=str)
@@ -320,11 +380,13 @@ def test_without_a_part_the_data_and_the_other_weights_are_the_same(change):
             patch.setattr(Transformer, "forward", watched)
             return batches, run(config)[1]
 
-    (full, last) = seen(SMALL)
-    (without, other) = seen(apply(change, SMALL))
+    full, last = seen(SMALL)
+    without, other = seen(apply(change, SMALL))
     assert len(full) == len(without) and all(map(torch.equal, full, without))
     assert torch.equal(last.data, other.data)
-    a, b = (model(start(config, SHORT, 5, CPU)).state_dict() for config in (SMALL, apply(change, SMALL)))
+    a, b = (
+        model(start(config, SHORT, 5, CPU)).state_dict() for config in (SMALL, apply(change, SMALL))
+    )
     common = [name for name in a.keys() & b.keys() if a[name].shape == b[name].shape]
     assert {"embed", "unembed.weight"} <= set(common)
     assert all(torch.equal(a[name], b[name]) for name in common)
@@ -340,12 +402,16 @@ def test_config_seed_does_not_matter_but_the_seed_does():
 
 # Post-norm without norm at a high rate: gradients beyond 1.8e19, whose squares float32 cannot hold.
 LARGE_GRADIENTS = task["reverse"].config(d_model=32, n_layers=6, norm="none")
-HIGH_RATE = Training(task="reverse", steps=120, learning_rate=0.045, warmup=20, decay="none", clip=0.0, every=5)
+HIGH_RATE = Training(
+    task="reverse", steps=120, learning_rate=0.045, warmup=20, decay="none", clip=0.0, every=5
+)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e18, 1e25, 1e37])
 def test_the_total_norm_is_that_of_float64(scale):
-    tensors = [scale * torch.randn(20, 30, generator=torch.Generator().manual_seed(n)) for n in range(3)]
+    tensors = [
+        scale * torch.randn(20, 30, generator=torch.Generator().manual_seed(n)) for n in range(3)
+    ]
     exact = torch.cat([x.double().flatten() for x in tensors]).norm().item()
     assert total_norm(tensors).item() == pytest.approx(exact, rel=1e-6)
     stacked = [torch.stack([x, 1e-30 * x]) for x in tensors]
@@ -357,7 +423,10 @@ def test_the_total_norm_is_that_of_float64(scale):
 @pytest.mark.parametrize("number", [math.inf, math.nan])
 def test_the_total_norm_of_a_number_that_is_not_finite_is_not_finite(number):
     tensors = [torch.ones(3), torch.tensor([1.0, number])]
-    assert not total_norm(tensors).isfinite() and not norms_by_seed([x[None] for x in tensors]).isfinite().any()
+    assert (
+        not total_norm(tensors).isfinite()
+        and not norms_by_seed([x[None] for x in tensors]).isfinite().any()
+    )
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e25])
@@ -370,7 +439,9 @@ def test_clipped_gradients_have_the_norm_that_was_asked_for(scale):
         copy.grad = copy.detach().clone()
     norm = total_norm([parameter.grad for parameter in parameters])
     clip_gradients(parameters, 0.5, norm)
-    assert torch.cat([p.grad.flatten() for p in parameters]).norm().item() == pytest.approx(0.5, rel=1e-5)
+    assert torch.cat([p.grad.flatten() for p in parameters]).norm().item() == pytest.approx(
+        0.5, rel=1e-5
+    )
     if scale == 1:
         torch.nn.utils.clip_grad_norm_(by_torch, 0.5)
         assert all(ours.grad.equal(theirs.grad) for ours, theirs in zip(parameters, by_torch))
@@ -392,7 +463,10 @@ def test_an_infinite_loss_with_finite_gradients_is_divergence(monkeypatch, side_
         weights = self.weights if side_by_side else self.parameters
         words = len(task["reverse"].vocabulary)
         scores = torch.zeros(*tokens.shape, words)
-        scores[..., 0], scores[..., 1:] = 3e38, -3e38  # their difference is beyond float32, the softmax is not
+        scores[..., 0], scores[..., 1:] = (
+            3e38,
+            -3e38,
+        )  # their difference is beyond float32, the softmax is not
         return scores + 0.0 * sum(weight.sum() for weight in weights)
 
     monkeypatch.setattr(owner, "logits", far_apart)
@@ -405,12 +479,20 @@ def test_an_infinite_loss_with_finite_gradients_is_divergence(monkeypatch, side_
 
 
 def test_an_infinite_weight_is_divergence():
-    training = Training(task="reverse", batch=4, steps=9, learning_rate=1000.0, weight_decay=10.0, warmup=0, every=1)
+    training = Training(
+        task="reverse", batch=4, steps=9, learning_rate=1000.0, weight_decay=10.0, warmup=0, every=1
+    )
     begun = start(SMALL, training, 5, CPU)
     weights = {name: x.clone() for name, x in model(begun).state_dict().items()}
-    weights["position.weight"][-1] = 1e36  # of a position that no sequence has; its decay takes it beyond float32
+    weights["position.weight"][-1] = (
+        1e36  # of a position that no sequence has; its decay takes it beyond float32
+    )
     state, rows = chunk(dataclasses.replace(begun, model=weights), 1000)
-    assert state.diverged and rows[-1].note == "diverged at step 1" and math.isnan(rows[-1].update_size)
+    assert (
+        state.diverged
+        and rows[-1].note == "diverged at step 1"
+        and math.isnan(rows[-1].update_size)
+    )
     assert math.isfinite(rows[-1].loss) and math.isfinite(rows[-1].gradient_norm)
 
 

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.browser
 BASELINE = "#0072B2"
 VARIANT = "#D55E00"
 SMALL = "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0"
-LONG = f"{SMALL}&steps=20000&seeds=2"  # on a slow machine more would be refused: at most ten minutes are allowed
+LONG = (  # on a slow machine more would be refused: at most ten minutes are allowed
+    f"{SMALL}&steps=20000&seeds=2"
+)
 
 
 def start(page):
@@ -46,7 +48,9 @@ def test_the_curves_show_the_numbers(open_page, theme):
     ticks = panel.locator("text.tick[text-anchor=end]").evaluate_all(
         "all => all.map(t => [t.textContent, +t.getAttribute('y')])"
     )
-    (low, bottom), *_, (high, top) = [(float(text), y) for text, y in ticks if re.fullmatch(r"[\d.]+", text)]
+    (low, bottom), *_, (high, top) = [
+        (float(text), y) for text, y in ticks if re.fullmatch(r"[\d.]+", text)
+    ]
     training = Training(task="reverse", steps=60, batch=8, warmup=0)
     for colour, changes in ((BASELINE, {}), (VARIANT, {"position": "none"})):
         config = task["reverse"].config(d_model=16, n_heads=2, n_layers=1, **changes)

@@ -29,7 +29,15 @@ from ui.training.context import TrainingLook
 KINDS = (Training, Learner, Machine, Removed, Trial, TrainingLook)
 TRAINING = "pages/3_Training.py"
 BLOCK = "pages/1_One_block.py"
-TINY = {"d_model": "8", "n_heads": "2", "n_layers": "1", "steps": "6", "batch": "4", "seeds": "2", "warmup": "0"}
+TINY = {
+    "d_model": "8",
+    "n_heads": "2",
+    "n_layers": "1",
+    "steps": "6",
+    "batch": "4",
+    "seeds": "2",
+    "warmup": "0",
+}
 
 
 def opened(page=TRAINING, **params):
@@ -65,7 +73,9 @@ def start_line(app) -> str:
         next(
             item
             for item in messages
-            if re.search(r"\b\d+ runs?\b|This training|Stopped|earlier settings|Already trained", item)
+            if re.search(
+                r"\b\d+ runs?\b|This training|Stopped|earlier settings|Already trained", item
+            )
         )
     )
 
@@ -134,7 +144,11 @@ def test_what_is_played_are_the_rows_of_the_plain_loop():
     head, cells = grids(app)["played_training"]
     frames = head["frames"]
     plan = running(app).plan
-    rows = {(arm.name, seed): list(train(arm.config, plan.training, seed)) for arm in plan.arms for seed in plan.seeds}
+    rows = {
+        (arm.name, seed): list(train(arm.config, plan.training, seed))
+        for arm in plan.arms
+        for seed in plan.seeds
+    }
     assert frames["numbers"] == [row.step for row in next(iter(rows.values()))]
     cells = cells.reshape(len(frames["numbers"]), len(plan.arms), len(plan.seeds))
     for index, step in enumerate(frames["numbers"]):
@@ -151,7 +165,11 @@ def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "1")
     app = fine(opened(steps="3000"))
     app = fine(button(app, "start").click().run())
-    assert "would take about" in told(app) and "at most 1 s" in told(app) and "ABLATION_MAX_SECONDS" in told(app)
+    assert (
+        "would take about" in told(app)
+        and "at most 1 s" in told(app)
+        and "ABLATION_MAX_SECONDS" in told(app)
+    )
     assert RUNNING not in app.session_state[SESSION].kept
     move(app, steps=50).run()
     assert not fine(app).error  # it spoke of other settings
@@ -175,12 +193,16 @@ def test_a_link_may_begin():
     app = fine(opened(begin="on", **TINY))
     assert running(app).plan.trial.seeds == 2
     began = running(app)
-    assert "begin" in link(fine(app.run())) and running(app) is began  # the address is left alone, and begins once
+    assert (
+        "begin" in link(fine(app.run())) and running(app) is began
+    )  # the address is left alone, and begins once
     assert "begin" not in link(fine(move(app, seeds=3).run()))
     finish(app)
 
 
-@pytest.mark.parametrize("bad", [{"seeds": "1000"}, {"variants": "nonsense-off"}, {"equal": "parameters"}])
+@pytest.mark.parametrize(
+    "bad", [{"seeds": "1000"}, {"variants": "nonsense-off"}, {"equal": "parameters"}]
+)
 def test_a_link_with_a_mistake_does_not_begin_but_says_it(bad):
     app = fine(opened(begin="on", **(TINY | bad)))
     assert len(app.warning) == 1 and next(iter(bad)) in told(app)
@@ -215,7 +237,11 @@ def test_stop_and_go_on():
     app = fine(button(app, "start").click().run())
     begin = time.monotonic()
     app = fine(button(app, "stop").click().run())
-    assert time.monotonic() - begin < 5 and running(app).job.stopped and "Stopped at" in start_line(app)
+    assert (
+        time.monotonic() - begin < 5
+        and running(app).job.stopped
+        and "Stopped at" in start_line(app)
+    )
     kept = {name: len(rows) for name, rows in running(app).runs.items()}
     app = fine(button(app, "resume").click().run())
     assert running(app).going
@@ -241,10 +267,14 @@ def test_leaving_the_page_loses_nothing_and_it_goes_on():
 
 @pytest.mark.parametrize("kind", [kind_name for kind_name in match if kind_name != "nothing"])
 def test_models_can_be_held_equal(kind):
-    app = trained(match=kind, variants="ffn-off~attention-off", **(TINY | {"d_model": "32", "n_heads": "4"}))
+    app = trained(
+        match=kind, variants="ffn-off~attention-off", **(TINY | {"d_model": "32", "n_heads": "4"})
+    )
     text = legend(app)
     wide = "− FFN (d_" in text and "− attention (d_ff" in text
-    assert wide or (kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", text) and "− attention (" in text)
+    assert wide or (
+        kind == "time" and re.search(r"− FFN \(\d+ steps[,)]", text) and "− attention (" in text
+    )
     words = {"parameters": "parameters", "flops": "FLOPs", "time": "estimated training time"}[kind]
     assert f"Same for every model: equal {words}." in texts(app)
 
@@ -268,7 +298,9 @@ def offered(monkeypatch):
     """What stands behind "Export": label -> what makes it."""
     built = {}
     monkeypatch.setattr(
-        takeaway_module, "download_link", lambda label, file, write, mime: built.__setitem__(label, write)
+        takeaway_module,
+        "download_link",
+        lambda label, file, write, mime: built.__setitem__(label, write),
     )
     return built
 
@@ -289,8 +321,20 @@ def test_trainings_of_all_users_together_are_limited(monkeypatch):
     """Stopped ones count as long as their users are there; the same training counts once."""
     monkeypatch.setattr(jobs, "_jobs", weakref.WeakSet())  # of no other test
     monkeypatch.setenv("ABLATION_MAX_MB", "140")
-    large = dict(d_model="256", d_ff="1024", n_heads="1", n_layers="2", task="copy", steps="500", batch="1", seeds="4")
-    users = [fine(opened(begin="on", **large, seed=seed)).session_state[SESSION].kept for seed in ("0", "0", "4")]
+    large = dict(
+        d_model="256",
+        d_ff="1024",
+        n_heads="1",
+        n_layers="2",
+        task="copy",
+        steps="500",
+        batch="1",
+        seeds="4",
+    )
+    users = [
+        fine(opened(begin="on", **large, seed=seed)).session_state[SESSION].kept
+        for seed in ("0", "0", "4")
+    ]
     started = [kept[RUNNING].job for kept in users if RUNNING in kept]
     try:
         assert len(started) == 2 and users[1][RUNNING].job.rows == users[0][RUNNING].job.rows
@@ -302,7 +346,9 @@ def test_trainings_of_all_users_together_are_limited(monkeypatch):
 
 def test_before_the_first_step_no_time_is_estimated():
     workers = types.SimpleNamespace(sharing=1, count=2)
-    job = types.SimpleNamespace(error=None, stopped=False, done=False, states={"a": 0}, progress=0.0, workers=workers)
+    job = types.SimpleNamespace(
+        error=None, stopped=False, done=False, states={"a": 0}, progress=0.0, workers=workers
+    )
     job.seconds_left = lambda: 7.0
     assert jobs.status(job) == "Starting 1 run"
     job.progress = 0.5

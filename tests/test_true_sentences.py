@@ -53,12 +53,24 @@ SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
 @pytest.mark.parametrize(
     "changes",
     [
-        {}, {"position": "rope"}, {"position": "rope", "rope_share": 0.5}, {"position": "alibi"}, {"mask": "causal"}, {"softmax": "off_by_one"},
-        {"softmax": "sink"}, {"score_cap": 2.0}, {"qk_norm": True}, {"position": "rope", "nope_every": 1}, {"position": "rope", "nope_every": 2},
-        {"scale": False}, {"window": 3}, {"gate": True}, {"padding": 2},
+        {},
+        {"position": "rope"},
+        {"position": "rope", "rope_share": 0.5},
+        {"position": "alibi"},
+        {"mask": "causal"},
+        {"softmax": "off_by_one"},
+        {"softmax": "sink"},
+        {"score_cap": 2.0},
+        {"qk_norm": True},
+        {"position": "rope", "nope_every": 1},
+        {"position": "rope", "nope_every": 2},
+        {"scale": False},
+        {"window": 3},
+        {"gate": True},
+        {"padding": 2},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_bias_of_keys_has_a_gradient_where_it_is_not_said_to_be_rounding(changes):
     """In float64, where rounding is 10⁻¹⁶ of what is no rounding."""
     config = SMALL.replace(**{"init": "normal_1", **changes})
@@ -104,40 +116,63 @@ def test_the_entropy_of_a_trained_sink_counts_the_sink():
     for head in range(2):
         actual = scaling(passes[0], 0, head)
         for name, seen in zip(("scaled", "unscaled"), passes):
-            assert actual[name] == pytest.approx(row_entropy(seen.sites["pattern"][0][head]).mean().item(), abs=1e-4)
+            assert actual[name] == pytest.approx(
+                row_entropy(seen.sites["pattern"][0][head]).mean().item(), abs=1e-4
+            )
 
 
 def test_the_average_over_heads_has_the_mean_of_their_entropies():
     learnt = task["sentences"]
     state = start(learnt.config(), Training(task="sentences"), 0)
     reading = read(state, *(each[0] for each in learnt(generator(0, "entropy"), 1)))
-    assert answers._head_of(reading, 2, 0, state.config)[1] == fixed(reading.entropy(1).mean().item())
+    assert answers._head_of(reading, 2, 0, state.config)[1] == fixed(
+        reading.entropy(1).mean().item()
+    )
 
 
 # Numbers that are none, or that read alike
 
 NUMBER = "−?[\\d.,]*\\d(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"  # as core.settings.wording.number writes it
-FADES = Config(norm="none", bias=False, init="normal_002", residual_attention=False, residual_ffn=False, activation="relu")  # fmt: skip
+FADES = Config(
+    norm="none",
+    bias=False,
+    init="normal_002",
+    residual_attention=False,
+    residual_ffn=False,
+    activation="relu",
+)
 
 
 @pytest.mark.parametrize(
-    "config", [Config(), Config(attention=False, ffn=False), FADES, Config(norm="none", attention=False, ffn=False)]
+    "config",
+    [
+        Config(),
+        Config(attention=False, ffn=False),
+        FADES,
+        Config(norm="none", attention=False, ffn=False),
+    ],
 )
 def test_no_statistic_goes_from_a_number_to_itself(config):
     for words in (WORDS, ["one", "two"]):
         journey = travel(config, words, None, Depth(6))
         for meter in statistic:
             text = depth_finding(meter, {"baseline": journey})
-            ends = re.search(rf"[Ff]rom ({NUMBER})(?: \w+)?(?:, of at most \d+,)? to ({NUMBER})", text)
+            ends = re.search(
+                rf"[Ff]rom ({NUMBER})(?: \w+)?(?:, of at most \d+,)? to ({NUMBER})", text
+            )
             assert not ends or ends[1] != ends[2], text
 
 
 def _grid(ends, shares=None):
     ends = np.array(ends)
     return SimpleNamespace(
-        ends=lambda meter: ends, alike=lambda meter: False, diverged=[None] * len(ends), name=lambda index: f"v{index}", explained=lambda meter: shares or {},
+        ends=lambda meter: ends,
+        alike=lambda meter: False,
+        diverged=[None] * len(ends),
+        name=lambda index: f"v{index}",
+        explained=lambda meter: shares or {},
         shared_by_diverged=lambda: None,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,7 +204,10 @@ def _ranked(*heads) -> pd.DataFrame:
         for n, head in enumerate(heads, 1)
         for effect in ("difference", "accuracy")
     ]
-    return pd.DataFrame(rows, columns=["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"])
+    return pd.DataFrame(
+        rows,
+        columns=["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"],
+    )
 
 
 def test_the_greatest_loss_is_one_that_can_be_told_from_noise():
@@ -179,7 +217,9 @@ def test_the_greatest_loss_is_one_that_can_be_told_from_noise():
 
 def _rank(**values):
     """An outcome with these values by seed, and the prediction of their order."""
-    actual = {name: Measured(dict(enumerate(value)), interval(value)) for name, value in values.items()}
+    actual = {
+        name: Measured(dict(enumerate(value)), interval(value)) for name, value in values.items()
+    }
     asked = Prediction("rank", "?", Number("value", ("a",), ""), ranked=tuple(values))
     return asked, Outcome(actual, actual["a"], "percent")
 
@@ -190,11 +230,16 @@ def test_a_rank_is_as_predicted_only_where_all_neighbours_can_be_told_apart():
     assert verdict(asked, ["a", "b", "c"], out) == verdict(asked, ["b", "a", "c"], out) == UNDECIDED
     assert verdict(asked, ["c", "b", "a"], out) == NOT_AS_PREDICTED
     assert set(clear_pairs(["c", "b", "a"], out)) == {("a", "c"), ("b", "c")}
-    lesson = SimpleNamespace(prediction=asked, values={name: SimpleNamespace(label=name.upper()) for name in "abc"})
+    lesson = SimpleNamespace(
+        prediction=asked, values={name: SimpleNamespace(label=name.upper()) for name in "abc"}
+    )
     tied, clear = describe_ties(lesson, out, ENGLISH_WORDS).split(". ")
     assert tied.endswith("A / B") and clear.endswith("A > C, B > C.")
     asked, out = _rank(a=[0.9, 0.88, 0.91], b=[0.5, 0.52, 0.51], c=[0.1, 0.12, 0.11])
-    assert verdict(asked, ["a", "b", "c"], out) == AS_PREDICTED and describe_ties(lesson, out, ENGLISH_WORDS) == ""
+    assert (
+        verdict(asked, ["a", "b", "c"], out) == AS_PREDICTED
+        and describe_ties(lesson, out, ENGLISH_WORDS) == ""
+    )
 
 
 def test_two_streams_that_fade_to_zeros_do_not_end_at_nan():
@@ -209,13 +254,17 @@ def test_two_streams_that_fade_to_zeros_do_not_end_at_nan():
 
 
 def test_a_small_distance_is_not_rounded_to_nothing():
-    table = pd.DataFrame({"variant": ["baseline", "v1"], "distance": [0.0, 0.0031], "direction": [1.0, 0.9999]})
+    table = pd.DataFrame(
+        {"variant": ["baseline", "v1"], "distance": [0.0, 0.0031], "direction": [1.0, 0.9999]}
+    )
     seen = SimpleNamespace(finite=True, config=Config())
     assert "relative distance 0.0031," in farthest(table, {"baseline": seen, "v1": seen})
 
 
 def test_the_two_ends_of_a_grid_read_apart():
-    assert "ranges from 1.0002 (v0) to 1.0003 (v1)." in grid_view.told(_grid([1.00021, 1.00034]), "rms")
+    assert "ranges from 1.0002 (v0) to 1.0003 (v1)." in grid_view.told(
+        _grid([1.00021, 1.00034]), "rms"
+    )
     assert "ranges from 1 (v0) to 2 (v1)." in grid_view.told(_grid([1.0, 2.0]), "rms")
 
 
@@ -228,8 +277,9 @@ def test_a_model_whose_seeds_diverged_is_said_to_have_diverged():
     arms = [SimpleNamespace(name=name) for name in ("baseline", "− norm", "− FFN")]
     cells = [[math.nan, math.nan], [math.nan, math.nan], [0.5, math.nan]]
     said = curves._words(arms, cells, {"baseline": 0, "− norm": 2, "− FFN": 1})
-    assert said == (
-        "Mean accuracy: baseline: no results yet; − norm: diverged (2 of 2 seeds diverged); "
+    assert (
+        said
+        == "Mean accuracy: baseline: no results yet; − norm: diverged (2 of 2 seeds diverged); "
         "− FFN: 50.0 % (1 of 2 seeds diverged)."
     )
 
@@ -247,17 +297,34 @@ def test_numbers_of_one_column_have_the_same_decimals():
 @pytest.mark.parametrize(
     ("view", "settings", "said"),
     [
-        ("gradients", {"variants": "softmax-sink~qk_norm-on"}, "the gradient of b_K is zero up to rounding (baseline)."),
+        (
+            "gradients",
+            {"variants": "softmax-sink~qk_norm-on"},
+            "the gradient of b_K is zero up to rounding (baseline).",
+        ),
         ("steps", {"softmax": "usual"}, "Entropy of this head's softmax:"),
         ("steps", {"softmax": "off_by_one"}, "Entropy of this head's softmax + 1:"),
         ("pairs", {"mask": "causal", "pairs": "1-4"}, "The mask hides all marked pairs."),
-        ("pairs", {"mask": "none", "window": "2", "pairs": "1-4"}, "The window of this layer hides all marked pairs."),
-        ("cost", {"mask": "none"}, "None: without a causal mask every token attends to the new one"),
+        (
+            "pairs",
+            {"mask": "none", "window": "2", "pairs": "1-4"},
+            "The window of this layer hides all marked pairs.",
+        ),
+        (
+            "cost",
+            {"mask": "none"},
+            "None: without a causal mask every token attends to the new one",
+        ),
         ("cost", {"mask": "causal"}, "bytes per token"),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_follows_from_the_settings(view, settings, said):
-    where = {"page": "pages/1_One_block.py", "view": view, "weights": "random", "text": "one two three four"}
+    where = {
+        "page": "pages/1_One_block.py",
+        "view": view,
+        "weights": "random",
+        "text": "one two three four",
+    }
     if view == "gradients":
         where = {"page": "pages/2_Depth.py", "show": view, "position": "sinusoidal"}
     if view == "steps":

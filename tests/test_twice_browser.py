@@ -22,7 +22,10 @@ def press_twice(page, button, gap: int):
     for count, index in ((1, began), (2, began + gap / 1000)):
         page.wait_for_timeout(max(0.0, 1000 * (index - time.time())))
         for kind in ("mousePressed", "mouseReleased"):
-            browser.send("Input.dispatchMouseEvent", {"type": kind, "timestamp": index, "clickCount": count, **inputs})
+            browser.send(
+                "Input.dispatchMouseEvent",
+                {"type": kind, "timestamp": index, "clickCount": count, **inputs},
+            )
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -87,7 +90,11 @@ def test_a_press_that_is_let_go_after_its_button_was_drawn_anew_is_one_press(ope
             tried.firstChild.onclick = () => presses.push(words)
         }
     }""")
-    for words, then, expected in (("one", "one", ["one"]), ("two", "another", []), ("three", None, ["three"])):
+    for words, then, expected in (
+        ("one", "one", ["one"]),
+        ("two", "another", []),
+        ("three", None, ["three"]),
+    ):
         page.evaluate("words => { presses = []; draw(words) }", words)
         page.mouse.move(100, 100)
         page.mouse.down()

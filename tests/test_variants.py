@@ -53,9 +53,14 @@ def configs(draw):
     d_head = draw(st.one_of(st.none(), st.sampled_from([8, 16, 64]), st.integers(1, 1024)))
     if (d_head or width // heads) % 2 and MENUS["position"][values["position"]].turns:
         values["position"] = "none"
-    if MENUS["position"][values["position"]].turns and (d_head or width // heads) * values["rope_share"] < 2:
+    if (
+        MENUS["position"][values["position"]].turns
+        and (d_head or width // heads) * values["rope_share"] < 2
+    ):
         values["rope_share"] = 1.0
-    kv = draw(st.one_of(st.none(), st.sampled_from([n for n in range(1, heads + 1) if heads % n == 0])))
+    kv = draw(
+        st.one_of(st.none(), st.sampled_from([n for n in range(1, heads + 1) if heads % n == 0]))
+    )
     return Config(d_model=width, n_heads=heads, n_kv_heads=kv, d_ff=d_ff, d_head=d_head, **values)
 
 
@@ -64,7 +69,13 @@ def neighbours(draw, config):
     """Another Config that has most of its settings from this one."""
     other = draw(configs())
     built = {}
-    kept = draw(st.sets(st.sampled_from([name for name in Config.settings() if name not in ("d_model", "n_heads")])))
+    kept = draw(
+        st.sets(
+            st.sampled_from(
+                [name for name in Config.settings() if name not in ("d_model", "n_heads")]
+            )
+        )
+    )
     for name in kept:
         built[name] = getattr(config, name)
     if draw(st.booleans()):
@@ -126,7 +137,9 @@ def test_d_ff_is_in_a_difference_only_where_it_does_not_follow():
 @given(change_sets())
 def test_what_is_written_is_read_back(changes):
     assert decode(encode(changes), "variants") == changes
-    assert list(decode(encode(changes), "variants")) == [name for name in Config.settings() if name in changes]
+    assert list(decode(encode(changes), "variants")) == [
+        name for name in Config.settings() if name in changes
+    ]
 
 
 @given(pairs())
@@ -223,24 +236,40 @@ def test_variants_move_with_the_baseline_and_d_ff_with_d_model():
             Variant("d_ff 100", Config(seed=seed, d_model=width, d_ff=100), 3),
         ]
     moved, _ = lineup(Config(d_ff=100), pins)
-    assert [item.config.d_ff for item in moved] == [100, 100, 100]  # a d_ff that was moved stays, the last is no change
+    assert [item.config.d_ff for item in moved] == [
+        100,
+        100,
+        100,
+    ]  # a d_ff that was moved stays, the last is no change
 
 
 def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_keep_their_places():
     pins = Pins(variants="norm-none~n_heads-16~ffn-off")
     variants, notes = lineup(Config(d_model=72), pins)
-    assert [(variant.name, variant.colour) for variant in variants] == [("baseline", 0), ("− norm", 1), ("− FFN", 3)]
+    assert [(variant.name, variant.colour) for variant in variants] == [
+        ("baseline", 0),
+        ("− norm", 1),
+        ("− FFN", 3),
+    ]
     assert len(notes) == 1
-    assert notes[0].startswith("16 heads skipped: n_heads is 16; it must divide d_model, which is 72")
+    assert notes[0].startswith(
+        "16 heads skipped: n_heads is 16; it must divide d_model, which is 72"
+    )
     assert len(lineup(Config(), pins)[0]) == 4  # where it can be, it is there again
 
 
 def test_now_stands_only_beside_a_pinned_baseline_and_only_where_it_differs():
     variants = "norm-none"
-    assert [variant.colour for variant in lineup(Config(seed=9), Pins(variants=variants))[0]] == [0, 1]
+    assert [variant.colour for variant in lineup(Config(seed=9), Pins(variants=variants))[0]] == [
+        0,
+        1,
+    ]
     pins = Pins(baseline=pin(Config(seed=9)), variants=variants)
     assert [variant.colour for variant in lineup(Config(seed=9), pins)[0]] == [0, 1]
-    assert [variant.colour for variant in lineup(Config(seed=9, norm="none"), pins)[0]] == [0, 1]  # that is the variant
+    assert [variant.colour for variant in lineup(Config(seed=9, norm="none"), pins)[0]] == [
+        0,
+        1,
+    ]  # that is the variant
     lineup_variants, notes = lineup(Config(seed=9, ffn=False), pins)
     assert lineup_variants == [
         Variant("baseline", Config(seed=9), 0),
@@ -257,7 +286,9 @@ def test_everything_pinned_stands_in_the_line_once_or_is_left_out_in_words(pair,
     variants, notes = lineup(config, Pins(pin(baseline), NEXT.join(map(encode, sets))))
     assert variants[0] == Variant("baseline", baseline, 0)
     assert len({variant.config for variant in variants}) == len(variants)
-    assert [variant.colour for variant in variants] == sorted({variant.colour for variant in variants})
+    assert [variant.colour for variant in variants] == sorted(
+        {variant.colour for variant in variants}
+    )
     for each in variants[1:]:
         if each.colour != NOW:
             assert each.config == apply(sets[each.colour - 1], baseline)
@@ -274,11 +305,18 @@ def test_everything_pinned_stands_in_the_line_once_or_is_left_out_in_words(pair,
 # Places
 
 
-@given(st.lists(st.sampled_from([encode(part) for part in ablation.values()]), max_size=4, unique=True), st.data())
+@given(
+    st.lists(
+        st.sampled_from([encode(part) for part in ablation.values()]), max_size=4, unique=True
+    ),
+    st.data(),
+)
 def test_who_stays_keeps_its_place_and_colour(texts, data):
     before = Pins(variants=NEXT.join(texts) or NOTHING)
     after_texts = data.draw(
-        st.lists(st.sampled_from([encode(part) for part in ablation.values()]), max_size=4, unique=True)
+        st.lists(
+            st.sampled_from([encode(part) for part in ablation.values()]), max_size=4, unique=True
+        )
     )
     after = Pins(variants=before.compare(after_texts))
     assert sorted(after.texts) == sorted(after_texts)

@@ -31,7 +31,9 @@ def by_hand(name: str, values: list[float]) -> list[float]:
 @pytest.mark.parametrize("name", MENUS["norm"])
 @pytest.mark.parametrize("values", [VALUES, [5.0], [0.0, 0.0], [1e8, -1e-8, 3.0]], ids=str)
 def test_every_norm_by_hand(name, values):
-    assert normed(values)[name].tolist() == pytest.approx(by_hand(name, values), rel=1e-12, abs=1e-15)
+    assert normed(values)[name].tolist() == pytest.approx(
+        by_hand(name, values), rel=1e-12, abs=1e-15
+    )
     assert normed(values).typed.tolist() == values
 
 
@@ -83,4 +85,7 @@ def test_the_page_shows_it_and_its_link_holds_it(norm):
     assert "Mean 0.5125, variance 3.054 (divided by 8), mean square 3.316" in text
     assert "(3.2 − 0.5125) / 1.747 = 1.538" in text and "3.2 / 1.821 = 1.757" in text
     for name in MENUS["norm"]:
-        assert MENUS["norm"].label(name) in text and f"{by_hand(name, VALUES)[6]:.4g}".replace("-", "−") in text
+        assert (
+            MENUS["norm"].label(name) in text
+            and f"{by_hand(name, VALUES)[6]:.4g}".replace("-", "−") in text
+        )

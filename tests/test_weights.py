@@ -30,7 +30,9 @@ SITES = ("embed", "scores", "pattern", "resid_mid", "resid_post")
 def as_in_the_file(member: str, seed: int, config: Config, numbers=NUMBERS) -> dict:
     """The sites of a pass, by the reference and the file's numbers alone."""
     actual = load_file(FOLDER / file_of(member, seed))
-    return reference.forward({name: x.astype(np.float64) for name, x in actual.items()}, config, [numbers])
+    return reference.forward(
+        {name: x.astype(np.float64) for name, x in actual.items()}, config, [numbers]
+    )
 
 
 def same(seen, expected) -> bool:
@@ -53,8 +55,19 @@ def test_a_trained_pass_is_that_of_its_file(member, seed):
 
 @pytest.mark.parametrize(
     "text",
-    ["norm-none", "residual_attention-off__residual_ffn-off", "ffn-off", "activation-relu", "scale-off", "placement-post", "n_layers-1", "n_heads-1", "mask-none", "norm-none__scale-off"],
-)  # fmt: skip
+    [
+        "norm-none",
+        "residual_attention-off__residual_ffn-off",
+        "ffn-off",
+        "activation-relu",
+        "scale-off",
+        "placement-post",
+        "n_layers-1",
+        "n_heads-1",
+        "mask-none",
+        "norm-none__scale-off",
+    ],
+)
 def test_what_is_cut_afterwards_has_the_baselines_numbers_under_its_own_settings(text):
     config = apply(decode(text, "x"), BASELINE)
     assert same(forward(config, TOKENS, kind="cut"), as_in_the_file(WHOLE, 0, config))
@@ -69,12 +82,18 @@ def test_three_kinds_of_one_config_are_three_different_things():
         "Random weights, seed 0",
     ]
     assert len({tuple(forward_pass.output.flatten().tolist()) for forward_pass in passes}) == 3
-    assert torch.equal(forward(BASELINE, TOKENS, kind="trained").output, forward(BASELINE, TOKENS, kind="cut").output)
+    assert torch.equal(
+        forward(BASELINE, TOKENS, kind="trained").output,
+        forward(BASELINE, TOKENS, kind="cut").output,
+    )
 
 
 def test_words_that_a_model_does_not_know_are_read_as_one():
     odd = words("The defendant , who had filed a motion to dismiss , was liable .")
-    numbers = [family.vocabulary().index(w.lower() if w.lower() in family.vocabulary() else UNKNOWN) for w in odd]
+    numbers = [
+        family.vocabulary().index(w.lower() if w.lower() in family.vocabulary() else UNKNOWN)
+        for w in odd
+    ]
     assert numbers.count(family.vocabulary().index(UNKNOWN)) == 3
     assert same(forward(BASELINE, odd, kind="trained"), as_in_the_file(WHOLE, 0, BASELINE, numbers))
 
@@ -91,7 +110,10 @@ def test_padding_and_another_precision_change_nothing_of_the_words_and_nothing_o
     half = forward(BASELINE, TOKENS, Machine(dtype="bfloat16"), kind="trained")
     assert 0 < (half.output - plain.output).abs().max() < 1
     positions.order(plain), neurons.every_activation(plain, 0)
-    assert all(torch.equal(x, before[name]) and x.dtype == torch.float32 for name, x in full.state_dict().items())
+    assert all(
+        torch.equal(x, before[name]) and x.dtype == torch.float32
+        for name, x in full.state_dict().items()
+    )
 
 
 def test_a_model_that_was_first_opened_here_can_still_be_trained_on():
@@ -118,7 +140,9 @@ def test_other_activations_are_tried_on_the_same_trained_weights():
     seen = forward(config_of("norm-none", 0), TOKENS, kind="trained")
     table = neurons.every_activation(seen, 1).set_index("activation")
     assert "swiglu" not in table.index and "relu" in table.index
-    expected = as_in_the_file("norm-none", 0, seen.config.replace(activation="relu"))["mlp_post"][1][0]
+    expected = as_in_the_file("norm-none", 0, seen.config.replace(activation="relu"))["mlp_post"][
+        1
+    ][0]
     assert table.zeros["relu"] == pytest.approx((expected == 0).mean(), abs=1e-3)
     with pytest.raises(ConfigError, match="has no weights for that"):
         seen.other(seen.config.replace(activation="swiglu"), same_weights=True)
@@ -129,7 +153,11 @@ REFUSED = [
     ("trained", {"norm": "none", "ffn": False}, "There is no model trained without FFN and norm."),
     ("trained", {"seed": 7}, "seed is 7; there are trained models for seeds 0, 1, 2."),
     ("cut", {"d_model": 32}, "The trained model has no weights to run it with d_model 32."),
-    ("cut", {"activation": "swiglu"}, "The trained model has no weights to run it with SwiGLU activation."),
+    (
+        "cut",
+        {"activation": "swiglu"},
+        "The trained model has no weights to run it with SwiGLU activation.",
+    ),
 ]
 
 
@@ -143,10 +171,16 @@ def test_of_what_there_are_no_weights_is_said(kind, changes, why):
 
 def test_without_the_files_it_is_said_that_there_are_none(monkeypatch):
     monkeypatch.setattr(family, "listed", dict)
-    assert weights["trained"].refused(BASELINE) == "The trained models (models/family) are not included in this copy."
+    assert (
+        weights["trained"].refused(BASELINE)
+        == "The trained models (models/family) are not included in this copy."
+    )
     assert BlockConfig.mended({})[0].weights == "random"
     monkeypatch.setattr(family, "listed", lambda: {(WHOLE, 0): "x"})
-    assert weights["trained"].refused(config_of("ffn-off", 0)) == "The model trained without FFN is missing."
+    assert (
+        weights["trained"].refused(config_of("ffn-off", 0))
+        == "The model trained without FFN is missing."
+    )
 
 
 def kinds_shown(app) -> list[str]:
@@ -158,7 +192,9 @@ def test_the_page_opens_on_trained_weights_and_words_that_are_known():
     app = fine(opened(weights="trained"))
     assert link(app) == {} and not app.warning and not app.error
     assert setting(app, "weights") == "trained" and setting(app, "n_layers") == 2
-    assert kinds_shown(app) and all("Trained with all components, seed 0" in item for item in kinds_shown(app))
+    assert kinds_shown(app) and all(
+        "Trained with all components, seed 0" in item for item in kinds_shown(app)
+    )
     assert not any("does not know" in element.proto.body for element in app.get("html"))
     assert all(word.lower() in family.vocabulary() for word in TOKENS)
 
@@ -185,13 +221,20 @@ def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
     text = " ".join(kinds_shown(app))
     assert "then run without norm" in text and "Trained without" not in text
     names = " ".join(element.proto.body for element in app.get("html"))
-    assert "without norm (not retrained)" in names and "Baseline (trained with all components)" in names
+    assert (
+        "without norm (not retrained)" in names
+        and "Baseline (trained with all components)" in names
+    )
 
 
 def test_settings_that_stay_when_other_weights_are_chosen_do_not_count_as_changed():
     app = fine(tell(opened(weights="trained"), "weights", "random"))
     assert link(app) == {"weights": "random", "n_layers": "2", "position": "rope", "mask": "causal"}
-    assert {name for name, shown in controls(app).items() if shown.get("carried")} == {"n_layers", "position", "mask"}
+    assert {name for name, shown in controls(app).items() if shown.get("carried")} == {
+        "n_layers",
+        "position",
+        "mask",
+    }
     app = fine(move(app, n_layers="3").run())
     assert not control(app, "n_layers")["carried"] and control(app, "mask")["carried"]
     app = fine(opened(weights="random", n_layers="2"))
@@ -200,10 +243,13 @@ def test_settings_that_stay_when_other_weights_are_chosen_do_not_count_as_change
 
 def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason():
     app = fine(opened(weights="trained"))
-    assert "8 heads" not in offered(app, PILLS) and {"1 head", "− norm", "RMSNorm"} <= set(offered(app, PILLS))
+    assert "8 heads" not in offered(app, PILLS) and {"1 head", "− norm", "RMSNorm"} <= set(
+        offered(app, PILLS)
+    )
     app = fine(opened(weights="trained", variants="norm-none~n_heads-8"))
     assert any(
-        "8 heads skipped: There is no model trained with 8 heads." in c.value.replace("\\", "") for c in app.caption
+        "8 heads skipped: There is no model trained with 8 heads." in c.value.replace("\\", "")
+        for c in app.caption
     )
     app = fine(opened(weights="cut"))
     assert "8 heads" in offered(app, PILLS) and "SwiGLU activation" not in offered(app, PILLS)
@@ -212,7 +258,9 @@ def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason
 def test_who_asks_for_a_kind_sees_it():
     app = fine(move(opened(), d_model=96).run())
     app = fine(tell(app, "weights", "trained"))
-    assert setting(app, "weights") == "trained" and setting(app, "d_model") == 64 and not app.warning
+    assert (
+        setting(app, "weights") == "trained" and setting(app, "d_model") == 64 and not app.warning
+    )
     app = fine(tell(move(app, norm="none").run(), "weights", "cut"))
     assert setting(app, "norm") == "none" and setting(app, "weights") == "cut"
     app = fine(tell(app, "weights", "random"))

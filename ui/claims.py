@@ -17,12 +17,12 @@ from ui.kit.store import bind, change
 from ui.pictures.claims import claims
 
 RULE = (
-    "Means over seeds with simultaneous 95 % CIs. A claim replicates here if its whole interval lies in the "
-    "pre-registered blue region. Click a claim for details."
+    "Means over seeds with simultaneous 95 % CIs. A claim replicates here if its whole interval"
+    " lies in the pre-registered blue region. Click a claim for details."
 )
 RERUN = (
-    "To reproduce all claims, run “make claims”. "
-    "To reproduce this one from precomputed runs, run “python -m core.teaching.claims --only {name}”."
+    "To reproduce all claims, run “make claims”. To reproduce this one from precomputed runs, run"
+    " “python -m core.teaching.claims --only {name}”."
 )
 
 view = Menu("Views of claims")
@@ -57,29 +57,51 @@ def table(context: ClaimsContext) -> pd.DataFrame:
     rows = []
     for name, result in context.found.items():
         claim_shown = claim[name]
-        about = (claim.label(name), claim_shown.paper, claim_shown.number, claim_shown.smallest, claim_shown.alike)
+        about = (
+            claim.label(name),
+            claim_shown.paper,
+            claim_shown.number,
+            claim_shown.smallest,
+            claim_shown.alike,
+        )
         rows.append((*about, *result.interval, result.verdict))
     columns = "claim paper number smallest alike mean low high seeds verdict".split()
     return pd.DataFrame(rows, columns=columns)
 
 
-@view.register("evidence", label="One claim", help="experiment, seeds and rule of one claim, with a link to run it.")
+@view.register(
+    "evidence",
+    label="One claim",
+    help="experiment, seeds and rule of one claim, with a link to run it.",
+)
 def evidence(context):
     name = context.look.claim
     names = list(claim)
-    st.selectbox("Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", name))
+    st.selectbox(
+        "Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", name)
+    )
     claim_shown = claim[name]
     result = context.found[name]
     values = context.values[name]
     figure(capital(claim.help(name)), describe(result, claim_shown))
     claims("claim", {name: result}, values=list(values.values()))
-    rule = f"within ±{format_smallest(claim_shown)}" if claim_shown.alike else f"above {format_smallest(claim_shown)}"
+    rule = (
+        f"within ±{format_smallest(claim_shown)}"
+        if claim_shown.alike
+        else f"above {format_smallest(claim_shown)}"
+    )
     st.markdown(
-        f"**Source:** {literal(claim_shown.paper)}.  \n**Setup:** {literal(claim_shown.here)}.  \n**Measured:** {literal(claim_shown.number)}.  \n"
-        f"**Pre-registered rule:** the claim replicates if the whole interval is {rule}."
+        f"**Source:** {literal(claim_shown.paper)}.  \n**Setup:** {literal(claim_shown.here)}. "
+        f" \n**Measured:** {literal(claim_shown.number)}.  \n**Pre-registered rule:** the claim"
+        f" replicates if the whole interval is {rule}."
     )
     page, params = experiment_link(claim_shown, values)
-    st.page_link(page.path, label=f"**Open the experiment** in {page.name}", icon=page.icon, query_params=params)
+    st.page_link(
+        page.path,
+        label=f"**Open the experiment** in {page.name}",
+        icon=page.icon,
+        query_params=params,
+    )
     rows = pd.DataFrame({"seed": list(values), "value": list(values.values())})
     formatted = rows.assign(value=rows.value.map("{:.4f}".format), seed=rows.seed.map(str))
     with st.expander("Every seed"):

@@ -12,7 +12,12 @@ from core.checkpoints import CheckpointError
 from core.experiments.trained.prompt import SUBJECT, Side, flip
 from core.experiments.training.plan import showcase
 from core.figures.palette import BASELINE, VARIANTS
-from core.figures.small_pictures import BLOCK_PICTURE, CURVES_PICTURE, LESSONS_PICTURE, agreement_svg
+from core.figures.small_pictures import (
+    BLOCK_PICTURE,
+    CURVES_PICTURE,
+    LESSONS_PICTURE,
+    agreement_svg,
+)
 from core.figures.svg import in_own_size
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError, Settings, setting
@@ -54,7 +59,9 @@ _picture = component("hero", drawing.SCRIPT, CSS, HTML)
 class StartLook(Settings):
     """View settings of Start."""
 
-    removed: bool = setting(False, "Remove the head", "Remove the head that attends to the subject.", group="Look")
+    removed: bool = setting(
+        False, "Remove the head", "Remove the head that attends to the subject.", group="Look"
+    )
     parts: str = setting("ablation_matrix", "Parts", "Study shown.", group="Look", menu=shipped)
 
 
@@ -65,14 +72,18 @@ def hero(removed: bool):
         flipped = flip(known(SHIPPED), layer - 1, head - 1)
         name = head_name(layer - 1, head - 1)
         st.markdown(
-            f"This small language model was trained on synthetic legal sentences. To predict the verb, one attention head "
-            f"({name}) attends to the verb's subject, **{SUBJECT}**. Remove the head and watch the prediction. :gray[({explain_head_name()}.)]"
+            "This small language model was trained on synthetic legal sentences. To predict the"
+            f" verb, one attention head ({name}) attends to the verb's subject, **{SUBJECT}**."
+            f" Remove the head and watch the prediction. :gray[({explain_head_name()}.)]"
         )
         side = flipped.without if removed else flipped.whole
         svg = agreement_svg(flipped.words, flipped.weights, side.chosen, side.wrong, removed)
         _picture(
             key="hero",
-            data={"picture": f"<div class='hero'>{in_own_size(svg)}{prediction_html(side)}</div>", "clicked": False},
+            data={
+                "picture": f"<div class='hero'>{in_own_size(svg)}{prediction_html(side)}</div>",
+                "clicked": False,
+            },
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.toggle(f"Remove {name}", **bind("removed", removed), width="content")
@@ -84,7 +95,10 @@ def describe_accuracy(baseline: Side, without: Side, removed: bool) -> str:
     """Return how often the model chooses the right form on held-out sentences, as Markdown."""
     side = without if removed else baseline
     with_head = f" ({100 * baseline.right / baseline.of:.0f} % with the head)" if removed else ""
-    return f"Accuracy on {side.of} held-out sentences: **{100 * side.right / side.of:.0f} %**{with_head}."
+    return (
+        f"Accuracy on {side.of} held-out sentences: **{100 * side.right / side.of:.0f}"
+        f" %**{with_head}."
+    )
 
 
 def percent(chance: float) -> str:
@@ -95,7 +109,8 @@ def percent(chance: float) -> str:
 def prediction_html(side: Side) -> str:
     """Return the most likely next tokens, with a bar each, and which of them is correct, as HTML."""
     rows = "".join(
-        f"<span>{escape(token)}</span><i style='--share:{100 * chance:.2f}%'></i><span>{percent(chance)}</span>"
+        f"<span>{escape(token)}</span><i"
+        f" style='--share:{100 * chance:.2f}%'></i><span>{percent(chance)}</span>"
         for token, chance in side.likeliest.items()
     )
     top = next(iter(side.likeliest))
@@ -104,24 +119,47 @@ def prediction_html(side: Side) -> str:
     note = f"Between {forms}, the model prefers “{escape(side.chosen)}” ({verdict})."
     if top != side.chosen:
         note += f" Most likely token: “{escape(top)}”."
-    return f"<div><b>Next-token probability</b><div class='prediction'>{rows}</div><small>{note}</small></div>"
+    return (
+        "<div><b>Next-token probability</b><div"
+        f" class='prediction'>{rows}</div><small>{note}</small></div>"
+    )
 
 
 WAYS = (  # title, what can be done there, page, picture
-    ("Explore a block", "Remove the norm, residuals, heads or the FFN and see how the activations change.", ONE_BLOCK, BLOCK_PICTURE),
-    ("Train without a component", "Learning curves with and without a component, over several seeds.", TRAINING, CURVES_PICTURE),
-    ("Lessons", f"Predict, then see the result. {len(lesson) - 1} lessons of 3 to 5 minutes.", LESSONS, LESSONS_PICTURE),
-)  # fmt: skip
+    (
+        "Explore a block",
+        "Remove the norm, residuals, heads or the FFN and see how the activations change.",
+        ONE_BLOCK,
+        BLOCK_PICTURE,
+    ),
+    (
+        "Train without a component",
+        "Learning curves with and without a component, over several seeds.",
+        TRAINING,
+        CURVES_PICTURE,
+    ),
+    (
+        "Lessons",
+        f"Predict, then see the result. {len(lesson) - 1} lessons of 3 to 5 minutes.",
+        LESSONS,
+        LESSONS_PICTURE,
+    ),
+)
 
 
 def ways():
     """Draw the three cards that lead on."""
     with st.container(key="ways"):
-        for column, (title, text, target_page, picture) in zip(st.columns(len(WAYS), gap="medium"), WAYS):
+        for column, (title, text, target_page, picture) in zip(
+            st.columns(len(WAYS), gap="medium"), WAYS
+        ):
             with column, st.container(border=True, height="stretch"):
                 left, right = st.columns([1, 2], vertical_alignment="top")
                 with left:
-                    _picture(key=f"picture_{target_page.key}", data={"picture": picture, "clicked": False})
+                    _picture(
+                        key=f"picture_{target_page.key}",
+                        data={"picture": picture, "clicked": False},
+                    )
                 with right, st.container(gap=None):
                     st.page_link(target_page.path, label=f"**{title}**")
                     st.markdown(text)
@@ -129,34 +167,78 @@ def ways():
 
 EXPERIMENTS = {  # page -> title, what to look for, the link's parameters
     ONE_BLOCK: (
-        ("Remove the residual", "Remove the attention residual. How much of each token survives?",
-         {"view": "change", "variants": "residual_attention-off"}),
-        ("Remove 1/√d_k", "Without this scaling the softmax sharpens. Watch the entropy fall.",
-         {"weights": "random", "view": "steps", "step": "7", "variants": "scale-off"}),
-        ("1, 4 or 8 heads", "The same width split into fewer or more heads. What does each one attend to?",
-         {"weights": "random", "view": "heads", "compare": "on"}),
-        ("Dog bites man", "Without position information the block cannot tell who bit whom. See the difference in numbers.",
-         {"weights": "random", "view": "positions", "text": "The dog bites the man"}),
-        ("Half the neurons are inactive",
-         "ReLU zeroes about half of the hidden units. Which ones, for which token?",
-         {"weights": "random", "view": "neurons", "variants": "activation-relu"}),
-        ("Hide the future", "With a causal mask tokens attend only to earlier ones. Where does attention go?",
-         {"weights": "random", "view": "attention", "variants": "mask-causal"}),
+        (
+            "Remove the residual",
+            "Remove the attention residual. How much of each token survives?",
+            {"view": "change", "variants": "residual_attention-off"},
+        ),
+        (
+            "Remove 1/√d_k",
+            "Without this scaling the softmax sharpens. Watch the entropy fall.",
+            {"weights": "random", "view": "steps", "step": "7", "variants": "scale-off"},
+        ),
+        (
+            "1, 4 or 8 heads",
+            "The same width split into fewer or more heads. What does each one attend to?",
+            {"weights": "random", "view": "heads", "compare": "on"},
+        ),
+        (
+            "Dog bites man",
+            (
+                "Without position information the block cannot tell who bit whom. See the"
+                " difference in numbers."
+            ),
+            {"weights": "random", "view": "positions", "text": "The dog bites the man"},
+        ),
+        (
+            "Half the neurons are inactive",
+            "ReLU zeroes about half of the hidden units. Which ones, for which token?",
+            {"weights": "random", "view": "neurons", "variants": "activation-relu"},
+        ),
+        (
+            "Hide the future",
+            "With a causal mask tokens attend only to earlier ones. Where does attention go?",
+            {"weights": "random", "view": "attention", "variants": "mask-causal"},
+        ),
     ),
     DEPTH: (
-        ("Ten passes without a norm", "Feed a block its own output, with and without LayerNorm. What grows, and how fast?",
-         {"variants": "norm-none"}),
-        ("Token collapse", "Without residuals, how soon do all tokens become identical?",
-         {"variants": "residual_attention-off__residual_ffn-off", "show": "attention", "matrix": "alike"}),
-        ("Where the gradient goes",
-         "How much gradient reaches the first of 64 blocks, without residuals or with post-norm?",
-         {"passes": "64", "blocks": "separate", "variants": "residual_attention-off__residual_ffn-off~placement-post",
-          "show": "gradients"}),
-        ("All combinations at once",
-         "All combinations of norm, placement, residual, activation and heads. Which component matters most?",
-         {"show": "grid"}),
+        (
+            "Ten passes without a norm",
+            "Feed a block its own output, with and without LayerNorm. What grows, and how fast?",
+            {"variants": "norm-none"},
+        ),
+        (
+            "Token collapse",
+            "Without residuals, how soon do all tokens become identical?",
+            {
+                "variants": "residual_attention-off__residual_ffn-off",
+                "show": "attention",
+                "matrix": "alike",
+            },
+        ),
+        (
+            "Where the gradient goes",
+            (
+                "How much gradient reaches the first of 64 blocks, without residuals or with"
+                " post-norm?"
+            ),
+            {
+                "passes": "64",
+                "blocks": "separate",
+                "variants": "residual_attention-off__residual_ffn-off~placement-post",
+                "show": "gradients",
+            },
+        ),
+        (
+            "All combinations at once",
+            (
+                "All combinations of norm, placement, residual, activation and heads. Which"
+                " component matters most?"
+            ),
+            {"show": "grid"},
+        ),
     ),
-}  # fmt: skip
+}
 
 
 WRAPPED = """<style>
@@ -173,13 +255,40 @@ def experiments_on(page_shown: Page) -> list:
     if page_shown is TRAINED_MODEL:
         head = ".".join(map(str, reader(SHIPPED)))
         return [
-            ("Subject–verb agreement", "Long-distance agreement: which head links verb and subject?", {}),
-            ("Remove that head", "How much worse does the model get on 256 held-out sentences, and does another component compensate?", {"taken": "knockout", "out": head}),
-            ("Ablate after training, or train without?", "Remove a component after training, or train without it: which does more harm?", {"taken": "without"}),
-            ("Single-component sweep", "Each head and sub-layer removed in turn, ranked by effect.", {"taken": "sweep"}),
-            ("What comes next?", "Probabilities, temperature, generated text; click a word to see its attention.", {"taken": "words"}),
-            ("Logit lens", "The prediction after each layer, read from the residual stream.", {"taken": "layers"}),
-        ]  # fmt: skip
+            (
+                "Subject–verb agreement",
+                "Long-distance agreement: which head links verb and subject?",
+                {},
+            ),
+            (
+                "Remove that head",
+                (
+                    "How much worse does the model get on 256 held-out sentences, and does another"
+                    " component compensate?"
+                ),
+                {"taken": "knockout", "out": head},
+            ),
+            (
+                "Ablate after training, or train without?",
+                "Remove a component after training, or train without it: which does more harm?",
+                {"taken": "without"},
+            ),
+            (
+                "Single-component sweep",
+                "Each head and sub-layer removed in turn, ranked by effect.",
+                {"taken": "sweep"},
+            ),
+            (
+                "What comes next?",
+                "Probabilities, temperature, generated text; click a word to see its attention.",
+                {"taken": "words"},
+            ),
+            (
+                "Logit lens",
+                "The prediction after each layer, read from the residual stream.",
+                {"taken": "layers"},
+            ),
+        ]
     if page_shown is TRAINING:  # begun at once
         return [
             (showcase.label(name), capital(showcase.help(name)), link | {"begin": "on"})
@@ -189,8 +298,9 @@ def experiments_on(page_shown: Page) -> list:
 
 
 AT_ITS_OWN_RATE = (
-    "Left: all models share one learning rate. Right: each uses the best of three (÷3, ×1, ×3), chosen by training loss. "
-    "Each component is shown on the task where its effect was largest, so the left column overestimates effects. "
+    "Left: all models share one learning rate. Right: each uses the best of three (÷3, ×1, ×3),"
+    " chosen by training loss. Each component is shown on the task where its effect was largest, so"
+    " the left column overestimates effects. "
 )
 CARDS = (ONE_BLOCK, DEPTH, TRAINING, TRAINED_MODEL)
 
@@ -204,7 +314,9 @@ def card(target_page: Page):
         with in_words():
             for title, text, params in experiments_on(target_page):
                 with st.container(gap=None):
-                    st.page_link(target_page.path, label=f":primary[**{title}**]", query_params=params)
+                    st.page_link(
+                        target_page.path, label=f":primary[**{title}**]", query_params=params
+                    )
                     st.caption(text)
 
 
@@ -226,14 +338,23 @@ def measured(look: StartLook):
         searched = is_sparse(cells)
         if searched:  # beside the same cells where all have one rate
             paths = [table_of(name) for name in shipped]
-            cells = beside_one_rate(cells, [_table(path, path.stat().st_mtime_ns) for path in paths])
+            cells = beside_one_rate(
+                cells, [_table(path, path.stat().st_mtime_ns) for path in paths]
+            )
     except (OSError, StudyError):
-        raise ConfigError("results", f"The table of this study, results/{path.name}, is missing or damaged; make matrix recreates it.") from None  # fmt: skip
+        raise ConfigError(
+            "results",
+            f"The table of this study, results/{path.name}, is missing or damaged; make matrix"
+            " recreates it.",
+        ) from None
     st.markdown(f"**{shipped.help(look.parts)}**")
     about = AT_ITS_OWN_RATE if searched else ""
     shortened = ""
     if cells.task.str.contains(r"\d steps").any():
-        shortened = " Tasks with a step count in their name stop early, so that differences in learning speed show."
+        shortened = (
+            " Tasks with a step count in their name stop early, so that differences in learning"
+            " speed show."
+        )
     st.caption(
         f"{about}Change in percentage points, mean of {count(cells.seeds.max(), 'seed')}. "
         f"Faded cells are not significant (paired t-test, Holm-corrected).{shortened} "
@@ -261,7 +382,10 @@ def start():
         st.html(WRAPPED)
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             st.title("Ablation Lab", anchor=False, width="content")
-            st.markdown("Remove a component of a transformer and measure what it contributes.", width="content")
+            st.markdown(
+                "Remove a component of a transformer and measure what it contributes.",
+                width="content",
+            )
         hero(look.removed)
         ways()
         with in_words():

@@ -1,7 +1,9 @@
 """Model family: the shipped language model, retrained without each part or with a replacement.
 
-What differs between two of them is the part alone: the same sentences in the same order, and the same first weights wherever a
-weight has the same name and shape (core/model/parts/init.py). `make family` trains them (scripts/family.py).
+What differs between two of them is the part alone: the same sentences in the same order, and the
+same first weights wherever a
+weight has the same name and shape (core/model/parts/init.py). `make family` trains them
+(scripts/family.py).
 """
 
 import hashlib
@@ -31,7 +33,14 @@ SUMS = "SHA256SUMS"  # as sha256sum writes it: what is opened is what was traine
 TASK = "sentences"
 BASELINE = Config(d_model=64, n_heads=4, n_layers=2, position="rope", mask="causal", seed=0)
 SEEDS = (0, 1, 2)
-SWAPS = ("residual_attention-off", "residual_ffn-off", "norm-RMSNorm", "activation-relu", "activation-swiglu", "position-sinusoidal")  # fmt: skip
+SWAPS = (
+    "residual_attention-off",
+    "residual_ffn-off",
+    "norm-RMSNorm",
+    "activation-relu",
+    "activation-swiglu",
+    "position-sinusoidal",
+)
 WHOLE = "baseline"  # the member from which nothing is taken
 
 
@@ -65,7 +74,9 @@ def there(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
         return {}
     digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     all_of_them = ((member, seed) for seed in SEEDS for member in members())
-    return {member: digests[file_of(*member)] for member in all_of_them if file_of(*member) in digests}
+    return {
+        member: digests[file_of(*member)] for member in all_of_them if file_of(*member) in digests
+    }
 
 
 def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
@@ -82,12 +93,18 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
-        raise CheckpointError(f"models/family/{name} is missing; make family retrains it.") from None
+        raise CheckpointError(
+            f"models/family/{name} is missing; make family retrains it."
+        ) from None
     if digest != expected:
-        raise CheckpointError(f"models/family/{name} has changed: its hash differs from the one in {SUMS}.")  # fmt: skip
+        raise CheckpointError(
+            f"models/family/{name} has changed: its hash differs from the one in {SUMS}."
+        )
     with safe_open(path, "pt") as file:
         about = json.loads(file.metadata()["about"])
-    with torch.inference_mode(False):  # whoever opens it first may be in it, and others need gradients
+    with torch.inference_mode(
+        False
+    ):  # whoever opens it first may be in it, and others need gradients
         model = read_model(config_of(member, seed), vocabulary(), [path])
     ends = (vocabulary().index(task[TASK].ends),)
     return Opened(f"{label(member)}, seed {seed}", model, Words(vocabulary()), TASK, about, ends)
@@ -164,4 +181,6 @@ def cut_afterwards(member: str, baseline: Opened) -> Opened | None:
     model = changed(config_of(member, baseline.config.seed), baseline)
     if model is None:
         return None
-    return replace(baseline, name=f"{label(member)}, removed after training", model=model, key="", about={})
+    return replace(
+        baseline, name=f"{label(member)}, removed after training", model=model, key="", about={}
+    )

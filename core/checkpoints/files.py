@@ -24,7 +24,10 @@ LARGEST = 4 << 20  # bytes of a config.json: one of this lab with 100,000 words 
 LONGEST_NAME = 80  # letters
 READ = (".safetensors", ".json", ".txt")
 REFUSED = {".zip": "a zip archive: unpack it and choose the files inside"}
-REFUSED |= dict.fromkeys((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"), f"a PyTorch pickle. {ONLY} Most models are also published as {own.WEIGHTS}")  # fmt: skip
+REFUSED |= dict.fromkeys(
+    (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"),
+    f"a PyTorch pickle. {ONLY} Most models are also published as {own.WEIGHTS}",
+)
 HUB_MB = 4096  # of all downloads that are kept
 PATIENCE = 10.0  # seconds
 
@@ -38,7 +41,10 @@ def folders() -> dict[str, Path]:
 
     What cannot be read there is left out: it costs that model, and no other.
     """
-    places = [ROOT, *([Path(extra)] if (extra := os.environ.get("ABLATION_MODELS", "").strip()) else [])]
+    places = [
+        ROOT,
+        *([Path(extra)] if (extra := os.environ.get("ABLATION_MODELS", "").strip()) else []),
+    ]
     models = {
         printable(folder.name): folder
         for place in places
@@ -84,7 +90,9 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
         return _opened(files, name or printable(folder.name), check)
     except OSError as error:  # its own words would name the folder's place on this machine
         why = error.strerror or "it is damaged"
-        raise CheckpointError(f"The folder {printable(folder.name)} cannot be read ({why}).") from None
+        raise CheckpointError(
+            f"The folder {printable(folder.name)} cannot be read ({why})."
+        ) from None
 
 
 def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opened:
@@ -101,15 +109,25 @@ def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
     """Open the model that these files are; other files are left alone."""
     weights = _weights(files)
     if own.SETTINGS not in files:
-        raise CheckpointError(f"{own.SETTINGS} is missing. It describes the tensors in {weights[0].name}; choose both files.")  # fmt: skip
+        raise CheckpointError(
+            f"{own.SETTINGS} is missing. It describes the tensors in {weights[0].name}; choose both"
+            " files."
+        )
     settings = read_json(files[own.SETTINGS], LARGEST)
     if settings.get("format") == own.FORMAT:
         return own.read(settings, weights, check)
     if settings.get("model_type") == "gpt2":
         return gpt2.read(settings, weights, files, name, check)
     kind = settings.get("model_type", settings.get("format"))
-    description = f"describes a model of type {shorten(kind)}" if kind else "has neither a format nor a model type"  # fmt: skip
-    raise CheckpointError(f"{own.SETTINGS} {description}; only models saved by this app (format {own.FORMAT}) and GPT-2 (model_type gpt2) are supported.")  # fmt: skip
+    description = (
+        f"describes a model of type {shorten(kind)}"
+        if kind
+        else "has neither a format nor a model type"
+    )
+    raise CheckpointError(
+        f"{own.SETTINGS} {description}; only models saved by this app (format {own.FORMAT}) and"
+        " GPT-2 (model_type gpt2) are supported."
+    )
 
 
 def _weights(files: dict[str, Path]) -> list[Path]:
@@ -122,20 +140,28 @@ def _weights(files: dict[str, Path]) -> list[Path]:
         for name, path in files.items():
             if path.suffix.lower() in REFUSED:
                 raise CheckpointError(f"{name} is {REFUSED[path.suffix.lower()]}.")
-        raise CheckpointError(f"None of these is a safetensors file; a model is {own.WEIGHTS} with {own.SETTINGS}.")  # fmt: skip
+        raise CheckpointError(
+            f"None of these is a safetensors file; a model is {own.WEIGHTS} with {own.SETTINGS}."
+        )
     if own.WEIGHTS in files:
         return [files[own.WEIGHTS]]
     part = PART.fullmatch(weights[0].name)
     if part:
-        names = [f"model-{number:05}-of-{part[1]}.safetensors" for number in range(1, int(part[1]) + 1)]
+        names = [
+            f"model-{number:05}-of-{part[1]}.safetensors" for number in range(1, int(part[1]) + 1)
+        ]
         missing = [name for name in names if name not in files]
         if missing:
             raise CheckpointError(
-                f"{missing[0]} is missing: the weights are in {len(names)} files; choose all of them."
+                f"{missing[0]} is missing: the weights are in {len(names)} files; choose all of"
+                " them."
             )
         return [files[name] for name in names]
     if len(weights) > 1:
-        raise CheckpointError(f"There are {len(weights)} safetensors files ({', '.join(path.name for path in weights[:3])}); choose one.")  # fmt: skip
+        raise CheckpointError(
+            f"There are {len(weights)} safetensors files"
+            f" ({', '.join(path.name for path in weights[:3])}); choose one."
+        )
     return weights
 
 
@@ -143,7 +169,9 @@ def needed(names: Collection[str]) -> list[str]:
     """Return which of these files make up a model. Some may be missing."""
     parts = sorted(name for name in names if PART.fullmatch(name))
     weights = parts if parts and own.WEIGHTS not in names else [own.WEIGHTS]
-    tokenizer = VOCABULARY if TOKENIZER not in names and set(VOCABULARY) <= set(names) else (TOKENIZER,)
+    tokenizer = (
+        VOCABULARY if TOKENIZER not in names and set(VOCABULARY) <= set(names) else (TOKENIZER,)
+    )
     return [own.SETTINGS, *weights, *(name for name in tokenizer if name in names)]
 
 
@@ -155,13 +183,16 @@ def cache() -> Path:
 def from_hub(name: str, check: Check | None = None) -> Opened:
     """Download a model from the Hugging Face Hub by name, and open it.
 
-    Only the files that are needed are downloaded, after a look at their size. The operator's token is sent only with
+    Only the files that are needed are downloaded, after a look at their size. The operator's token
+    is sent only with
     ABLATION_HUB_TOKEN=1. Raise as from_folder.
     """
     try:
         from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
     except ImportError:
-        raise CheckpointError("To download from the Hugging Face Hub: pip install huggingface_hub.") from None
+        raise CheckpointError(
+            "To download from the Hugging Face Hub: pip install huggingface_hub."
+        ) from None
     if not _one_download.acquire(timeout=PATIENCE):
         raise CheckpointError("Another model is being downloaded. Try again in a minute.")
     try:
@@ -169,13 +200,18 @@ def from_hub(name: str, check: Check | None = None) -> Opened:
     except (CheckpointError, MemoryLimit):
         raise
     except HFValidationError:
-        raise CheckpointError(f"{name[:60]!r} is not a model ID of the Hugging Face Hub, such as openai-community/gpt2.") from None  # fmt: skip
+        raise CheckpointError(
+            f"{name[:60]!r} is not a model ID of the Hugging Face Hub, such as"
+            " openai-community/gpt2."
+        ) from None
     except RepositoryNotFoundError:
         raise CheckpointError(f"There is no public model {name[:60]!r} on the Hub.") from None
     except Exception as error:  # the network, a full disk: each has an exception of its own
         logging.warning("a download from the Hub has failed", exc_info=True)
         why = getattr(error, "strerror", None) or type(error).__name__
-        raise CheckpointError(f"{name[:60]!r} could not be downloaded from the Hub ({why}).") from None
+        raise CheckpointError(
+            f"{name[:60]!r} could not be downloaded from the Hub ({why})."
+        ) from None
     finally:
         _one_download.release()
     return from_folder(folder, name, check)
@@ -191,11 +227,15 @@ def _download(name: str) -> Path:
     chosen = needed(sizes)
     missing = [file for file in chosen if file not in sizes]
     if missing:
-        raise CheckpointError(f"{name} on the Hub has no {missing[0]}; required: {', '.join(chosen)}.")
+        raise CheckpointError(
+            f"{name} on the Hub has no {missing[0]}; required: {', '.join(chosen)}."
+        )
     size = sum(sizes[file] for file in chosen)
     check_bytes(size, f"{name} on the Hub is")
     _make_room(name, size)
-    paths = [api.hf_hub_download(name, file, revision=info.sha, cache_dir=cache()) for file in chosen]
+    paths = [
+        api.hf_hub_download(name, file, revision=info.sha, cache_dir=cache()) for file in chosen
+    ]
     return Path(paths[0]).parent
 
 
@@ -205,11 +245,16 @@ def _make_room(name: str, size: int) -> None:
 
     limit = whole_number("ABLATION_HUB_MB", HUB_MB)
     if size > limit << 20:
-        raise MemoryLimit(f"{name} on the Hub is {size / 2**20:,.0f} MB; the limit for all downloads is {limit:,} MB (set by ABLATION_HUB_MB).")  # fmt: skip
+        raise MemoryLimit(
+            f"{name} on the Hub is {size / 2**20:,.0f} MB; the limit for all downloads is {limit:,}"
+            " MB (set by ABLATION_HUB_MB)."
+        )
     cache().mkdir(parents=True, exist_ok=True)
     repositories = scan_cache_dir(cache())
     used = repositories.size_on_disk
     for model in sorted(repositories.repos, key=lambda model: model.last_accessed):
         if model.repo_id != name and used + size > limit << 20:
-            repositories.delete_revisions(*(revision.commit_hash for revision in model.revisions)).execute()
+            repositories.delete_revisions(
+                *(revision.commit_hash for revision in model.revisions)
+            ).execute()
             used -= model.size_on_disk

@@ -1,7 +1,9 @@
 """GPT-2 (Radford et al., 2019) in its published layout, opened as a model of core.
 
-The files: config.json, tokenizer.json (or vocab.json and merges.txt) and model.safetensors (or its parts, with their index), as
-on the Hugging Face Hub (`openai-community/gpt2`). Linear maps are stored there as (in, out), queries, keys and values side by
+The files: config.json, tokenizer.json (or vocab.json and merges.txt) and model.safetensors (or its
+parts, with their index), as
+on the Hugging Face Hub (`openai-community/gpt2`). Linear maps are stored there as (in, out),
+queries, keys and values side by
 side in c_attn.
 """
 
@@ -22,8 +24,22 @@ from core.model.parts.position import CONTEXT
 from core.settings.setting import ConfigError
 from core.settings.wording import shorten
 
-ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu", "silu": "silu", "swish": "silu", "tanh": "tanh"}  # fmt: skip
-SIZES = {"n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257}  # GPT-2 small's
+ACTIVATIONS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+}
+SIZES = {
+    "n_embd": 768,
+    "n_head": 12,
+    "n_layer": 12,
+    "n_positions": 1024,
+    "vocab_size": 50257,
+}  # GPT-2 small's
 FIXED = {  # what core has no setting for: the only value with which the numbers would be GPT-2's
     "scale_attn_by_inverse_layer_idx": False,
     "add_cross_attention": False,
@@ -34,10 +50,18 @@ EMBEDDING = "wte.weight"
 HEAD = "lm_head.weight"
 MOST = 1_000_000  # of what a configuration counts: widths, heads, layers, positions, words
 NAMES = {  # core's name of a part -> the published one
-    "embed": EMBEDDING, "unembed.weight": HEAD, "position": "wpe", "blocks": "h", "ln1": "ln_1", "ln2": "ln_2",
-    "attn.qkv": "attn.c_attn", "attn.out": "attn.c_proj", "mlp.w_in": "mlp.c_fc", "mlp.w_out": "mlp.c_proj",
+    "embed": EMBEDDING,
+    "unembed.weight": HEAD,
+    "position": "wpe",
+    "blocks": "h",
+    "ln1": "ln_1",
+    "ln2": "ln_2",
+    "attn.qkv": "attn.c_attn",
+    "attn.out": "attn.c_proj",
+    "mlp.w_in": "mlp.c_fc",
+    "mlp.w_out": "mlp.c_proj",
     "ln_final": "ln_f",
-}  # fmt: skip
+}
 
 
 def read(
@@ -62,7 +86,9 @@ def read(
     stored_tensors = stored(weights, IGNORED)
     tensors = {name.removeprefix(PREFIX): tensor for name, tensor in stored_tensors.items()}
     if len(tensors) < len(stored_tensors):
-        raise CheckpointError(f"{prefix} contains tensors twice, with and without the prefix {PREFIX}: keep one set.")  # fmt: skip
+        raise CheckpointError(
+            f"{prefix} contains tensors twice, with and without the prefix {PREFIX}: keep one set."
+        )
     if not config.tied and HEAD not in tensors:
         raise CheckpointError(
             f"{prefix} has no {HEAD}, but config.json has tie_word_embeddings false. "
@@ -83,7 +109,10 @@ def read(
     published = {ours: _published(ours, x) for ours, x in model.state_dict().items()}
     check_fit(tensors, dict(published.values()), prefix)
     loaded = load(tensors)
-    turned = {ours: loaded[theirs].T if _is_map(ours) else loaded[theirs] for ours, (theirs, _) in published.items()}
+    turned = {
+        ours: loaded[theirs].T if _is_map(ours) else loaded[theirs]
+        for ours, (theirs, _) in published.items()
+    }
     model.load_state_dict({ours: x.contiguous() for ours, x in turned.items()}, assign=True)
     ends = settings.get("eos_token_id")
     several = ends if isinstance(ends, list) else [ends]
@@ -96,13 +125,21 @@ def _config(document: dict[str, Any]) -> tuple[Config, int, int]:
     sizes = {name: document.get(name, usual) for name, usual in SIZES.items()}
     for name, value in sizes.items():
         if type(value) is not int or not 0 < value <= MOST:
-            raise CheckpointError(f"config.json: {name} is {shorten(value)}; it must be a whole number from 1 to {MOST:,}.")  # fmt: skip
+            raise CheckpointError(
+                f"config.json: {name} is {shorten(value)}; it must be a whole number from 1 to"
+                f" {MOST:,}."
+            )
     for name, only in FIXED.items():
         if document.get(name, only) != only:
-            raise CheckpointError(f"config.json: {name} is {shorten(document[name])}; only {only} is supported.")  # fmt: skip
+            raise CheckpointError(
+                f"config.json: {name} is {shorten(document[name])}; only {only} is supported."
+            )
     activation = document.get("activation_function", "gelu_new")
     if activation not in list(ACTIVATIONS):
-        raise CheckpointError(f"config.json: activation_function is {shorten(activation)}; it must be one of {', '.join(ACTIVATIONS)}.")  # fmt: skip
+        raise CheckpointError(
+            f"config.json: activation_function is {shorten(activation)}; it must be one of"
+            f" {', '.join(ACTIVATIONS)}."
+        )
     try:
         config = Config(
             d_model=sizes["n_embd"],

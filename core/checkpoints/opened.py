@@ -37,8 +37,11 @@ class Opened:
     key: str = ""
     # no other that is opened in this process has it
     serial: int = field(default_factory=itertools.count().__next__, repr=False)
-    # what was measured on it, for the next visitor: up to a quarter of what one run may use, and that of all models up to half
-    results: LRUCache = field(default_factory=lambda: LRUCache(max_mb() / 4, _all_results), repr=False)
+    # what was measured on it, for the next visitor: up to a quarter of what one run may use, and
+    # that of all models up to half
+    results: LRUCache = field(
+        default_factory=lambda: LRUCache(max_mb() / 4, _all_results), repr=False
+    )
 
     def __post_init__(self) -> None:
         self.model.requires_grad_(False).eval()

@@ -36,7 +36,9 @@ MOST_LETTERS = 200
 LONGEST_NAME = 80  # letters
 
 
-def write(model: Transformer, name: str, trained_on: str = "", /, **about: object) -> dict[str, bytes]:
+def write(
+    model: Transformer, name: str, trained_on: str = "", /, **about: object
+) -> dict[str, bytes]:
     """Return a model as files: name of the file -> content.
 
     Args:
@@ -44,13 +46,20 @@ def write(model: Transformer, name: str, trained_on: str = "", /, **about: objec
         about: what else is kept, as JSON.
     """
     settings = {
-        "format": FORMAT, "version": VERSION, "name": name, "config": dataclasses.asdict(model.config),
-        "vocabulary": model.vocabulary, "task": trained_on, "about": {**about, "versions": versions()},
-    }  # fmt: skip
+        "format": FORMAT,
+        "version": VERSION,
+        "name": name,
+        "config": dataclasses.asdict(model.config),
+        "vocabulary": model.vocabulary,
+        "task": trained_on,
+        "about": {**about, "versions": versions()},
+    }
     weights = {name: x.detach().cpu().contiguous() for name, x in model.state_dict().items()}
     return {
         WEIGHTS: safetensors.torch.save(weights),
-        SETTINGS: (json.dumps(settings, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace"),
+        SETTINGS: (
+            (json.dumps(settings, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
+        ),
     }
 
 
@@ -86,21 +95,31 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
     """
     if settings.get("version") != VERSION:
         version = shorten(settings.get("version"))
-        raise CheckpointError(f"{SETTINGS}: version is {version}; only version {VERSION} is supported.")
+        raise CheckpointError(
+            f"{SETTINGS}: version is {version}; only version {VERSION} is supported."
+        )
     config = _config(settings.get("config"))
     vocabulary: Any = settings.get("vocabulary")
     is_list = isinstance(vocabulary, list) and 0 < len(vocabulary) <= MOST_WORDS
-    is_good = is_list and all(isinstance(word, str) and 0 < len(word) <= MOST_LETTERS for word in vocabulary)
+    is_good = is_list and all(
+        isinstance(word, str) and 0 < len(word) <= MOST_LETTERS for word in vocabulary
+    )
     if not is_good or len(set(vocabulary)) < len(vocabulary):
         raise CheckpointError(
-            f"{SETTINGS}: vocabulary must be a list of 1 to {MOST_WORDS:,} different words, each of 1 to {MOST_LETTERS} characters."
+            f"{SETTINGS}: vocabulary must be a list of 1 to {MOST_WORDS:,} different words, each of"
+            f" 1 to {MOST_LETTERS} characters."
         )
     check_room(sum(parameters(config, len(vocabulary)).values()), len(vocabulary), SETTINGS, check)
     learnt = settings.get("task", "")
     if not isinstance(learnt, str) or (learnt and learnt not in task):
-        raise CheckpointError(f"{SETTINGS}: task is {shorten(learnt)}; it must be one of {', '.join(task)}, or absent.")
+        raise CheckpointError(
+            f"{SETTINGS}: task is {shorten(learnt)}; it must be one of {', '.join(task)}, or"
+            " absent."
+        )
     if learnt and not set(task[learnt].vocabulary) <= set(vocabulary):
-        raise CheckpointError(f"{SETTINGS}: task is {learnt}, but the vocabulary lacks some of its words.")
+        raise CheckpointError(
+            f"{SETTINGS}: task is {learnt}, but the vocabulary lacks some of its words."
+        )
     about = settings.get("about", {})
     if not isinstance(about, dict):
         raise CheckpointError(f"{SETTINGS}: about must be an object.")
@@ -108,10 +127,12 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
     reader = about.get("reader", [1, 1])
     counts = (config.n_layers, config.n_heads)
     is_pair = isinstance(reader, list) and len(reader) == 2
-    if not is_pair or not all(type(n) is int and 1 <= n <= limit for n, limit in zip(reader, counts)):
+    if not is_pair or not all(
+        type(n) is int and 1 <= n <= limit for n, limit in zip(reader, counts)
+    ):
         raise CheckpointError(
-            f"{SETTINGS}: about.reader is {shorten(reader)}; it must be a layer and a head of the model, "
-            f"from 1 to {config.n_layers} and from 1 to {config.n_heads}."
+            f"{SETTINGS}: about.reader is {shorten(reader)}; it must be a layer and a head of the"
+            f" model, from 1 to {config.n_layers} and from 1 to {config.n_heads}."
         )
     name = printable(settings.get("name", ""))[:LONGEST_NAME].strip() or "a model"
     return _opened(name, read_model(config, tuple(vocabulary), weights), learnt, about)
@@ -156,11 +177,16 @@ def _opened(name: str, model: Transformer, learnt: str, about: dict[str, Any]) -
 
 def _config(document: object) -> Config:
     if not isinstance(document, dict):
-        raise CheckpointError(f"{SETTINGS} has no object named config with the settings of the model.")
+        raise CheckpointError(
+            f"{SETTINGS} has no object named config with the settings of the model."
+        )
     names = [field.name for field in dataclasses.fields(Config)]
     unknown = [name for name in document if name not in names]
     if unknown:
-        raise CheckpointError(f"{SETTINGS}: config contains {shorten(unknown[0])}, which is not a setting; settings are {', '.join(names)}.")  # fmt: skip
+        raise CheckpointError(
+            f"{SETTINGS}: config contains {shorten(unknown[0])}, which is not a setting; settings"
+            f" are {', '.join(names)}."
+        )
     try:
         return Config(**document)
     except ConfigError as error:

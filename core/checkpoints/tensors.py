@@ -17,10 +17,13 @@ LONGEST_HEADER = 1 << 20  # bytes; that of GPT-2 XL has 60,000
 LONGEST_NAME = 80  # letters of a tensor's name in a message
 FLOATS = ("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2")
 WORD = 100  # bytes that a word of a vocabulary takes, beside its weights
-# What wrappers of PyTorch put into the names of a module's tensors: torch.compile, data parallel, FSDP, checkpointing.
+# What wrappers of PyTorch put into the names of a module's tensors: torch.compile, data parallel,
+# FSDP, checkpointing.
 WRAPPERS = ("_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 
-Check = Callable[[int], None]  # gets the bytes of a model before its weights are read, and may raise
+Check = Callable[
+    [int], None
+]  # gets the bytes of a model before its weights are read, and may raise
 
 
 class CheckpointError(ValueError):
@@ -74,43 +77,60 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
         with path.open("rb") as file:
             header = int.from_bytes(file.read(8), "little")
         if LONGEST_HEADER < header < path.stat().st_size:
-            raise CheckpointError(f"{path.name} has a header of {header:,} bytes; the limit is {LONGEST_HEADER:,}.")
+            raise CheckpointError(
+                f"{path.name} has a header of {header:,} bytes; the limit is {LONGEST_HEADER:,}."
+            )
         try:
             with safe_open(path, "pt") as file:
                 entries = [(key, file.get_slice(key)) for key in file.keys()]
-                shapes = {key: (tuple(entry.get_shape()), entry.get_dtype()) for key, entry in entries}
+                shapes = {
+                    key: (tuple(entry.get_shape()), entry.get_dtype()) for key, entry in entries
+                }
         except SafetensorError as error:
             why = printable(without_paths(str(error)))[:120]
-            raise CheckpointError(f"{path.name} is not a complete safetensors file ({why}). {ONLY}") from None
+            raise CheckpointError(
+                f"{path.name} is not a complete safetensors file ({why}). {ONLY}"
+            ) from None
         for key, (shape, kind) in shapes.items():
             name = ".".join(part for part in key.split(".") if part not in WRAPPERS) or key
             if name.endswith(ignored):
                 continue
             if kind not in FLOATS:
-                raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} has dtype {kind}; supported: {', '.join(FLOATS)}.")  # fmt: skip
+                raise CheckpointError(
+                    f"{path.name}: the tensor {name[:LONGEST_NAME]} has dtype {kind}; supported:"
+                    f" {', '.join(FLOATS)}."
+                )
             if name in tensors:
-                raise CheckpointError(f"{path.name} contains the tensor {name[:LONGEST_NAME]} twice.")
+                raise CheckpointError(
+                    f"{path.name} contains the tensor {name[:LONGEST_NAME]} twice."
+                )
             tensors[name] = Stored(path, key, shape)
     numbers = sum(math.prod(tensor.shape) for tensor in tensors.values())
     check_bytes(4 * numbers, f"The tensors of {paths[0].name} take")
     return tensors
 
 
-def check_fit(tensors: Mapping[str, Stored], shapes: Mapping[str, Sequence[int]], file: str) -> None:
+def check_fit(
+    tensors: Mapping[str, Stored], shapes: Mapping[str, Sequence[int]], file: str
+) -> None:
     """Raise CheckpointError unless the tensors are those wanted, with their shapes."""
     missing = [name for name in shapes if name not in tensors]
     if missing:
         raise CheckpointError(
-            f"{file} lacks {_list(missing)} of the {len(shapes)} tensors that its configuration requires."
+            f"{file} lacks {_list(missing)} of the {len(shapes)} tensors that its configuration"
+            " requires."
         )
     for name, shape in shapes.items():
         if tensors[name].shape != tuple(shape):
             raise CheckpointError(
-                f"{file}: the tensor {name} is {_shape(tensors[name].shape)}; its configuration requires {_shape(shape)}."
+                f"{file}: the tensor {name} is {_shape(tensors[name].shape)}; its configuration"
+                f" requires {_shape(shape)}."
             )
     unexpected = [name for name in tensors if name not in shapes]
     if unexpected:
-        raise CheckpointError(f"{file} contains {_list(unexpected)}, which its configuration does not use.")
+        raise CheckpointError(
+            f"{file} contains {_list(unexpected)}, which its configuration does not use."
+        )
 
 
 def load(stored_tensors: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
@@ -124,7 +144,10 @@ def load(stored_tensors: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
                 # A copy: what safe_open gives is mapped from the file, which may be deleted.
                 tensors[name] = file.get_tensor(tensor.key).to(torch.float32, copy=True)
                 if not bool(tensors[name].isfinite().all()):
-                    raise CheckpointError(f"{path.name}: the tensor {name[:LONGEST_NAME]} contains infinite or NaN values.")  # fmt: skip
+                    raise CheckpointError(
+                        f"{path.name}: the tensor {name[:LONGEST_NAME]} contains infinite or NaN"
+                        " values."
+                    )
     return tensors
 
 

@@ -18,7 +18,8 @@ TOKENIZER = "tokenizer.json"
 VOCABULARY = ("vocab.json", "merges.txt")  # the same in two files, as it was first published
 END = "<|endoftext|>"  # GPT-2's special token
 LARGEST = 8 << 20  # bytes of a file; GPT-2's tokenizer.json has 1,355,256
-# Components that GPT-2's tokenizer may have. Others can double a text, or run a pattern that never ends.
+# Components that GPT-2's tokenizer may have. Others can double a text, or run a pattern that never
+# ends.
 COMPONENTS: dict[str, tuple[str | None, ...]] = {
     "model": ("BPE",),
     "pre_tokenizer": ("ByteLevel",),
@@ -26,7 +27,14 @@ COMPONENTS: dict[str, tuple[str | None, ...]] = {
     "normalizer": (None,),
     "post_processor": (None, "ByteLevel", "TemplateProcessing"),
 }
-UNUSED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges")
+UNUSED = (
+    "dropout",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+    "fuse_unk",
+    "byte_fallback",
+    "ignore_merges",
+)
 
 
 class Encoded(NamedTuple):
@@ -53,7 +61,8 @@ class Tokens(Protocol):
 class Words:
     """Tokenizer with one token per word or punctuation mark, as on the other pages.
 
-    A word in another case than the vocabulary's is taken for it. A word that is not there is read as <unk> where the model
+    A word in another case than the vocabulary's is taken for it. A word that is not there is read
+    as <unk> where the model
     has that, else left out.
     """
 
@@ -62,7 +71,9 @@ class Words:
 
     def __post_init__(self) -> None:
         exact = {word: index for index, word in enumerate(self.vocabulary)}
-        composed = {unicodedata.normalize("NFC", word): index for word, index in exact.items()}  # as words() gives them
+        composed = {
+            unicodedata.normalize("NFC", word): index for word, index in exact.items()
+        }  # as words() gives them
         object.__setattr__(self, "_number", composed | exact)
 
     def encode(self, text: str) -> Encoded:
@@ -81,7 +92,14 @@ class Words:
 
     def number(self, word: str) -> int | None:
         """Return the number of a word, None where the vocabulary lacks it."""
-        return next((self._number[form] for form in (word, word.lower()) if form in self._number and form != PAD), None)
+        return next(
+            (
+                self._number[form]
+                for form in (word, word.lower())
+                if form in self._number and form != PAD
+            ),
+            None,
+        )
 
     def label(self, token: int) -> str:
         return self.vocabulary[token]
@@ -95,7 +113,9 @@ class Pieces:
     vocabulary: tuple[str, ...]  # as the model's file has them: "Ġjudge"
 
     def encode(self, text: str) -> Encoded:
-        ids = self.tokenizer.encode(text.encode("utf-8", "replace").decode()).ids  # half a character is none
+        ids = self.tokenizer.encode(
+            text.encode("utf-8", "replace").decode()
+        ).ids  # half a character is none
         return Encoded(ids, [self.label(token) for token in ids], [], [])
 
     def label(self, token: int) -> str:
@@ -116,12 +136,15 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
         The tokenizer, and sentences that say what of its file is left out.
 
     Raises:
-        CheckpointError: it is not there, or has a component that GPT-2's has not, or tokens that the model lacks.
+        CheckpointError: it is not there, or has a component that GPT-2's has not, or tokens that
+        the model lacks.
     """
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise CheckpointError("To open GPT-2, install its tokenizer: pip install tokenizers.") from None
+        raise CheckpointError(
+            "To open GPT-2, install its tokenizer: pip install tokenizers."
+        ) from None
     name = TOKENIZER if TOKENIZER in files else VOCABULARY[0]
     document = _document(files, words)
     added = document.get("added_tokens") or []
@@ -131,23 +154,36 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
         tokenizer = Tokenizer.from_str(json.dumps(document | {"added_tokens": added_words}))
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        tokenizer.encode("A text, é \N{SMILING FACE WITH OPEN MOUTH}")  # some mistakes show only here
+        tokenizer.encode(
+            "A text, é \N{SMILING FACE WITH OPEN MOUTH}"
+        )  # some mistakes show only here
         number = tokenizer.get_vocab(with_added_tokens=True)
-    except Exception as error:  # the library raises plain Exception for whatever is wrong with a file
+    except (
+        Exception
+    ) as error:  # the library raises plain Exception for whatever is wrong with a file
         why = printable(error)[:120]
-        raise CheckpointError(f"{name} is not a tokenizer of the tokenizers library ({why}).") from None
+        raise CheckpointError(
+            f"{name} is not a tokenizer of the tokenizers library ({why})."
+        ) from None
     if max(number.values(), default=-1) >= words:
         raise CheckpointError(
             f"{name} has token IDs up to {max(number.values()):,}; the model has {words:,} tokens. "
             "Use the tokenizer that was saved with this model."
         )
     words_by_number = {token: word for word, token in number.items()}
-    pieces = Pieces(tokenizer, tuple(words_by_number.get(token, f"<unused {token}>") for token in range(words)))
+    pieces = Pieces(
+        tokenizer, tuple(words_by_number.get(token, f"<unused {token}>") for token in range(words))
+    )
     if not left_out:
         return pieces, ()
     named = ", ".join(shorten(token) for token in left_out[:3])
     suffix = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-    return pieces, (f"{name} adds {named}{suffix}, for which the model has no weights; treated as ordinary text.",)
+    return pieces, (
+        (
+            f"{name} adds {named}{suffix}, for which the model has no weights; treated as ordinary"
+            " text."
+        ),
+    )
 
 
 def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
@@ -157,10 +193,14 @@ def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
     document = read_json(files[TOKENIZER], LARGEST)
     for component, allowed in COMPONENTS.items():
         value = document.get(component)
-        kind = value.get("type", "BPE") if isinstance(value, dict) else value  # the oldest files have no type of model
+        kind = (
+            value.get("type", "BPE") if isinstance(value, dict) else value
+        )  # the oldest files have no type of model
         if kind not in allowed or isinstance(value, str):
             either = ", ".join(name or "null" for name in allowed)
-            raise CheckpointError(f"{TOKENIZER}: {component} is {shorten(kind)}; GPT-2's is {either}.")
+            raise CheckpointError(
+                f"{TOKENIZER}: {component} is {shorten(kind)}; GPT-2's is {either}."
+            )
     different = [key for key in UNUSED if document["model"].get(key)]
     if different or document["pre_tokenizer"].get("use_regex", True) is not True:
         problem = f"model has {different[0]}" if different else "pre_tokenizer has no use_regex"
@@ -185,9 +225,20 @@ def _in_one_file(files: Mapping[str, Path], words: int) -> dict[str, Any]:
     pairs = [line for line in lines if line.strip() and not line.startswith("#version")]
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     added = [{"id": number[END], "content": END, "special": True, **flags}] if END in number else []
-    bytes_ = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    bytes_ = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": True,
+        "use_regex": True,
+    }
     model = {"type": "BPE", "vocab": number, "merges": pairs}
-    return {"version": "1.0", "added_tokens": added, "pre_tokenizer": bytes_, "decoder": bytes_, "model": model}
+    return {
+        "version": "1.0",
+        "added_tokens": added,
+        "pre_tokenizer": bytes_,
+        "decoder": bytes_,
+        "model": model,
+    }
 
 
 def check_size(path: Path, limit: int) -> None:

@@ -31,7 +31,12 @@ Text = tuple[tuple[str, ...], list[Step]]
 
 
 def continuation(
-    config: Config, tokens: Sequence[str], machine: Machine, kind: str, sampling: Sampling, context: int
+    config: Config,
+    tokens: Sequence[str],
+    machine: Machine,
+    kind: str,
+    sampling: Sampling,
+    context: int,
 ) -> Text:
     """Let a text go on. Return the vocabulary and the steps.
 
@@ -47,9 +52,17 @@ def continuation(
     return _continue(config.replace(padding=0), tuple(tokens), machine, kind, sampling, context)
 
 
-@cached(megabytes=max_mb() / 64, size=lambda text: sum(4 * x.numel() for step in text[1] for x in step.patterns))
+@cached(
+    megabytes=max_mb() / 64,
+    size=lambda text: sum(4 * x.numel() for step in text[1] for x in step.patterns),
+)
 def _continue(
-    config: Config, tokens: tuple[str, ...], machine: Machine, kind: str, sampling: Sampling, context: int
+    config: Config,
+    tokens: tuple[str, ...],
+    machine: Machine,
+    kind: str,
+    sampling: Sampling,
+    context: int,
 ) -> Text:
     words = tuple(dict.fromkeys(tokens))
     vocabulary, numbers = known_to(kind, words)
@@ -87,7 +100,9 @@ class Pass:
     timing: Timing | None  # of a pass with nothing recorded; none of a pass that was edited
     weights: str  # in words: whose they are
     dropout: bool = False  # whether dropout acted
-    kind: str = ""  # of its weights, among core.experiments.weights; "" of a model that is not among them
+    kind: str = (
+        ""  # of its weights, among core.experiments.weights; "" of a model that is not among them
+    )
     softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
     def other(self, config: Config, same_weights: bool = False) -> "Pass":
@@ -99,7 +114,14 @@ class Pass:
         Raises ConfigError where there are no such weights.
         """
         weights_config = self.config if same_weights else None
-        return forward(config, self.tokens[: self.n_real], self.machine, self.dropout, self.kind, weights_config)
+        return forward(
+            config,
+            self.tokens[: self.n_real],
+            self.machine,
+            self.dropout,
+            self.kind,
+            weights_config,
+        )
 
     def allowed_in(self, layer: int) -> torch.Tensor:  # -> bool (T, T)
         """Which key each query may see in a layer, counted from 0: inside its window, too."""
@@ -139,11 +161,15 @@ def forward(
 ) -> Pass:
     """Run the stack on the tokens (strings, without padding) and record every site.
 
-    kind: of weights, among core.experiments.weights; weights_config: whose weights they are, where not the config's own.
-    Raises MemoryLimit before anything is allocated, if the run would need more than ABLATION_MAX_MB; ConfigError where there
+    kind: of weights, among core.experiments.weights; weights_config: whose weights they are, where
+    not the config's own.
+    Raises MemoryLimit before anything is allocated, if the run would need more than
+    ABLATION_MAX_MB; ConfigError where there
     are no such weights, CheckpointError where their file cannot be opened.
     """
-    return _run(config, tuple(tokens), machine or Machine(), dropout, kind, weights_config or config)
+    return _run(
+        config, tuple(tokens), machine or Machine(), dropout, kind, weights_config or config
+    )
 
 
 def timed_stream(
@@ -160,7 +186,11 @@ def timed_stream(
 
 
 def prepared(
-    config: Config, tokens: Sequence[str], machine: Machine, kind: str = "random", weights_config: Config | None = None
+    config: Config,
+    tokens: Sequence[str],
+    machine: Machine,
+    kind: str = "random",
+    weights_config: Config | None = None,
 ) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
     """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
     words, ids, real = numbered(tokens, config.padding, machine.torch_device)
@@ -174,7 +204,9 @@ def prepared(
 def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
     """Return the vocabulary, and the index of each word in it (or of the unknown word)."""
     model_words, numbers = weights[kind].numbers(words)
-    return model_words, [model_words.index(UNKNOWN) if number is None else number for number in numbers]
+    return model_words, [
+        model_words.index(UNKNOWN) if number is None else number for number in numbers
+    ]
 
 
 def numbered(
@@ -199,14 +231,23 @@ def numbered(
     size=lambda forward_pass: 4 * sum(x.numel() for xs in forward_pass.sites.values() for x in xs),
 )
 def _run(
-    config: Config, tokens: tuple[str, ...], machine: Machine, dropout: bool, kind: str, weights_config: Config
+    config: Config,
+    tokens: tuple[str, ...],
+    machine: Machine,
+    dropout: bool,
+    kind: str,
+    weights_config: Config,
 ) -> Pass:
     padded = (*tokens, *[PAD] * config.padding)
-    needed = run_bytes(config, len(padded), len(known_to(kind, vocabulary(list(tokens)))[0]), machine.dtype)
+    needed = run_bytes(
+        config, len(padded), len(known_to(kind, vocabulary(list(tokens)))[0]), machine.dtype
+    )
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(config, tokens, machine, kind, weights_config)
         whose = weights[kind].whose(weights_config)
-        return watched(model, ids, padded, len(tokens), machine, whose, real, dropout=dropout, kind=kind)
+        return watched(
+            model, ids, padded, len(tokens), machine, whose, real, dropout=dropout, kind=kind
+        )
 
 
 @torch.inference_mode()

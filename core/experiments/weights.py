@@ -32,7 +32,8 @@ class Weights:
         """
         family_words = Words(family.vocabulary())
         return family_words.vocabulary, [
-            family_words.vocabulary.index(PAD) if word == PAD else family_words.number(word) for word in words
+            family_words.vocabulary.index(PAD) if word == PAD else family_words.number(word)
+            for word in words
         ]
 
     @staticmethod
@@ -74,18 +75,29 @@ class trained(Weights):
             return "The trained models (models/family) are not included in this copy."
         if all(seed != config.seed for _, seed in members):
             seeds = sorted({seed for _, seed in members})
-            return f"seed is {config.seed}; there are trained models for seeds {', '.join(map(str, seeds))}."
+            return (
+                f"seed is {config.seed}; there are trained models for seeds"
+                f" {', '.join(map(str, seeds))}."
+            )
         member = family.member_of(config)
         if member is None:
             return f"There is no model trained {_changed(config)}."
-        return "" if (member, config.seed) in members else f"The model trained {_changed(config)} is missing."
+        return (
+            ""
+            if (member, config.seed) in members
+            else f"The model trained {_changed(config)} is missing."
+        )
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         _check("trained", weights_config)
-        variant_model = family.changed(config, family.kept(str(family.member_of(weights_config)), weights_config.seed))
+        variant_model = family.changed(
+            config, family.kept(str(family.member_of(weights_config)), weights_config.seed)
+        )
         if variant_model is None:
-            raise ConfigError("weights", f"The model trained {_changed(weights_config)} has no weights for that.")
+            raise ConfigError(
+                "weights", f"The model trained {_changed(weights_config)} has no weights for that."
+            )
         return variant_model
 
     @staticmethod
@@ -108,7 +120,11 @@ class cut(Weights):
     @staticmethod
     def refused(config: Config) -> str:
         why = trained.refused(family.BASELINE.replace(seed=config.seed))
-        return why or ("" if family.fits(config) else f"The trained model has no weights to run it {_changed(config)}.")
+        return why or (
+            ""
+            if family.fits(config)
+            else f"The trained model has no weights to run it {_changed(config)}."
+        )
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
@@ -119,7 +135,9 @@ class cut(Weights):
 
     @staticmethod
     def whose(config: Config) -> str:
-        then = f", then run {_changed(config)} (not retrained)" * (family.member_of(config) != family.WHOLE)
+        then = f", then run {_changed(config)} (not retrained)" * (
+            family.member_of(config) != family.WHOLE
+        )
         return f"Trained with all components{then}, seed {config.seed}"
 
     @staticmethod
@@ -151,5 +169,7 @@ def _changed(config: Config) -> str:
     names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]
     put = [name for name in names if name[:2] != "− "]
-    phrases = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(put)
+    phrases = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(
+        put
+    )
     return " and ".join(phrases) or "with all components"

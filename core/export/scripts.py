@@ -152,7 +152,9 @@ def compare_script(
         title = "Effect of the number of heads in a transformer block."
     settings = {"TOKENS": list(tokens), "DROPOUT": dropout, "WEIGHTS": kind, "MACHINE": machine}
     models = _models(configs, baseline)
-    return Script(title, machine, models | settings, [COMPARE_TABLES[name] for name in names], PASSES)
+    return Script(
+        title, machine, models | settings, [COMPARE_TABLES[name] for name in names], PASSES
+    )
 
 
 def _models(configs: Mapping[str, Config], baseline: Config | None = None) -> dict[str, object]:
@@ -219,7 +221,9 @@ grid_table = pd.DataFrame(rows, columns=[*variants.axes, "pass", "meter", "value
 """)
 
 
-def depth_script(configs: Mapping[str, Config], tokens: Iterable[str], machine: Machine, depth: Depth) -> Script:
+def depth_script(
+    configs: Mapping[str, Config], tokens: Iterable[str], machine: Machine, depth: Depth
+) -> Script:
     """Write the script of many passes: tables statistics, gradients, weights, attention.
 
     Args:
@@ -234,7 +238,9 @@ def depth_script(configs: Mapping[str, Config], tokens: Iterable[str], machine: 
     )
 
 
-def grid_script(baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine, depth: Depth) -> Script:
+def grid_script(
+    baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine, depth: Depth
+) -> Script:
     """Write the script of a grid of variants: the table grid, with a column for every axis."""
     return Script(
         "Every combination of components, applied repeatedly.",
@@ -417,7 +423,8 @@ def knockout_script(
         model: the call that opens it: folder_call, member_call or ELSEWHERE.
         texts: on how many the effect is measured.
         view: of the page, the numbers of which are printed.
-        text, token, sampling: after which token of a text (from 1) the next word is chosen, and how.
+        text, token, sampling: after which token of a text (from 1) the next word is chosen, and
+        how.
     """
     written = quoted(write_cuts(tuple(cuts)))
     settings: dict[str, object] = {

@@ -20,7 +20,8 @@ MARK = "\ufeff"  # the byte-order mark
 LONGEST = 60  # letters in the name of a file
 
 # A text that begins with ' and then so gets another one, so that every text is read back as it was.
-# Likewise behind a semicolon, which parts cells where the language of the spreadsheet has a comma in its numbers; there also behind
+# Likewise behind a semicolon, which parts cells where the language of the spreadsheet has a comma
+# in its numbers; there also behind
 # quotation marks, which are written twice, and so are an empty beginning.
 SIGN = r"[=+\-@\t\r\n＝＋－＠]"
 FORMULA = re.compile(rf"(?:(?<=;)(?=[\"'\s]*{SIGN})|^(?='*{SIGN}))")
@@ -59,8 +60,14 @@ def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
             few = isinstance(kind, pd.CategoricalDtype)  # every text is held once
             cells = column.cat.rename_categories(harmless) if few else column.map(harmless)
             renamed.isetitem(index, cells)  # type: ignore[arg-type]  # a column may be given, too
-            if any("\r" in cell for cell in (cells.cat.categories if few else cells) if isinstance(cell, str)):
-                quoting = csv.QUOTE_NONNUMERIC  # else it would stand there bare, and begin a new line
+            if any(
+                "\r" in cell
+                for cell in (cells.cat.categories if few else cells)
+                if isinstance(cell, str)
+            ):
+                quoting = (
+                    csv.QUOTE_NONNUMERIC
+                )  # else it would stand there bare, and begin a new line
     if to is None:
         return MARK + renamed.to_csv(index=False, quoting=quoting)
     renamed.to_csv(to, index=False, quoting=quoting, encoding="utf-8-sig")
@@ -77,7 +84,9 @@ def read_csv(path: Path | IO[str], texts: Collection[str] = ()) -> pd.DataFrame:
         OSError: The file cannot be read.
         ValueError: It is not a table.
     """
-    table = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(texts, str))
+    table = pd.read_csv(
+        path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(texts, str)
+    )
     table = table.rename(columns=original)
     for name in texts:
         if name in table:

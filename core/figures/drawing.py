@@ -1,6 +1,7 @@
 """Diagram of a block as SVG, drawn from what a pass recorded.
 
-Classes carry the meaning, the page's style sheet the colours: `box` a part, `off` a part that is gone, `changed` one
+Classes carry the meaning, the page's style sheet the colours: `box` a part, `off` a part that is
+gone, `changed` one
 that differs from the defaults, `stream` the residual stream, `cut` where it is cut.
 """
 
@@ -49,10 +50,15 @@ def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
         top = y + ROW * index
         has = ", ".join(str(number) for number, is_present in enumerate(row, 1) if is_present)
         where = f"{words} in layers {has}" if has else f"{words}: in no layer"
-        shapes += f"<g><title>{where}</title>" + text(LEFT - 8, top + 9, f"{words} in layer", "small end")
+        shapes += f"<g><title>{where}</title>" + text(
+            LEFT - 8, top + 9, f"{words} in layer", "small end"
+        )
         for number, is_head_present in enumerate(row[first : first + MOST], first):
             kind = ("layer there" if is_head_present else "layer") + " here" * (number == layer)
-            shapes += f'<rect class="{kind}" x="{LEFT + STEP * (number - first)}" y="{top}" width="8" height="10"/>'
+            shapes += (
+                f'<rect class="{kind}" x="{LEFT + STEP * (number - first)}" y="{top}" width="8"'
+                ' height="10"/>'
+            )
         shapes += "</g>"
     return shapes, ROW * len(rows) + 4 * bool(rows)
 
@@ -64,7 +70,9 @@ SIDE = 291
 # widths
 BOX = 172
 NORM = 104
-TARGET = 32  # height of what is clicked: 24 pixels where a page has room for three quarters of the drawing's width
+# height of what is clicked: 24 pixels where a page has room for three quarters of the drawing's
+# width
+TARGET = 32
 WIRE = 12  # height of a wire between two boxes
 GAP = 3  # between two heads
 IN_A_ROW = 4  # heads
@@ -121,7 +129,9 @@ class Sublayer:
     def draw(self, y: int) -> tuple[str, int]:
         """Draw from this height on; return the SVG and its height."""
         if self.site not in self.seen.sites:
-            off = self._part("work", box(CENTRE, y + 10, BOX, self.work, [f"{self.name}: off"], "off changed"))
+            off = self._part(
+                "work", box(CENTRE, y + 10, BOX, self.work, [f"{self.name}: off"], "off changed")
+            )
             return line("stream", (STREAM, y), (STREAM, y + self.work + 24)) + off, self.work + 24
         top = y + self.wire  # where the branch leaves the stream
         branch, joint = self._branch(top)
@@ -130,31 +140,50 @@ class Sublayer:
 
     def _branch(self, top: int) -> tuple[str, int]:
         """Out of the stream and through the sub-layer -> (SVG, y of where it comes back)"""
-        begin = [(STREAM, top)] if self.reads is None else [(STREAM, self.reads), (SIDE, self.reads), (SIDE, top)]
-        parts = line("wire", *begin, (CENTRE, top), (CENTRE, top + self.wire)) + arrow(CENTRE, top + self.wire)
+        begin = (
+            [(STREAM, top)]
+            if self.reads is None
+            else [(STREAM, self.reads), (SIDE, self.reads), (SIDE, top)]
+        )
+        parts = line("wire", *begin, (CENTRE, top), (CENTRE, top + self.wire)) + arrow(
+            CENTRE, top + self.wire
+        )
         y = top + self.wire
         if "before" in self.norms:
             parts += self._norm("before", CENTRE, y, NORM)
             y += self.target
-            parts += line("wire", (CENTRE, y), (CENTRE, y + self.wire)) + arrow(CENTRE, y + self.wire)
+            parts += line("wire", (CENTRE, y), (CENTRE, y + self.wire)) + arrow(
+                CENTRE, y + self.wire
+            )
             y += self.wire
         parts += self._work(y)
         y += self.work
         if "on the output of" in self.norms:
-            parts += line("wire", (CENTRE, y), (CENTRE, y + self.wire)) + arrow(CENTRE, y + self.wire)
+            parts += line("wire", (CENTRE, y), (CENTRE, y + self.wire)) + arrow(
+                CENTRE, y + self.wire
+            )
             parts += self._norm("on the output of", CENTRE, y + self.wire, NORM)
             y += self.wire + self.target
         joint = y + self.wire + 4
-        parts += line("wire", (CENTRE, y), (CENTRE, joint), (STREAM + 9, joint)) + arrow(STREAM + 9, joint, "left")
+        parts += line("wire", (CENTRE, y), (CENTRE, joint), (STREAM + 9, joint)) + arrow(
+            STREAM + 9, joint, "left"
+        )
         added = " × ".join(map(str, self.seen.sites[self.site][self.layer].shape))
         scale = self.seen.config.residual_scale
         if not self.compact:
             parts += text(CENTRE + 6, joint - 4, added, "small")
         if scale != "none":
-            parts += text(CENTRE - 40, joint - 4, f"× {MENUS['residual_scale'].label(scale)}", "small middle changed")
+            parts += text(
+                CENTRE - 40,
+                joint - 4,
+                f"× {MENUS['residual_scale'].label(scale)}",
+                "small middle changed",
+            )
         if self.gone:
             parts += text((CENTRE + STREAM) / 2, joint + 6, "✕", "middle cross")
-            parts += text((CENTRE + STREAM) / 2 + 10, joint + 14, f"{self.site} removed", "small changed")
+            parts += text(
+                (CENTRE + STREAM) / 2 + 10, joint + 14, f"{self.site} removed", "small changed"
+            )
         return parts, joint
 
     def _work(self, y: int) -> str:
@@ -162,13 +191,21 @@ class Sublayer:
         kind = "box work" + " changed" * self.changed
         if "heads" in self.clicks:  # the line that says how many is a button of its own
             first, *others = self.inside
-            shapes = box(CENTRE, y, BOX, self.work, [], kind) + text(CENTRE, y + 19, self.name, "middle name")
+            shapes = box(CENTRE, y, BOX, self.work, [], kind) + text(
+                CENTRE, y + 19, self.name, "middle name"
+            )
             below = y + 26 + self.target
-            shapes += "".join(text(CENTRE, below + 15 * n, line, "middle small") for n, line in enumerate(others, 1))
+            shapes += "".join(
+                text(CENTRE, below + 15 * n, line, "middle small")
+                for n, line in enumerate(others, 1)
+            )
             button = box(CENTRE, y + 26, BOX - 24, self.target, [], "head-box")
             button += text(CENTRE, y + 30 + self.target // 2, first, "middle small")
             return self._part("work", shapes) + self._part("heads", button)
-        shapes = self._part("work", box(CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=self._room))
+        shapes = self._part(
+            "work",
+            box(CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=self._room),
+        )
         per_row = min(IN_A_ROW, len(self.heads))
         for index, is_present in enumerate(self.heads):
             row, column = divmod(index, IN_A_ROW)
@@ -179,12 +216,19 @@ class Sublayer:
         return shapes
 
     def _part(self, name: str, shapes: str, number: str = "") -> str:
-        return part(f"{self.site} {name}{number}", *self.clicks[name], shapes) if name in self.clicks else shapes
+        return (
+            part(f"{self.site} {name}{number}", *self.clicks[name], shapes)
+            if name in self.clicks
+            else shapes
+        )
 
     def _stream(self, y: int, top: int, joint: int) -> tuple[str, int]:
         """Past the sub-layer, whole or cut -> (SVG, y of its end)"""
         parts = line("stream", (STREAM, y), (STREAM, top))
-        past = f'<rect class="touch" x="{STREAM - 24}" y="{top}" width="48" height="{joint - 9 - top}"/>'
+        past = (
+            f'<rect class="touch" x="{STREAM - 24}" y="{top}" width="48"'
+            f' height="{joint - 9 - top}"/>'
+        )
         if self.residual:
             past += line("stream", (STREAM, top), (STREAM, joint - 9))
             past += f'<circle class="sum" cx="{STREAM}" cy="{joint}" r="9"/>'
@@ -194,12 +238,20 @@ class Sublayer:
             past += line("cut", (STREAM, top), (STREAM, middle - 14))
             past += line("cut", (STREAM, middle + 14), (STREAM, joint - 9))
             past += text(STREAM, middle + 5, "✕", "middle cross")
-            past += text(STREAM - 14, middle, "residual off", "small middle changed", turn=(STREAM - 14, middle))
+            past += text(
+                STREAM - 14,
+                middle,
+                "residual off",
+                "small middle changed",
+                turn=(STREAM - 14, middle),
+            )
             past += f'<circle class="off" cx="{STREAM}" cy="{joint}" r="9"/>'
         parts += self._part("residual", past)
         end = joint + 9
         if "after" in self.norms:
-            parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm("after", STREAM, end + 9, NORM - 4)
+            parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm(
+                "after", STREAM, end + 9, NORM - 4
+            )
             end += 9 + self.target
         return parts, end
 
@@ -224,16 +276,25 @@ def block_svg(
 ) -> str:
     """Draw one block from input (top) to output (bottom) as SVG; each part says what a click does.
 
-    knocked: what is cut out of a trained model is marked where the knife goes, and what differs from usual settings is not.
-    usual: settings that are not marked as changed; the defaults where there are no others. beside: what a click takes out, or puts
-    in, that is shown beside it already, as a link has it; None: a click changes this block, and shows none beside it. compact: whether only a sub-layer that differs says all about itself.
+    knocked: what is cut out of a trained model is marked where the knife goes, and what differs
+    from usual settings is not.
+    usual: settings that are not marked as changed; the defaults where there are no others. beside:
+    what a click takes out, or puts
+    in, that is shown beside it already, as a link has it; None: a click changes this block, and
+    shows none beside it. compact: whether only a sub-layer that differs says all about itself.
     """
-    changed = set(p.config.write() if usual is None else difference(p.config, usual)) if knocked is None else set()
+    changed = (
+        set(p.config.write() if usual is None else difference(p.config, usual))
+        if knocked is None
+        else set()
+    )
     picture = Picture(p, layer, knocked, changed, beside, compact)
     shape = _shape(p.sites["resid_pre"][layer])
-    (strip, height) = layers_svg(p.config, layer, 20)
+    strip, height = layers_svg(p.config, layer, 20)
     above = (
-        f"layer {layer + 1} of {p.config.n_layers}{', one block' * p.config.shared}" if p.config.n_layers > 1 else "in"
+        f"layer {layer + 1} of {p.config.n_layers}{', one block' * p.config.shared}"
+        if p.config.n_layers > 1
+        else "in"
     )
     shapes = [text(STREAM, 12, f"{above}: {shape}", "small middle")]
     y = 18 + height
@@ -243,7 +304,14 @@ def block_svg(
         shapes.append(text(STREAM + 62, 12, f"+ output of layer {early + 1}", kind))
     if adds_to_tokens(p.config.part("position")) and layer == 0:
         kind = "small changed" if knocked is None else "small"
-        shapes.append(text(STREAM + 62, 12, f"+ {MENUS['position'].label(p.config.position).lower()} positions", kind))
+        shapes.append(
+            text(
+                STREAM + 62,
+                12,
+                f"+ {MENUS['position'].label(p.config.position).lower()} positions",
+                kind,
+            )
+        )
     shapes.append(strip)
     attention = picture.attention()
     for sublayer in (attention, picture.ffn(y + attention.wire)):
@@ -253,7 +321,9 @@ def block_svg(
     shapes.append(line("stream", (STREAM, y), (STREAM, y + 18)) + arrow(STREAM, y + 18))
     if not compact:
         shapes.append(text(STREAM, y + 34, f"out: {shape}", "small middle"))
-    return svg.picture(WIDTH, y + (20 if compact else 42), "".join(shapes), describe(p.config), role="group")
+    return svg.picture(
+        WIDTH, y + (20 if compact else 42), "".join(shapes), describe(p.config), role="group"
+    )
 
 
 def describe(config: Config) -> str:
@@ -263,9 +333,15 @@ def describe(config: Config) -> str:
         ("attention", config.attention, config.residual_attention),
         ("feed-forward network", config.ffn, config.residual_ffn),
     ):
-        parts.append(f"{name}{'' if residual else ' without residual'}" if is_present else f"no {name}")
+        parts.append(
+            f"{name}{'' if residual else ' without residual'}" if is_present else f"no {name}"
+        )
     normed = config.part("norm").normalises and (config.attention or config.ffn)
-    norm = f"{config.norm} {' and '.join(norm_places(config.part('placement')))} both" if normed else "no norm"
+    norm = (
+        f"{config.norm} {' and '.join(norm_places(config.part('placement')))} both"
+        if normed
+        else "no norm"
+    )
     order = "in parallel with" if config.parallel and config.attention and config.ffn else "then"
     return f"A transformer block: {parts[0]}, {order} {parts[1]}; {norm}."
 
@@ -278,15 +354,17 @@ class Picture:
     layer: int
     knocked: tuple[Cut, ...] | None
     changed: set[str]  # settings that are marked
-    beside: Collection[str] | None  # changes that are shown beside it; None: it is the one that stands beside
+    beside: (
+        Collection[str] | None
+    )  # changes that are shown beside it; None: it is the one that stands beside
     compact: bool = False
 
     def attention(self) -> Sublayer:
         c = self.seen.config
         inside = [f"{c.n_heads} head{'s' * (c.n_heads != 1)} × {c.d_head}"]
-        inside += [f"{count(c.n_kv_heads, 'key-value head')} ({'MQA' if c.n_kv_heads == 1 else 'GQA'})"] * (
-            c.n_kv_heads < c.n_heads
-        )
+        inside += [
+            f"{count(c.n_kv_heads, 'key-value head')} ({'MQA' if c.n_kv_heads == 1 else 'GQA'})"
+        ] * (c.n_kv_heads < c.n_heads)
         inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V{' × gate' * c.gate}")
         inside_attention = acts_in_attention(c.part("position"))
         lines = len(inside)
@@ -299,16 +377,31 @@ class Picture:
         is_present = "attn_out" in self.seen.sites
         shape = self.seen.sites["pattern"][self.layer].shape if is_present else ()
         inside.append("weights: " + " × ".join(map(str, shape)))
-        read = set(Config.read_by("attention")) - {"position"} - ({"norm_eps"} if not c.qk_norm else set())
-        changed = self._differs("padding", *read) or ("position" in self.changed and inside_attention)
+        read = (
+            set(Config.read_by("attention"))
+            - {"position"}
+            - ({"norm_eps"} if not c.qk_norm else set())
+        )
+        changed = self._differs("padding", *read) or (
+            "position" in self.changed and inside_attention
+        )
         heads: tuple[bool, ...] = ()
         if self.knocked is not None and is_present:
-            ablated_heads = [cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"]
-            heads = tuple(Cut(self.layer, "head", number) not in ablated_heads for number in range(c.n_heads))
+            ablated_heads = [
+                cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"
+            ]
+            heads = tuple(
+                Cut(self.layer, "head", number) not in ablated_heads for number in range(c.n_heads)
+            )
             changed = bool(ablated_heads)
             named = ", ".join(cut.name for cut in ablated_heads)
-            # Its line is there also while it is empty: or the heads below would move away under a quick hand.
-            inside.append(f"{named} removed{' (at z, before W_O)' * (len(ablated_heads) < 2)}" if ablated_heads else "")
+            # Its line is there also while it is empty: or the heads below would move away under a
+            # quick hand.
+            inside.append(
+                f"{named} removed{' (at z, before W_O)' * (len(ablated_heads) < 2)}"
+                if ablated_heads
+                else ""
+            )
         return self._sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
@@ -336,15 +429,32 @@ class Picture:
             if part == "ffn" and self.seen.config.ffn_dropout:
                 inside.append("also on hidden units")
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
-        norms = dict(zip(norm_places(self.seen.config.part("placement")), (norm_site, f"{norm_site}_post")))
-        is_ablated = any(site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer)
+        norms = dict(
+            zip(norm_places(self.seen.config.part("placement")), (norm_site, f"{norm_site}_post"))
+        )
+        is_ablated = any(
+            site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer
+        )
         residual = getattr(self.seen.config, f"residual_{part}")
         if self.compact and not changed:
             inside = inside[:1]
         clicks = self._knife(part, heads) if self.knocked is not None else self._switches(part)
         return Sublayer(
-            self.seen, self.layer, name, site, norms, inside, changed, self._differs("norm", "placement", "norm_eps"), residual, is_ablated, clicks, heads, reads, self.compact
-        )  # fmt: skip
+            self.seen,
+            self.layer,
+            name,
+            site,
+            norms,
+            inside,
+            changed,
+            self._differs("norm", "placement", "norm_eps"),
+            residual,
+            is_ablated,
+            clicks,
+            heads,
+            reads,
+            self.compact,
+        )
 
     def _differs(self, *fields: str) -> bool:
         return not self.changed.isdisjoint(fields)
@@ -375,11 +485,17 @@ class Picture:
     def _knife(self, part: str, heads: tuple[bool, ...]) -> Clicks:
         """Return which ablation a click on a part adds or removes."""
         cuts = {"work": Cut(self.layer, part)}
-        cuts |= {f"head {number}": Cut(self.layer, "head", number - 1) for number in range(1, len(heads) + 1)}
+        cuts |= {
+            f"head {number}": Cut(self.layer, "head", number - 1)
+            for number in range(1, len(heads) + 1)
+        }
         return {
             place: (
                 cut.write(),
-                f"{cut.name[0].upper()}{cut.name[1:]}: click to {'restore it' if cut in (self.knocked or ()) else 'remove it'}.",
+                (
+                    f"{cut.name[0].upper()}{cut.name[1:]}: click to"
+                    f" {'restore it' if cut in (self.knocked or ()) else 'remove it'}."
+                ),
             )
             for place, cut in cuts.items()
         }
@@ -394,9 +510,12 @@ def in_attention(c: Config, layer: int) -> list[str]:
         parts.append("with biases" if c.attention_bias else "no biases")
     if acts_in_attention(position) and c.position_in(layer) is position:
         parts.append(
-            MENUS["position"].label(c.position) + f" {100 * c.rope_share:.0f} %" * (position.turns and c.rope_share < 1)
+            MENUS["position"].label(c.position)
+            + f" {100 * c.rope_share:.0f} %" * (position.turns and c.rope_share < 1)
         )
-        parts += [f"base {c.rope_base:,.0f}"] * (position.turns and c.rope_base != Config().rope_base)
+        parts += [f"base {c.rope_base:,.0f}"] * (
+            position.turns and c.rope_base != Config().rope_base
+        )
     parts += [MENUS["softmax"].label(c.softmax)] * (c.softmax != Config().softmax)
     parts += ["½ values of layer 1"] * (c.value_residual and layer > 0)
     parts += [f"cap {c.score_cap:g}"] * (c.score_cap > 0) + [f"window {window}"] * (window > 0)
@@ -413,8 +532,16 @@ def _clicked(name: str, value: Any, is_clickable: bool) -> str:
             else "Click to compare with the block without it."
         )
     if value is True or name == "norm":
-        return "Click to restore it in this variant too." if is_clickable else "Click to compare with it."
-    return f"Click to use {change} in this variant too." if is_clickable else f"Click to compare with {change}."
+        return (
+            "Click to restore it in this variant too."
+            if is_clickable
+            else "Click to compare with it."
+        )
+    return (
+        f"Click to use {change} in this variant too."
+        if is_clickable
+        else f"Click to compare with {change}."
+    )
 
 
 def _shape(x: torch.Tensor) -> str:

@@ -4,15 +4,36 @@ from collections.abc import Sequence
 
 # viridis: perceptually uniform (van der Walt and Smith, 2015); every tenth of the range.
 SEQUENTIAL = (
-    "#440154", "#482475", "#414487", "#355f8d", "#2a788e", "#21918c", "#22a884", "#44bf70", "#7ad151", "#bddf26", "#fde725",
-)  # fmt: skip
+    "#440154",
+    "#482475",
+    "#414487",
+    "#355f8d",
+    "#2a788e",
+    "#21918c",
+    "#22a884",
+    "#44bf70",
+    "#7ad151",
+    "#bddf26",
+    "#fde725",
+)
 
 # Brewer's RdBu, blue for less and red for more, pale at zero.
 DIVERGING = (
-    "#053061", "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b", "#67001f",
-)  # fmt: skip
+    "#053061",
+    "#2166ac",
+    "#4393c3",
+    "#92c5de",
+    "#d1e5f0",
+    "#f7f7f7",
+    "#fddbc7",
+    "#f4a582",
+    "#d6604d",
+    "#b2182b",
+    "#67001f",
+)
 
-# Okabe and Ito (2008), in the order in which they are used: the baseline first. Pink, orange and sky blue are darkened to
+# Okabe and Ito (2008), in the order in which they are used: the baseline first. Pink, orange and
+# sky blue are darkened to
 # 3 : 1 on white.
 BASELINE = "#0072B2"
 VARIANTS = ("#D55E00", "#009E73", "#B8578F", "#B87A00")

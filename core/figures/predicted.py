@@ -1,6 +1,7 @@
 """Measured values beside predicted ones, as SVG: bars, or curves over passes and steps.
 
-Classes carry the meaning: `bar` and `curve` what was measured, `reach` its interval, `mark` what somebody predicted, `open` what
+Classes carry the meaning: `bar` and `curve` what was measured, `reach` its interval, `mark` what
+somebody predicted, `open` what
 is not measured yet. `first` is what the prediction is about.
 """
 
@@ -23,7 +24,9 @@ CURVE_HEIGHT = 170
 LEGEND = 18
 END = 26
 SEEN = 0.01  # of an axis: less of a predicted range beyond what was measured is not drawn
-ROOM = 0.25  # how much of an axis a predicted range may take beyond what was measured: its far end would flatten that
+# how much of an axis a predicted range may take beyond what was measured: its far end would flatten
+# that
+ROOM = 0.25
 STYLE = (
     f"<style>.bar.first,.curve.first{{fill:{VARIANTS[0]};stroke:{VARIANTS[0]}}}.bar,.curve{{fill:{BASELINE};stroke:{BASELINE}}}"
     ".bar{stroke:none!important}.curve{fill:none!important;stroke-width:2.5}.curve:not(.first){stroke-dasharray:7 4}"
@@ -58,10 +61,13 @@ class Line(NamedTuple):
 Mark = tuple[float, float]  # what was predicted, from and to; either may be infinite
 
 
-def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None) -> tuple[float, float]:
+def _ends(
+    values: Sequence[float], mark: Mark | None, scale: Mark | None = None
+) -> tuple[float, float]:
     """Return the ends of an axis that shows the values, 0 and the near end of the mark.
 
-    Without values: all of the mark that is finite. scale: from where to where it reaches at the least.
+    Without values: all of the mark that is finite. scale: from where to where it reaches at the
+    least.
     """
     finite = [value for value in (*values, *(scale or ()), 0.0) if math.isfinite(value)]
     low = min(finite)
@@ -75,7 +81,9 @@ def _ends(values: Sequence[float], mark: Mark | None, scale: Mark | None = None)
         far = max(high, mark[0])
         room = ROOM * (far - near)
         measured = low, high
-        if near < low or math.isfinite(mark[0]):  # an open end adds nothing where the mark is in sight
+        if near < low or math.isfinite(
+            mark[0]
+        ):  # an open end adds nothing where the mark is in sight
             low = min(near, max(near - room, mark[0]))
         if far > high or math.isfinite(mark[1]):
             high = max(far, min(far + room, mark[1]))
@@ -119,29 +127,47 @@ def bars_svg(
         if index == 0 and mark:
             from_ = x(mark[0])
             to = x(mark[1])
-            shapes.append(f'<rect class="mark" x="{from_}" y="{top - 5:g}" width="{max(3.0, to - from_):.1f}" height="{BAR + 10}" rx="4"/>')  # fmt: skip
+            shapes.append(
+                f'<rect class="mark" x="{from_}" y="{top - 5:g}" width="{max(3.0, to - from_):.1f}"'
+                f' height="{BAR + 10}" rx="4"/>'
+            )
         if hidden:
             shapes.append(text(right + 10, top + BAR - 4, "?", "open"))
         else:
             start, end = sorted((x(0.0), x(bar.mean)))
             kind = "bar first" if index == 0 else "bar"
-            shapes.append(f'<rect class="{kind}" x="{start}" y="{top:g}" width="{max(1.5, end - start):.1f}" height="{BAR}" rx="2"/>')  # fmt: skip
+            shapes.append(
+                f'<rect class="{kind}" x="{start}" y="{top:g}" width="{max(1.5, end - start):.1f}"'
+                f' height="{BAR}" rx="2"/>'
+            )
             if bar.low < bar.high:
-                shapes.append(line("reach", (x(bar.low), top + BAR / 2), (x(bar.high), top + BAR / 2)))
+                shapes.append(
+                    line("reach", (x(bar.low), top + BAR / 2), (x(bar.high), top + BAR / 2))
+                )
             shapes.append(text(right + 10, top + BAR - 5, written(bar.mean), "figure"))
             shapes.append(text(right + 10, top + BAR + 9, bar.note, "small"))
     foot = ROW * len(bars) + 16.0
     if scale or not hidden:
-        shapes += [text(x(end), foot, written(end), f"small {kind}") for end, kind in ((low, ""), (high, "end"))]
+        shapes += [
+            text(x(end), foot, written(end), f"small {kind}")
+            for end, kind in ((low, ""), (high, "end"))
+        ]
     if mark:
         middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 60), right - 40)
         shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
     phrases = [
-        bar.label if hidden else f"{bar.label}: {written(bar.mean)}{f' ({bar.note})' * bool(bar.note)}" for bar in bars
+        (
+            bar.label
+            if hidden
+            else f"{bar.label}: {written(bar.mean)}{f' ({bar.note})' * bool(bar.note)}"
+        )
+        for bar in bars
     ]
     if mark:
         phrases.append(f"{words['your_prediction']}: {marked(mark, written)}")
-    return picture(WIDTH, foot + (24 if mark else 6), STYLE + "".join(shapes), ". ".join(phrases) + ".")
+    return picture(
+        WIDTH, foot + (24 if mark else 6), STYLE + "".join(shapes), ". ".join(phrases) + "."
+    )
 
 
 def marked(mark: Mark | None, written: Callable[[float], str]) -> str:
@@ -153,7 +179,11 @@ def marked(mark: Mark | None, written: Callable[[float], str]) -> str:
 
 
 def curves_svg(
-    lines: Sequence[Line], written: Callable[[float], str], mark: Mark | None, words: Mapping[str, str], over: str
+    lines: Sequence[Line],
+    written: Callable[[float], str],
+    mark: Mark | None,
+    words: Mapping[str, str],
+    over: str,
 ) -> str:
     """The mark stands at the end of the first curve. over: what they run over, in words."""
     values = [value for line in lines for value in (*line.mean, *line.low, *line.high)]
@@ -171,7 +201,10 @@ def curves_svg(
     def y(value: float) -> float:
         return round(bottom - CURVE_HEIGHT * (min(max(value, low), high) - low) / (high - low), 1)
 
-    shapes = [f'<line class="axis" x1="{left}" x2="{right}" y1="{y(value)}" y2="{y(value)}"/>' for value in (low, high)]
+    shapes = [
+        f'<line class="axis" x1="{left}" x2="{right}" y1="{y(value)}" y2="{y(value)}"/>'
+        for value in (low, high)
+    ]
     shapes += [text(left - 8, y(value) + 4, written(value), "small end") for value in (low, high)]
     shapes += [
         text(x(start), bottom + 18, f"{over} {start}", "small"),
@@ -180,17 +213,29 @@ def curves_svg(
     if mark:
         head = y(mark[1])
         foot = y(mark[0])
-        shapes.append(f'<rect class="mark" x="{right - 8}" y="{head}" width="22" height="{max(3.0, foot - head):.1f}" rx="4"/>')  # fmt: skip
+        shapes.append(
+            f'<rect class="mark" x="{right - 8}" y="{head}" width="22"'
+            f' height="{max(3.0, foot - head):.1f}" rx="4"/>'
+        )
         shapes.append(text(WIDTH - MARGIN, bottom + 36, words["your_prediction"], "small end"))
     for index, curve in reversed(list(enumerate(lines))):
         first = " first" * (index == 0)
-        outline = list(zip(curve.at, curve.low)) + list(zip(reversed(curve.at), reversed(curve.high)))
-        shapes.append(f'<polygon class="spread{first}" points="{" ".join(f"{x(a)},{y(b)}" for a, b in outline if b == b)}"/>')  # fmt: skip
-        shapes.append(line(f"curve{first}", *((x(a), y(b)) for a, b in zip(curve.at, curve.mean) if b == b)))
+        outline = list(zip(curve.at, curve.low)) + list(
+            zip(reversed(curve.at), reversed(curve.high))
+        )
+        shapes.append(
+            f'<polygon class="spread{first}"'
+            f' points="{" ".join(f"{x(a)},{y(b)}" for a, b in outline if b == b)}"/>'
+        )
+        shapes.append(
+            line(f"curve{first}", *((x(a), y(b)) for a, b in zip(curve.at, curve.mean) if b == b))
+        )
         place = LEGEND * index + 12.0
         shapes += [line(f"curve{first}", (left, place - 4), (left + 28, place - 4))]
         shapes.append(text(left + 36, place, f"{curve.label}: {written(curve.mean[-1])}", "name"))
-    description = ". ".join(f"{line.label}: {written(line.mean[0])} → {written(line.mean[-1])}" for line in lines)
+    description = ". ".join(
+        f"{line.label}: {written(line.mean[0])} → {written(line.mean[-1])}" for line in lines
+    )
     description += f". {words['your_prediction']}: {marked(mark, written)}." if mark else "."
     return picture(WIDTH, bottom + (42 if mark else 24), STYLE + "".join(shapes), description)
 

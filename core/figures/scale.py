@@ -9,7 +9,13 @@ import pandas as pd
 
 from core.figures.spec import Spec
 
-CHANNELS = {"x": "x", "x2": "x", "y": "y", "y2": "y", "color": "color"}  # which of them have a scale in common
+CHANNELS = {
+    "x": "x",
+    "x2": "x",
+    "y": "y",
+    "y2": "y",
+    "color": "color",
+}  # which of them have a scale in common
 MEASURED = ("value", "reference")  # columns of what is measured, which can be subtracted
 
 
@@ -31,7 +37,11 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
         if values:
             low, high = ends.get(CHANNELS[channel], (math.inf, -math.inf))
             ends[CHANNELS[channel]] = min(low, *values), max(high, *values)
-    fixed = {CHANNELS[channel] for _, channel, encoding in encodings if "domain" in (encoding.get("scale") or {})}
+    fixed = {
+        CHANNELS[channel]
+        for _, channel, encoding in encodings
+        if "domain" in (encoding.get("scale") or {})
+    }
     for unit, channel, encoding in encodings:
         if CHANNELS[channel] not in ends.keys() - fixed or encoding.get("type") != "quantitative":
             continue
@@ -52,7 +62,13 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
 def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
     """Return whether two tables have the same rows and the chart can show negative values."""
     log = any((encoding.get("scale") or {}).get("type") == "log" for encoding in _measured(spec))
-    if log or other is None or "value" not in table or table.shape != other.shape or list(table) != list(other):
+    if (
+        log
+        or other is None
+        or "value" not in table
+        or table.shape != other.shape
+        or list(table) != list(other)
+    ):
         return False
     named = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
     return all(list(table[name]) == list(other[name]) for name in named)
@@ -65,7 +81,9 @@ def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
     nothing = bool(columns) and all((column == 0).all() for column in columns)
     for encoding in _measured(scaled):
         if "scale" in encoding:
-            encoding["scale"] = {k: v for k, v in (encoding["scale"] or {}).items() if not k.startswith("domain")}
+            encoding["scale"] = {
+                k: v for k, v in (encoding["scale"] or {}).items() if not k.startswith("domain")
+            }
         if nothing:
             encoding["scale"] = {**(encoding.get("scale") or {}), "domain": [-1, 1]}
     return scaled
@@ -75,13 +93,23 @@ def _measured(spec: Spec) -> Iterator[Spec]:
     """Encodings of what is measured."""
     for unit in _units(spec):
         for channel, encoding in unit["encoding"].items():
-            if channel in CHANNELS and isinstance(encoding, dict) and encoding.get("field") in MEASURED:
+            if (
+                channel in CHANNELS
+                and isinstance(encoding, dict)
+                and encoding.get("field") in MEASURED
+            ):
                 yield encoding
 
 
 def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """The table with what is measured in it less what is measured in the other."""
-    return table.assign(**{name: table[name].to_numpy() - other[name].to_numpy() for name in MEASURED if name in table})
+    return table.assign(
+        **{
+            name: table[name].to_numpy() - other[name].to_numpy()
+            for name in MEASURED
+            if name in table
+        }
+    )
 
 
 def _units(spec: Spec) -> Iterator[Spec]:
@@ -97,8 +125,16 @@ def _units(spec: Spec) -> Iterator[Spec]:
 
 def _values(encoding: Any, tables: tuple[pd.DataFrame, ...]) -> list[float]:
     """The numbers that an encoding draws; none where they are not those of the tables."""
-    if not isinstance(encoding, dict) or {"aggregate", "bin"} & encoding.keys() or encoding.get("stack"):
+    if (
+        not isinstance(encoding, dict)
+        or {"aggregate", "bin"} & encoding.keys()
+        or encoding.get("stack")
+    ):
         return []
     name = encoding.get("field")
-    columns = [table[name] for table in tables if name in table and pd.api.types.is_numeric_dtype(table[name])]
+    columns = [
+        table[name]
+        for table in tables
+        if name in table and pd.api.types.is_numeric_dtype(table[name])
+    ]
     return [float(value) for column in columns for value in column if math.isfinite(value)]

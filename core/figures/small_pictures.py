@@ -26,10 +26,10 @@ _LINE = "fill='none' stroke='currentColor' stroke-width='1.5'"
 _BLUE = f"fill='none' stroke='{BASELINE}' stroke-width='3.5'"
 _ORANGE = f"fill='none' stroke='{VARIANTS[0]}' stroke-width='2.5'"
 BLOCK_PICTURE = (
-    f"<svg viewBox='0 0 90 90' aria-hidden='true'><path {_BLUE} d='M14 4V86'/>"
-    f"<path {_LINE} d='M14 14H58V24M58 42V52'/><rect {_LINE} x='32' y='24' width='54' height='18' rx='3'/>"
-    f"<rect {_ORANGE} stroke-dasharray='5 4' x='32' y='52' width='54' height='20' rx='3'/>"
-    f"<path {_ORANGE} d='M54 57l10 10M64 57l-10 10'/></svg>"
+    f"<svg viewBox='0 0 90 90' aria-hidden='true'><path {_BLUE} d='M14 4V86'/><path {_LINE} d='M14"
+    f" 14H58V24M58 42V52'/><rect {_LINE} x='32' y='24' width='54' height='18' rx='3'/><rect"
+    f" {_ORANGE} stroke-dasharray='5 4' x='32' y='52' width='54' height='20' rx='3'/><path"
+    f" {_ORANGE} d='M54 57l10 10M64 57l-10 10'/></svg>"
 )
 CURVES_PICTURE = (
     f"<svg viewBox='0 0 90 90' aria-hidden='true'><path {_LINE} d='M6 6V84H88'/>"
@@ -37,10 +37,10 @@ CURVES_PICTURE = (
     f"<path {_ORANGE} stroke-dasharray='5 4' d='M6 83C40 82 60 76 86 68'/></svg>"
 )
 LESSONS_PICTURE = (
-    f"<svg viewBox='0 0 90 90' aria-hidden='true'><path {_LINE} stroke-opacity='0.4' d='M16 70H45V45H74V20'/>"
-    f"<g fill='{VARIANTS[1]}'><circle cx='16' cy='70' r='11'/><circle cx='45' cy='45' r='11'/></g>"
-    f"<circle {_BLUE} cx='74' cy='20' r='11'/>"
-    "<path fill='none' stroke='white' stroke-width='2.5' d='M11 70l4 4 7-8M40 45l4 4 7-8'/></svg>"
+    f"<svg viewBox='0 0 90 90' aria-hidden='true'><path {_LINE} stroke-opacity='0.4' d='M16"
+    f" 70H45V45H74V20'/><g fill='{VARIANTS[1]}'><circle cx='16' cy='70' r='11'/><circle cx='45'"
+    f" cy='45' r='11'/></g><circle {_BLUE} cx='74' cy='20' r='11'/><path fill='none' stroke='white'"
+    " stroke-width='2.5' d='M11 70l4 4 7-8M40 45l4 4 7-8'/></svg>"
 )
 
 VOTES_STYLE = (
@@ -49,7 +49,9 @@ VOTES_STYLE = (
 )
 
 
-def agreement_svg(words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool) -> str:
+def agreement_svg(
+    words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool
+) -> str:
     """Draw a sentence with an arc to each word that a head reads while the next one is chosen.
 
     Args:
@@ -84,7 +86,8 @@ def agreement_svg(words: Sequence[str], weights: Sequence[float], chosen: str, w
     for index, word in zip(middles, words):
         shapes.append(text(index, line, word, "word middle"))
     shapes.append(
-        f'<rect class="slot{bad}" x="{slot - width / 2:.1f}" y="{FOOT}" width="{width:.1f}" height="28" rx="5"/>'
+        f'<rect class="slot{bad}" x="{slot - width / 2:.1f}" y="{FOOT}" width="{width:.1f}"'
+        ' height="28" rx="5"/>'
     )
     shapes.append(text(slot, line, chosen, f"word middle chosen{bad}"))
     verdict = "incorrect" if wrong else "correct"
@@ -93,13 +96,16 @@ def agreement_svg(words: Sequence[str], weights: Sequence[float], chosen: str, w
     return picture(round(x + 6), line + 36, "".join(shapes), description)
 
 
-def describe(words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool) -> str:
+def describe(
+    words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool
+) -> str:
     """Describe the picture of agreement_svg in two sentences."""
     weight, word = max(zip(weights, words), key=lambda pair: pair[0])
     does = "is removed; it put" if removed else "puts"
     return (
-        f"After “{' '.join(words)}” the model predicts “{chosen}”, which is "
-        f"{'incorrect' if wrong else 'correct'}. The head {does} {weight:.2f} of its attention on “{word}”."
+        f"After “{' '.join(words)}” the model predicts “{chosen}”, which is"
+        f" {'incorrect' if wrong else 'correct'}. The head {does} {weight:.2f} of its attention on"
+        f" “{word}”."
     )
 
 
@@ -132,14 +138,21 @@ def spread_svg(
     edges = [-smallest, smallest] if alike else [smallest]
     left = at(edges[0])
     right = at(smallest) if alike else float(width)
-    shapes = [f'<rect class="zone" x="{left:.1f}" y="2" width="{max(0.0, right - left):.1f}" height="{2 * line - 4}"/>']
+    shapes = [
+        f'<rect class="zone" x="{left:.1f}" y="2" width="{max(0.0, right - left):.1f}"'
+        f' height="{2 * line - 4}"/>'
+    ]
     for edge in edges:
         x = f"{at(edge):.1f}"
         shapes.append(f'<line class="edge" x1="{x}" x2="{x}" y1="2" y2="{2 * line - 2}"/>')
-    shapes.append(f'<line class="axis" x1="{margin}" x2="{width - margin}" y1="{line}" y2="{line}"/>')
+    shapes.append(
+        f'<line class="axis" x1="{margin}" x2="{width - margin}" y1="{line}" y2="{line}"/>'
+    )
     for value in values:
         shapes.append(f'<circle class="seed" cx="{at(value):.1f}" cy="{line}" r="3"/>')
-    shapes.append(f'<line class="reach" x1="{at(low):.1f}" x2="{at(high):.1f}" y1="{line}" y2="{line}"/>')
+    shapes.append(
+        f'<line class="reach" x1="{at(low):.1f}" x2="{at(high):.1f}" y1="{line}" y2="{line}"/>'
+    )
     shapes.append(f'<circle class="mean" cx="{at(mean):.1f}" cy="{line}" r="5"/>')
     ticks: list[float] = []
     for tick in (*edges, 0.0):
@@ -198,4 +211,6 @@ def tally_svg(counts: Sequence[Count], votes: str) -> str:
             shapes.append(text(end, round(y + bar - 3, 1), str(n_votes), right.strip()))
     phrases = [f"{count.label}: {' → '.join(map(str, count.rounds))}" for count in counts]
     words = ". ".join([votes.capitalize(), *phrases])
-    return picture(width, row * len(counts), f"<style>{VOTES_STYLE}</style>{''.join(shapes)}", words)
+    return picture(
+        width, row * len(counts), f"<style>{VOTES_STYLE}</style>{''.join(shapes)}", words
+    )

@@ -13,25 +13,38 @@ Drawn = Any  # a chart, of which Altair tells no type
 Spec = dict[str, Any]  # of Vega-Lite
 
 # As the other pictures have it: words of 12 px, no lines but those of the grid.
-AXIS = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "domain": False, "ticks": False}
+AXIS = {
+    "labelFontSize": 12,
+    "titleFontSize": 12,
+    "titleFontWeight": "normal",
+    "domain": False,
+    "ticks": False,
+}
 LEGEND = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
 WORD = "substring(datum.label, 4)"
 SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 LOG = " (log scale)"
 # As in sentences: "60.3 %". Vega takes a locale as a whole.
-LOCALE = {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["$", ""], "percent": "\N{NO-BREAK SPACE}%"}
+LOCALE = {
+    "decimal": ".",
+    "thousands": ",",
+    "grouping": [3],
+    "currency": ["$", ""],
+    "percent": "\N{NO-BREAK SPACE}%",
+}
 
 
-# "10", "0.001", "2·10⁻⁶": never "1e+1". Where Vega leaves a tick of a logarithmic axis without a label, none stands.
+# "10", "0.001", "2·10⁻⁶": never "1e+1". Where Vega leaves a tick of a logarithmic axis without a
+# label, none stands.
 _PARTS = "split(format(abs(datum.value), '.2~e'), 'e')"
 _POWER = f"{_PARTS}[1]"
 for digit, raised in enumerate(SUPER):
     _POWER = f"replace({_POWER}, regexp('{digit}', 'g'), '{raised}')"
 _POWER = f"replace(replace({_POWER}, '-', '⁻'), '+', '')"
 NUMBER = (
-    "datum.label === '' ? '' : datum.value === 0 ? '0' : abs(datum.value) >= 0.0009 && abs(datum.value) < 99999"
-    " ? replace(format(datum.value, ',.6~r'), '-', '−')"
-    f" : (datum.value < 0 ? '−' : '') + ({_PARTS}[0] === '1' ? '' : {_PARTS}[0] + '·') + '10' + {_POWER}"
+    "datum.label === '' ? '' : datum.value === 0 ? '0' : abs(datum.value) >= 0.0009 &&"
+    " abs(datum.value) < 99999 ? replace(format(datum.value, ',.6~r'), '-', '−') : (datum.value <"
+    f" 0 ? '−' : '') + ({_PARTS}[0] === '1' ? '' : {_PARTS}[0] + '·') + '10' + {_POWER}"
 )
 
 ZERO = "datum.value === 0 ? '0' : datum.label"  # with the format "~s" Vega writes "0k"
@@ -51,16 +64,28 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
         built: Spec = function(alt.Chart(pd.DataFrame()), *args, **named).to_dict()
         for key in ("data", "datasets", "$schema", "config"):
             built.pop(key, None)
-        built["config"] = {"axis": AXIS, "legend": LEGEND, "view": {"stroke": None}, "locale": {"number": LOCALE}}
+        built["config"] = {
+            "axis": AXIS,
+            "legend": LEGEND,
+            "view": {"stroke": None},
+            "locale": {"number": LOCALE},
+        }
         return built
 
     return cast(Callable[P, Spec], kept)  # functools.cache forgets what is given
 
 
-def words(kind: type[Axis], field: str, title: str | None, every: bool = True, limit: int = 110) -> Axis:
+def words(
+    kind: type[Axis], field: str, title: str | None, every: bool = True, limit: int = 110
+) -> Axis:
     """An axis of words; not `every`: as many as there is room for."""
     angle = -50 if kind is alt.X else alt.Undefined
-    axis = alt.Axis(labelExpr=WORD, labelOverlap=False if every else "parity", labelLimit=limit, labelAngle=angle)
+    axis = alt.Axis(
+        labelExpr=WORD,
+        labelOverlap=False if every else "parity",
+        labelLimit=limit,
+        labelAngle=angle,
+    )
     return kind(f"{field}:O", title=title, axis=axis)
 
 

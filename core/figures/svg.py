@@ -20,14 +20,19 @@ def in_own_size(svg: str) -> str:
     return f'<div style="flex: none; width: {match[1] if match else 0}px">{svg}</div>'
 
 
-def box(x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0) -> str:
+def box(
+    x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0
+) -> str:
     """Draw lines of text in a box.
 
     Args:
         x: Of the box's centre.
         below: Height at its foot that stays free of text.
     """
-    drawn = f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}" rx="5"/>'
+    drawn = (
+        f'<rect class="{kind}" x="{x - width / 2}" y="{y}" width="{width}" height="{height}"'
+        ' rx="5"/>'
+    )
     step = 15
     first = y + (height - below) / 2 - 7.5 * (len(lines) - 1) + 4
     for index, line in enumerate(lines):
@@ -47,7 +52,9 @@ def line(kind: str, *points: Point) -> str:
 
 def arrow(x: float, y: float, way: str = "down") -> str:
     corners = {"down": ((-4, -7), (4, -7), (0, 0)), "left": ((7, -4), (7, 4), (0, 0))}[way]
-    return f'<polygon class="head" points="{" ".join(f"{x + dx},{y + dy}" for dx, dy in corners)}"/>'
+    return (
+        f'<polygon class="head" points="{" ".join(f"{x + dx},{y + dy}" for dx, dy in corners)}"/>'
+    )
 
 
 def part(place: str, name: str, words: str, shapes: str) -> str:

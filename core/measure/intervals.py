@@ -1,6 +1,7 @@
 """Statistics over seeds: means with intervals, and whether a difference is significant.
 
-One rule for all that is said: a difference is one where its interval leaves out 0. Several that are looked at together
+One rule for all that is said: a difference is one where its interval leaves out 0. Several that are
+looked at together
 get wider intervals, and p to match (Holm, 1979).
 """
 
@@ -35,7 +36,8 @@ class Interval(NamedTuple):
 class Paired(NamedTuple):
     """Mean paired difference, its interval, and p of the paired t-test (Student, 1908).
 
-    reach: from the mean to the ends of the interval, before it is cut: a difference smaller than that could not be told
+    reach: from the mean to the ends of the interval, before it is cut: a difference smaller than
+    that could not be told
     from so much noise.
     """
 
@@ -60,7 +62,8 @@ def apart(low: float, high: float) -> bool:
 def interval(values: Iterable[float], within: Within = ANYTHING, level: float = LEVEL) -> Interval:
     """Return the mean and interval of independent values, one per seed; NaN are left out.
 
-    within: what a value can be at all. An interval is cut there, which leaves its coverage as it is.
+    within: what a value can be at all. An interval is cut there, which leaves its coverage as it
+    is.
     """
     values = [value for value in values if not math.isnan(value)]
     mean, error = _mean_and_error(values)
@@ -80,7 +83,9 @@ def _special() -> ModuleType:
 
 def cut(low: float, high: float, within: Within) -> tuple[float, float]:
     """An interval without what cannot be; NaN stay NaN."""
-    return (max(low, within[0]) if low == low else low), (min(high, within[1]) if high == high else high)
+    return (max(low, within[0]) if low == low else low), (
+        min(high, within[1]) if high == high else high
+    )
 
 
 def wilson(right: int, total: int) -> tuple[float, float, float]:
@@ -101,18 +106,25 @@ def geometric(values: Iterable[float]) -> Interval:
     of_logs = interval([math.log(value) if value > 0 else math.nan for value in values])
     if of_logs.n < len(values):
         return Interval(math.nan, math.nan, math.nan, len(values))
-    mean, low, high = (math.nan if math.isnan(value) or value > LARGEST else math.exp(value) for value in of_logs[:3])
+    mean, low, high = (
+        math.nan if math.isnan(value) or value > LARGEST else math.exp(value)
+        for value in of_logs[:3]
+    )
     return Interval(mean, low, high, of_logs.n)
 
 
 def paired(
-    values: Mapping[int, float], base: Mapping[int, float], within: Within = ANYTHING, level: float = LEVEL
+    values: Mapping[int, float],
+    base: Mapping[int, float],
+    within: Within = ANYTHING,
+    level: float = LEVEL,
 ) -> Paired:
     """Return the paired difference values − base by seed; incomplete pairs are left out.
 
     within: what a difference can be at all; its interval is cut there.
 
-    Where all differences are the same to the last bit there is no noise to compare with: p is 0, or 1 if they are 0.
+    Where all differences are the same to the last bit there is no noise to compare with: p is 0, or
+    1 if they are 0.
     """
     both = [values[seed] - base[seed] for seed in values if seed in base]
     both = [difference for difference in both if not math.isnan(difference)]
@@ -131,16 +143,22 @@ def paired(
 def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> dict[Key, Paired]:
     """Return several differences with Holm-corrected intervals and p (Holm, 1979).
 
-    compare: (key, level) -> a difference with its interval at that level, and its own p. -> key -> the same, p corrected,
-    its interval at the level at which Holm's procedure tests it: so it leaves out 0 just where the corrected p is below 0.05.
+    compare: (key, level) -> a difference with its interval at that level, and its own p. -> key ->
+    the same, p corrected,
+    its interval at the level at which Holm's procedure tests it: so it leaves out 0 just where the
+    corrected p is below 0.05.
     Those without a p (one seed) are as they are, and do not count.
     """
     compared = {key: compare(key, LEVEL) for key in keys}
-    order = sorted((key for key in compared if not math.isnan(compared[key].p)), key=lambda key: compared[key].p)
+    order = sorted(
+        (key for key in compared if not math.isnan(compared[key].p)),
+        key=lambda key: compared[key].p,
+    )
     p = 0.0
     level = LEVEL
     for left, key in zip(range(len(order), 0, -1), order):
-        # Else one was not told from noise: the rest is held to the level at which that one was tested.
+        # Else one was not told from noise: the rest is held to the level at which that one was
+        # tested.
         if p < 1 - LEVEL:
             level = 1 - (1 - LEVEL) / left
         p = max(p, min(1.0, left * compared[key].p))
@@ -162,20 +180,27 @@ def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(spread / (len(values) - 1) / len(values))
 
 
-SCALE = 10_000  # shares are counted in steps of this part, or of their common denominator where that is coarser
+# shares are counted in steps of this part, or of their common denominator where that is coarser
+SCALE = 10_000
 
 
 def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
     """Return the mean change of accuracy over texts, each from −1 to 1.
 
-    p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is McNemar's (1947). The interval: for those
-    Tango's (1998), which inverts the score test; for texts of several questions Student's t. Where the exact test does not
+    p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is
+    McNemar's (1947). The interval: for those
+    Tango's (1998), which inverts the score test; for texts of several questions Student's t. Where
+    the exact test does not
     tell the change from chance at this level, it is widened to hold 0. NaN are left out.
     """
-    values = [Fraction(value).limit_denominator(SCALE) for value in differences if not math.isnan(value)]
+    values = [
+        Fraction(value).limit_denominator(SCALE) for value in differences if not math.isnan(value)
+    ]
     n = len(values)
     if n < 2:
-        return Paired(float(values[0]) if n else math.nan, math.nan, math.nan, n, math.nan, math.nan)
+        return Paired(
+            float(values[0]) if n else math.nan, math.nan, math.nan, n, math.nan, math.nan
+        )
     mean = float(sum(values) / n)
     p = sign_flips(values)
     if all(abs(value) in (0, 1) for value in values):

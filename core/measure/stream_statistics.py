@@ -1,6 +1,7 @@
 """Statistics of the residual stream: a menu of functions of (passes, tokens, d_model).
 
-Everything is computed in float64, so that a stream near the end of float32's range still has a standard deviation. A
+Everything is computed in float64, so that a stream near the end of float32's range still has a
+standard deviation. A
 stream with a number that is infinite or no number has no statistics: NaN.
 """
 
@@ -13,8 +14,10 @@ from core.settings.cache import lazily
 from core.settings.device import in_float64
 from core.settings.menu import Menu
 
-# (streams) -> one number per stream. question: what it answers, for the subtitle of its chart; log: whether it may grow or fade
-# by powers of ten; most: the largest value that it can have with n tokens, where it lies between 0 and that.
+# (streams) -> one number per stream. question: what it answers, for the subtitle of its chart; log:
+# whether it may grow or fade
+# by powers of ten; most: the largest value that it can have with n tokens, where it lies between 0
+# and that.
 statistic: Menu[Any] = Menu("Statistics of a pass", log=False, most=None)
 
 SAME = 1e-6  # a difference of that share is float32's rounding
@@ -23,7 +26,8 @@ SAME = 1e-6  # a difference of that share is float32's rounding
 class Streams:
     """Streams of one shape, side by side.
 
-    x: (P, T, D), the real tokens only; entropy: (P,), bits, already taken from the attention weights of each pass.
+    x: (P, T, D), the real tokens only; entropy: (P,), bits, already taken from the attention
+    weights of each pass.
     """
 
     def __init__(self, x: torch.Tensor, entropy: torch.Tensor):
@@ -54,7 +58,9 @@ class Streams:
     @lazily
     def table(self) -> torch.Tensor:
         """Every statistic of every stream: float64 (P, statistics), on the CPU."""
-        values = torch.stack([part(self).to("cpu", torch.float64) for part in statistic.values()], dim=1)
+        values = torch.stack(
+            [part(self).to("cpu", torch.float64) for part in statistic.values()], dim=1
+        )
         return torch.where(self.finite.cpu()[:, None], values, math.nan)
 
 
@@ -84,7 +90,9 @@ def std(s: Streams) -> torch.Tensor:
     return spread.sqrt()
 
 
-@statistic.register("mean", label="Mean", help="mean of the residual stream.", question="Does the mean drift?")
+@statistic.register(
+    "mean", label="Mean", help="mean of the residual stream.", question="Does the mean drift?"
+)
 def mean(s: Streams) -> torch.Tensor:
     return s.mean
 
@@ -112,19 +120,26 @@ def cosine(s: Streams) -> torch.Tensor:
     weight = torch.where(length > 0, 1 / length, 0.0)  # a token of zeros is like no other
     n = length.shape[1]
     both = (weight[:, None] @ s.products @ weight[:, :, None])[:, 0, 0]
-    return (both - (length > 0).sum(1)) / max(1, n * (n - 1)) if n > 1 else torch.full_like(both, math.nan)
+    return (
+        (both - (length > 0).sum(1)) / max(1, n * (n - 1))
+        if n > 1
+        else torch.full_like(both, math.nan)
+    )
 
 
 @statistic.register(
     "rank",
     label="Effective rank",
-    help="exponential of the entropy of the normalised singular values: the number of "
-    "directions that the tokens span (Roy and Vetterli, 2007).",
+    help=(
+        "exponential of the entropy of the normalised singular values: the number of "
+        "directions that the tokens span (Roy and Vetterli, 2007)."
+    ),
     question="How many directions are left?",
     most=float,
 )
 def rank(s: Streams) -> torch.Tensor:
-    # Squared singular values are the eigenvalues of the products; largest first to 1, so that nothing leaves the range.
+    # Squared singular values are the eigenvalues of the products; largest first to 1, so that
+    # nothing leaves the range.
     scale = s.products.diagonal(dim1=1, dim2=2).amax(1).clamp_min(1e-300)[:, None, None]
     values = torch.linalg.eigvalsh((s.products / scale).cpu()).clamp_min(0).sqrt()
     spread: torch.Tensor = torch.special.entr(values / values.sum(1, keepdim=True)).sum(1).exp()
@@ -134,7 +149,10 @@ def rank(s: Streams) -> torch.Tensor:
 @statistic.register(
     "entropy",
     label="Attention entropy",
-    help="in bits, averaged over heads and query tokens. 0 = all on one token, log₂ n = uniform over n.",
+    help=(
+        "in bits, averaged over heads and query tokens. 0 = all on one token, log₂ n = uniform"
+        " over n."
+    ),
     question="Does attention narrow or spread?",
     most=math.log2,
 )
@@ -149,7 +167,8 @@ def attention_entropy(pattern: torch.Tensor, n_real: int) -> torch.Tensor:
 
 def row_entropy(weights: torch.Tensor) -> torch.Tensor:
     """Entropy of each row in bits: 0 = all on one token, log2(n) = evenly over n.  (…, T) -> (…)"""
-    # No guard such as 1e-45: where subnormal numbers are flushed to zero, log2 would give −∞, and 0 · −∞ is NaN.
+    # No guard such as 1e-45: where subnormal numbers are flushed to zero, log2 would give −∞, and 0
+    # · −∞ is NaN.
     return torch.where(weights > 0, weights, 1.0).log2().mul_(weights).sum(-1).neg_()
 
 

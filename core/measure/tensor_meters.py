@@ -44,7 +44,9 @@ def tidy(names: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["layer", "site", "meter", "value"])
 
 
-def measure(trace: Mapping[str, Sequence[torch.Tensor]], sites: Iterable[str] | None = None) -> pd.DataFrame:
+def measure(
+    trace: Mapping[str, Sequence[torch.Tensor]], sites: Iterable[str] | None = None
+) -> pd.DataFrame:
     """A recorded trace as a tidy table: layer, site, meter, value; site by site."""
     watcher = Watcher()
     for site in trace if sites is None else sites:

@@ -1,7 +1,9 @@
 """Sums over recorded tensors, in the cheapest way there is for their size and place.
 
-torch.std_mean costs forty times a sum, and counting zeros ten times; so every statistic is made from six plain totals.
-- Small tensors on the CPU are laid end to end and totalled together: at their size the number of calls is what costs.
+torch.std_mean costs forty times a sum, and counting zeros ten times; so every statistic is made
+from six plain totals.
+- Small tensors on the CPU are laid end to end and totalled together: at their size the number of
+calls is what costs.
 - Middling ones, and all on a GPU, are totalled at the end, all of one shape together.
 - Large ones are totalled as they pass, while they lie in the cache.
 benchmarks/instrumentation.py has the figures.
@@ -69,7 +71,9 @@ class Watcher:
         return Totals(*fields)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # _spreads() looks again where numbers are out of range
+@np.errstate(
+    over="ignore", invalid="ignore"
+)  # _spreads() looks again where numbers are out of range
 def _end_to_end(tensors: list[torch.Tensor], lengths: tuple[int, ...]) -> np.ndarray:
     """The fields of Totals for small tensors on the CPU."""
     n, start = _layout(lengths)
@@ -82,7 +86,9 @@ def _end_to_end(tensors: list[torch.Tensor], lengths: tuple[int, ...]) -> np.nda
     fields[4] = np.minimum.reduceat(flat, start)
     fields[5] = np.maximum.reduceat(flat, start)
     # No square is 0: no number is. The test is cheap, and NaN fails it.
-    fields[6] = 0 if np.minimum.reduce(square) > 0 else np.add.reduceat(flat == 0, start, dtype=np.int64)
+    fields[6] = (
+        0 if np.minimum.reduce(square) > 0 else np.add.reduceat(flat == 0, start, dtype=np.int64)
+    )
     _spreads(fields, flat, start)
     return fields
 
@@ -119,7 +125,8 @@ def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.nda
     """Fill in Σ(x − mean)², again in float64 where float32 overflows or rounds."""
     n, total, squares, spread = fields[:4]
     np.subtract(squares, total * total / n, out=spread)
-    # Where less than a sixteenth is left, rounding shows; infinity, NaN and all but nothing fail this too.
+    # Where less than a sixteenth is left, rounding shows; infinity, NaN and all but nothing fail
+    # this too.
     exact = 16 * spread > squares + 2e-29
     if not exact.all():
         for row in (~exact).nonzero()[0]:

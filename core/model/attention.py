@@ -14,14 +14,16 @@ from core.model.parts.mask import near
 from core.model.trace import tap
 
 TINY = 1e-30  # the least cap that is divided by: float32 holds it
-# What layers leave for later ones: values by name (here), the stream by the layer's number (transformer.py).
+# What layers leave for later ones: values by name (here), the stream by the layer's number
+# (transformer.py).
 Memory = dict[Any, torch.Tensor]
 
 
 class MultiHeadAttention(Part):
     """softmax(Q·Kᵀ/√d_head)·V in n_heads subspaces (Vaswani et al., 2017, section 3.2).
 
-    Where there are fewer heads of keys and values, each serves as many query heads in a row (Ainslie et al., 2023, section 2.2).
+    Where there are fewer heads of keys and values, each serves as many query heads in a row
+    (Ainslie et al., 2023, section 2.2).
     """
 
     def __init__(self, config: Config, draw: Draw | None = None, layer: int = 0):
@@ -51,7 +53,11 @@ class MultiHeadAttention(Part):
         self.window = self.config.window_in(layer)
 
     def forward(
-        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kv_cache: Any = None, memory: Memory | None = None
+        self,
+        x: torch.Tensor,
+        allowed: torch.Tensor | None = None,
+        kv_cache: Any = None,
+        memory: Memory | None = None,
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
         """Run attention.
 
@@ -60,16 +66,22 @@ class MultiHeadAttention(Part):
             memory: What layers of this pass leave for later ones, e.g. the first layer's values.
         """
         B, T, _ = x.shape
-        if self.n_kv_heads == self.n_heads:  # the same views in fewer calls, which a small model feels
+        if (
+            self.n_kv_heads == self.n_heads
+        ):  # the same views in fewer calls, which a small model feels
             q, k, v = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4).unbind()
         else:
-            parts = zip(self.qkv(x).split(self.sizes, -1), (self.n_heads, self.n_kv_heads, self.n_kv_heads))
+            parts = zip(
+                self.qkv(x).split(self.sizes, -1), (self.n_heads, self.n_kv_heads, self.n_kv_heads)
+            )
             q, k, v = (part.view(B, T, heads, -1).transpose(1, 2) for part, heads in parts)
         if self.q_norm is not None and self.k_norm is not None:
             eps = self.config.norm_eps
             q = head_norm(q, self.q_norm, eps)
             k = head_norm(k, self.k_norm, eps)
-        if self.config.value_residual and memory is not None:  # "identity" form: ½ and ½ (Zhou et al., 2024, section 3)
+        if (
+            self.config.value_residual and memory is not None
+        ):  # "identity" form: ½ and ½ (Zhou et al., 2024, section 3)
             if "values" in memory:
                 v = (v + memory["values"]) / 2
             else:
@@ -85,7 +97,9 @@ class MultiHeadAttention(Part):
         if self.config.score_cap:
             scores = capped(scores, self.config.score_cap)
         scores = tap("scores", self.position.bias(scores))  # (B, H, T, K)
-        pattern = drop(tap("pattern", self.softmax.forward(scores, self.seen(allowed, scores))), self.dropout)
+        pattern = drop(
+            tap("pattern", self.softmax.forward(scores, self.seen(allowed, scores))), self.dropout
+        )
         z = self.per_group_matmul(pattern, v)  # (B, H, T, d_head)
         if self.gate is not None:
             z = z * tap("gate", self.gate(x).sigmoid().view(B, T, self.n_heads, -1).transpose(1, 2))

@@ -1,6 +1,7 @@
 """Many variants at once: each part runs once for all variants that have it.
 
-The parts are those of core/model/transformer and core/model/parts, so each formula stands once; only the loop over variants is gone.
+The parts are those of core/model/transformer and core/model/parts, so each formula stands once;
+only the loop over variants is gone.
 It can be, because variants of one seed start from the same weights wherever shapes agree.
 """
 
@@ -22,7 +23,9 @@ from core.model.transformer import Transformer, visible
 from core.settings.device import Machine
 
 Map = Callable[..., torch.Tensor]  # streams (V, T, D) side by side -> the same
-Make = Callable[[Config, list[int]], Map]  # (settings, numbers of the variants that have them) -> what they go through
+Make = Callable[
+    [Config, list[int]], Map
+]  # (settings, numbers of the variants that have them) -> what they go through
 Made = TypeVar("Made", bound=torch.nn.Module)
 
 # What all members of one Many have in common, and the settings that each part reads besides.
@@ -67,14 +70,21 @@ class Many:
         self._drawn: dict[tuple[str, tuple[int, ...]], torch.Tensor] = {}
         self._draw = Draw(first.part("init"), first.seed, drawn_tensors=self._drawn)
         different = {c.position: c.replace(n_layers=1) for c in configs}
-        inputs = {name: self._placed(Transformer(c, vocabulary)).start(ids) for name, c in different.items()}
+        inputs = {
+            name: self._placed(Transformer(c, vocabulary)).start(ids)
+            for name, c in different.items()
+        }
         self._start = torch.cat([inputs[c.position] for c in configs])
         self._allowed = {c.mask: visible(c.part("mask"), ids, real) for c in configs}
-        self._parts: list[tuple[str, torch.nn.Module]] = []  # what has weights to be drawn: its site, and itself
+        self._parts: list[
+            tuple[str, torch.nn.Module]
+        ] = []  # what has weights to be drawn: its site, and itself
         self._layer = 0
         self._sublayers = [
             self._sublayer("attention", ATTENTION, self._attention),
-            self._sublayer("ffn", FFN, lambda config, members: self._part("mlp", FeedForward, config)),
+            self._sublayer(
+                "ffn", FFN, lambda config, members: self._part("mlp", FeedForward, config)
+            ),
         ]
 
     def streams(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -97,7 +107,9 @@ class Many:
                 if self.configs[skip[0]].is_early(layer):
                     early[layer] = x[skipping]
                 if partner in early:
-                    x = x.index_add(0, skipping, early[partner])  # times 1, as the number is before training
+                    x = x.index_add(
+                        0, skipping, early[partner]
+                    )  # times 1, as the number is before training
             yield x, self._entropy
 
     def _watch(self, site: str, layer: int, x: torch.Tensor) -> None:
@@ -118,7 +130,9 @@ class Many:
             for linear in [module for module in part.children() if isinstance(module, Linear)]:
                 for name, drawn in zip(("weight", "bias"), linear.drawn(draw)):
                     if drawn is not None:
-                        linear._parameters[name] = drawn.to(self.machine.torch_device, self.machine.precision)
+                        linear._parameters[name] = drawn.to(
+                            self.machine.torch_device, self.machine.precision
+                        )
 
     def _placed(self, module: Made) -> Made:
         return module.to(self.machine.torch_device, self.machine.precision).requires_grad_(False)
@@ -135,7 +149,9 @@ class Many:
 
         def cut(c: Config) -> tuple[Map, Map]:
             make = c.part("norm")
-            norms = [make("ln", c.d_model, c.bias, c.norm_eps) for _ in norm_places(c.part("placement"))]
+            norms = [
+                make("ln", c.d_model, c.bias, c.norm_eps) for _ in norm_places(c.part("placement"))
+            ]
             join = Join("", "", getattr(c, residual), c.part("residual_scale")(c.d_model))
             first, *second = map(self._placed, norms)
             return halves(c.part("placement"), first, self._placed(join), *second)
@@ -179,10 +195,14 @@ class Many:
     def _split(self, members: list[int], fields: tuple[str, ...], make: Make) -> Map:
         """Return one function for all members, made once for each group that agrees in the fields.
 
-        Those that agree are brought side by side, so that a group is a slice: one gather before, and one after.
+        Those that agree are brought side by side, so that a group is a slice: one gather before,
+        and one after.
         """
         groups = list(_groups([self.configs[index] for index in members], fields).values())
-        parts = [make(self.configs[members[group[0]]], [members[index] for index in group]) for group in groups]
+        parts = [
+            make(self.configs[members[group[0]]], [members[index] for index in group])
+            for group in groups
+        ]
         if len(parts) == 1:
             return parts[0]
         order = [index for group in groups for index in group]
@@ -194,7 +214,10 @@ class Many:
         def run(*streams: Any) -> torch.Tensor:
             if sorted_already:
                 return torch.cat(
-                    [part(*inputs) for part, inputs in zip(parts, zip(*[x.split(sizes) for x in streams]))]
+                    [
+                        part(*inputs)
+                        for part, inputs in zip(parts, zip(*[x.split(sizes) for x in streams]))
+                    ]
                 )
             sorted_now = zip(*[x[to_groups].split(sizes) for x in streams])
             return torch.cat([part(*inputs) for part, inputs in zip(parts, sorted_now)])[back]

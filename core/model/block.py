@@ -37,8 +37,10 @@ class FeedForward(Part):
 class Block(Part):
     """Attention, then the feed-forward network, each with its norm and its residual.
 
-    A sub-layer that is switched off is gone, its norms and its residual with it. A residual that is switched off hands
-    on what the sub-layer wrote, instead of adding it. In parallel both read the stream as it entered.
+    A sub-layer that is switched off is gone, its norms and its residual with it. A residual that is
+    switched off hands
+    on what the sub-layer wrote, instead of adding it. In parallel both read the stream as it
+    entered.
     """
 
     def __init__(self, config: Config, layer: int = 0, draw: Draw | None = None):
@@ -54,7 +56,9 @@ class Block(Part):
         if config.attention:
             self.attn = MultiHeadAttention(config, draw.at("attn"), layer)
             self.ln1, *self.more1 = self._norms(config, "ln1", len(where))
-            self.add_attention = Join("attn_out", "resid_mid", config.residual_attention, scale(config.d_model))
+            self.add_attention = Join(
+                "attn_out", "resid_mid", config.residual_attention, scale(config.d_model)
+            )
         if config.ffn:
             self.mlp = FeedForward(config, draw.at("mlp"))
             self.ln2, *self.more2 = self._norms(config, "ln2", len(where))
@@ -63,11 +67,17 @@ class Block(Part):
     def _norms(self, config: Config, site: str, n: int) -> list[nn.Module]:
         """The norms of a sub-layer, by the name of their site: ln1, and of two ln1_post."""
         for name in (site, f"{site}_post")[:n]:
-            self.add_module(name, config.part("norm")(name, config.d_model, config.bias, config.norm_eps))
+            self.add_module(
+                name, config.part("norm")(name, config.d_model, config.bias, config.norm_eps)
+            )
         return [self.get_submodule(name) for name in (site, f"{site}_post")[:n]]
 
     def forward(
-        self, x: torch.Tensor, allowed: torch.Tensor | None = None, kv_cache: Any = None, memory: Memory | None = None
+        self,
+        x: torch.Tensor,
+        allowed: torch.Tensor | None = None,
+        kv_cache: Any = None,
+        memory: Memory | None = None,
     ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) -> (B, T, D)
         block_input = x = tap("resid_pre", x)
         attn = self.attn

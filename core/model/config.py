@@ -33,7 +33,8 @@ class Config(Settings):
 
     FIRST = ("activation", "matched")  # d_ff follows them
 
-    # The block as it was published: its size, its parts, its initial weights. The order of fields is that of
+    # The block as it was published: its size, its parts, its initial weights. The order of fields
+    # is that of
     # panels and of stored runs.
 
     d_model: int = size_setting(
@@ -49,17 +50,21 @@ class Config(Settings):
     n_heads: int = size_setting(
         4,
         "Heads (n_heads)",
-        "Attention heads of d_head dimensions, usually d_model / n_heads. Only divisors of d_model are offered.",
+        "Attention heads of d_head dimensions, usually d_model / n_heads. Only divisors of d_model"
+        " are offered.",
         short="heads",
         low=1,
         high=64,
-        among=lambda config: [n for n in allowed_heads(config.d_model) if n <= max(32, config.n_heads)],
+        among=lambda config: [
+            n for n in allowed_heads(config.d_model) if n <= max(32, config.n_heads)
+        ],
         read_by=("attention",),
     )
     d_ff: int = size_setting(
         None,
         "FFN width (d_ff)",
-        "Hidden units of the feed-forward network. Default 4 × d_model (8/3 × for parameter-matched GLU).",
+        "Hidden units of the feed-forward network. Default 4 × d_model (8/3 × for parameter-matched"
+        " GLU).",
         short="d_ff",
         kind=int,
         low=1,
@@ -167,7 +172,8 @@ class Config(Settings):
         step=1,
         stride=lambda config: 2 if config.turns_all else 1,
         top=128,
-        # At least 1: heads that do not divide d_model are refused as such, and not for the width that they would have.
+        # At least 1: heads that do not divide d_model are refused as such, and not for the width
+        # that they would have.
         follows=lambda config: max(1, config.d_model // config.n_heads),
         read_by=("attention",),
     )
@@ -222,8 +228,9 @@ class Config(Settings):
     n_kv_heads: int = attention_setting(
         None,
         "Key-value heads (n_kv_heads)",
-        "Heads of keys and values. If there are fewer than query heads, this is grouped-query attention (GQA; Ainslie et al., 2023). "
-        "With one, it is multi-query attention (MQA; Shazeer, 2019). Both shrink the KV cache. Default: n_heads.",
+        "Heads of keys and values. If there are fewer than query heads, this is grouped-query"
+        " attention (GQA; Ainslie et al., 2023). With one, it is multi-query attention (MQA;"
+        " Shazeer, 2019). Both shrink the KV cache. Default: n_heads.",
         short="key-value heads",
         kind=int,
         low=1,
@@ -235,8 +242,8 @@ class Config(Settings):
     attention_bias: bool = attention_setting(
         None,
         "Biases in attention",
-        "Biases of queries, keys, values, gate and output (attention_bias). Default: same as Biases. "
-        "Off in Llama; Qwen 2 has them only on queries, keys and values.",
+        "Biases of queries, keys, values, gate and output (attention_bias). Default: same as"
+        " Biases. Off in Llama; Qwen 2 has them only on queries, keys and values.",
         short="attention biases",
         kind=bool,
         follows=lambda config: config.bias,
@@ -249,12 +256,17 @@ class Config(Settings):
         short="QK-norm",
     )
     softmax: str = attention_setting(
-        "usual", "Softmax", "How attention scores become weights.", short="softmax", menu=MENUS["softmax"]
+        "usual",
+        "Softmax",
+        "How attention scores become weights.",
+        short="softmax",
+        menu=MENUS["softmax"],
     )
     gate: bool = attention_setting(
         False,
         "Gated output",
-        "Sigmoid gate on each head's output, computed from the query token (gate; Qiu et al., 2025).",
+        "Sigmoid gate on each head's output, computed from the query token (gate; Qiu et al.,"
+        " 2025).",
         short="attention gate",
     )
     value_residual: bool = attention_setting(
@@ -266,7 +278,8 @@ class Config(Settings):
     score_cap: float = attention_setting(
         0.0,
         "Soft-cap on scores",
-        "Attention scores become cap · tanh(score / cap). 0 = off (score_cap; 50 in Gemma 2, section 2).",
+        "Attention scores become cap · tanh(score / cap). 0 = off (score_cap; 50 in Gemma 2,"
+        " section 2).",
         short="score cap",
         low=0.0,
         high=1000.0,
@@ -289,7 +302,8 @@ class Config(Settings):
     global_every: int = attention_setting(
         0,
         "Global attention every N layers",
-        "Every Nth layer has no window. 0 = all layers have one (global_every; 2 in Gemma 2, 6 in Gemma 3). With shared weights, all layers count as layer 1.",
+        "Every Nth layer has no window. 0 = all layers have one (global_every; 2 in Gemma 2, 6 in"
+        " Gemma 3). With shared weights, all layers count as layer 1.",
         short="global every",
         low=0,
         high=100,
@@ -312,18 +326,21 @@ class Config(Settings):
     rope_base: float = attention_setting(
         10000.0,
         "RoPE base",
-        "The slowest pair rotates about once in 2π × base tokens (rope_base; 500,000 in Llama 3, for long texts).",
+        "The slowest pair rotates about once in 2π × base tokens (rope_base; 500,000 in Llama 3,"
+        " for long texts).",
         short="RoPE base",
         low=2.0,
         high=1e8,
-        among=lambda config: sorted({100.0, 1000.0, 10000.0, 100000.0, 500000.0, 1000000.0, config.rope_base}),
+        among=lambda config: sorted(
+            {100.0, 1000.0, 10000.0, 100000.0, 500000.0, 1000000.0, config.rope_base}
+        ),
         acts=lambda config: MENUS["position"][config.position].turns,
     )
     nope_every: int = attention_setting(
         0,
         "NoPE every N layers",
-        "Every Nth layer has no position encoding. 0 = off (nope_every; 4 in SmolLM 3 and Llama 4). "
-        "With shared weights, all layers count as layer 1.",
+        "Every Nth layer has no position encoding. 0 = off (nope_every; 4 in SmolLM 3 and Llama 4)."
+        " With shared weights, all layers count as layer 1.",
         short="NoPE every N layers",
         low=0,
         high=100,
@@ -338,7 +355,8 @@ class Config(Settings):
     parallel: bool = more_setting(
         False,
         "Parallel sub-layers",
-        "Attention and feed-forward network read the same input and run in parallel (parallel; GPT-NeoX, section 2.1).",
+        "Attention and feed-forward network read the same input and run in parallel (parallel;"
+        " GPT-NeoX, section 2.1).",
         short="parallel sub-layers",
         acts=lambda config: config.attention and config.ffn,
         read_by=("norm",),
@@ -354,8 +372,8 @@ class Config(Settings):
     skips: bool = more_setting(
         False,
         "U-Net skips",
-        "Add the output of the first layer to the input of the last, the second to the second-to-last, and so on. "
-        "Learned weights, initialised to 1 (skips; Bao et al., 2023).",
+        "Add the output of the first layer to the input of the last, the second to the"
+        " second-to-last, and so on. Learned weights, initialised to 1 (skips; Bao et al., 2023).",
         short="skips",
         acts=lambda config: config.n_layers > 1,
     )
@@ -369,15 +387,16 @@ class Config(Settings):
     matched: bool = more_setting(
         False,
         "Match GLU parameters",
-        "Gated activations have a third matrix. Two thirds of the width give the parameter count of an ungated one "
-        "(matched; Shazeer, 2020, section 2). Applies while d_ff has its default.",
+        "Gated activations have a third matrix. Two thirds of the width give the parameter count of"
+        " an ungated one (matched; Shazeer, 2020, section 2). Applies while d_ff has its default.",
         short="matched width",
         acts=lambda config: inputs(MENUS["activation"][config.activation]) > 1,
     )
     ffn_dropout: bool = more_setting(
         False,
         "Dropout on hidden units",
-        "Dropout also after the FFN's activation, as in PyTorch's TransformerEncoderLayer (ffn_dropout).",
+        "Dropout also after the FFN's activation, as in PyTorch's TransformerEncoderLayer"
+        " (ffn_dropout).",
         short="dropout on hidden units",
         acts=lambda config: config.ffn and config.dropout > 0,
         read_by=("ffn",),
@@ -391,7 +410,9 @@ class Config(Settings):
         low=1e-12,
         high=0.1,
         among=lambda config: sorted({1e-6, 1e-5, config.norm_eps}),
-        acts=lambda config: bool(config.part("norm").divides_by) or (config.attention and config.qk_norm),
+        acts=lambda config: (
+            bool(config.part("norm").divides_by) or (config.attention and config.qk_norm)
+        ),
         read_by=("attention", "norm"),
     )
     logit_cap: float = more_setting(
@@ -419,22 +440,24 @@ class Config(Settings):
             shared = [n for n in range(1, self.n_heads + 1) if self.n_heads % n == 0]
             raise ConfigError(
                 "n_kv_heads",
-                f"n_kv_heads is {self.n_kv_heads}; it must divide n_heads, which is {self.n_heads}: "
-                f"one of {', '.join(map(str, shared))}.",
+                f"n_kv_heads is {self.n_kv_heads}; it must divide n_heads, which is {self.n_heads}:"
+                f" one of {', '.join(map(str, shared))}.",
                 max(n for n in shared if n < self.n_kv_heads),
             )
         if self.turns_all and self.d_head % 2:
             raise ConfigError(
                 "position",
-                f"position is {self.position}, which rotates pairs of dimensions, so d_head must be even; it is {self.d_head}. "
-                "Choose a different number of heads or d_head, or other positions.",
+                f"position is {self.position}, which rotates pairs of dimensions, so d_head must be"
+                f" even; it is {self.d_head}. Choose a different number of heads or d_head, or"
+                " other positions.",
                 "none",
             )
         if MENUS["position"][self.position].turns and not self.turned:
             raise ConfigError(
                 "rope_share",
-                f"rope_share is {self.rope_share:g}, so RoPE would not rotate a single pair of a head's {self.d_head} dimensions. "
-                "Choose a larger share, a different d_head or other positions.",
+                f"rope_share is {self.rope_share:g}, so RoPE would not rotate a single pair of a"
+                f" head's {self.d_head} dimensions. Choose a larger share, a different d_head or"
+                " other positions.",
                 1.0,
             )
 
@@ -467,7 +490,11 @@ class Config(Settings):
 
     def position_in(self, layer: int) -> Any:
         """The position encoding that acts in a layer's attention."""
-        return position["none"] if every(self.nope_every, self.block_of(layer)) else self.part("position")
+        return (
+            position["none"]
+            if every(self.nope_every, self.block_of(layer))
+            else self.part("position")
+        )
 
     @property
     def turned(self) -> int:
@@ -477,7 +504,9 @@ class Config(Settings):
     @classmethod
     def read_by(cls, part: str) -> tuple[str, ...]:
         """Return the settings that a part reads: "attention", "ffn" or "norm"."""
-        return tuple(name for name, definition in cls.settings().items() if part in definition.read_by)
+        return tuple(
+            name for name, definition in cls.settings().items() if part in definition.read_by
+        )
 
     def part(self, field: str) -> Any:
         """The chosen entry of a menu, e.g. `part("norm")` -> the class LayerNorm."""
@@ -501,7 +530,9 @@ class Config(Settings):
         """
         checked = self.settings()["seed"].check("seed", seed)
         other = object.__new__(type(self))
-        other.__dict__.update({name: getattr(self, name) for name in self.settings()} | {"seed": checked})
+        other.__dict__.update(
+            {name: getattr(self, name) for name in self.settings()} | {"seed": checked}
+        )
         return other
 
     def others(self) -> list[tuple[str, Any]]:

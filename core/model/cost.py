@@ -61,7 +61,9 @@ def flops(config: Config, tokens: int) -> dict[str, int]:
     layers = config.n_layers
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     return {
-        "projections Q, K, V, O": config.attention * (4 * (q + kv) + 2 * q * config.gate) * T * D * layers,
+        "projections Q, K, V, O": (
+            config.attention * (4 * (q + kv) + 2 * q * config.gate) * T * D * layers
+        ),
         "scores and weighted sum": config.attention * 4 * T * T * q * layers,
         "ffn": config.ffn * 2 * T * D * F * (inputs(config.part("activation")) + 1) * layers,
     }
@@ -91,13 +93,19 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
     places = norm_places(config.part("placement"))
     raw = "on the output of" in places or config.residual_scale != "none"
     of_sublayer = 2 + config.part("norm").normalises * len(places) + raw
-    vectors = 1 + config.attention * of_sublayer + (of_sublayer if config.ffn else 1)  # resid_pre first
-    of_heads = config.attention * ((2 + config.gate) * H + 2 * config.n_kv_heads) * config.d_head  # q, gate, z; k, v
+    vectors = (
+        1 + config.attention * of_sublayer + (of_sublayer if config.ffn else 1)
+    )  # resid_pre first
+    of_heads = (
+        config.attention * ((2 + config.gate) * H + 2 * config.n_kv_heads) * config.d_head
+    )  # q, gate, z; k, v
     size = BYTES[dtype]
     return {
         "token vectors": size * T * (D + layers * (D * vectors + of_heads)),
         "attention weights": size * layers * config.attention * 2 * H * T * T,
-        "hidden units": size * layers * config.ffn * T * F * (1 + inputs(config.part("activation"))),
+        "hidden units": (
+            size * layers * config.ffn * T * F * (1 + inputs(config.part("activation")))
+        ),
     }
 
 
@@ -107,11 +115,19 @@ def between(config: Config, tokens: int, dtype: str = "float32") -> int:
     Scores before caps and masks, queries and keys before their norm, keys and values per query
     head, mixed values, and streams that wait for a skip.
     """
-    scores = bool(config.score_cap) + (config.mask != "none" or bool(config.window)) + (config.softmax != "usual")
-    of_heads = config.qk_norm * 2 * (config.n_heads + config.n_kv_heads) + config.value_residual * config.n_kv_heads
+    scores = (
+        bool(config.score_cap)
+        + (config.mask != "none" or bool(config.window))
+        + (config.softmax != "usual")
+    )
+    of_heads = (
+        config.qk_norm * 2 * (config.n_heads + config.n_kv_heads)
+        + config.value_residual * config.n_kv_heads
+    )
     of_heads += 2 * config.n_heads * (config.n_kv_heads < config.n_heads)
     numbers = (
-        config.attention * (scores * config.n_heads * tokens + of_heads * config.d_head) + config.skips * config.d_model
+        config.attention * (scores * config.n_heads * tokens + of_heads * config.d_head)
+        + config.skips * config.d_model
     )
     return BYTES[dtype] * config.n_layers * tokens * numbers
 
@@ -120,7 +136,9 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
     """Return the memory of a traced pass: weights, activations, copies, and a fifth on top."""
     copied = dtype != "float32"
     weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
-    recorded = 2 * (sum(activations(config, tokens, dtype).values()) + between(config, tokens, dtype))
+    recorded = 2 * (
+        sum(activations(config, tokens, dtype).values()) + between(config, tokens, dtype)
+    )
     recorded_bytes = copied * sum(activations(config, tokens).values())
     return int(1.2 * (weights + recorded + recorded_bytes))
 
@@ -128,5 +146,10 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
 def by_length(config: Config) -> pd.DataFrame:
     """Return how cost grows with the number of tokens: tokens, part, value (FLOPs)."""
     lengths = (8, 16, 32, 64, 128, 256, 512, 1024)
-    rows = [(length, part, value) for length in lengths for part, value in flops(config, length).items() if value]
+    rows = [
+        (length, part, value)
+        for length in lengths
+        for part, value in flops(config, length).items()
+        if value
+    ]
     return pd.DataFrame(rows, columns=["tokens", "part", "value"])

@@ -15,7 +15,8 @@ from core.model.transformer import Transformer
 from core.settings.setting import ConfigError, Settings, setting
 
 word_setting = partial(setting, group="Next token")
-COLD = 1e-6  # a temperature below it is taken for 0: scores divided by it would leave the range of numbers
+# a temperature below it is taken for 0: scores divided by it would leave the range of numbers
+COLD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Sampling(Settings):
     temperature: float = word_setting(
         1.0,
         "Temperature",
-        "Divides the logits before the softmax. Below 1 sharpens, above 1 flattens the distribution. 0 = greedy.",
+        "Divides the logits before the softmax. Below 1 sharpens, above 1 flattens the"
+        " distribution. 0 = greedy.",
         low=0.0,
         high=100.0,
         step=0.1,
@@ -43,7 +45,8 @@ class Sampling(Settings):
     top_p: float = word_setting(
         1.0,
         "Top-p",
-        "Nucleus sampling: the smallest set of tokens with total probability p (Holtzman et al., 2020). 1 = off.",
+        "Nucleus sampling: the smallest set of tokens with total probability p (Holtzman et al.,"
+        " 2020). 1 = off.",
         low=0.0,
         high=1.0,
         step=0.05,
@@ -68,14 +71,18 @@ class Sampling(Settings):
     )
 
 
-def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
+def probabilities(
+    logits: torch.Tensor, sampling: Sampling
+) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
     """Apply temperature, top k and top p; return probabilities that add up to 1.
 
     Raises ConfigError for infinite or NaN logits.
     """
     logits = logits.double()
     if not bool(logits.isfinite().all()):
-        raise ConfigError("model", "The model produces infinite or NaN logits, so there is no next token.")
+        raise ConfigError(
+            "model", "The model produces infinite or NaN logits, so there is no next token."
+        )
     if sampling.temperature < COLD:
         return torch.nn.functional.one_hot(logits.argmax(), len(logits)).double()
     logits = logits / sampling.temperature
@@ -84,7 +91,9 @@ def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:  # 
     if sampling.top_p == 1:
         return logits.softmax(-1)
     chances, order = logits.softmax(-1).sort(descending=True, stable=True)
-    before = chances.cumsum(0) - chances  # a word stays while those before it have not reached p; the first always
+    before = (
+        chances.cumsum(0) - chances
+    )  # a word stays while those before it have not reached p; the first always
     chances = chances.where((before < sampling.top_p) | (torch.arange(len(chances)) == 0), 0.0)
     kept_chances = torch.zeros_like(chances).scatter(0, order, chances)
     return kept_chances / kept_chances.sum()
@@ -97,7 +106,9 @@ class Step(NamedTuple):
     probability: float  # that the model gave it, before temperature, top k and top p
     chance: float  # with which it was drawn
     logits: torch.Tensor | None  # (V,), float32 on the CPU; None where they are not kept
-    patterns: list[torch.Tensor]  # per layer (H, tokens read): what was read to choose it, by the last word read
+    patterns: list[
+        torch.Tensor
+    ]  # per layer (H, tokens read): what was read to choose it, by the last word read
 
 
 def generate(
@@ -111,9 +122,12 @@ def generate(
 ) -> Iterator[Step]:
     """Continue a text of token ids (T,), one step at a time, up to an end token or the limit.
 
-    The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values, where the model is
-    causal; without, all words are computed again for each. context: how many tokens are read at most: when it is full it slides, and
-    positions are counted from its first token; 0: all are read. Raises ValueError where the text or its end is longer than
+    The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values,
+    where the model is
+    causal; without, all words are computed again for each. context: how many tokens are read at
+    most: when it is full it slides, and
+    positions are counted from its first token; 0: all are read. Raises ValueError where the text or
+    its end is longer than
     learned positions reach.
     """
     draws = generator(sampling.draw, "generate")
@@ -122,9 +136,12 @@ def generate(
     for _ in range(sampling.words):
         read = ids[-context:]  # all of them where context is 0
         if len(read) < len(ids):
-            past = None  # every token has moved to another position: nothing that was kept is right any more
+            # every token has moved to another position: nothing that was kept is right any more
+            past = None
         n_cached = 0 if past is None else past.length
-        placed = [replace(edit, start=n_cached) if isinstance(edit, Lesion) else edit for edit in edits]
+        placed = [
+            replace(edit, start=n_cached) if isinstance(edit, Lesion) else edit for edit in edits
+        ]
         with torch.inference_mode(), trace(*placed, sites=("pattern",)) as recorded:
             stream = model.stream(read[None, n_cached:], past=past)
             last = stream[:, -1:]  # alone: the words to be scored may be a million
@@ -132,8 +149,16 @@ def generate(
         chances = probabilities(logits, sampling)
         token = int(torch.multinomial(chances, 1, generator=draws))
         # A copy, or what all words read would be kept with it.
-        patterns = [pattern[0, :, -1].float().cpu().clone() for pattern in recorded.get("pattern", [])]
-        yield Step(token, logits.double().softmax(-1)[token].item(), chances[token].item(), logits, patterns)
+        patterns = [
+            pattern[0, :, -1].float().cpu().clone() for pattern in recorded.get("pattern", [])
+        ]
+        yield Step(
+            token,
+            logits.double().softmax(-1)[token].item(),
+            chances[token].item(),
+            logits,
+            patterns,
+        )
         if token in ends:
             return
         ids = torch.cat([ids, torch.tensor([token], device=ids.device)])

@@ -1,7 +1,9 @@
 """Ablation of a head, a sub-layer or a layer's outputs within a pass, with its replacement.
 
-A Lesion is an edit for core.model.trace.trace(): it lives in the pass of whoever opened the trace and leaves the model as it
-is. Where the knife goes: for a head, its weighted sum of values (site z), before W_O; for a sub-layer, the tensor that
+A Lesion is an edit for core.model.trace.trace(): it lives in the pass of whoever opened the trace
+and leaves the model as it
+is. Where the knife goes: for a head, its weighted sum of values (site z), before W_O; for a
+sub-layer, the tensor that
 it adds to the stream (attn_out, mlp_out), biases included.
 """
 
@@ -18,10 +20,19 @@ from core.settings.wording import head_name, printable, shorten
 NAMED = 40  # parts that a sentence names at most, of thousands that a model may have
 # The sites at which a part is cut.
 part: Menu[tuple[str, ...]] = Menu("Part")
-part.add("head", ("z",), label="Head", help="weighted sum of values (z), before W_O mixes the heads.")
-part.add("attention", ("attn_out",), label="Attention", help="output of the whole sub-layer (attn_out).")
+part.add(
+    "head", ("z",), label="Head", help="weighted sum of values (z), before W_O mixes the heads."
+)
+part.add(
+    "attention", ("attn_out",), label="Attention", help="output of the whole sub-layer (attn_out)."
+)
 part.add("ffn", ("mlp_out",), label="FFN", help="output of the feed-forward network (mlp_out).")
-part.add("layer", ("attn_out", "mlp_out"), label="Layer", help="both outputs of the layer (attn_out and mlp_out).")
+part.add(
+    "layer",
+    ("attn_out", "mlp_out"),
+    label="Layer",
+    help="both outputs of the layer (attn_out and mlp_out).",
+)
 # (x as computed, what was recorded elsewhere) -> x as the model goes on with it
 mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu("Ablation")
 
@@ -50,7 +61,8 @@ def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     assert recorded.elsewhere is not None
     if recorded.elsewhere.shape != x.shape:
         raise ValueError(
-            f"resampling needs another text of the same shape: {tuple(recorded.elsewhere.shape)} for {tuple(x.shape)}"
+            f"resampling needs another text of the same shape: {tuple(recorded.elsewhere.shape)}"
+            f" for {tuple(x.shape)}"
         )
     return recorded.elsewhere.to(x)
 
@@ -76,7 +88,9 @@ class Cut:
         """Name it: "L2H3" (layer 2, head 3), "attention 2", "FFN 2" or "layer 2"."""
         if self.part == "head":
             return head_name(self.layer, self.head)
-        return f"{part.label(self.part)} {self.layer + 1}".replace("Attention", "attention").replace("Layer", "layer")
+        return f"{part.label(self.part)} {self.layer + 1}".replace(
+            "Attention", "attention"
+        ).replace("Layer", "layer")
 
     def write(self) -> str:
         """Return the part as in a link: "2.3" for a head, "2.attention" for the rest."""
@@ -90,7 +104,9 @@ def cuts(config: Config) -> list[Cut]:
     """Every place of a model at which can be cut, layer by layer: its heads, its sub-layers, both."""
     possible = []
     for layer in range(config.n_layers):
-        possible += [Cut(layer, "head", number) for number in range(config.n_heads) if config.attention]
+        possible += [
+            Cut(layer, "head", number) for number in range(config.n_heads) if config.attention
+        ]
         possible += [Cut(layer, "attention")] * config.attention + [Cut(layer, "ffn")] * config.ffn
         possible += [Cut(layer, "layer")] * (config.attention and config.ffn)
     return possible
@@ -101,9 +117,14 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
     cut_of = {cut.write(): cut for cut in cuts(config)}
     names = dict.fromkeys(filter(None, text.split("~")))  # each once
     wrong = [name for name in names if name not in cut_of][:3]
-    some = ", ".join(list(cut_of)[:NAMED]) + (f" and {len(cut_of) - NAMED:,} more" if len(cut_of) > NAMED else "")
+    some = ", ".join(list(cut_of)[:NAMED]) + (
+        f" and {len(cut_of) - NAMED:,} more" if len(cut_of) > NAMED else ""
+    )
     has = f"Choose from {some}." if cut_of else "It has no components that can be removed."
-    notes = [f"out: this model has no component {printable(name[:20])}, so it is ignored. {has}" for name in wrong]
+    notes = [
+        f"out: this model has no component {printable(name[:20])}, so it is ignored. {has}"
+        for name in wrong
+    ]
     return tuple(sorted(cut_of[name] for name in names if name in cut_of)), notes
 
 
@@ -125,7 +146,8 @@ class Lesion:
             d_head) or (B, H, T, d_head), attn_out and mlp_out (positions, d_model) or (B, T,
             d_model). The last position of a mean stands for all later ones.
 
-    first: the layer that the pass begins with; start: the position of its first token. Raises ConfigError for a mode that is
+    first: the layer that the pass begins with; start: the position of its first token. Raises
+    ConfigError for a mode that is
     none or lacks what it needs.
     """
 
@@ -137,13 +159,19 @@ class Lesion:
 
     def __post_init__(self) -> None:
         if self.mode not in mode:
-            raise ConfigError("mode", f"mode is {shorten(self.mode)}; it must be one of {', '.join(mode)}.", "zero")
+            raise ConfigError(
+                "mode",
+                f"mode is {shorten(self.mode)}; it must be one of {', '.join(mode)}.",
+                "zero",
+            )
         if self.mode != "zero":
             needed = [(site, cut.layer) for cut in self.cuts for site in cut.sites()]
             missing = [key for key in needed if key not in self.recorded]
             if missing:
                 raise ConfigError(
-                    "mode", f"mode is {self.mode}, but no activations were recorded at {missing[0]}.", "zero"
+                    "mode",
+                    f"mode is {self.mode}, but no activations were recorded at {missing[0]}.",
+                    "zero",
                 )
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> torch.Tensor | None:

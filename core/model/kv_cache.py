@@ -33,15 +33,19 @@ class Kept:
 class Past:
     """KV cache of a model: `model(first, past=past)`, then `model(next, past=past)`, and so on.
 
-    Raises ValueError for a model whose tokens see what comes after them: they would have to be computed again.
+    Raises ValueError for a model whose tokens see what comes after them: they would have to be
+    computed again.
     """
 
     def __init__(self, model: Transformer):
         if model.mask.looks_ahead:
             raise ValueError(
-                f"mask is {model.config.mask}; a KV cache needs a mask under which no token attends to later ones."
+                f"mask is {model.config.mask}; a KV cache needs a mask under which no token attends"
+                " to later ones."
             )
-        self.layers = [Kept(model.config.window_in(layer)) for layer in range(model.config.n_layers)]
+        self.layers = [
+            Kept(model.config.window_in(layer)) for layer in range(model.config.n_layers)
+        ]
         self.length = 0
 
     def go_on(self, model: Transformer, tokens: torch.Tensor) -> torch.Tensor:

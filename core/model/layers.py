@@ -44,14 +44,20 @@ def drop(x: torch.Tensor, share: float) -> torch.Tensor:
 class Part(nn.Module):
     """Base module with a cheap call: nn.Module's costs a fifth of a pass at the smallest sizes.
 
-    Hooks are looked for once, then it goes straight to forward. Its parts stand in its own __dict__ too, so that
+    Hooks are looked for once, then it goes straight to forward. Its parts stand in its own __dict__
+    too, so that
     `self.attn` is found at once, and not only after Python has failed to find it anywhere else.
     """
 
     _parameters: dict[str, Any]  # of a Linear: weight and bias
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+        ):
             return super().__call__(*args, **named)
         return self.forward(*args, **named)
 
@@ -82,10 +88,14 @@ class Linear(Part):
 
     def drawn(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor | None]:
         """-> the weight, and the bias or None, as they are drawn below one path."""
-        weight = _stacked([draw.weight(f"W_{name}", n, self.fan_in) for name, n in self.parts.items()])
+        weight = _stacked(
+            [draw.weight(f"W_{name}", n, self.fan_in) for name, n in self.parts.items()]
+        )
         if not self.biased:
             return weight, None
-        return weight, _stacked([draw.bias(f"b_{name}", n, self.fan_in) for name, n in self.parts.items()])
+        return weight, _stacked(
+            [draw.bias(f"b_{name}", n, self.fan_in) for name, n in self.parts.items()]
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (…, fan_in) -> (…, sum of parts)
         return F.linear(x, self._parameters["weight"], self._parameters.get("bias"))

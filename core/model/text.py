@@ -1,6 +1,7 @@
 """Words -> tokens. One token per word or punctuation mark, as typed; nothing is interpreted.
 
-A letter with an accent can be one character or two (Unicode's forms NFC and NFD): both are the same token, in NFC.
+A letter with an accent can be one character or two (Unicode's forms NFC and NFD): both are the same
+token, in NFC.
 """
 
 import unicodedata
@@ -14,8 +15,14 @@ PAD = "<pad>"
 UNKNOWN = "<unk>"
 
 JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}  # zero-width joiner, variation selectors, keycap
-INSIDE_WORD = {"'", "’", "-", "\u200c"}  # don't, O’Neil, re-read, and the Persian zero-width non-joiner
-# Control, formatting, private characters, and accents alone. Unassigned ones may be emoji newer than Python.
+INSIDE_WORD = {
+    "'",
+    "’",
+    "-",
+    "\u200c",
+}  # don't, O’Neil, re-read, and the Persian zero-width non-joiner
+# Control, formatting, private characters, and accents alone. Unassigned ones may be emoji newer
+# than Python.
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Mn", "Mc", "Me")
 SOFT_HYPHEN = "\u00ad"
 
@@ -23,7 +30,8 @@ SOFT_HYPHEN = "\u00ad"
 def words(text: str) -> list[str]:
     """Split a text into tokens: words with apostrophes and hyphens, and each other mark.
 
-    Emoji made of several characters (families, flags, skin tones) stay one token; letters keep their accents.
+    Emoji made of several characters (families, flags, skin tones) stay one token; letters keep
+    their accents.
     White space separates; control and formatting characters are left out.
     """
     tokens: list[str] = []
@@ -99,7 +107,9 @@ class Example:
 
     name: str
     text: str
-    about: tuple[tuple[str, str], ...]  # pairs of words; a word that stands twice is given as "word#2"
+    about: tuple[
+        tuple[str, str], ...
+    ]  # pairs of words; a word that stands twice is given as "word#2"
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -108,7 +118,9 @@ class Example:
 
     def _find(self, word: str) -> int:
         word, _, nth = word.partition("#")
-        return [index for index, token in enumerate(words(self.text)) if token == word][int(nth or 1) - 1]
+        return [index for index, token in enumerate(words(self.text)) if token == word][
+            int(nth or 1) - 1
+        ]
 
 
 EXAMPLES = (
@@ -129,7 +141,8 @@ EXAMPLES = (
     ),
     Example(
         "Legal: a distant pronoun",
-        "The company that sold the machines to the hospital denied that it had known of the defect .",
+        "The company that sold the machines to the hospital denied that it had known of the"
+        " defect .",
         (("sold", "company"), ("denied", "company"), ("it", "company")),
     ),
     Example(
@@ -168,9 +181,12 @@ class Input(Settings):
     """
 
     text: str = setting(
-        DEFAULT_TEXT, "Sentence (text)", "Any text. Each word and punctuation mark is one token.", group="Text",
+        DEFAULT_TEXT,
+        "Sentence (text)",
+        "Any text. Each word and punctuation mark is one token.",
+        group="Text",
         high=ANY,
-    )  # fmt: skip
+    )
 
     def _check_together(self) -> None:
         check_text("text", self.text)

@@ -1,7 +1,9 @@
 """tap(site, x) in the model, trace() around a call: watch and edit activations by name.
 
-The open traces live in a ContextVar, so users in other threads of one process never see each other's, and the model
-itself carries no state. Site names are TransformerLens's, so that what is learned here can be used there.
+The open traces live in a ContextVar, so users in other threads of one process never see each
+other's, and the model
+itself carries no state. Site names are TransformerLens's, so that what is learned here can be used
+there.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,7 +11,9 @@ from contextvars import ContextVar
 
 import torch
 
-Edit = Callable[[str, int, torch.Tensor], torch.Tensor | None]  # (site, layer, x) -> x to go on with, or None: leave it
+Edit = Callable[
+    [str, int, torch.Tensor], torch.Tensor | None
+]  # (site, layer, x) -> x to go on with, or None: leave it
 
 SITES = {
     "embed": "token embeddings plus positions: the input of the first block",
@@ -54,8 +58,10 @@ class trace(dict[str, list[torch.Tensor]]):
     ...     logits = model(tokens)
     >>> t["pattern"][0]                                  # layer 0, (batch, heads, query, key)
 
-    Each edit is called as `edit(site, layer, x)` on everything tapped and returns the tensor to go on with, or None
-    for "leave it". Edits run in order and before recording. `sites` limits what is kept. Traces nest: the outer one
+    Each edit is called as `edit(site, layer, x)` on everything tapped and returns the tensor to go
+    on with, or None
+    for "leave it". Edits run in order and before recording. `sites` limits what is kept. Traces
+    nest: the outer one
     sees first.
     """
 
@@ -63,7 +69,9 @@ class trace(dict[str, list[torch.Tensor]]):
         super().__init__()
         unknown = set(sites or ()) - set(SITES)
         if unknown:
-            raise ValueError(f"there is no site {', '.join(sorted(unknown))}; the sites are {', '.join(SITES)}")
+            raise ValueError(
+                f"there is no site {', '.join(sorted(unknown))}; the sites are {', '.join(SITES)}"
+            )
         self.edits = edits
         self._keep = SITES.keys() if sites is None else set(sites)
         self._seen: dict[str, int] = {}

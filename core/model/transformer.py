@@ -20,7 +20,8 @@ from core.model.trace import tap
 class Transformer(nn.Module):
     """Embedding and positions, n_layers blocks, final norm (unless post-norm) and unembedding.
 
-    Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no unembedding of its own.
+    Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no
+    unembedding of its own.
     """
 
     def __init__(self, config: Config, vocabulary: Iterable[str], draw: Draw | None = None):
@@ -39,24 +40,37 @@ class Transformer(nn.Module):
         self.position = config.part("position")(config, draw.at("pos_embed"))
         self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_blocks))
         # Where no norm acts on the stream itself, it is read through one more (GPT-2's ln_f).
-        last = norm["none"] if "after" in norm_places(config.part("placement")) else config.part("norm")
+        last = (
+            norm["none"]
+            if "after" in norm_places(config.part("placement"))
+            else config.part("norm")
+        )
         self.ln_final = last("ln_final", config.d_model, config.bias, config.norm_eps)
         self.skip = None
         if config.skips:
-            self.skip = nn.Parameter(torch.ones(config.n_layers // 2))  # of late layers, the last one first
+            self.skip = nn.Parameter(
+                torch.ones(config.n_layers // 2)
+            )  # of late layers, the last one first
         self.unembed: Linear | None = None
         if not config.tied:
-            self.unembed = Linear(config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed"))
+            self.unembed = Linear(
+                config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed")
+            )
 
     def stream(
-        self, tokens: torch.Tensor, real: torch.Tensor | None = None, order: list[int] | None = None, past: Any = None
+        self,
+        tokens: torch.Tensor,
+        real: torch.Tensor | None = None,
+        order: list[int] | None = None,
+        past: Any = None,
     ) -> torch.Tensor:  # int (B, T), bool (B, T) False where padding -> (B, T, D)
         """Return the output of the last block, before the final norm.
 
         Args:
             order: Indices of the layers to run; all once if None.
 
-        past: a core.model.kv_cache.Past, to read on where it ended. Without padding, and all layers, once.
+        past: a core.model.kv_cache.Past, to read on where it ended. Without padding, and all
+        layers, once.
         """
         if past is not None:
             x: torch.Tensor = past.go_on(self, tokens)
@@ -69,7 +83,12 @@ class Transformer(nn.Module):
         return x
 
     def layer(
-        self, index: int, x: torch.Tensor, allowed: torch.Tensor | None, memory: Memory, kv_cache: Any = None
+        self,
+        index: int,
+        x: torch.Tensor,
+        allowed: torch.Tensor | None,
+        memory: Memory,
+        kv_cache: Any = None,
     ) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         """Run one layer, counted from 0.
 
@@ -87,16 +106,24 @@ class Transformer(nn.Module):
                 x = x + self.skip[early] * memory[early]
         return x
 
-    def start(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:  # int (B, T) -> (B, T, D)
+    def start(
+        self, tokens: torch.Tensor, start: int = 0
+    ) -> torch.Tensor:  # int (B, T) -> (B, T, D)
         """Return the input of the first block.
 
         Args:
             start: Number of tokens read before these.
         """
-        return tap("embed", drop(self.position.embed(self.embed[tokens], start), self.config.dropout))
+        return tap(
+            "embed", drop(self.position.embed(self.embed[tokens], start), self.config.dropout)
+        )
 
     def forward(
-        self, tokens: torch.Tensor, real: torch.Tensor | None = None, order: list[int] | None = None, past: Any = None
+        self,
+        tokens: torch.Tensor,
+        real: torch.Tensor | None = None,
+        order: list[int] | None = None,
+        past: Any = None,
     ) -> torch.Tensor:  # int (B, T), bool (B, T) -> (B, T, V)
         return self.read(self.stream(tokens, real, order, past))
 
@@ -104,9 +131,13 @@ class Transformer(nn.Module):
         """The scores of every word, from what leaves the last block."""
         stream = self.ln_final(stream)
         logits = F.linear(stream, self.embed) if self.unembed is None else self.unembed(stream)
-        return tap("logits", capped(logits, self.config.logit_cap) if self.config.logit_cap else logits)
+        return tap(
+            "logits", capped(logits, self.config.logit_cap) if self.config.logit_cap else logits
+        )
 
-    def allowed(self, tokens: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor | None:
+    def allowed(
+        self, tokens: torch.Tensor, real: torch.Tensor | None = None
+    ) -> torch.Tensor | None:
         """Which key each query may see, or None for all: bool, broadcastable to (B, H, T, T)."""
         return visible(self.mask, tokens, real)
 

@@ -1,7 +1,9 @@
 """Baseline and variants: each variant is what differs from the baseline, and is named by it.
 
-In a link a difference is written "norm-none__n_heads-8", and several are joined by "~". Variants are kept as
-differences, not as whole settings: so when the baseline moves, they move with it and stay comparable.
+In a link a difference is written "norm-none__n_heads-8", and several are joined by "~". Variants
+are kept as
+differences, not as whole settings: so when the baseline moves, they move with it and stay
+comparable.
 """
 
 from contextlib import suppress
@@ -28,12 +30,29 @@ ablation.add(
     help="removes both residual connections.",
 )
 ablation.add("no_norm", {"norm": "none"}, label="− norm", help="no normalisation.")
-ablation.add("no_ffn", {"ffn": False}, label="− FFN", help="attention only, no per-token computation.")
-ablation.add("no_attention", {"attention": False}, label="− attention", help="tokens cannot exchange information.")
-ablation.add("no_positions", {"position": "none"}, label="− positions", help="no position information.")
-ablation.add("no_scaling", {"scale": False}, label="− scaling", help="no division by √d_k before the softmax.")
 ablation.add(
-    "post_norm", {"placement": "post"}, label="post-norm", help="normalises the residual stream after each sum."
+    "no_ffn", {"ffn": False}, label="− FFN", help="attention only, no per-token computation."
+)
+ablation.add(
+    "no_attention",
+    {"attention": False},
+    label="− attention",
+    help="tokens cannot exchange information.",
+)
+ablation.add(
+    "no_positions", {"position": "none"}, label="− positions", help="no position information."
+)
+ablation.add(
+    "no_scaling",
+    {"scale": False},
+    label="− scaling",
+    help="no division by √d_k before the softmax.",
+)
+ablation.add(
+    "post_norm",
+    {"placement": "post"},
+    label="post-norm",
+    help="normalises the residual stream after each sum.",
 )
 ablation.add(
     "identity_activation",
@@ -47,7 +66,9 @@ ablation.add("one_head", {"n_heads": 1}, label="1 head", help="a single head of 
 def encode(changes: Changes) -> str:
     """Changed settings as they stand in a link, in the order of Config's fields."""
     settings = Config.settings()
-    return AND.join(f"{name}-{settings[name].write(changes[name])}" for name in settings if name in changes)
+    return AND.join(
+        f"{name}-{settings[name].write(changes[name])}" for name in settings if name in changes
+    )
 
 
 def decode(text: str, field: str) -> Changes:
@@ -61,7 +82,10 @@ def decode(text: str, field: str) -> Changes:
         name, _, value = part.partition("-")
         if name not in settings:
             names = ", ".join(settings)
-            raise ConfigError(field, f"{field} names {shorten(name)}, which is not a setting; settings are {names}.")
+            raise ConfigError(
+                field,
+                f"{field} names {shorten(name)}, which is not a setting; settings are {names}.",
+            )
         try:
             changes[name] = settings[name].read(name, value)
         except ConfigError as error:
@@ -71,19 +95,28 @@ def decode(text: str, field: str) -> Changes:
 
 def apply(changes: Changes, baseline: Config) -> Config:
     """Return the baseline with changes; settings that follow others (d_ff) keep following."""
-    values: Changes = {name: None if baseline.follows(name) else getattr(baseline, name) for name in Config.settings()}
+    values: Changes = {
+        name: None if baseline.follows(name) else getattr(baseline, name)
+        for name in Config.settings()
+    }
     return Config(**(values | changes))
 
 
 def difference(config: Config, baseline: Config) -> Changes:
     """The settings to change in the baseline to get this config."""
     settings = Config.settings()
-    changes = {name: getattr(config, name) for name in settings if getattr(config, name) != getattr(baseline, name)}
+    changes = {
+        name: getattr(config, name)
+        for name in settings
+        if getattr(config, name) != getattr(baseline, name)
+    }
     following = [name for name in settings if settings[name].follows]
     changes |= {name: getattr(config, name) for name in following}
     for name in following:
         remaining = {other: value for other, value in changes.items() if other != name}
-        with suppress(ConfigError):  # it could not be what it would follow: RoPE refuses an odd d_head
+        with suppress(
+            ConfigError
+        ):  # it could not be what it would follow: RoPE refuses an odd d_head
             changes = remaining if apply(remaining, baseline) == config else changes
     return changes
 
@@ -115,7 +148,8 @@ class Pins(Settings):
     variants: str = setting(
         NOTHING,
         "Variants",
-        "Up to four, joined by ~: what each changes in the baseline; nothing between two ~ is an empty slot.",
+        "Up to four, joined by ~: what each changes in the baseline; nothing between two ~ is an"
+        " empty slot.",
         group="Pins",
     )
 
@@ -137,7 +171,8 @@ class Pins(Settings):
         full = [text for text in valid if text]
         if len(full) > MOST:
             problems.append(
-                f"variants lists {len(full)}; at most {MOST} can be compared, so only the first {MOST} are used."
+                f"variants lists {len(full)}; at most {MOST} can be compared, so only the first"
+                f" {MOST} are used."
             )
         if problems:
             raise ConfigError("variants", some_of(problems), places(full[:MOST]))
@@ -176,8 +211,12 @@ class Pins(Settings):
 def places(slots: list[str]) -> str:
     """Return slots as text without empty ones at the end; empty ones give way if too many."""
     end = max((index for index, text in enumerate(slots, 1) if text), default=0)
-    dropped = set([index for index, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)])
-    return NEXT.join(text for index, text in enumerate(slots[:end]) if index not in dropped) or NOTHING
+    dropped = set(
+        [index for index, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)]
+    )
+    return (
+        NEXT.join(text for index, text in enumerate(slots[:end]) if index not in dropped) or NOTHING
+    )
 
 
 def pin(config: Config) -> str:
@@ -227,6 +266,7 @@ def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], lis
     now = replace(config, **fixed)
     if pinned and all(now != other.config for other in variants):
         variants.append(Variant("now: " + name_of(difference(now, baseline)), now, NOW))
-    # A name shows six digits of a number: two variants may read alike, and pages know them by their names.
+    # A name shows six digits of a number: two variants may read alike, and pages know them by their
+    # names.
     names = distinct(variant.name for variant in variants)
     return [replace(variant, name=name) for variant, name in zip(variants, names)], notes

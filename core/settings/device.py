@@ -61,8 +61,12 @@ class Machine(Settings):
     Raises ConfigError for what this machine does not have; see anywhere.
     """
 
-    device: str = setting("auto", "Device", "Device for all computations.", group="Machine", menu=device)
-    dtype: str = setting("float32", "Precision", "Floating-point format.", group="Machine", menu=dtype)
+    device: str = setting(
+        "auto", "Device", "Device for all computations.", group="Machine", menu=device
+    )
+    dtype: str = setting(
+        "float32", "Precision", "Floating-point format.", group="Machine", menu=dtype
+    )
 
     @classmethod
     def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":
@@ -82,10 +86,14 @@ class Machine(Settings):
         """Raises ConfigError for what this machine does not have."""
         if self.device != "auto" and self.device not in present():
             raise ConfigError(
-                "device", f"device is {self.device}, which is not available here; available: {', '.join(present())}."
+                "device",
+                f"device is {self.device}, which is not available here; available:"
+                f" {', '.join(present())}.",
             )
         if self.dtype == "float16" and self.torch_device == "cpu":
-            raise ConfigError("dtype", "dtype is float16, which needs a GPU; on a CPU choose float32 or bfloat16.")
+            raise ConfigError(
+                "dtype", "dtype is float16, which needs a GPU; on a CPU choose float32 or bfloat16."
+            )
 
     @property
     def torch_device(self) -> str:

@@ -3,7 +3,9 @@
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import process  # noqa: F401  # what is registered last is called first: before its pools are waited for
+
+# Python calls what is registered last first. Importing this here registers our clean-up after it.
+from concurrent.futures import process  # noqa: F401
 
 LONGEST = 2.0  # seconds that threads are waited for
 _is_over = threading.Event()

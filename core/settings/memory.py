@@ -69,8 +69,8 @@ def check_memory(needed: int, subject: str, advice: str = SMALLER) -> None:
     """
     if needed > max_mb() << 20:
         raise MemoryLimit(
-            f"{subject} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB are allowed "
-            f"(set by ABLATION_MAX_MB). {advice}"
+            f"{subject} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB are"
+            f" allowed (set by ABLATION_MAX_MB). {advice}"
         )
 
 

@@ -10,7 +10,8 @@ Entered = TypeVar("Entered")  # a part keeps its own type, which may be able to 
 class Menu(dict[str, Part]):
     """Key -> part, in the order of definition.
 
-    Keys stand in links, run hashes and files, so they never change. Labels and help texts are shown.
+    Keys stand in links, run hashes and files, so they never change. Labels and help texts are
+    shown.
     """
 
     def __init__(self, title: str, check: Callable[[Any], object] | None = None, **facts: Any):
@@ -27,7 +28,9 @@ class Menu(dict[str, Part]):
         self.facts = facts
         self._words: dict[str, tuple[str, str]] = {}
 
-    def register(self, key: str, *, label: str, help: str, **facts: Any) -> Callable[[Entered], Entered]:
+    def register(
+        self, key: str, *, label: str, help: str, **facts: Any
+    ) -> Callable[[Entered], Entered]:
         """Return a decorator that enters a function or a class. Facts become its attributes."""
 
         def enter(part: Entered) -> Entered:

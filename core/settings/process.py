@@ -15,7 +15,9 @@ import torch
 
 from core.settings.device import Machine
 
-STALE = 30.0  # seconds without a sign of life after which a process is taken for dead, wherever it runs
+STALE = (
+    30.0  # seconds without a sign of life after which a process is taken for dead, wherever it runs
+)
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -71,7 +73,9 @@ def _commit() -> str:
     arguments = "describe --always --dirty --abbrev=40 --exclude=*".split()
     call = ["git", "--no-optional-locks", "-C", str(ROOT), *arguments]
     with suppress(OSError, subprocess.SubprocessError):
-        return subprocess.run(call, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        return subprocess.run(
+            call, capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
     return "unknown"
 
 
@@ -80,7 +84,9 @@ def sources() -> str:
     """Return a hash of this package's files: where it is the same, processes run the same code."""
     digest = hashlib.blake2b(digest_size=6)
     for path in sorted((ROOT / "core").rglob("*.py")):
-        digest.update(f"{path.relative_to(ROOT).as_posix()}\0{path.read_text(encoding='utf-8')}\0".encode())
+        digest.update(
+            f"{path.relative_to(ROOT).as_posix()}\0{path.read_text(encoding='utf-8')}\0".encode()
+        )
     return digest.hexdigest()
 
 

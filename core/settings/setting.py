@@ -31,13 +31,17 @@ class ConfigError(ValueError):
 class Setting:
     """Bounds, label and form of a setting; its slider extends to `high` when pushed to `top`.
 
-    `follows` computes the value from the other settings for as long as none is given (the default is then None).
-    `among` gives the values that a slider stops at, where they are not evenly spaced; `stride` its step, where others say so.
+    `follows` computes the value from the other settings for as long as none is given (the default
+    is then None).
+    `among` gives the values that a slider stops at, where they are not evenly spaced; `stride` its
+    step, where others say so.
     `once`: it acts when a link is opened, and is over then.
     A text has at most `high` characters.
-    `offers`: values that one click can bring, of a number that has no list. `acts`: whether it does anything beside the other settings;
+    `offers`: values that one click can bring, of a number that has no list. `acts`: whether it does
+    anything beside the other settings;
     it is shown and offered only then. `read_by`: which parts of what it belongs to read it.
-    `short` is the word for it in the name of a variant; a plural ("heads") is counted, anything else is named.
+    `short` is the word for it in the name of a variant; a plural ("heads") is counted, anything
+    else is named.
     """
 
     kind: type
@@ -66,7 +70,10 @@ class Setting:
             return "on or off"
         if self.kind is str:
             return f"text of at most {self.high or LONGEST:,} characters"
-        return f"a {'whole ' if self.kind is int else ''}number from {self.show(self.low)} to {self.show(self.high)}"
+        return (
+            f"a {'whole ' if self.kind is int else ''}number from {self.show(self.low)} to"
+            f" {self.show(self.high)}"
+        )
 
     def _allowed_near(self, value: Any) -> str:
         """Return the allowed values, or the nearest entries of a long menu."""
@@ -81,14 +88,18 @@ class Setting:
         kind: Any = self.kind
         if kind in (int, float):
             any_number: Any = numbers.Integral if kind is int else numbers.Real
-            good = type(value) is kind or isinstance(value, any_number) and not isinstance(value, bool)
+            good = (
+                type(value) is kind or isinstance(value, any_number) and not isinstance(value, bool)
+            )
             good = good and self.low <= value <= self.high
         else:
             good = isinstance(value, kind)
             if good and kind is str:
                 good = value in self.menu if self.menu else len(value) <= (self.high or LONGEST)
         if not good:
-            raise ConfigError(name, f"{name} is {shorten(value)}; it must be {self._allowed_near(value)}.")
+            raise ConfigError(
+                name, f"{name} is {shorten(value)}; it must be {self._allowed_near(value)}."
+            )
         return kind(value) + 0.0 if kind is float else kind(value)  # -0.0 is 0
 
     def read(self, name: str, text: str) -> Any:
@@ -96,13 +107,18 @@ class Setting:
         value: Any = text
         try:
             if self.kind is bool:
-                return {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}[text.strip().lower()]
+                return {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}[
+                    text.strip().lower()
+                ]
             if self.menu:
                 return {key.lower(): key for key in self.menu}[text.strip().lower()]
             value = self.kind(text)
             return self.check(name, value)
         except (KeyError, ValueError):
-            words = f"The link sets {name} to {shorten(value)}, but it must be {self._allowed_near(text)}."
+            words = (
+                f"The link sets {name} to {shorten(value)}, but it must be"
+                f" {self._allowed_near(text)}."
+            )
             raise ConfigError(name, words) from None
 
     def change(self, value: Any) -> str:
@@ -139,7 +155,9 @@ class Setting:
         return str(value)
 
 
-def setting(default: Any, label: str, help: str, *, group: str, kind: type | None = None, **bounds: Any) -> Any:
+def setting(
+    default: Any, label: str, help: str, *, group: str, kind: type | None = None, **bounds: Any
+) -> Any:
     """A dataclass field with a Setting; `kind` is needed only where the default does not tell it."""
     described = Setting(kind or type(default), label, help, group, **bounds)
     return dataclasses.field(default=default, metadata={"setting": described})
@@ -149,11 +167,14 @@ def setting(default: Any, label: str, help: str, *, group: str, kind: type | Non
 class Settings:
     """Base class of settings: a frozen dataclass whose fields are made by setting().
 
-    Every value is checked and brought into its own type; what is None follows other settings where the field says how.
+    Every value is checked and brought into its own type; what is None follows other settings where
+    the field says how.
     Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
     """
 
-    FIRST: ClassVar[tuple[str, ...]] = ()  # fields that others follow, where those stand before them
+    FIRST: ClassVar[
+        tuple[str, ...]
+    ] = ()  # fields that others follow, where those stand before them
 
     @classmethod
     @functools.cache
@@ -196,7 +217,8 @@ class Settings:
     def mended(cls, values: dict[str, Any]) -> tuple[Self, list[ConfigError]]:
         """-> (settings, list of ConfigError): every value that can be kept is kept.
 
-        A value that cannot be gives way to `instead` where the error names one, else to the default.
+        A value that cannot be gives way to `instead` where the error names one, else to the
+        default.
         """
         values = dict(values)
         problems: list[ConfigError] = []
@@ -242,7 +264,9 @@ class Settings:
         for field in dataclasses.fields(self):
             definition = self.settings()[field.name]
             value = getattr(self, field.name)
-            if field.name in names or (not self.follows(field.name) if definition.follows else value != field.default):
+            if field.name in names or (
+                not self.follows(field.name) if definition.follows else value != field.default
+            ):
                 params[field.name] = definition.write(value)
         return params
 

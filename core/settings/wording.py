@@ -26,7 +26,9 @@ def number(value: float, digits: int = 3) -> str:
         return "undefined"
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     if exponent and value and not -4 <= int(exponent) < 7:
-        return f"{float(mantissa):g} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−")
+        return f"{float(mantissa):g} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace(
+            "-", "−"
+        )
     rounded = float(f"{value:.{digits}g}")
     return f"{rounded:,.15g}".replace("-", "−")
 
@@ -87,7 +89,10 @@ def shorten(value: object, width: int = 40) -> str:
         return f"a number with more than {width} digits"
     try:
         text = value if isinstance(value, str) else repr(value)
-    except (ValueError, RecursionError):  # it holds a number of thousands of digits, or lists in lists in lists
+    except (
+        ValueError,
+        RecursionError,
+    ):  # it holds a number of thousands of digits, or lists in lists in lists
         return "a value too large to show"
     cut = printable(text[:width]) + ("…" if len(text) > width else "")
     return f"“{cut}”" if isinstance(value, str) else cut
@@ -101,4 +106,6 @@ def printable(text: object) -> str:
 def some_of(sentences: list[str], limit: int = 3) -> str:
     """The first of many sentences, and how many there are besides."""
     remaining = len(sentences) - limit
-    return " ".join(sentences[:limit]) + (f" And {remaining:,} more like this." if remaining > 0 else "")
+    return " ".join(sentences[:limit]) + (
+        f" And {remaining:,} more like this." if remaining > 0 else ""
+    )

@@ -1,7 +1,9 @@
 """Command line for studies: python -m core.study plan, run, status, resume, export, check.
 
-Exit codes: 0 every run has its result (or diverged); 1 some have none, or (check) do not agree; 2 a mistake in the file or the
-command; 3 the store or the cluster cannot be used; 128 + the signal's number after Ctrl-C or a request to end.
+Exit codes: 0 every run has its result (or diverged); 1 some have none, or (check) do not agree; 2 a
+mistake in the file or the
+command; 3 the store or the cluster cannot be used; 128 + the signal's number after Ctrl-C or a
+request to end.
 """
 
 import argparse
@@ -15,6 +17,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -73,22 +76,33 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = arguments.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(call: Callable[[Namespace], int], help: str, studies: str | int, trains: bool = False) -> Any:
+    def add(
+        call: Callable[[Namespace], int], help: str, studies: str | int, trains: bool = False
+    ) -> Any:
         command = commands.add_parser(call.__name__.rstrip("_"), help=help, description=help)
         command.set_defaults(call=call)
-        description = "the file of a study" + ("" if call in (run, plan) else ", or its name in the store")
+        description = "the file of a study" + (
+            "" if call in (run, plan) else ", or its name in the store"
+        )
         command.add_argument("studies", nargs=studies, metavar="STUDY", help=description)
-        where = f"address of the store, or the path of a SQLite file (else {VARIABLE}, else {DEFAULT})"
+        where = (
+            f"address of the store, or the path of a SQLite file (else {VARIABLE}, else {DEFAULT})"
+        )
         command.add_argument("--database", metavar="URL", help=where)
         if trains:
             words = (
-                "worker processes (default ABLATION_WORKERS, else one per core up to two); on a cluster "
-                "(DASK_SCHEDULER_ADDRESS) the maximum number of threads (default all)"
+                "worker processes (default ABLATION_WORKERS, else one per core up to two); on a"
+                " cluster (DASK_SCHEDULER_ADDRESS) the maximum number of threads (default all)"
             )
             command.add_argument("--workers", type=_count, metavar="N", help=words)
         return command
 
-    add(plan, "show what a study would train and how long it takes, without training", "+", trains=True)
+    add(
+        plan,
+        "show what a study would train and how long it takes, without training",
+        "+",
+        trains=True,
+    )
     train_missing = (
         "train the missing runs of a study; after Ctrl-C stored results stay, and unfinished runs "
         "(at most two per worker) start again"
@@ -97,18 +111,27 @@ def parser() -> argparse.ArgumentParser:
     add(resume, "continue a study, from its file or from the store", "+", trains=True)
     add(status, "show the progress of studies", "*")
     write_tables = (
-        "write the tables runs, rows and summary, and the study's file; several studies each get their own folder"
+        "write the tables runs, rows and summary, and the study's file; several studies each get"
+        " their own folder"
     )
     command = add(export_, write_tables, "+")
     command.add_argument("--csv", metavar="DIR", help="as CSV into this folder")
     command.add_argument("--parquet", metavar="DIR", help="as Parquet into this folder")
-    command.add_argument("--summary", metavar="FILE", help="the summary alone, as CSV (of one study)")
-    command.add_argument("--picture", metavar="FILE", help="matrix of variants and tasks, as SVG (of one study)")
-    command.add_argument("--curves", metavar="FILE", help="learning curves of all runs, as NumPy .npz (of one study)")
+    command.add_argument(
+        "--summary", metavar="FILE", help="the summary alone, as CSV (of one study)"
+    )
+    command.add_argument(
+        "--picture", metavar="FILE", help="matrix of variants and tasks, as SVG (of one study)"
+    )
+    command.add_argument(
+        "--curves", metavar="FILE", help="learning curves of all runs, as NumPy .npz (of one study)"
+    )
     besides = "curves of other studies, whose runs are skipped in --curves"
     command.add_argument("--besides", nargs="*", default=[], metavar="FILE", help=besides)
     command = add(check, "compare a study with an earlier exported summary", 1)
-    command.add_argument("--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV")
+    command.add_argument(
+        "--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV"
+    )
     return arguments
 
 
@@ -139,14 +162,18 @@ def run(arguments: Namespace) -> int:
 
 def resume(arguments: Namespace) -> int:
     store = Store(arguments.database, create=False)
-    studies = [read(name) if Path(name).is_file() else find(store, name) for name in arguments.studies]
+    studies = [
+        read(name) if Path(name).is_file() else find(store, name) for name in arguments.studies
+    ]
     store.close()
     return train(arguments, studies)
 
 
 def status(arguments: Namespace) -> int:
     store = Store(arguments.database, create=False)
-    numbers = [find(store, name) for name in arguments.studies] or [study.id for study in store.studies()]
+    numbers = [find(store, name) for name in arguments.studies] or [
+        study.id for study in store.studies()
+    ]
     complete = [print_state(store, number) for number in numbers]
     if not numbers:
         print(f"There are no studies in {store.name}.")
@@ -154,13 +181,19 @@ def status(arguments: Namespace) -> int:
 
 
 def export_(arguments: Namespace) -> int:
-    folders = {kind: folder for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)) if folder}
+    folders = {
+        kind: folder
+        for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet))
+        if folder
+    }
     of_one = arguments.summary or arguments.picture or arguments.curves
     if not folders and not of_one:
         where = "--csv FOLDER, --parquet FOLDER, --summary FILE, --picture FILE or --curves FILE"
         raise StudyError([f"Choose an output: {where}."])
     if of_one and len(arguments.studies) > 1:
-        raise StudyError(["--summary, --picture and --curves work on a single study: name exactly one."])
+        raise StudyError(
+            ["--summary, --picture and --curves work on a single study: name exactly one."]
+        )
     store = Store(arguments.database, create=False)
     numbers = list(dict.fromkeys(find(store, name) for name in arguments.studies))
     if arguments.summary or arguments.picture:
@@ -171,10 +204,16 @@ def export_(arguments: Namespace) -> int:
             _write_text(arguments.picture, matrix_svg(summary, style=STYLE) + "\n")
     if arguments.curves:
         elsewhere = {key for other in arguments.besides for key in read_curves(other).hashes()}
-        runs = [run for run in store.runs(numbers[0], *ENDED, spec=False) if run.hash not in elsewhere]
+        runs = [
+            run for run in store.runs(numbers[0], *ENDED, spec=False) if run.hash not in elsewhere
+        ]
         rows = rows_of(store, numbers[0], runs)
         Path(arguments.curves).parent.mkdir(parents=True, exist_ok=True)
-        write_curves(arguments.curves, {run.hash: rows[run.id] for run in runs if run.id in rows}, made_of(runs))
+        write_curves(
+            arguments.curves,
+            {run.hash: rows[run.id] for run in runs if run.id in rows},
+            made_of(runs),
+        )
         print(arguments.curves)
     names = {study.id: study.name for study in store.studies()}
     for number in numbers:
@@ -199,7 +238,10 @@ def check(arguments: Namespace) -> int:
     print(f"{count(agreed.cells, 'cell')}: {summary}.", *agreed.off, sep="\n")
     this_name = "this study"
     other_name = arguments.before
-    for names, present, lacking in ((agreed.new, this_name, other_name), (agreed.gone, other_name, this_name)):
+    for names, present, lacking in (
+        (agreed.new, this_name, other_name),
+        (agreed.gone, other_name, this_name),
+    ):
         if names:
             first = "; ".join(names[:SHOWN]) + ("; …" if len(names) > SHOWN else "")
             verb = "is" if len(names) == 1 else "are"
@@ -221,7 +263,9 @@ def find(store: Store, name: str) -> int:
     number = store.find(name)
     if number is None:
         names = ", ".join(f"“{study.name}”" for study in store.studies()) or "none"
-        raise StudyError([f"“{name}” is neither a file nor a study in {store.name}; studies there: {names}."])
+        raise StudyError(
+            [f"“{name}” is neither a file nor a study in {store.name}; studies there: {names}."]
+        )
     return number
 
 
@@ -263,7 +307,7 @@ def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
             if {QUEUED, RUNNING} & set(patiently(lambda: store.counts(numbers))):
                 _work(Runner(store, numbers, workers), signals)
                 print(f"After {duration(time.monotonic() - begun)}:", flush=True)
-        complete = [patiently(lambda number=number: print_state(store, number)) for number in numbers]  # type: ignore[misc]
+        complete = [patiently(partial(print_state, store, number)) for number in numbers]
         store.close()
         if signals:
             return 128 + signals[0]
@@ -283,7 +327,10 @@ def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
     if isinstance(study, Study):
         print(f"{study.name}: {count(len(study.runs), 'run')}, stored in {store.name}.")
         if study.notes:
-            print(f"  {count(len(study.notes), 'variant')} skipped; python -m core.study plan shows which and why.")
+            print(
+                f"  {count(len(study.notes), 'variant')} skipped; python -m core.study plan shows"
+                " which and why."
+            )
         enrolled = patiently(lambda: store.enrol(study))
         for sentence in before(enrolled.ended, enrolled.unwanted):
             print(f"  {sentence}")
@@ -291,7 +338,9 @@ def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
     else:
         number = study
         name = next(line.name for line in patiently(store.studies) if line.id == number)
-        spec = next(iter(patiently(lambda: store.specs(number)).values()), None)  # all runs are for one machine
+        spec = next(
+            iter(patiently(lambda: store.specs(number)).values()), None
+        )  # all runs are for one machine
         if spec:
             _require(workers, name, read_machine(spec))
     requeued = patiently(lambda: store.requeue(number))
@@ -304,7 +353,8 @@ def _work(runner: Runner, signals: list[int]) -> None:
     """Let it run, with a bar, until all is done or there is a signal."""
     bar = Bar(sys.stderr)
     steps = runner.progress()
-    # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one ends them.
+    # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one
+    # ends them.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     runner.workers.warm()
     signal.signal(signal.SIGINT, handler)
@@ -323,7 +373,10 @@ def _work(runner: Runner, signals: list[int]) -> None:
         bar.clear()
     if runner.lost:
         verb = "was" if runner.lost == 1 else "were"
-        bar.say(f"{count(runner.lost, 'run')} {verb} stopped or taken over by another process in the meantime.")
+        bar.say(
+            f"{count(runner.lost, 'run')} {verb} stopped or taken over by another process in the"
+            " meantime."
+        )
 
 
 @contextmanager
@@ -341,7 +394,9 @@ def _asked_to_end() -> Iterator[list[int]]:
         signals.append(number)
         restore()
 
-    before.update({getattr(signal, name): signal.signal(getattr(signal, name), note) for name in names})
+    before.update(
+        {getattr(signal, name): signal.signal(getattr(signal, name), note) for name in names}
+    )
     try:
         yield signals
     finally:
@@ -365,7 +420,9 @@ class Bar:
             self._drawn = now
             self._write(self._over(line(progress)) if self.terminal else line(progress) + "\n")
         if progress.trouble and progress.trouble != self._said:
-            self.say(f"{progress.trouble} Training continues; results are stored as soon as possible.")
+            self.say(
+                f"{progress.trouble} Training continues; results are stored as soon as possible."
+            )
         self._said = progress.trouble
 
     def say(self, words: str) -> None:
@@ -392,7 +449,9 @@ def line(progress: Progress) -> str:
     ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
     words = [f"{ended} of {sum(counts.values())} runs", f"{100 * progress.share:.0f} %"]
     if counts.get(QUEUED) or counts.get(RUNNING):
-        left = "workers are starting" if progress.left is None else f"{duration(progress.left)} left"
+        left = (
+            "workers are starting" if progress.left is None else f"{duration(progress.left)} left"
+        )
         words.append(progress.absent or left)
     words += [f"{counts[state]} {state}" for state in (DIVERGED, FAILED) if counts.get(state)]
     words += [f"{progress.elsewhere} in other processes"] if progress.elsewhere > 0 else []
@@ -401,7 +460,8 @@ def line(progress: Progress) -> str:
 
 # Whether a study agrees with an earlier summary, cell by cell, within the intervals that it had
 
-CLOSE = 0.01  # of an accuracy: closer than that is the same where all seeds agreed and there is no interval
+# of an accuracy: closer than that is the same where all seeds agreed and there is no interval
+CLOSE = 0.01
 COMPARED = [("accuracy", "low", "high"), ("difference", "difference_low", "difference_high")]
 
 
@@ -445,16 +505,23 @@ def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
             empty += 1
         else:
             same += all(equal for equal, _ in moved) and cell.diverged == old.diverged
-    return Agreement(total, same, off, empty, tuple(new), tuple(f"{task}, {variant}" for task, variant in cells))
+    return Agreement(
+        total, same, off, empty, tuple(new), tuple(f"{task}, {variant}" for task, variant in cells)
+    )
 
 
 def _moved(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
     """Return whether a value is the same to the last digit, and how it differs by more than it may."""
-    value, mean, low, high = getattr(cell, column), *(getattr(old, name) for name in (column, lowest, highest))
+    value, mean, low, high = (
+        getattr(cell, column),
+        *(getattr(old, name) for name in (column, lowest, highest)),
+    )
     if math.isnan(value) or math.isnan(mean):
         if math.isnan(value) and math.isnan(mean):
             return True, ""
-        now, then = ("has no value" if math.isnan(number) else f"{number:.3f}" for number in (value, mean))
+        now, then = (
+            "has no value" if math.isnan(number) else f"{number:.3f}" for number in (value, mean)
+        )
         return False, f"{column} {now} now, {then} before"
     span = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
     low, high = (low, high) if span else (mean, mean)

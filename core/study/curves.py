@@ -1,9 +1,13 @@
 """Exported curves of a study: every row of every finished run in one file, looked up by hash.
 
-The file is NumPy's .npz, whose arrays are, by name: `run`, the hash of each run (core.study.plan.Run.hash); `rows`, how many
-rows it has; `diverged`, whether its last row is where it did; `step`, `loss`, `accuracy`, `gradient_norm`, `update_size`, the
-rows of all runs one after the other; `made`, JSON in bytes: what made them. Learning rates follow from the settings. Numbers
-are float32, as training computes them: nothing is rounded. A run that is part of several studies stands in one file only.
+The file is NumPy's .npz, whose arrays are, by name: `run`, the hash of each run
+(core.study.plan.Run.hash); `rows`, how many
+rows it has; `diverged`, whether its last row is where it did; `step`, `loss`, `accuracy`,
+`gradient_norm`, `update_size`, the
+rows of all runs one after the other; `made`, JSON in bytes: what made them. Learning rates follow
+from the settings. Numbers
+are float32, as training computes them: nothing is rounded. A run that is part of several studies
+stands in one file only.
 """
 
 import io
@@ -24,7 +28,9 @@ from core.train import Row
 MADE = ("device", "torch", "numpy", "python", "code")  # columns of a run that say what trained it
 Made = Mapping[str, Sequence[str]]  # by these names; several where several did
 MEASURED = ("loss", "accuracy", "gradient_norm", "update_size")
-KINDS = {"run": "S", "rows": "i", "diverged": "b", "step": "i", "made": "u"} | dict.fromkeys(MEASURED, "f")
+KINDS = {"run": "S", "rows": "i", "diverged": "b", "step": "i", "made": "u"} | dict.fromkeys(
+    MEASURED, "f"
+)
 MAX_BYTES = 64 << 20  # of all arrays together: some hundred times what a study of 600 runs has
 MAX_LETTERS = 100  # of a version
 
@@ -54,7 +60,10 @@ class Curves:
         first, end, diverged = self._places[run.hash]
         steps = self.arrays["step"][first:end].tolist()
         measured = (self.arrays[name][first:end].tolist() for name in MEASURED)
-        rows = [Row._make((*values, run.training.rate(values[0]), "")) for values in zip(steps, *measured)]
+        rows = [
+            Row._make((*values, run.training.rate(values[0]), ""))
+            for values in zip(steps, *measured)
+        ]
         if not diverged:
             return rows if rows[-1].step == run.training.steps else None
         return [*rows[:-1], rows[-1]._replace(note=f"diverged at step {rows[-1].step}")]
@@ -82,7 +91,10 @@ class CurveFiles:
 
 def made_by(files: Sequence[Curves]) -> Made:
     """Return what made the curves of several files."""
-    return {name: tuple(dict.fromkeys(value for file in files for value in file.made[name])) for name in MADE}
+    return {
+        name: tuple(dict.fromkeys(value for file in files for value in file.made[name]))
+        for name in MADE
+    }
 
 
 def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance: Made) -> None:
@@ -94,7 +106,9 @@ def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance
         "diverged": np.array([bool(rows[-1].note) for rows in runs.values()], bool),
         "step": np.array([row.step for row in every], np.int32),
         **{name: _numbers([getattr(row, name) for row in every]) for name in MEASURED},
-        "made": np.frombuffer(json.dumps({name: list(provenance[name]) for name in MADE}).encode(), np.uint8),
+        "made": np.frombuffer(
+            json.dumps({name: list(provenance[name]) for name in MADE}).encode(), np.uint8
+        ),
     }
     with Path(path).open("wb") as file:
         np.savez_compressed(file, **arrays)
@@ -125,13 +139,21 @@ def read_curves(path: str | Path) -> Curves:
             arrays = {name: packed[name] for name in KINDS}
         _check(arrays)
         provenance = json.loads(arrays.pop("made").tobytes().decode())
-        if not isinstance(provenance, dict) or not all(isinstance(provenance.get(name), list) for name in MADE):
+        if not isinstance(provenance, dict) or not all(
+            isinstance(provenance.get(name), list) for name in MADE
+        ):
             raise ValueError("it lacks version information")
         return Curves(
-            {name: tuple(printable(value)[:MAX_LETTERS] for value in provenance[name][:10]) for name in MADE}, arrays
+            {
+                name: tuple(printable(value)[:MAX_LETTERS] for value in provenance[name][:10])
+                for name in MADE
+            },
+            arrays,
         )
     except Exception as error:  # a damaged archive raises a dozen kinds
-        raise StudyError([f"{path} does not contain study curves: {shorten(printable(error), 120)}."]) from None
+        raise StudyError(
+            [f"{path} does not contain study curves: {shorten(printable(error), 120)}."]
+        ) from None
 
 
 def _check(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -140,7 +162,9 @@ def _check(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         if arrays[name].ndim != 1 or arrays[name].dtype.kind != kind:
             raise ValueError(f"{name} has the wrong type")
     runs, rows, steps = (arrays[name] for name in ("run", "rows", "step"))
-    if not len(runs) == len(rows) == len(arrays["diverged"]) or any(len(arrays[n]) != len(steps) for n in MEASURED):
+    if not len(runs) == len(rows) == len(arrays["diverged"]) or any(
+        len(arrays[n]) != len(steps) for n in MEASURED
+    ):
         raise ValueError("its lists differ in length")
     if (rows < 1).any() or rows.sum(dtype=np.int64) != len(steps):
         raise ValueError("its row counts do not match")

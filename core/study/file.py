@@ -26,18 +26,33 @@ from core.tasks import task
 from core.train import Training, budget, start
 from core.train.match import at_rate, search
 
-MAX_CHARACTERS = 50_000  # ten times the longest study that ships; tomllib takes 7 s for one key of so many dots
+MAX_CHARACTERS = (
+    50_000  # ten times the longest study that ships; tomllib takes 7 s for one key of so many dots
+)
 MAX_RUNS = 100_000
 MAX_NAME = 200  # characters, as in the store's columns
 GUARDS = ("equal", "search")
 KEYS = (
-    "name", "question", "tasks", "seeds", "device", "dtype", "base", "training", "task", "variants", "axes", *GUARDS,
-)  # fmt: skip
+    "name",
+    "question",
+    "tasks",
+    "seeds",
+    "device",
+    "dtype",
+    "base",
+    "training",
+    "task",
+    "variants",
+    "axes",
+    *GUARDS,
+)
 
 KeyPath = tuple[str, ...]
 Changes = dict[str, Any]
 Variants = dict[str, Changes]
-Rates = Callable[[float], Sequence[float]]  # from a model's own learning rate to the others that it is trained at
+Rates = Callable[
+    [float], Sequence[float]
+]  # from a model's own learning rate to the others that it is trained at
 
 
 def read(path: str | Path) -> Study:
@@ -68,11 +83,18 @@ def load(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise StudyError(["This is not a study: its lists or tables are nested too deeply."]) from None
-    except ValueError as error:  # also a date that does not exist, or a number with thousands of digits
+        raise StudyError(
+            ["This is not a study: its lists or tables are nested too deeply."]
+        ) from None
+    except (
+        ValueError
+    ) as error:  # also a date that does not exist, or a number with thousands of digits
         hint = ""
         if re.search("[“”„‘’\u00a0\u202f]", text):
-            hint = " It contains curly quotes or no-break spaces from a word processor: use plain ones."
+            hint = (
+                " It contains curly quotes or no-break spaces from a word processor: use plain"
+                " ones."
+            )
         raise StudyError([f"This is not TOML: {printable(error)[:300]}.{hint}"]) from None
 
 
@@ -116,12 +138,19 @@ class _Reader:
     def check_count(self) -> None:
         """Raise StudyError for too many runs, before any is built."""
         axes, rates, seeds = (
-            self.document.get(key, default) for key, default in (("axes", {}), ("search", []), ("seeds", 5))
+            self.document.get(key, default)
+            for key, default in (("axes", {}), ("search", []), ("seeds", 5))
         )
-        lengths = [_length(values) for values in axes.values() if _length(values)] if isinstance(axes, dict) else []
+        lengths = (
+            [_length(values) for values in axes.values() if _length(values)]
+            if isinstance(axes, dict)
+            else []
+        )
         if isinstance(rates, str) and rates in search:
             rates = search[rates](1.0)
-        variants = 1 + _length(self.document.get("variants")) + (math.prod(lengths) if lengths else 0)
+        variants = (
+            1 + _length(self.document.get("variants")) + (math.prod(lengths) if lengths else 0)
+        )
         factors = {
             "task": max(1, _length(self.document.get("tasks"))),
             "variant": variants * (1 + _length(rates)),
@@ -131,7 +160,9 @@ class _Reader:
         if runs > MAX_RUNS:
             words = "too many runs to count"
             if runs < 10**15:
-                words = f"{runs:,} runs ({', '.join(count(n, name) for name, n in factors.items())})"
+                words = (
+                    f"{runs:,} runs ({', '.join(count(n, name) for name, n in factors.items())})"
+                )
             raise StudyError([f"these are {words}; the limit is {MAX_RUNS:,}."])
 
     def text_of(self, key: str) -> str:
@@ -146,7 +177,9 @@ class _Reader:
         return value if isinstance(value, str) else ""
 
     def machine(self) -> Machine:
-        options = {name: self.document[name] for name in ("device", "dtype") if name in self.document}
+        options = {
+            name: self.document[name] for name in ("device", "dtype") if name in self.document
+        }
         try:
             return start(Config(), Training(), 0, Machine.anywhere(**options)).machine
         except ConfigError as error:
@@ -159,16 +192,24 @@ class _Reader:
         is_number = isinstance(value, int) and not isinstance(value, bool)
         numbers = list(range(value)) if is_number else value
         with suppress(ConfigError):
-            if isinstance(numbers, list) and numbers and len({seed.check("seeds", n) for n in numbers}) == len(numbers):
+            if (
+                isinstance(numbers, list)
+                and numbers
+                and len({seed.check("seeds", n) for n in numbers}) == len(numbers)
+            ):
                 return numbers
-        allowed = f"how many (seeds 0, 1, …), or a list of different whole numbers from 0 to {seed.high}"
+        allowed = (
+            f"how many (seeds 0, 1, …), or a list of different whole numbers from 0 to {seed.high}"
+        )
         self.problems.append(f"seeds is {shorten(value)}; it must be {allowed}.")
         return [0]
 
     def equal(self) -> str:
         """Return what all models of a task have as much of as its baseline."""
         try:
-            value: str = Trial.settings()["match"].check("equal", self.document.get("equal", "nothing"))
+            value: str = Trial.settings()["match"].check(
+                "equal", self.document.get("equal", "nothing")
+            )
             return value
         except ConfigError as error:
             self.problems.append(str(error))
@@ -180,7 +221,11 @@ class _Reader:
         try:
             if not isinstance(rates_given, list):
                 return search[Trial.settings()["search"].check("search", rates_given)]
-            rates = list(dict.fromkeys(TRAINING["learning_rate"].check("search", rate) for rate in rates_given))
+            rates = list(
+                dict.fromkeys(
+                    TRAINING["learning_rate"].check("search", rate) for rate in rates_given
+                )
+            )
             return lambda changes: rates
         except ConfigError as error:
             hint = "" if isinstance(rates_given, list) else " Or give a list of learning rates."
@@ -204,22 +249,35 @@ class _Reader:
         }
         first_with: dict[frozenset[tuple[str, Any]], str] = {}
         for name, changes in every.items() if searched else ():
-            others = frozenset((key, value) for key, value in changes.items() if key != "learning_rate")
+            others = frozenset(
+                (key, value) for key, value in changes.items() if key != "learning_rate"
+            )
             twin = first_with.setdefault(others, name)
             if twin != name:
                 words = "only in the learning rate, which is tuned anyway."
-                self.problems.append(f"search: {shorten(name)} differs from {shorten(twin)} {words}")
+                self.problems.append(
+                    f"search: {shorten(name)} differs from {shorten(twin)} {words}"
+                )
         for name in variants.keys() & searched.keys():
-            self.problems.append(f"search: a model at one of the rates and a variant are both called {shorten(name)}.")
+            self.problems.append(
+                "search: a model at one of the rates and a variant are both called"
+                f" {shorten(name)}."
+            )
         return variants | searched
 
     def changes(
-        self, path: KeyPath, allowed: Mapping[str, Setting], table: Any = None, skipped: Collection[str] = ()
+        self,
+        path: KeyPath,
+        allowed: Mapping[str, Setting],
+        table: Any = None,
+        skipped: Collection[str] = (),
     ) -> Changes:
         """Return the settings of a table; wrong ones are reported and left out."""
         table = self.document.get(path[0], {}) if table is None else table
         if not isinstance(table, dict):
-            self.problems.append(f"{dotted(path)} is {shorten(table)}; it must be a table of settings.")
+            self.problems.append(
+                f"{dotted(path)} is {shorten(table)}; it must be a table of settings."
+            )
             return {}
         values = {}
         for name, value in table.items():
@@ -229,9 +287,13 @@ class _Reader:
             if name == "seed":
                 self.problems.append(f"{key}: set the seeds of a study with seeds, at the top.")
             elif name in GUARDS:
-                self.problems.append(f"{key} belongs at the top of the file, before the first table.")
+                self.problems.append(
+                    f"{key} belongs at the top of the file, before the first table."
+                )
             elif name in SETTINGS and name not in allowed:
-                self.problems.append(f"{key} belongs under {'training' if name in TRAINING else 'base'}.")
+                self.problems.append(
+                    f"{key} belongs under {'training' if name in TRAINING else 'base'}."
+                )
             elif name not in allowed:
                 self.problems.append(f"{key} is not a setting{nearest(name, allowed)}")
             else:
@@ -246,11 +308,15 @@ class _Reader:
         names = self.document.get("tasks")
         tables = self.document.get("task", {})
         if not isinstance(tables, dict):
-            self.problems.append(f"task is {shorten(tables)}; write a table [task.name] for each task to be changed.")
+            self.problems.append(
+                f"task is {shorten(tables)}; write a table [task.name] for each task to be changed."
+            )
             tables = {}
         if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
             problem = "is missing" if names is None else f"is {shorten(names)}"
-            self.problems.append(f"tasks {problem}; it must be a list of at least one of {', '.join(task)}.")
+            self.problems.append(
+                f"tasks {problem}; it must be a list of at least one of {', '.join(task)}."
+            )
             names = []
         for name in tables:
             if names and name not in names:
@@ -268,10 +334,14 @@ class _Reader:
                 self.problems.append(f"a task cannot be called {shorten(name)}: {CALLED}.")
             elif "task" not in table and name not in task:
                 hint = f" To use your own name, set its task in a table [{dotted(('task', name))}]."
-                self.problems.append(f"tasks names {shorten(name)}, which is not a task{nearest(name, task)}{hint}")
+                self.problems.append(
+                    f"tasks names {shorten(name)}, which is not a task{nearest(name, task)}{hint}"
+                )
             elif not (isinstance(task_name, str) and task_name in task):
                 key = dotted(("task", name, "task"))
-                self.problems.append(f"{key} is {shorten(task_name)}; it must be one of {', '.join(task)}.")
+                self.problems.append(
+                    f"{key} is {shorten(task_name)}; it must be one of {', '.join(task)}."
+                )
             else:
                 setups.append(TaskSetup(name, task_name, base | changes, table.get("variants")))
         return setups
@@ -280,17 +350,23 @@ class _Reader:
         """Return the named variants, then every combination of the axes."""
         tables = self.document.get("variants", {})
         if not isinstance(tables, dict):
-            self.problems.append(f"variants is {shorten(tables)}; it must be a table: a name, and what it changes.")
+            self.problems.append(
+                f"variants is {shorten(tables)}; it must be a table: a name, and what it changes."
+            )
             tables = {}
         variants = {name: self.variant(("variants", name), table) for name, table in tables.items()}
         for changes in self.combinations():
             name = plan.variant_name(changes)
             if name in variants:
-                self.problems.append(f"axes: a combination and a variant are both called {shorten(name)}.")
+                self.problems.append(
+                    f"axes: a combination and a variant are both called {shorten(name)}."
+                )
             variants[name] = changes
         for name in variants:
             if name == BASELINE or not can_be_called(name):
-                self.problems.append(f"a variant cannot be called {shorten(name)}: {CALLED}, and not {BASELINE}.")
+                self.problems.append(
+                    f"a variant cannot be called {shorten(name)}: {CALLED}, and not {BASELINE}."
+                )
         return variants
 
     def variant(self, path: KeyPath, table: Any) -> Changes:
@@ -301,24 +377,35 @@ class _Reader:
                 self.problems.append(str(error))
                 return {}
         if not table:
-            self.problems.append(f"{dotted(path)} changes nothing; the full model is always included, as “{BASELINE}”.")
+            self.problems.append(
+                f"{dotted(path)} changes nothing; the full model is always included, as"
+                f" “{BASELINE}”."
+            )
         return self.changes(path, SETTINGS, table)
 
     def combinations(self) -> list[Changes]:
         axes = self.document.get("axes", {})
         if not isinstance(axes, dict):
             self.problems.append(
-                f"axes is {shorten(axes)}; it must be a table: settings, and a list of values for each."
+                f"axes is {shorten(axes)}; it must be a table: settings, and a list of values for"
+                " each."
             )
             return []
         values: dict[str, list[Any]] = {}
         for name, axis_values in axes.items():
             if not isinstance(axis_values, list) or not axis_values:
-                self.problems.append(f"axes.{dotted((name,))} is {shorten(axis_values)}; it must be a list of values.")
+                self.problems.append(
+                    f"axes.{dotted((name,))} is {shorten(axis_values)}; it must be a list of"
+                    " values."
+                )
                 continue
             changes = [self.changes(("axes",), SETTINGS, {name: value}) for value in axis_values]
             values[name] = list(dict.fromkeys(change[name] for change in changes if change))
-        return [dict(zip(values, combination)) for combination in itertools.product(*values.values())] if values else []
+        return (
+            [dict(zip(values, combination)) for combination in itertools.product(*values.values())]
+            if values
+            else []
+        )
 
     def check_arms(self, arms: Mapping[str, Arms]) -> None:
         """Report runs that need too much memory, and a training that two tasks share."""
@@ -329,7 +416,9 @@ class _Reader:
                 title = f"{variant} of {shorten(name)}"
                 twin = first_with.setdefault(arm, title)
                 if twin != title:
-                    self.problems.append(f"{title} is the same training as {twin}: remove one of them.")
+                    self.problems.append(
+                        f"{title} is the same training as {twin}: remove one of them."
+                    )
                 needed = budget.memory(*arm) / 2**20
                 if needed > limit:
                     allowed = f"at most {limit:,} MB are allowed (set by ABLATION_MAX_MB)"
@@ -358,7 +447,9 @@ def nearest(name: str, names: Iterable[str]) -> str:
 def dotted(path: KeyPath) -> str:
     """Write a key as it stands in the file: task."reverse, 12 layers".n_layers"""
     parts = [shorten(key)[1:-1] for key in path]
-    return ".".join(part if re.fullmatch("[A-Za-z0-9_-]+…?", part) else f'"{part}"' for part in parts)
+    return ".".join(
+        part if re.fullmatch("[A-Za-z0-9_-]+…?", part) else f'"{part}"' for part in parts
+    )
 
 
 def value_of(definition: Setting, name: str, value: object) -> Any:
@@ -401,10 +492,17 @@ def guards(source: str) -> list[str]:
 # What of a study can be ticked: name, question, tasks, seeds, parts and axes.
 
 MOST_SEEDS = 20
-PARTS = list(dict.fromkeys([encode(part) for part in ablation.values()]))  # shown; the others are searched by name
-CHANGES = list(dict.fromkeys([*PARTS, *(encode({name: value}) for name, value in Config().others())]))
+PARTS = list(
+    dict.fromkeys([encode(part) for part in ablation.values()])
+)  # shown; the others are searched by name
+CHANGES = list(
+    dict.fromkeys([*PARTS, *(encode({name: value}) for name, value in Config().others())])
+)
 # What can be combined with each other: a setting -> values, as a link has them.
-AXES = {name: tuple(SETTINGS[name].menu or ()) for name in ("norm", "placement", "activation", "position")} | {
+AXES = {
+    name: tuple(SETTINGS[name].menu or ())
+    for name in ("norm", "placement", "activation", "position")
+} | {
     "n_heads": ("1", "2", "4", "8"),
     "n_layers": ("1", "2", "4", "6", "12"),
     "learning_rate": ("0.001", "0.003", "0.01", "0.03"),
@@ -428,11 +526,18 @@ class Ticks:
         lines += [f"question = {_quote(self.question)}"] if self.question else []
         lines += [f"tasks = {_quote(self.tasks)}", f"seeds = {self.seeds}"]
         if self.changes:
-            named = [f"{_quote(name_of(decode(text, 'variants')))} = {_quote(text)}" for text in self.changes]
+            named = [
+                f"{_quote(name_of(decode(text, 'variants')))} = {_quote(text)}"
+                for text in self.changes
+            ]
             lines += ["", "[variants]", *named]
         chosen = {name: values for name, values in self.axes.items() if values}
         if chosen:
-            lines += ["", "[axes]", *(f"{name} = {_quote(values)}" for name, values in chosen.items())]
+            lines += [
+                "",
+                "[axes]",
+                *(f"{name} = {_quote(values)}" for name, values in chosen.items()),
+            ]
         return "\n".join(lines) + "\n"
 
 
@@ -451,7 +556,9 @@ def ticks(text: str) -> Ticks | None:
             tasks=tuple(document.pop("tasks", [])),
             seeds=document.pop("seeds", 5),
             changes=tuple(_read_change(*pair) for pair in document.pop("variants", {}).items()),
-            axes={name: _read_axis(name, values) for name, values in document.pop("axes", {}).items()},
+            axes={
+                name: _read_axis(name, values) for name, values in document.pop("axes", {}).items()
+            },
         )
         can_be_ticked = (
             not document
@@ -461,9 +568,17 @@ def ticks(text: str) -> Ticks | None:
             and type(result.seeds) is int
             and 1 <= result.seeds <= MOST_SEEDS
             and _are_ticks(result.changes, CHANGES)
-            and all(values and _are_ticks(values, AXES[name]) for name, values in result.axes.items())
+            and all(
+                values and _are_ticks(values, AXES[name]) for name, values in result.axes.items()
+            )
         )
-    except (StudyError, ConfigError, AttributeError, KeyError, TypeError):  # or a value of another type
+    except (
+        StudyError,
+        ConfigError,
+        AttributeError,
+        KeyError,
+        TypeError,
+    ):  # or a value of another type
         return None
     return result if can_be_ticked else None
 

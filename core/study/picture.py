@@ -1,6 +1,7 @@
 """Ablation matrix as SVG: a row per variant, a column per task.
 
-Classes carry the meaning, the style sheet of the place where it stands the colours; STYLE is one for a file of its own.
+Classes carry the meaning, the style sheet of the place where it stands the colours; STYLE is one
+for a file of its own.
 """
 
 import math
@@ -23,7 +24,8 @@ from core.study.training_link import query, read_query
 from core.tasks import task
 
 LESS = VARIANTS[0]
-# width and height of a cell, with an interval or without, height of a line of words, width of a letter
+# width and height of a cell, with an interval or without, height of a line of words, width of a
+# letter
 COLUMN = 85
 ROW = 40
 LOW = 34
@@ -62,21 +64,28 @@ text {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} .edge {{ stroke: v
 {COLOURS}"""
 
 
-def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "", intervals: bool = True) -> str:
+def matrix_svg(
+    summary: pd.DataFrame, links: bool = False, style: str = "", intervals: bool = True
+) -> str:
     """The table of core.study.tables.summary_table as a picture.
 
     Args:
         links: Make a link of every cell, from the column link.
         style: A style sheet to stand in it.
-        intervals: Whether each cell has its interval, and the baseline a row. Without them differences are whole points.
+        intervals: Whether each cell has its interval, and the baseline a row. Without them
+        differences are whole points.
     """
     if not intervals:
         summary = summary[summary.variant != BASELINE]
     height_of_row = ROW if intervals else LOW
     tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
-    cells: dict[tuple[str, str], Line] = {(line.task, line.variant): line for line in lines_of(summary)}
+    cells: dict[tuple[str, str], Line] = {
+        (line.task, line.variant): line for line in lines_of(summary)
+    }
     heads = [wrap(name, LETTERS[0], max_lines=3, placeholder="…") for name in tasks]
-    wide = LETTERS[1] * (2 if len(tasks) <= FEW and max(map(len, variants), default=0) > 2 * LETTERS[1] - 8 else 1)
+    wide = LETTERS[1] * (
+        2 if len(tasks) <= FEW and max(map(len, variants), default=0) > 2 * LETTERS[1] - 8 else 1
+    )
     names = [wrap(shown_name(name), wide, max_lines=2, placeholder="…") for name in variants]
     groups = _groups(summary, tasks) if not intervals else []
     top = GROUP if groups else 0
@@ -92,23 +101,44 @@ def matrix_svg(summary: pd.DataFrame, links: bool = False, style: str = "", inte
         middle = left + COLUMN * (first + n_tasks / 2)
         shapes.append(_words(middle, 14, [skill], "middle skill"))
         edges = left + COLUMN * first + 4, left + COLUMN * (first + n_tasks) - 4
-        shapes.append(f'<line class="edge" x1="{edges[0]:g}" x2="{edges[1]:g}" y1="{GROUP - 2}" y2="{GROUP - 2}"/>')
+        shapes.append(
+            f'<line class="edge" x1="{edges[0]:g}" x2="{edges[1]:g}" y1="{GROUP - 2}"'
+            f' y2="{GROUP - 2}"/>'
+        )
     for row, variant in enumerate(variants):
         y = head + height_of_row * row
         lines = names[row]
-        shapes.append(_words(left - 10, y + height_of_row / 2 + 5 - LINE / 2 * (len(lines) - 1), lines, "end name"))
+        shapes.append(
+            _words(
+                left - 10,
+                y + height_of_row / 2 + 5 - LINE / 2 * (len(lines) - 1),
+                lines,
+                "end name",
+            )
+        )
         for column, name in enumerate(tasks):
             line = cells.get((name, variant))
             if line is None:
                 words = "n/a: the same as the baseline, or not a valid combination."
-                dash = _words(left + COLUMN * (column + 0.5), y + height_of_row / 2 + 5, ["n/a"], "middle noise")
+                dash = _words(
+                    left + COLUMN * (column + 0.5),
+                    y + height_of_row / 2 + 5,
+                    ["n/a"],
+                    "middle noise",
+                )
                 shapes.append(f"<g><title>{words}</title>{dash}</g>")
                 continue
             cell = _cell(line, left + COLUMN * column, y, intervals)
             href = query(read_query(line.link))
             shapes.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
-    ground = f'<style>{style}</style><rect class="paper" width="{width:g}" height="{height}"/>' if style else ""
-    return picture(width, height, ground + "".join(shapes), describe(summary), "group" if links else "img")
+    ground = (
+        f'<style>{style}</style><rect class="paper" width="{width:g}" height="{height}"/>'
+        if style
+        else ""
+    )
+    return picture(
+        width, height, ground + "".join(shapes), describe(summary), "group" if links else "img"
+    )
 
 
 def _groups(summary: pd.DataFrame, tasks: list[str]) -> list[tuple[str, int, int]]:
@@ -131,7 +161,9 @@ def describe(summary: pd.DataFrame) -> str:
             worst = lines.loc[lines.difference.idxmin()]  # type: ignore[call-overload]  # a label, of whatever kind
         if worst is not None:
             parts.append(f"{name}: {shown_name(worst.variant)} {points(worst.difference)}")
-    return f"Change of accuracy in percentage points; worst variant of each task: {'; '.join(parts)}."
+    return (
+        f"Change of accuracy in percentage points; worst variant of each task: {'; '.join(parts)}."
+    )
 
 
 def describe_rates(rates: str) -> str:
@@ -145,10 +177,14 @@ def told(line: Line) -> str:
     """A cell in a sentence."""
     first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
-    note = f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
+    note = (
+        f" {line.diverged} of {line.seeds + line.diverged} seeds diverged." if line.diverged else ""
+    )
     note += f" {line.missing} not trained yet." if line.missing else ""
     note += (
-        f" Learning rate (chosen by training loss): {describe_rates(line.rates)}." if getattr(line, "rates", "") else ""
+        f" Learning rate (chosen by training loss): {describe_rates(line.rates)}."
+        if getattr(line, "rates", "")
+        else ""
     )
     if math.isnan(line.accuracy):
         return f"{first}{note or ' no results yet.'}"
@@ -157,8 +193,14 @@ def told(line: Line) -> str:
         return f"{first} {got}; {_span(line.low, line.high, 1)}).{note}"
     if math.isnan(line.difference):
         return f"{first} {got}).{note}"
-    if line.difference_low == line.difference_high:  # the same on every seed, to the last bit: no noise to compare with
-        size = f"{points(line.difference)} points on every seed" if line.difference else "identical on every seed"
+    if (
+        line.difference_low == line.difference_high
+    ):  # the same on every seed, to the last bit: no noise to compare with
+        size = (
+            f"{points(line.difference)} points on every seed"
+            if line.difference
+            else "identical on every seed"
+        )
         return f"{first} {got}); {size}.{note}"
     noise = ", one seed" if math.isnan(line.p) else "" if _clear(line) else ", not significant"
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
@@ -167,7 +209,11 @@ def told(line: Line) -> str:
 
 
 def _span(low: float, high: float, decimals: int) -> str:
-    return "no interval" if math.isnan(low) else f"95 % CI {points(low, decimals)} to {points(high, decimals)}"
+    return (
+        "no interval"
+        if math.isnan(low)
+        else f"95 % CI {points(low, decimals)} to {points(high, decimals)}"
+    )
 
 
 def _clear(line: Line) -> bool:
@@ -184,35 +230,62 @@ def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
     height = (ROW if intervals else LOW) - 2
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(told(line))}</title>"
-    drawn += f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
+    drawn += (
+        f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
+    )
     note = _gone(line)
     quiet = line.variant != BASELINE and not note and not _clear(line)
     if line.variant != BASELINE and (note or value):
-        share = 1.0 if note else 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
+        share = (
+            1.0
+            if note
+            else 0.0
+            if math.isnan(value)
+            else min(1.0, abs(value)) * (PALE if quiet else 1)
+        )
         kind = "less" if note or value < 0 else "more"
-        drawn += f'<rect class="{kind}" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}" fill-opacity="{0.8 * share:.3f}"/>'
-    drawn += f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
+        drawn += (
+            f'<rect class="{kind}" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"'
+            f' fill-opacity="{0.8 * share:.3f}"/>'
+        )
+    drawn += (
+        f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
+    )
     first, second = _in_cell(line, value)
     if not intervals:
         second = ""
         first = fixed(100 * value, 0) if math.isfinite(value) else first
-    drawn += _words(x + COLUMN / 2, y + (18 if second else height / 2 + 6), [first], "middle" + " noise" * quiet)
-    return drawn + (_words(x + COLUMN / 2, y + 32, [second], "middle small" + " noise" * quiet) if second else "")
+    drawn += _words(
+        x + COLUMN / 2, y + (18 if second else height / 2 + 6), [first], "middle" + " noise" * quiet
+    )
+    return drawn + (
+        _words(x + COLUMN / 2, y + 32, [second], "middle small" + " noise" * quiet)
+        if second
+        else ""
+    )
 
 
 def _in_cell(line: Line, value: float) -> tuple[str, str]:
     """The two lines of a cell: the number, and its interval or what was lost on the way."""
     base = line.variant == BASELINE
     if math.isnan(value):
-        return "diverged" if _gone(line) else "…" if math.isnan(line.accuracy) else "no baseline", ""
+        return (
+            "diverged" if _gone(line) else "…" if math.isnan(line.accuracy) else "no baseline"
+        ), ""
     if line.diverged:
-        return points(value, 1) + " %" * base, f"{line.diverged} of {line.seeds + line.diverged} diverged"
+        return (
+            points(value, 1) + " %" * base,
+            f"{line.diverged} of {line.seeds + line.diverged} diverged",
+        )
     low, high = (line.low, line.high) if base else (line.difference_low, line.difference_high)
     spread = low < high  # neither of one seed nor of several that agree to the last digit
-    return points(value, 1) + " %" * base, f"{points(low, 1)} to {points(high, 1)}" if spread else ""
+    return points(value, 1) + " %" * base, (
+        f"{points(low, 1)} to {points(high, 1)}" if spread else ""
+    )
 
 
 def _words(x: float, y: float, lines: list[str], kind: str) -> str:
     return "".join(
-        f'<text class="{kind}" x="{x:g}" y="{y + LINE * n:g}">{escape(line)}</text>' for n, line in enumerate(lines)
+        f'<text class="{kind}" x="{x:g}" y="{y + LINE * n:g}">{escape(line)}</text>'
+        for n, line in enumerate(lines)
     )

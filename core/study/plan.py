@@ -17,16 +17,38 @@ from core.tasks import task
 from core.train import State, Training, budget, start
 from core.train.match import held
 
-# Settings of a model that every run has had since this format. A later one stands in a run only where it
+# Settings of a model that every run has had since this format. A later one stands in a run only
+# where it
 # differs from what models were before, so that earlier runs keep their hashes.
 FIRST_SETTINGS = {
-    "d_model", "n_heads", "d_ff", "n_layers", "seed", "attention", "residual_attention", "ffn", "residual_ffn", "norm",
-    "placement", "activation", "position", "mask",
-    "d_head", "scale", "bias", "tied", "padding", "init", "dropout",
-}  # fmt: skip
-FORMAT = 1  # of what is hashed and stored; to be raised when the same settings come to mean other numbers
+    "d_model",
+    "n_heads",
+    "d_ff",
+    "n_layers",
+    "seed",
+    "attention",
+    "residual_attention",
+    "ffn",
+    "residual_ffn",
+    "norm",
+    "placement",
+    "activation",
+    "position",
+    "mask",
+    "d_head",
+    "scale",
+    "bias",
+    "tied",
+    "padding",
+    "init",
+    "dropout",
+}
+# of what is hashed and stored; to be raised when the same settings come to mean other numbers
+FORMAT = 1
 MODEL = {
-    name: definition for name, definition in Config.settings().items() if name not in ("seed", "padding")
+    name: definition
+    for name, definition in Config.settings().items()
+    if name not in ("seed", "padding")
 }  # tasks need no padding
 TRAINING = {name: definition for name, definition in Training.settings().items() if name != "task"}
 SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
@@ -93,7 +115,9 @@ class Run:
         return start(self.config, self.training, self.seed, self.machine)
 
 
-_seconds = lru_cache(maxsize=4096)(budget.seconds)  # the same for every seed: studies may have ten thousands of them
+_seconds = lru_cache(maxsize=4096)(
+    budget.seconds
+)  # the same for every seed: studies may have ten thousands of them
 
 
 @lru_cache(maxsize=4096)
@@ -105,12 +129,15 @@ def read_settings(spec: str) -> tuple[Config, Training]:
     values = json.loads(spec)
     if values["format"] != FORMAT:
         raise ConfigError(
-            "format", f"this run was written in format {values['format']}; this version supports {FORMAT}."
+            "format",
+            f"this run was written in format {values['format']}; this version supports {FORMAT}.",
         )
     try:
         return Config(**values["config"]), Training(**values["training"])
     except TypeError as error:  # a field that is gone
-        raise ConfigError("format", f"this run has a setting that this version does not know: {error}.") from None
+        raise ConfigError(
+            "format", f"this run has a setting that this version does not know: {error}."
+        ) from None
 
 
 def machine_of(spec: str) -> dict[str, str]:
@@ -133,7 +160,9 @@ def read_machine(spec: str) -> Machine:
 
 
 def _plain(value: Any) -> Any:
-    return value + 0.0 if isinstance(value, float) else value  # −0.0 is 0.0, as it is when configs are compared
+    return (
+        value + 0.0 if isinstance(value, float) else value
+    )  # −0.0 is 0.0, as it is when configs are compared
 
 
 @dataclass(frozen=True)
@@ -143,27 +172,39 @@ class TaskSetup:
     name: str
     task: str
     changes: dict[str, Any]
-    only: Any = None  # the variants that are trained on it, as the file names them; all of them where it names none
+    # the variants that are trained on it, as the file names them; all of them where it names none
+    only: Any = None
 
     def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Return the variants that are trained on this task. Raises ConfigError."""
         names = list(variants) if self.only is None else self.only
         if not isinstance(names, list):
-            raise ConfigError("variants", f"variants is {shorten(names)}; it must be a list of names of variants.")
+            raise ConfigError(
+                "variants", f"variants is {shorten(names)}; it must be a list of names of variants."
+            )
         unknown = [name for name in names if not isinstance(name, str) or name not in variants]
         if unknown:
-            offered = f"there are {shorten(', '.join(variants), 200)}" if variants else "there are none"
-            raise ConfigError("variants", f"variants names {shorten(unknown[0])}, which is not a variant; {offered}.")
+            offered = (
+                f"there are {shorten(', '.join(variants), 200)}" if variants else "there are none"
+            )
+            raise ConfigError(
+                "variants",
+                f"variants names {shorten(unknown[0])}, which is not a variant; {offered}.",
+            )
         return {name: variants[name] for name in names}
 
     def baseline(self) -> Config:
         """Raises ConfigError."""
-        return task[self.task].config(**{name: self.changes[name] for name in MODEL if name in self.changes})
+        return task[self.task].config(
+            **{name: self.changes[name] for name in MODEL if name in self.changes}
+        )
 
     def training(self, changes: dict[str, Any]) -> Training:
         """Raises ConfigError."""
         merged = self.changes | changes
-        return Training(task=self.task, **{name: merged[name] for name in TRAINING if name in merged})
+        return Training(
+            task=self.task, **{name: merged[name] for name in TRAINING if name in merged}
+        )
 
 
 @dataclass(frozen=True)
@@ -195,11 +236,16 @@ NOTHING = Stored()
 
 def variant_name(changes: dict[str, Any]) -> str:
     """The name of a variant that was given none: "− norm, learning rate 0.01"."""
-    words = [name_of(changes), *(TRAINING[name].change(changes[name]) for name in TRAINING if name in changes)]
+    words = [
+        name_of(changes),
+        *(TRAINING[name].change(changes[name]) for name in TRAINING if name in changes),
+    ]
     return ", ".join(word for word in words if word)
 
 
-def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing") -> tuple[Arms, list[str]]:
+def arms(
+    setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing"
+) -> tuple[Arms, list[str]]:
     """Return each variant's (config, training), the baseline first, and why others are left out.
 
     Args:
@@ -216,7 +262,9 @@ def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "
     for name, changes in variants.items():
         try:
             model = {field: value for field, value in changes.items() if field in MODEL}
-            arm = held(equal, (apply(model, first), setting.training(changes)), (first, training))[:2]
+            arm = held(equal, (apply(model, first), setting.training(changes)), (first, training))[
+                :2
+            ]
         except ConfigError as error:
             notes.append(f"{setting.name}: {name} skipped: {error}")
             continue
@@ -224,9 +272,14 @@ def arms(setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "
         if twin == name:
             planned[name] = arm
         elif twin == BASELINE:
-            notes.append(f"In “{setting.name}”, the variant “{name}” is skipped because it equals the baseline.")
+            notes.append(
+                f"In “{setting.name}”, the variant “{name}” is skipped because it equals the"
+                " baseline."
+            )
         else:
-            notes.append(f"In “{setting.name}”, the variant “{name}” is skipped because it equals “{twin}”.")
+            notes.append(
+                f"In “{setting.name}”, the variant “{name}” is skipped because it equals “{twin}”."
+            )
     return planned, notes
 
 
@@ -246,7 +299,9 @@ def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     seeds = len({run.seed for run in study.runs})
     left = study
     if stored.ended:
-        left = dataclasses.replace(study, runs=tuple(run for run in study.runs if run.hash not in stored.ended))
+        left = dataclasses.replace(
+            study, runs=tuple(run for run in study.runs if run.hash not in stored.ended)
+        )
     lines = [f"{study.name}: {count(len(study.runs), 'run')}, {count(seeds, 'seed')} per model."]
     for name in tasks:
         several = len({run.variant for run in study.runs if run.task == name}) - 1
@@ -267,5 +322,6 @@ def before(ended: int, unwanted: int) -> list[str]:
     """Describe what the store already has of a study."""
     lines = [f"{count(ended, 'run')} already done."] * bool(ended)
     return lines + [
-        f"{count(unwanted, 'run')} of an earlier version of the file remain{'s' * (unwanted == 1)} in the store and {'is' if unwanted == 1 else 'are'} ignored."
+        f"{count(unwanted, 'run')} of an earlier version of the file remain{'s' * (unwanted == 1)}"
+        f" in the store and {'is' if unwanted == 1 else 'are'} ignored."
     ] * bool(unwanted)

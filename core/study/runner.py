@@ -41,7 +41,8 @@ class Progress:
 class Runner:
     """Works on some studies until nothing of them is queued or running anywhere.
 
-    Iterate over progress(); to break off is to stop: what there is is stored, and runs in hand are marked to run again.
+    Iterate over progress(); to break off is to stop: what there is is stored, and runs in hand are
+    marked to run again.
     """
 
     def __init__(self, store: Store, studies: list[int], workers: WorkerPool) -> None:
@@ -54,7 +55,9 @@ class Runner:
         self.asked = True  # for a study, since it last saw what is in the store
         self._devices: dict[int, str] = {}
         self._written = -BEAT
-        self._begun: tuple[float, float] | None = None  # when, and with how many expected seconds of work to do
+        self._begun: tuple[float, float] | None = (
+            None  # when, and with how many expected seconds of work to do
+        )
 
     def add(self, study: int) -> None:
         """Add a study, or once more one that has been stopped; from any thread."""
@@ -75,7 +78,10 @@ class Runner:
                 absent = self.workers.look()
                 for job in self.jobs.values():
                     job.poll()
-                if any(job.done for job in self.jobs.values()) or time.monotonic() - self._written > BEAT:
+                if (
+                    any(job.done for job in self.jobs.values())
+                    or time.monotonic() - self._written > BEAT
+                ):
                     result = self._turn(result)
                 yield replace(result, absent=absent)
                 time.sleep(TICK)
@@ -93,7 +99,9 @@ class Runner:
             return self._seen()
         except Busy as error:
             self.asked = True
-            return Progress(progress.counts, progress.share, progress.left, progress.elsewhere, str(error))
+            return Progress(
+                progress.counts, progress.share, progress.left, progress.elsewhere, str(error)
+            )
 
     def _keep(self, state: str = RUNNING) -> None:
         """Store all there is to say; runs that are not done get this state."""
@@ -121,7 +129,9 @@ class Runner:
         else:
             message = ""
         message = f"{message}. {KNOWN}".lstrip(". ") if is_known else message
-        return Report(run, state, rows, now.step, now.seconds, message, is_known, self._devices[run])
+        return Report(
+            run, state, rows, now.step, now.seconds, message, is_known, self._devices[run]
+        )
 
     def _take(self) -> None:
         """Claim runs from each study in turn, as many ahead as there are workers."""
@@ -129,7 +139,9 @@ class Runner:
         while len(self.jobs) < 2 * self.workers.count and len(empty) < len(self.studies):
             held_by = list(self.of.values())
             study = min((study for study in self.studies if study not in empty), key=held_by.count)
-            limit = max(1, (2 * self.workers.count - len(held_by)) // (len(self.studies) - len(empty)))
+            limit = max(
+                1, (2 * self.workers.count - len(held_by)) // (len(self.studies) - len(empty))
+            )
             claimed = self.store.claim(study, self.owner, limit, self.workers.versions())
             if len(claimed) < limit:
                 empty.add(study)
@@ -137,10 +149,15 @@ class Runner:
                 try:
                     state = read_run(task, variant, spec).start()
                     self.workers.require(state.machine)
-                    self._devices[number], self.of[number] = self.workers.device(state.machine)[1], study
+                    self._devices[number], self.of[number] = (
+                        self.workers.device(state.machine)[1],
+                        study,
+                    )
                     self.jobs[number] = Job(self.workers, {number: state}, background=True)
                 except Exception as error:  # of this run, and the others go on
-                    self.ended.append(Report(number, FAILED, message=f"{type(error).__name__}: {error}"))
+                    self.ended.append(
+                        Report(number, FAILED, message=f"{type(error).__name__}: {error}")
+                    )
 
     def _seen(self) -> Progress:
         by_state = self.store.counts(self.studies)
@@ -150,7 +167,9 @@ class Runner:
         waiting = counts.get(QUEUED, 0) + counts.get(RUNNING, 0)
         return Progress(
             counts,
-            share=max(0.0, 1 - time_left / total) if total else 1.0,  # all may have been deleted meanwhile
+            share=(
+                max(0.0, 1 - time_left / total) if total else 1.0
+            ),  # all may have been deleted meanwhile
             left=self._left(time_left, waiting),
             elsewhere=counts.get(RUNNING, 0) - len(self.jobs),
         )
@@ -199,7 +218,9 @@ class Service:
                 self._runner.add(study)
                 return
             self._runner = Runner(self.store, [study], self.workers)
-            threading.Thread(target=self._work, args=(self._runner,), name="studies", daemon=True).start()
+            threading.Thread(
+                target=self._work, args=(self._runner,), name="studies", daemon=True
+            ).start()
 
     def has(self, study: int) -> bool:
         """Return whether it is working on a study."""
@@ -216,8 +237,14 @@ class Service:
                         self._runner = None
                         return
         except Exception as error:
-            logging.error("the studies' thread has ended: %s", error, exc_info=not isinstance(error, ServerError))
-            message = error.told if isinstance(error, ServerError) else type(error).__name__  # visitors see it
+            logging.error(
+                "the studies' thread has ended: %s",
+                error,
+                exc_info=not isinstance(error, ServerError),
+            )
+            message = (
+                error.told if isinstance(error, ServerError) else type(error).__name__
+            )  # visitors see it
             with self._lock:
                 self._runner = None
                 self.trouble = message

@@ -1,6 +1,7 @@
 """Studies that ship with their results.
 
-To add one, add an entry here and its file in studies/; `make matrix` trains it and writes its results into results/.
+To add one, add an entry here and its file in studies/; `make matrix` trains it and writes its
+results into results/.
 """
 
 from pathlib import Path
@@ -33,7 +34,11 @@ shipped.add(
     help="Activation functions, and gated variants at equal parameters",
 )
 shipped.add("positions", label="Positions", help="Position encodings, partial RoPE and NoPE layers")
-shipped.add("optimisers", label="Optimiser", help="Muon against AdamW; effects of warm-up, decay and clipping")
+shipped.add(
+    "optimisers",
+    label="Optimiser",
+    help="Muon against AdamW; effects of warm-up, decay and clipping",
+)
 shipped.add(
     "own_learning_rates",
     label="Tuned learning rate",

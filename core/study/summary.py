@@ -15,9 +15,23 @@ from core.study.training_link import read_query
 
 TEXTS = ("task", "of", "variant", "link")
 NUMBERS = (
-    "accuracy", "low", "high", "seeds", "diverged", "missing", "difference", "difference_low", "difference_high", "p",
-    "chance", "best", "parameters", "flops", "steps", "seconds",
-)  # fmt: skip
+    "accuracy",
+    "low",
+    "high",
+    "seeds",
+    "diverged",
+    "missing",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "p",
+    "chance",
+    "best",
+    "parameters",
+    "flops",
+    "steps",
+    "seconds",
+)
 
 # the columns of a study whose rates were searched
 AS_SET = "shared learning rate"
@@ -64,7 +78,9 @@ def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
     """Return all cells but the baselines as one column, with the task in each row's name."""
     variants = table[table.variant != BASELINE]
     names = distinct(f"{line.variant}: {line.task}" for line in lines(variants))
-    cells = pd.Series(list(zip(variants.task, variants.variant)), index=variants.index, dtype=object)
+    cells = pd.Series(
+        list(zip(variants.task, variants.variant)), index=variants.index, dtype=object
+    )
     return variants.assign(task=title, variant=names, cell=cells)
 
 
@@ -73,12 +89,21 @@ def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> p
 
     Two columns, a row for each model and task, in the order of the other studies.
     """
-    plain = [line for table in others for line in table.to_dict("records") if "search" not in read_query(line["link"])]
+    plain = [
+        line
+        for table in others
+        for line in table.to_dict("records")
+        if "search" not in read_query(line["link"])
+    ]
     line_of = {_asked(line["link"]): line for line in plain}
     order = [line["variant"] for line in plain]
-    right = in_one_column(searched.sort_values("variant", key=lambda names: names.map(order.index)), SEARCHED)
+    right = in_one_column(
+        searched.sort_values("variant", key=lambda names: names.map(order.index)), SEARCHED
+    )
     left = [
-        line_of[_asked(line.link)] | {"variant": line.variant} for line in lines(right) if _asked(line.link) in line_of
+        line_of[_asked(line.link)] | {"variant": line.variant}
+        for line in lines(right)
+        if _asked(line.link) in line_of
     ]
     return pd.concat([pd.DataFrame(left).assign(task=AS_SET, rates=""), right], ignore_index=True)
 

@@ -26,31 +26,43 @@ from core.train.match import choose, counted, match
 
 Name = tuple[str, str]  # of a cell: task, variant
 
-COLUMNS = [column.name for column in runs.c if column.name not in HIDDEN]  # of Store.runs, where there are none too
+COLUMNS = [
+    column.name for column in runs.c if column.name not in HIDDEN
+]  # of Store.runs, where there are none too
 WHILE_RUNNING = ["owner", "heartbeat"]  # columns that are not exported
 
 
 def run_table(store: Store, study: int) -> pd.DataFrame:
     """Return one line per run: started and ended in seconds since 1970, seconds of a worker's time."""
-    return pd.DataFrame(store.runs(study), columns=COLUMNS).drop(columns=WHILE_RUNNING).rename(columns={"id": "run"})
+    return (
+        pd.DataFrame(store.runs(study), columns=COLUMNS)
+        .drop(columns=WHILE_RUNNING)
+        .rename(columns={"id": "run"})
+    )
 
 
 def row_table(store: Store, study: int) -> pd.DataFrame:
     """Return every row: run, task, variant, seed, fields of core.train.Row; NaN after divergence."""
     table = pd.DataFrame(store.rows(study), columns=["run", *Row._fields])
     columns = [name for name in COLUMNS if name != "spec"]
-    names = pd.DataFrame(store.runs(study, spec=False), columns=columns).set_index("id")[["task", "variant", "seed"]]
+    names = pd.DataFrame(store.runs(study, spec=False), columns=columns).set_index("id")[
+        ["task", "variant", "seed"]
+    ]
     return table.join(names, on="run")[["run", *names.columns, *Row._fields]]
 
 
 def summary_table(store: Store, study: int) -> pd.DataFrame:
     """Return one line per task and variant, from the last row of each finished run.
 
-    task (its name in the study), of (the task that it is), variant; accuracy, low, high (95 % interval), seeds (of which
-    it is the mean), diverged, missing (not trained yet, or failed); difference to the task's baseline, difference_low,
-    difference_high, p (paired t-test on the seeds that both have, corrected for all variants of the task, Holm), as on
+    task (its name in the study), of (the task that it is), variant; accuracy, low, high (95 %
+    interval), seeds (of which
+    it is the mean), diverged, missing (not trained yet, or failed); difference to the task's
+    baseline, difference_low,
+    difference_high, p (paired t-test on the seeds that both have, corrected for all variants of the
+    task, Holm), as on
     the Training page; chance, best (of the task);
-    parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average); link: what opens the cell on
+    parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average); link:
+    what opens the cell on
     the page Training. Needs no run to be done.
     """
     cells: dict[Name, list[Line]] = {}
@@ -66,7 +78,9 @@ def judged_table(store: Store, study: int) -> pd.DataFrame:
     """
     source = next((entry.source for entry in store.studies() if entry.id == study), "")
     search = search_of(source)
-    table = summary_table(store, study) if search == "none" else searched_table(store, study, search)
+    table = (
+        summary_table(store, study) if search == "none" else searched_table(store, study, search)
+    )
     return table.assign(guards=", ".join(guards(source)) or "none")
 
 
@@ -76,14 +90,17 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     Its column rates says which, and how often.
 
     Args:
-        search: of the menu (core.train.match), and so of the links, or "" for a list of rates that no link has: then a
+        search: of the menu (core.train.match), and so of the links, or "" for a list of rates that
+        no link has: then a
             cell opens at the rate that was chosen most often.
     """
     last = store.results(study)
     specs = store.specs(study)
     cells: dict[Name, list[Line]] = {}
     rates: list[str] = []
-    for key, several in chosen(store.runs(study, spec=False), store.late_losses(study), specs).items():
+    for key, several in chosen(
+        store.runs(study, spec=False), store.late_losses(study), specs
+    ).items():
         best_rates = [rate for _, rate in several if not math.isnan(rate)]
         often = max(several, key=lambda entry: best_rates.count(entry[1]))[0]
         specs[key] = specs[key if search else (often.task, often.variant)]
@@ -101,7 +118,8 @@ def chosen(
         losses: run -> late_loss, of runs that did not diverge.
 
     Returns:
-        (task, model) -> (run, its rate) for each seed. Where a rate is not trained to the end: such a run, and NaN.
+        (task, model) -> (run, its rate) for each seed. Where a rate is not trained to the end: such
+        a run, and NaN.
     """
     grids: dict[tuple[str, str, int], dict[float, Line]] = {}
     for run in runs:
@@ -113,14 +131,22 @@ def chosen(
         if open_runs:
             best = open_runs[0], math.nan
         else:
-            rate = choose({rate: losses[run.id] if run.state == DONE else math.inf for rate, run in grid.items()})
+            rate = choose(
+                {
+                    rate: losses[run.id] if run.state == DONE else math.inf
+                    for rate, run in grid.items()
+                }
+            )
             best = grid[rate], rate
         lines_by_name.setdefault((name, model), []).append(best)
     return lines_by_name
 
 
 def _summary(
-    cells: Mapping[Name, Sequence[Line]], last: Mapping[int, float], specs: Mapping[Name, str], search: str = "none"
+    cells: Mapping[Name, Sequence[Line]],
+    last: Mapping[int, float],
+    specs: Mapping[Name, str],
+    search: str = "none",
 ) -> pd.DataFrame:
     """Return the summary of cells.
 
@@ -129,15 +155,24 @@ def _summary(
         last: run -> accuracy at its end.
         specs: of one run of each cell.
     """
-    accuracy = {key: {run.seed: last.get(run.id, math.nan) for run in several} for key, several in cells.items()}
+    accuracy = {
+        key: {run.seed: last.get(run.id, math.nan) for run in several}
+        for key, several in cells.items()
+    }
     off_by: dict[Name, Paired] = {}
     for name in dict.fromkeys(name for name, _ in cells):
         base = accuracy.get((name, BASELINE), {})
         several = [key for key in cells if key[0] == name and key[1] != BASELINE]
         off_by |= gaps(
-            {key: (accuracy[key], {seed: base.get(seed, math.nan) for seed in accuracy[key]}) for key in several}
+            {
+                key: (accuracy[key], {seed: base.get(seed, math.nan) for seed in accuracy[key]})
+                for key in several
+            }
         )
-    return pd.DataFrame(_line(key, runs, specs, accuracy[key], off_by.get(key), search) for key, runs in cells.items())
+    return pd.DataFrame(
+        _line(key, runs, specs, accuracy[key], off_by.get(key), search)
+        for key, runs in cells.items()
+    )
 
 
 def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none") -> str:
@@ -175,22 +210,35 @@ def _line(
     sizes = {kind: match[kind](config, training) for kind in ("parameters", "flops")}
     seconds = [run.seconds for run in runs if run.state in ENDED and not run.known]
     return {
-        "task": name[0], "of": training.task, "variant": name[1],
-        "accuracy": mean.mean, "low": mean.low, "high": mean.high, "seeds": mean.n,
+        "task": name[0],
+        "of": training.task,
+        "variant": name[1],
+        "accuracy": mean.mean,
+        "low": mean.low,
+        "high": mean.high,
+        "seeds": mean.n,
         "diverged": sum(run.state == DIVERGED for run in runs),
         "missing": sum(run.state not in ENDED for run in runs),
-        "difference": off.mean, "difference_low": off.low, "difference_high": off.high, "p": off.p,
-        "chance": learnt.chance, "best": learnt.best, **sizes,
-        "steps": training.steps, "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
+        "difference": off.mean,
+        "difference_low": off.low,
+        "difference_high": off.high,
+        "p": off.p,
+        "chance": learnt.chance,
+        "best": learnt.best,
+        **sizes,
+        "steps": training.steps,
+        "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
         "link": link(spec, baseline, [run.seed for run in runs], search),
-    }  # fmt: skip
+    }
 
 
 def comparison(store: Store, one_study: int, other: int) -> pd.DataFrame:
     """Compare two studies on tasks and variants of the same names.
 
-    On the seeds that both have: task, variant, settings ("same" where all runs of both are the same trainings, else "differ");
-    accuracy (of the first), other_accuracy; difference (first − other); low, high (95 % interval), p (paired t-test, corrected for
+    On the seeds that both have: task, variant, settings ("same" where all runs of both are the same
+    trainings, else "differ");
+    accuracy (of the first), other_accuracy; difference (first − other); low, high (95 % interval),
+    p (paired t-test, corrected for
     all cells, Holm), seeds.
     """
     sides = []
@@ -198,7 +246,10 @@ def comparison(store: Store, one_study: int, other: int) -> pd.DataFrame:
         last = store.results(study)
         cells: dict[Name, dict[int, tuple[float, str]]] = {}
         for run in store.runs(study, spec=False):
-            cells.setdefault((run.task, run.variant), {})[run.seed] = last.get(run.id, math.nan), run.hash
+            cells.setdefault((run.task, run.variant), {})[run.seed] = (
+                last.get(run.id, math.nan),
+                run.hash,
+            )
         sides.append(cells)
     facts: dict[Name, tuple[Any, ...]] = {}
     pairs: dict[Name, tuple[dict[int, float], dict[int, float]]] = {}
@@ -215,7 +266,18 @@ def comparison(store: Store, one_study: int, other: int) -> pd.DataFrame:
         means = [interval(side.values(), RANGE).mean for side in (first, second)]
         facts[name] = (*name, "same" if same else "differ", *means)
     rows = [(*facts[name], *off[:3], off.p, off.n) for name, off in gaps(pairs).items()]
-    names = ["task", "variant", "settings", "accuracy", "other_accuracy", "difference", "low", "high", "p", "seeds"]
+    names = [
+        "task",
+        "variant",
+        "settings",
+        "accuracy",
+        "other_accuracy",
+        "difference",
+        "low",
+        "high",
+        "p",
+        "seeds",
+    ]
     return pd.DataFrame(rows, columns=names)
 
 
@@ -233,16 +295,23 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
     folder = Path(folder)
     study_line = next(line for line in store.studies() if line.id == study)
     folder.mkdir(parents=True, exist_ok=True)
-    if any(path.stem in TABLES and path.suffix in (".csv", ".parquet") for path in folder.iterdir()):
+    if any(
+        path.stem in TABLES and path.suffix in (".csv", ".parquet") for path in folder.iterdir()
+    ):
         try:
             owner = tomllib.loads((folder / FILE).read_text(encoding="utf-8")).get("name")
         except (OSError, ValueError):
             owner = None
         if owner != study_line.name:
-            words = f"those of “{owner}”" if isinstance(owner, str) else "and no file that names their study"
+            words = (
+                f"those of “{owner}”"
+                if isinstance(owner, str)
+                else "and no file that names their study"
+            )
             raise StudyError(
                 [
-                    f"{folder} already has tables, {words}: choose another folder for “{study_line.name}”, or remove them."
+                    f"{folder} already has tables, {words}: choose another folder for"
+                    f" “{study_line.name}”, or remove them."
                 ]
             )
     paths = [folder / FILE]
@@ -286,7 +355,8 @@ class Stored:
 def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
     """Return a task's baseline and variants as Training shows them; None without rows.
 
-    Seeds are those of which all have rows. A variant that is trained for another number of steps, or on sequences of
+    Seeds are those of which all have rows. A variant that is trained for another number of steps,
+    or on sequences of
     another length, is left out. Raises ConfigError for settings that this version does not have.
     """
     names = [BASELINE, *variants]
@@ -315,7 +385,11 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
         arms.append(Arm(name, config, place, frozenset([name])))
     have = {(name, seed) for (name, seed), line in lines.items() if line.id in rows}
     seeds = tuple(
-        sorted(seed for name, seed in have if name == BASELINE and all((arm.name, seed) in have for arm in arms))
+        sorted(
+            seed
+            for name, seed in have
+            if name == BASELINE and all((arm.name, seed) in have for arm in arms)
+        )
     )
     if not seeds:
         return None
@@ -327,16 +401,28 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
 def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, list[Row], Made]]:
     """Return every finished run of a cell and its baseline, with rows and provenance.
 
-    Raises ConfigError for settings that this version does not have, or a device that no machine has.
+    Raises ConfigError for settings that this version does not have, or a device that no machine
+    has.
     """
-    near = (BASELINE, variant), (f"{variant}, ", TRAINING["learning_rate"].short)  # names, and how they begin at a rate
+    near = (
+        (BASELINE, variant),
+        (
+            f"{variant}, ",
+            TRAINING["learning_rate"].short,
+        ),
+    )  # names, and how they begin at a rate
     specs = {}
     for name, spec in store.specs(study).items():
         if name[0] == task and (name[1] in near[0] or name[1].startswith(near[1])):
             run = read_run(*name, spec)
-            if {run.variant, without_rate(run.variant, run.training.learning_rate)} & {BASELINE, variant}:
+            if {run.variant, without_rate(run.variant, run.training.learning_rate)} & {
+                BASELINE,
+                variant,
+            }:
                 specs[name] = run
-    lines = [run for run in store.runs(study, *ENDED, spec=False) if (run.task, run.variant) in specs]
+    lines = [
+        run for run in store.runs(study, *ENDED, spec=False) if (run.task, run.variant) in specs
+    ]
     rows = rows_of(store, study, lines)
     cell_runs = []
     for line in lines:

@@ -24,9 +24,12 @@ def parameters(
 ) -> dict[str, str]:
     """Return the parameters that open a variant and its baseline with these seeds.
 
-    The page compares models of one training. What is trained in another way than its baseline is opened beside it where the menu of
-    other ways has it (core.experiments.training.plan), and else alone, as is what cannot be said as changes of it. search: how the learning
-    rate of each is searched (core.train.match). Seeds are there a first one and how many: all from the least to the greatest.
+    The page compares models of one training. What is trained in another way than its baseline is
+    opened beside it where the menu of
+    other ways has it (core.experiments.training.plan), and else alone, as is what cannot be said as
+    changes of it. search: how the learning
+    rate of each is searched (core.train.match). Seeds are there a first one and how many: all from
+    the least to the greatest.
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))
@@ -34,11 +37,13 @@ def parameters(
     if not changes and how != training:
         others = (name for name, values in otherwise.items() if replace(how, **values) == training)
         extra = next(others, "nothing")
-    together = (how == training or extra != "nothing") and apply(changes, first.replace(seed=0)) == config.replace(
-        seed=0
-    )
+    together = (how == training or extra != "nothing") and apply(
+        changes, first.replace(seed=0)
+    ) == config.replace(seed=0)
     shown_config, training = (first, how) if together else (config, training)
-    values = {name: getattr(shown_config, name) for name in Config.settings()} | {"seed": min(seeds)}
+    values = {name: getattr(shown_config, name) for name in Config.settings()} | {
+        "seed": min(seeds)
+    }
     written = Learner(task=training.task, **values).write() | training.write()
     written |= {name: value for name, value in machine.items() if value != getattr(Machine(), name)}
     n_seeds = max(seeds) - min(seeds) + 1

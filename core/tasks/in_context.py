@@ -43,14 +43,20 @@ def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
 @described(
     label="Copy",
     skill="Move tokens",
-    help="output the input token at each position. Requires neither attention nor positions (control task).",
+    help=(
+        "output the input token at each position. Requires neither attention nor positions (control"
+        " task)."
+    ),
     mask="none",
     length=12,
     lengths=range(1, 129),
     vocabulary=LETTERS,
     marginal=uniform(),
     variety=every_letter,
-    needs="only a path from the embedding to the answer: the control task, without use for attention and positions",
+    needs=(
+        "only a path from the embedding to the answer: the control task, without use for attention"
+        " and positions"
+    ),
     without={"attention": False},
     model={"d_model": 32, "n_heads": 4, "n_layers": 2, "position": "learned"},
     training={"steps": 100, "batch": 32, "learning_rate": 3e-3, "warmup": 10},
@@ -67,16 +73,25 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
 @described(
     label="Reverse",
     skill="Move tokens",
-    help="reverse the sequence. This needs attention and positions; with four layers, also residuals.",
+    help=(
+        "reverse the sequence. This needs attention and positions; with four layers, also"
+        " residuals."
+    ),
     mask="none",
     length=12,
     lengths=range(2, 129),
     vocabulary=LETTERS,
     marginal=uniform(),
     variety=every_letter,
-    needs="attention, positions and residuals: the answer is at another position, and without residuals four layers do not train",
+    needs=(
+        "attention, positions and residuals: the answer is at another position, and without"
+        " residuals four layers do not train"
+    ),
     without={"position": "none"},
-    remains="without positions a model still knows which symbols occur and how often, and answering with one of them beats chance.",
+    remains=(
+        "without positions a model still knows which symbols occur and how often, and answering"
+        " with one of them beats chance."
+    ),
     model={"d_model": 32, "n_heads": 4, "n_layers": 4, "position": "learned"},
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
@@ -92,9 +107,10 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
 @described(
     label="Induction",
     skill="Look up in context",
-    help="a random sequence that repeats; the period differs between sequences. Predict the next symbol. "
-    "Requires attention in two layers (Olsson et al., "
-    "2022).",
+    help=(
+        "a random sequence that repeats; the period differs between sequences. Predict the next"
+        " symbol. Requires attention in two layers (Olsson et al., 2022)."
+    ),
     mask="causal",
     length=24,
     lengths=range(8, 33),
@@ -103,7 +119,10 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     variety=every_period,
     needs="attention in two layers: a previous-token head feeds an induction head; positions help",
     without={"n_layers": 1},
-    remains="with one layer a model still knows which symbols occur, and answering with one of them beats chance.",
+    remains=(
+        "with one layer a model still knows which symbols occur, and answering with one of them"
+        " beats chance."
+    ),
     why="no symbol occurs twice before the repetition starts, so its successor is known",
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
@@ -111,7 +130,8 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
 def induction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Draw sequences.
 
-    Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l j a f h d l j a f h
+    Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l
+    j a f h d l j a f h
     """
     period = torch.randint(length // 4, length // 2 + 1, (batch, 1), generator=generator)
     positions = torch.arange(length + 1)
@@ -122,18 +142,25 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
 @described(
     label="Associative recall",
     skill="Look up in context",
-    help="given key–value pairs, return the value of each key. "
-    "Requires attention in two layers (multi-query associative recall, Arora et "
-    "al., 2023).",
+    help=(
+        "given key–value pairs, return the value of each key. "
+        "Requires attention in two layers (multi-query associative recall, Arora et "
+        "al., 2023)."
+    ),
     mask="causal",
     length=18,
     lengths=range(3, 25, 3),
     vocabulary=KEYS + VALUES,
     marginal=uniform(lambda vocabulary: len(vocabulary) // 2),
     variety=every_pairing,
-    needs="attention in two layers: the first attaches each key to its value, the second looks it up",
+    needs=(
+        "attention in two layers: the first attaches each key to its value, the second looks it up"
+    ),
     without={"n_layers": 1},
-    remains="with one layer a model still knows which symbols occur, and answering with one of them beats chance.",
+    remains=(
+        "with one layer a model still knows which symbols occur, and answering with one of them"
+        " beats chance."
+    ),
     model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )

@@ -10,24 +10,42 @@ from core.tasks.task import IGNORE, Drawn, Words, described, uniform
 
 PRIME = 37
 
-SUBJECTS = tuple(map("".join, product("Ab Bel Cor Dan Ed Fan Gil Han Iv Jor Kar Len Mar Nor Os Pet".split(),
-                                      "a an el en er i ia ik il in ine o on or us y".split())))  # fmt: skip
+SUBJECTS = tuple(
+    map(
+        "".join,
+        product(
+            "Ab Bel Cor Dan Ed Fan Gil Han Iv Jor Kar Len Mar Nor Os Pet".split(),
+            "a an el en er i ia ik il in ine o on or us y".split(),
+        ),
+    )
+)
 RELATIONS = tuple("judge lawyer landlord tenant insurer bank employer witness".split())
-OBJECTS = tuple(map("".join, product("Al Black Cole Fair Green Har North Stan".split(),
-                                     "dale field ford ham ley man ton wood".split())))  # fmt: skip
+OBJECTS = tuple(
+    map(
+        "".join,
+        product(
+            "Al Black Cole Fair Green Har North Stan".split(),
+            "dale field ford ham ley man ton wood".split(),
+        ),
+    )
+)
 
 
 @described(
     label="Modular subtraction",
     skill="Compute",
-    help='given a, b and "=", compute (a − b) mod 37. Requires the feed-forward network and '
-    "its activation; several heads help.",
+    help=(
+        'given a, b and "=", compute (a − b) mod 37. Requires the feed-forward network and '
+        "its activation; several heads help."
+    ),
     mask="causal",
     length=3,
     lengths=range(3, 4),
     vocabulary=(*map(str, range(PRIME)), "="),
     marginal=uniform(lambda vocabulary: len(vocabulary) - 1),
-    needs="the feed-forward network and its activation: the answer is not additive in the two numbers",
+    needs=(
+        "the feed-forward network and its activation: the answer is not additive in the two numbers"
+    ),
     without={"n_heads": 1},
     memorised=True,
     remains="one wide head learns it too, but more slowly.",
@@ -49,7 +67,9 @@ def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary:
 
 
 @functools.lru_cache(maxsize=16)
-def table(subjects: int, relations: int = len(RELATIONS), objects: int = len(OBJECTS)) -> torch.Tensor:
+def table(
+    subjects: int, relations: int = len(RELATIONS), objects: int = len(OBJECTS)
+) -> torch.Tensor:
     """Return the object of each fact, the same in every run: int64 (subjects, relations).
 
     Every object occurs equally often, ± 1.
@@ -71,18 +91,26 @@ def _most_frequent(vocabulary: Words) -> float:
 @described(
     label="Fact table",
     skill="Memorise",
-    help="given a name and a relation, return the person, from a fixed random table. "
-    "Requires the feed-forward network and its activation as memory, and "
-    "attention to combine the two.",
+    help=(
+        "given a name and a relation, return the person, from a fixed random table. "
+        "Requires the feed-forward network and its activation as memory, and "
+        "attention to combine the two."
+    ),
     mask="causal",
     length=2,
     lengths=range(2, 3),
     vocabulary=SUBJECTS + RELATIONS + OBJECTS,
     marginal=_most_frequent,
-    needs="the feed-forward network and its activation, which store the facts, and attention, which combines name and relation",
+    needs=(
+        "the feed-forward network and its activation, which store the facts, and attention, which"
+        " combines name and relation"
+    ),
     without={"ffn": False},
     memorised=True,
-    remains="embeddings and attention store facts too, with fewer parameters; set Match cost to Parameters to control for that.",
+    remains=(
+        "embeddings and attention store facts too, with fewer parameters; set Match cost to"
+        " Parameters to control for that."
+    ),
     why="the table is fixed and every fact recurs in training",
     test=512,
     model={"d_model": 48, "n_heads": 4, "n_layers": 1, "position": "learned"},

@@ -10,19 +10,35 @@ from core.model.text import PAD
 from core.tasks.task import IGNORE, Drawn, Words, described
 
 # A noun whose plural is not its singular and s is written with both.
-PEOPLE = " ".join([
-    "court judge defendant plaintiff tenant lawyer witness/witnesses bank landlord clerk attorney expert guard officer driver doctor",
-    "nurse teacher student neighbour manager worker buyer seller broker heir debtor creditor insurer editor builder farmer customer",
-    "prisoner child/children man/men woman/women",
-])  # fmt: skip
-THINGS = "contract lease letter claim report motion deed bill ticket book map key car house farm ring file permit loan photograph"
+PEOPLE = " ".join(
+    [
+        (
+            "court judge defendant plaintiff tenant lawyer witness/witnesses bank landlord clerk"
+            " attorney expert guard officer driver doctor"
+        ),
+        (
+            "nurse teacher student neighbour manager worker buyer seller broker heir debtor"
+            " creditor insurer editor builder farmer customer"
+        ),
+        "prisoner child/children man/men woman/women",
+    ]
+)
+THINGS = (
+    "contract lease letter claim report motion deed bill ticket book map key car house farm ring"
+    " file permit loan photograph"
+)
 ROLES = "owner author holder finder maker keeper"
-NOUNS = {kind: [(singular, several or f"{singular}s") for singular, _, several in (word.partition("/") for word in words.split())]
-         for kind, words in {"people": PEOPLE, "things": THINGS, "roles": ROLES}.items()}  # fmt: skip
+NOUNS = {
+    kind: [
+        (singular, several or f"{singular}s")
+        for singular, _, several in (word.partition("/") for word in words.split())
+    ]
+    for kind, words in {"people": PEOPLE, "things": THINGS, "roles": ROLES}.items()
+}
 BE = ("was", "were")
 ADJECTIVES = (
-    "liable bound late absent present insolvent right wrong guilty innocent ready angry honest careful tired happy sad rich poor ill "
-    "afraid silent busy asleep"
+    "liable bound late absent present insolvent right wrong guilty innocent ready angry honest"
+    " careful tired happy sad rich poor ill afraid silent busy asleep"
 ).split()
 RULED = "held found ruled said argued thought believed knew".split()
 TO_THINGS = "signed read sent kept filed sold lost hidden copied stolen".split()
@@ -34,13 +50,24 @@ OF_KIND = {kind: [form for pair in pairs for form in pair] for kind, pairs in NO
 FORMS = [form for forms in OF_KIND.values() for form in forms]
 MARKS = [",", "."]
 LINKS = "that who whom had of by".split()
-NUMBER = {word: number for pairs in NOUNS.values() for pair in pairs for number, word in enumerate(pair)}
+NUMBER = {
+    word: number for pairs in NOUNS.values() for pair in pairs for number, word in enumerate(pair)
+}
 # Every word once, by its kind, roughly in the order in which a sentence takes them.
 KINDS: dict[str, Sequence[str]] = {
-    "Determiners": list(dict.fromkeys(DETERMINERS)), "People": OF_KIND["people"], "Verbs of saying": RULED, "Function words": LINKS,
-    "Roles": OF_KIND["roles"], "Past participles": TO_THINGS, "Present participles": [*TO_PEOPLE, *HOLDING], "Prepositions": NEAR,
-    "Things": OF_KIND["things"], "Forms of be": BE, "Adjectives": ADJECTIVES, "Punctuation": MARKS,
-}  # fmt: skip
+    "Determiners": list(dict.fromkeys(DETERMINERS)),
+    "People": OF_KIND["people"],
+    "Verbs of saying": RULED,
+    "Function words": LINKS,
+    "Roles": OF_KIND["roles"],
+    "Past participles": TO_THINGS,
+    "Present participles": [*TO_PEOPLE, *HOLDING],
+    "Prepositions": NEAR,
+    "Things": OF_KIND["things"],
+    "Forms of be": BE,
+    "Adjectives": ADJECTIVES,
+    "Punctuation": MARKS,
+}
 VOCABULARY = (PAD, *(word for words in KINDS.values() for word in words))
 # words of a sentence; clauses in one; random numbers it may use
 LONGEST = 28
@@ -69,7 +96,10 @@ def anatomy(words: Sequence[str]) -> Anatomy:
     number = BE.index(words[verb])
     between = words[subject + 1 : verb]
     return Anatomy(
-        subject, verb, "who" in between or "whom" in between, sum(NUMBER.get(w, number) != number for w in between)
+        subject,
+        verb,
+        "who" in between or "whom" in between,
+        sum(NUMBER.get(w, number) != number for w in between),
     )
 
 
@@ -89,8 +119,10 @@ Option = TypeVar("Option")
 class Writer:
     """Writes one sentence. Every choice takes the next of the random numbers it was given.
 
-    A clause may contain a noun that carries a clause itself (nested), and a noun may carry two in a row (chained).
-    Which noun a verb belongs to is never in doubt: "who was" follows its noun at once, "whom the judges …" opens a
+    A clause may contain a noun that carries a clause itself (nested), and a noun may carry two in a
+    row (chained).
+    Which noun a verb belongs to is never in doubt: "who was" follows its noun at once, "whom the
+    judges …" opens a
     clause that its verb closes, and the verb that is left belongs to the sentence.
     """
 
@@ -105,7 +137,12 @@ class Writer:
         """The words, up to and with the full stop; where two commas meet, one stands."""
         self.left = self.pick(range(CLAUSES + 1))
         number = self.pick((0, 1))
-        opening = [self.pick(DETERMINERS), self.noun("people", self.pick((0, 1))), self.pick(RULED), "that"]
+        opening = [
+            self.pick(DETERMINERS),
+            self.noun("people", self.pick((0, 1))),
+            self.pick(RULED),
+            "that",
+        ]
         subject = self.phrase("people", number, every=True)
         line = [*self.pick((opening, [])), *subject, self.be(number), self.pick(ADJECTIVES), "."]
         return [word for word, after in zip(line, [*line[1:], ""]) if (word, after) != (",", ",")]
@@ -161,25 +198,45 @@ class Writer:
         return [self.pick(TO_THINGS), "by", *self.phrase("people")]
 
 
-_LATER = [Writer.subject_relative, Writer.object_relative, Writer.prepositional, Writer.appositive, Writer.participle]
-CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things": {True: [Writer.passive], False: []}}
+_LATER = [
+    Writer.subject_relative,
+    Writer.object_relative,
+    Writer.prepositional,
+    Writer.appositive,
+    Writer.participle,
+]
+CLAUSE = {
+    "people": {True: [*_LATER, Writer.predicate], False: _LATER},
+    "things": {True: [Writer.passive], False: []},
+}
 
 
 @described(
     label="Legal sentences",
     skill="Grammar",
-    help="predict the next token. Scored on was/were agreement across intervening clauses. "
-    "Requires attention. Test sentences do not occur "
-    "in training.",
+    help=(
+        "predict the next token. Scored on was/were agreement across intervening clauses. "
+        "Requires attention. Test sentences do not occur "
+        "in training."
+    ),
     mask="causal",
     length=LONGEST,
     lengths=range(LONGEST, LONGEST + 1),
     vocabulary=VOCABULARY,
     marginal=lambda vocabulary: 1 / len(BE),
-    needs="attention: the subject may be twenty tokens back, with other nouns in between; the causal mask gives the order",
+    needs=(
+        "attention: the subject may be twenty tokens back, with other nouns in between; the causal"
+        " mask gives the order"
+    ),
     without={"attention": False},
-    remains="without attention a model still sees the current token, which is enough where the subject is right before its verb.",
-    why="only was against were is scored, and the subject determines which (Linzen, Dupoux and Goldberg, 2016)",
+    remains=(
+        "without attention a model still sees the current token, which is enough where the subject"
+        " is right before its verb."
+    ),
+    why=(
+        "only was against were is scored, and the subject determines which (Linzen, Dupoux and"
+        " Goldberg, 2016)"
+    ),
     held_out=0.2,
     until=BE,
     rivals=(BE,),
@@ -188,9 +245,15 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
     texts=(
         (
             "Three distractors",
-            "the defendant , who had filed the contracts , showing the keys hidden by the clerks was liable .",
+            (
+                "the defendant , who had filed the contracts , showing the keys hidden by the"
+                " clerks was liable ."
+            ),
         ),
-        ("Intervening clause", "the court held that the defendant , who had signed the contracts , was liable ."),
+        (
+            "Intervening clause",
+            "the court held that the defendant , who had signed the contracts , was liable .",
+        ),
         ("Two intervening nouns", "the judges with the letter sent by the clerk were late ."),
         ("Object relative clause", "the tenants whom the bank was suing were bound ."),
         ("Adjacent", "the lawyer was right ."),
@@ -206,7 +269,8 @@ CLAUSE = {"people": {True: [*_LATER, Writer.predicate], False: _LATER}, "things"
 def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
     """Draw sequences.
 
-    Example (seed 37): their landlords thought that the bank whom their buyers were paying was liable . → landlords thought that the bank whom their buyers were paying was liable . ·
+    Example (seed 37): their landlords thought that the bank whom their buyers were paying was
+    liable . → landlords thought that the bank whom their buyers were paying was liable . ·
     """
     numbers = torch.randint(2**31, (batch, NUMBERS), generator=generator).tolist()
     index = {word: index for index, word in enumerate(vocabulary)}

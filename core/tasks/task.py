@@ -15,7 +15,9 @@ from core.model.text import PAD
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError
 
-IGNORE = -100  # a target that is not scored; torch.nn.functional.cross_entropy leaves it out by default
+IGNORE = (
+    -100
+)  # a target that is not scored; torch.nn.functional.cross_entropy leaves it out by default
 NOTHING = "·"  # how it is written in an example
 
 Words = tuple[str, ...]
@@ -31,8 +33,10 @@ task: Menu["Task"] = Menu("Task")
 class Task:
     """Task: a function (generator, batch, length, vocabulary) to (tokens, targets), and facts.
 
-    tokens and targets are int64 (batch, length): token number i is vocabulary[i], and a target is the token that the
-    model should answer at that place, or IGNORE. All chance comes from the torch.Generator that is handed in.
+    tokens and targets are int64 (batch, length): token number i is vocabulary[i], and a target is
+    the token that the
+    model should answer at that place, or IGNORE. All chance comes from the torch.Generator that is
+    handed in.
     """
 
     draw: Draw
@@ -43,23 +47,38 @@ class Task:
     marginal: Share  # of the most frequent target: what guessing without reading gets right
     needs: str  # the part it is said to need, in words
     without: dict[str, Any] = field(default_factory=dict)  # the settings that take this part out
-    model: dict[str, Any] = field(default_factory=dict)  # changes to Config, with which it is learnt as well as can be
-    training: dict[str, Any] = field(default_factory=dict)  # the budget in which it is: fields of core.train.Training
+    model: dict[str, Any] = field(
+        default_factory=dict
+    )  # changes to Config, with which it is learnt as well as can be
+    training: dict[str, Any] = field(
+        default_factory=dict
+    )  # the budget in which it is: fields of core.train.Training
     best: float = 1.0  # best possible accuracy
     why: str = "the answer follows from what can be read"  # why not more, or why 1.0 can be reached
-    held_out: float = 0.0  # share of all sequences that training never draws; 0: none are kept apart
-    until: tuple[str, ...] = ()  # if given: for that counts how a sequence begins, up to the first of these words
+    held_out: float = (
+        0.0  # share of all sequences that training never draws; 0: none are kept apart
+    )
+    until: tuple[
+        str, ...
+    ] = ()  # if given: for that counts how a sequence begins, up to the first of these words
     variety: Variety | None = None  # [(share of the draws, different sequences among them), …]
     memorised: bool = False  # whether training draws every sequence of the test, too
     remains: str = ""  # why more than chance is left without that part
-    agreement: bool = False  # whether a verb agrees with its subject: models of it are then asked for that
+    agreement: bool = (
+        False  # whether a verb agrees with its subject: models of it are then asked for that
+    )
     ends: str = ""  # if given: the word with which a text ends that a model of it goes on with
-    texts: tuple[tuple[str, str], ...] = ()  # if given: (title, text) of what a model of it can be given to read
-    rivals: tuple[tuple[str, ...], ...] = ()  # if given: only these words are scored, each against its group
+    texts: tuple[
+        tuple[str, str], ...
+    ] = ()  # if given: (title, text) of what a model of it can be given to read
+    rivals: tuple[
+        tuple[str, ...], ...
+    ] = ()  # if given: only these words are scored, each against its group
     skill: str = ""  # what it asks of a model; columns of a matrix are grouped by it
     test: int = 64  # sequences on which accuracy is measured
     example_seed: int = 0
-    # Raised when the same seed comes to draw other data: what was trained before is then another training.
+    # Raised when the same seed comes to draw other data: what was trained before is then another
+    # training.
     revision: int = 1
 
     def __post_init__(self) -> None:
@@ -80,15 +99,19 @@ class Task:
         if met < 0.005:
             return "new sequences"
         return (
-            "sequences seen in training" if met > 0.995 else f"test sequences ({100 * met:.0f} % also seen in training)"
+            "sequences seen in training"
+            if met > 0.995
+            else f"test sequences ({100 * met:.0f} % also seen in training)"
         )
 
     def met(self, length: int, drawn: int) -> float:
         """Return the expected share of test sequences that training has drawn."""
         if self.held_out or self.variety is None:
             return 0.0
-        return sum(share * -math.expm1(drawn * share * math.log1p(-1 / count)) if count > 1 else share
-                   for share, count in self.variety(length, self.vocabulary))  # fmt: skip
+        return sum(
+            share * -math.expm1(drawn * share * math.log1p(-1 / count)) if count > 1 else share
+            for share, count in self.variety(length, self.vocabulary)
+        )
 
     @property
     def chance(self) -> float:
@@ -109,7 +132,8 @@ class Task:
     ) -> Drawn:
         """-> tokens, targets, both int64 (batch, length).
 
-        held_out: only sequences that training never draws, each once, where the task has such a split (else any).
+        held_out: only sequences that training never draws, each once, where the task has such a
+        split (else any).
         Raises ConfigError for a length that cannot be drawn.
         """
         length = length or self.length
@@ -141,7 +165,9 @@ class Task:
             step = f" in steps of {self.lengths.step}" if self.lengths.step > 1 else ""
             allowed = f"{low}" if low == high else f"from {low} to {high}{step}"
             raise ConfigError(
-                "length", f"length is {length}; for {self.draw.__name__} it must be {allowed}.", self.length
+                "length",
+                f"length is {length}; for {self.draw.__name__} it must be {allowed}.",
+                self.length,
             )
 
     def asked(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…)
@@ -152,7 +178,9 @@ class Task:
     def choices(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…, V)
         """Return the candidate answers: the target's rivals, or the whole vocabulary."""
         if not self.rivals:
-            return torch.ones(*targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device)
+            return torch.ones(
+                *targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device
+            )
         group = self._group_of(targets)[..., None]
         return (group < 0) | (group == _groups(self.vocabulary, self.rivals).to(targets.device))
 
@@ -176,10 +204,13 @@ class Task:
     def example(self) -> str:
         """Return one drawn sequence as text."""
         tokens, targets = self(generator(self.example_seed, "example"), 1)
-        has_no_padding = tokens[0] != self.vocabulary.index(PAD) if PAD in self.vocabulary else tokens[0] >= 0
+        has_no_padding = (
+            tokens[0] != self.vocabulary.index(PAD) if PAD in self.vocabulary else tokens[0] >= 0
+        )
         read = " ".join(self.vocabulary[token] for token in tokens[0, has_no_padding])
         answer = " ".join(
-            NOTHING if target == IGNORE else self.vocabulary[target] for target in targets[0, has_no_padding]
+            NOTHING if target == IGNORE else self.vocabulary[target]
+            for target in targets[0, has_no_padding]
         )
         return f"Example (seed {self.example_seed}): {read} → {answer}"
 
@@ -211,10 +242,13 @@ def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
     return torch.tensor([group_of.get(word, -1) for word in vocabulary])
 
 
-def is_held_out(tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()) -> torch.Tensor:
+def is_held_out(
+    tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()
+) -> torch.Tensor:
     """Return which sequences (B, T) are held out, by a hash of their tokens: bool (B).
 
-    until: of the words before the first of these alone: then no part of a held-out sequence that ends before one of them
+    until: of the words before the first of these alone: then no part of a held-out sequence that
+    ends before one of them
     stands at the beginning of any other.
     """
     words = _numbers(tuple(vocabulary))

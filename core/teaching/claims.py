@@ -1,11 +1,14 @@
 """Claims of papers, and whether they hold here: experiment, smallest effect that counts, verdict.
 
-What is measured, and the smallest effect that counts, stand in a claim's definition before it is run: one number per
-seed. Intervals of all claims hold together (Bonferroni): the chance that any of them misses is at most 5 %.
+What is measured, and the smallest effect that counts, stand in a claim's definition before it is
+run: one number per
+seed. Intervals of all claims hold together (Bonferroni): the chance that any of them misses is at
+most 5 %.
 
     python -m core.teaching.claims [--only warm_up …] [--table results/claims.csv]
 
-measures claims and writes the table (`make claims` trains what they need first). The others stay as they are in it.
+measures claims and writes the table (`make claims` trains what they need first). The others stay as
+they are in it.
 """
 
 import argparse
@@ -102,14 +105,19 @@ class Evidence:
         runs = [run for run in study(name).runs if (run.task, run.variant) == (learnt, variant)]
         rows_by_seed = {run.seed: self.find(name).rows(run) for run in runs}
         if not rows_by_seed or None in rows_by_seed.values():
-            raise StudyError([f"{name}: {learnt}, {variant} is missing, or not trained on every seed."])
+            raise StudyError(
+                [f"{name}: {learnt}, {variant} is missing, or not trained on every seed."]
+            )
         return {seed: rows for seed, rows in rows_by_seed.items() if rows}
 
     def accuracy(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, float]:
         """Return seed -> final accuracy; that of guessing for a training that diverged."""
         tasks = {run.task: task[run.training.task] for run in study(name).runs}
         curves = self.curves(name, learnt, variant)
-        return {seed: tasks[learnt].chance if rows[-1].note else rows[-1].accuracy for seed, rows in curves.items()}
+        return {
+            seed: tasks[learnt].chance if rows[-1].note else rows[-1].accuracy
+            for seed, rows in curves.items()
+        }
 
     def gain(self, name: str, learnt: str, variant: str, other: str = BASELINE) -> dict[int, float]:
         """Return seed -> accuracy of one variant minus that of the other."""
@@ -202,8 +210,12 @@ def format_result(result: Judged, claim_of: Claim) -> str:
     if math.isnan(low):
         span = "no interval"
     else:
-        span = f"{format_value(low, claim_of, decimals)} to {format_value(high, claim_of, decimals)}"
-    return f"{format_value(mean, claim_of, decimals)}{' points' if claim_of.points else ''} ({span})"
+        span = (
+            f"{format_value(low, claim_of, decimals)} to {format_value(high, claim_of, decimals)}"
+        )
+    return (
+        f"{format_value(mean, claim_of, decimals)}{' points' if claim_of.points else ''} ({span})"
+    )
 
 
 def describe(result: Judged, claim_of: Claim) -> str:
@@ -232,7 +244,9 @@ def tally(results: Iterable[Judged]) -> str:
 
 def write_values(path: Path, values: Mapping[str, Values]) -> None:
     """Write claim -> seed -> number. Raises OSError."""
-    rows = [(name, seed, value) for name, by_seed in values.items() for seed, value in by_seed.items()]
+    rows = [
+        (name, seed, value) for name, by_seed in values.items() for seed, value in by_seed.items()
+    ]
     write_csv(pd.DataFrame(rows, columns=list(COLUMNS)), path)
 
 
@@ -269,7 +283,9 @@ SENTENCES = "two-layer language model stopped at 300 steps, about 77 % accuracy"
 WITHIN = 0.05  # of accuracy: what is called no difference
 
 
-def gain(study: str, learnt: str, variant: str, other: str = BASELINE) -> Callable[[Evidence], Values]:
+def gain(
+    study: str, learnt: str, variant: str, other: str = BASELINE
+) -> Callable[[Evidence], Values]:
     """Return the measurement of a claim: what one variant of a study gains over the other."""
     return lambda evidence: evidence.gain(study, learnt, variant, other)
 
@@ -284,13 +300,22 @@ def sentences(variants: str = "none", **others: str) -> Link:
     label="Post-norm needs warm-up, pre-norm does not",
     help="with the norm after the sum, gradients near the output are large at first.",
     paper="Xiong et al., 2020: On layer normalization in the Transformer architecture",
-    here="twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of warm-up and without",
+    here=(
+        "twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of"
+        " warm-up and without"
+    ),
     number="Gain from warm-up with post-norm − gain with pre-norm",
     within=(-2.0, 2.0),
     smallest=0.3,
     live=(
         "training",
-        {"task": "reverse", "n_layers": "12", "learning_rate": "0.005", "warmup": "0", "variants": "placement-post"},
+        {
+            "task": "reverse",
+            "n_layers": "12",
+            "learning_rate": "0.005",
+            "warmup": "0",
+            "variants": "placement-post",
+        },
     ),
 )
 def warm_up(evidence: Evidence) -> Values:
@@ -309,7 +334,13 @@ claim.add(
     smallest=0.3,
     live=(
         "training",
-        {"task": "induction", "d_model": "128", "n_heads": "1", "init": "xavier", "variants": "scale-off"},
+        {
+            "task": "induction",
+            "d_model": "128",
+            "n_heads": "1",
+            "init": "xavier",
+            "variants": "scale-off",
+        },
     ),
 )
 claim.add(
@@ -340,11 +371,17 @@ claim.add(
     gain("no_positions", "subtraction", BASELINE, "no mask"),
     label="Causal models learn positions without position encoding",
     help="the causal mask itself reveals how many tokens came before.",
-    paper="Kazemnejad et al., 2023: The impact of positional encoding on length generalization in Transformers, section 5",
+    paper=(
+        "Kazemnejad et al., 2023: The impact of positional encoding on length generalization in"
+        " Transformers, section 5"
+    ),
     here="two layers learn a − b modulo 37 without position encoding",
     number="Accuracy with the causal mask − accuracy without a mask, both without positions",
     smallest=0.2,
-    live=("training", {"task": "subtraction", "position": "none", "n_layers": "2", "variants": "mask-none"}),
+    live=(
+        "training",
+        {"task": "subtraction", "position": "none", "n_layers": "2", "variants": "mask-none"},
+    ),
 )
 
 
@@ -356,7 +393,10 @@ claim.add(
     here="four layers learn induction at three and at ten times the usual learning rate",
     number="Accuracy with QK-norm − accuracy without, averaged over two learning rates",
     smallest=0.1,
-    live=("training", {"task": "induction", "n_layers": "4", "learning_rate": "0.03", "variants": "qk_norm-on"}),
+    live=(
+        "training",
+        {"task": "induction", "n_layers": "4", "learning_rate": "0.03", "variants": "qk_norm-on"},
+    ),
 )
 def qk_norm(evidence: Evidence) -> Values:
     usual = evidence.gain("qk_norm", "induction", "QK-norm")
@@ -369,14 +409,18 @@ def qk_norm(evidence: Evidence) -> Values:
     label="Feed-forward networks act as memories",
     help="they store memorised facts, not information from the context.",
     paper="Geva et al., 2021: Transformer feed-forward layers are key-value memories",
-    here="a fact table to memorise and associative recall from the context, with and without the FFN",
+    here=(
+        "a fact table to memorise and associative recall from the context, with and without the FFN"
+    ),
     number="FFN effect on facts − FFN effect on in-context recall",
     within=(-2.0, 2.0),
     smallest=0.2,
     live=("training", {"task": "facts", "variants": "ffn-off"}),
 )
 def memories(evidence: Evidence) -> Values:
-    facts, recall = (evidence.gain("memories", name, BASELINE, "− FFN") for name in ("facts", "recall"))
+    facts, recall = (
+        evidence.gain("memories", name, BASELINE, "− FFN") for name in ("facts", "recall")
+    )
     return subtract(facts, recall)
 
 
@@ -411,7 +455,9 @@ def suddenly(evidence: Evidence) -> Values:
         accuracy = {row.step: row.accuracy for row in rows}
         wide = max(accuracy) // 10
         total_gain = rows[-1].accuracy - rows[0].accuracy
-        gains = [accuracy[step] - accuracy[step - wide] for step in accuracy if step - wide in accuracy]
+        gains = [
+            accuracy[step] - accuracy[step - wide] for step in accuracy if step - wide in accuracy
+        ]
         shares[seed] = max(gains) / total_gain
     return shares
 
@@ -421,7 +467,9 @@ claim.add(
     gain("sentences", "sentences", "2 key-value heads"),
     label="Grouped-query attention (GQA) costs little",
     help="sharing keys and values costs little accuracy and halves the KV cache.",
-    paper="Ainslie et al., 2023: GQA: training generalized multi-query Transformer models, section 3",
+    paper=(
+        "Ainslie et al., 2023: GQA: training generalized multi-query Transformer models, section 3"
+    ),
     here=SENTENCES,
     number="Accuracy with two key-value heads − accuracy with four",
     smallest=WITHIN,
@@ -499,7 +547,12 @@ claim.add(
 @lru_cache
 def trained(seed: int, gate: bool = False) -> Transformer:
     """Train a small language model: the same on the same machine to the last bit."""
-    state = start(task["sentences"].config(seed=seed, gate=gate), Training(task="sentences", steps=STEPS), seed, CPU)
+    state = start(
+        task["sentences"].config(seed=seed, gate=gate),
+        Training(task="sentences", steps=STEPS),
+        seed,
+        CPU,
+    )
     while not state.done:
         state, _ = chunk(state, 60.0)
     return model(state)
@@ -510,7 +563,9 @@ def texts(seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
     return task["sentences"](generator(seed, "claims"), rows, None, held_out=True)
 
 
-def accuracy(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor, *edits: Lesion) -> float:
+def accuracy(
+    transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor, *edits: Lesion
+) -> float:
     """Return the share of verbs that agree with their nouns, with parts of the model ablated."""
     with torch.inference_mode(), trace(*edits, sites=()):
         return task["sentences"].right(transformer(tokens), targets).float().mean().item()
@@ -521,7 +576,9 @@ def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Ten
     baseline = accuracy(transformer, tokens, targets)
     config = transformer.config
     heads = [cut for cut in cuts(config) if cut.part == "head"]
-    return sum(baseline - accuracy(transformer, tokens, targets, Lesion((cut,))) < SMALL for cut in heads) / len(heads)
+    return sum(
+        baseline - accuracy(transformer, tokens, targets, Lesion((cut,))) < SMALL for cut in heads
+    ) / len(heads)
 
 
 def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
@@ -547,7 +604,10 @@ def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
     within=(-2.0, 2.0),
     smallest=0.3,
     points=False,
-    live=("depth", {"ffn": "off", "norm": "none", "blocks": "separate", "variants": "residual_attention-off"}),
+    live=(
+        "depth",
+        {"ffn": "off", "norm": "none", "blocks": "separate", "variants": "residual_attention-off"},
+    ),
 )
 def rank_collapse(evidence: Evidence) -> Values:
     def likeness(seed: int, residual: bool) -> float:
@@ -563,7 +623,10 @@ def rank_collapse(evidence: Evidence) -> Values:
     label="Most heads can be pruned individually",
     help="removing a single head barely hurts a trained model.",
     paper="Michel et al., 2019: Are sixteen heads really better than one?, section 3.2",
-    here="language models of two layers with four heads each, trained for 600 steps; 512 rows of text",
+    here=(
+        "language models of two layers with four heads each, trained for 600 steps; 512 rows of"
+        " text"
+    ),
     number="Share of heads whose removal costs less than one point of accuracy",
     within=(0.0, 1.0),
     smallest=0.5,
@@ -579,7 +642,10 @@ def heads_can_go(evidence: Evidence) -> Values:
     label="Attention sinks vanish with gated attention",
     help="with a gate, a head can output nothing instead of attending to the first token.",
     paper="Qiu et al., 2025: Gated attention for large language models",
-    here="language models of two layers with four heads each, with and without a gate on each head; 512 rows of text",
+    here=(
+        "language models of two layers with four heads each, with and without a gate on each head;"
+        " 512 rows of text"
+    ),
     number="Attention to the first token without gates − with gates",
     smallest=0.05,
     points=False,
@@ -588,13 +654,19 @@ def heads_can_go(evidence: Evidence) -> Values:
 def sinks(evidence: Evidence) -> Values:
     tokens = {seed: texts(seed)[0] for seed in SEEDS}
     plain = {seed: on_the_first(trained(seed), tokens[seed]) for seed in SEEDS}
-    return subtract(plain, {seed: on_the_first(trained(seed, gate=True), tokens[seed]) for seed in SEEDS})
+    return subtract(
+        plain, {seed: on_the_first(trained(seed, gate=True), tokens[seed]) for seed in SEEDS}
+    )
 
 
 def main() -> None:
     """Measure the claims that the command line names, and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=list(claim), default=list(claim), metavar="CLAIM")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=list(claim), default=list(claim), metavar="CLAIM"
+    )
     parser.add_argument("--table", type=Path, default=FILE)
     args = parser.parse_args()
     torch.set_num_threads(1)

@@ -1,6 +1,7 @@
 """Classes: students, questions and votes in one database.
 
-Classroom is the store: one object per process, called from as many threads as there are users. Its tables stand beside
+Classroom is the store: one object per process, called from as many threads as there are users. Its
+tables stand beside
 those of studies, with a version of their own.
 """
 
@@ -78,8 +79,10 @@ REVEALED = "revealed"
 class ClassError(ConfigError):
     """Refused action of a class; its message is shown as it is.
 
-    `field` names the cause: "code", "token", "key" (unknown), "nickname", "question", "round", "seconds", "answer",
-    "sure", "because", "pick" (the value given), "class" (full), "vote" (already in), "late", "phase".
+    `field` names the cause: "code", "token", "key" (unknown), "nickname", "question", "round",
+    "seconds", "answer",
+    "sure", "because", "pick" (the value given), "class" (full), "vote" (already in), "late",
+    "phase".
     """
 
 
@@ -88,7 +91,9 @@ metadata = MetaData()
 versions = Table(
     "class_version",
     metadata,
-    Column("only", Integer, primary_key=True, autoincrement=False),  # 1: of two that create the tables, one fails
+    Column(
+        "only", Integer, primary_key=True, autoincrement=False
+    ),  # 1: of two that create the tables, one fails
     Column("version", Integer, nullable=False),
 )
 
@@ -99,7 +104,9 @@ rooms = Table(
     Column("code", String(CODE), nullable=False, unique=True),
     Column("token", String(HASH), nullable=False, unique=True),  # the hash of the teacher's
     Column("began", Double, nullable=False),  # by clock(), as all times here
-    Column("stamp", Integer, nullable=False, default=0),  # unused; databases of earlier versions have it
+    Column(
+        "stamp", Integer, nullable=False, default=0
+    ),  # unused; databases of earlier versions have it
     Column("current", Integer),  # the poll that is open, or was last
     Column("questions", Text, nullable=False),  # names of the planned ones, as JSON
     sqlite_autoincrement=True,  # the number of a deleted row is not used again
@@ -129,7 +136,9 @@ polls = Table(
     Column("question", String(LONGEST["question"]), nullable=False),
     Column("round", Integer, nullable=False, default=1),
     Column("phase", String(10), nullable=False, default=OPEN),  # OPEN also when `closes` has passed
-    Column("shown", Boolean, nullable=False, default=False),  # whether everybody sees the distribution
+    Column(
+        "shown", Boolean, nullable=False, default=False
+    ),  # whether everybody sees the distribution
     Column("opened", Double, nullable=False),  # of its newest round, as the next two
     Column("closes", Double),
     Column("closed", Double),
@@ -163,8 +172,9 @@ def has_tables(connection: Connection) -> bool:
     stored_versions = connection.scalars(select(versions.c.version)).all()
     if stored_versions != [VERSION]:
         raise StoreError(
-            f"This database stores classes of version {', '.join(map(str, stored_versions)) or 'none'}; this version of the "
-            f"project supports {VERSION} only. Update the project, or use another database."
+            "This database stores classes of version"
+            f" {', '.join(map(str, stored_versions)) or 'none'}; this version of the project"
+            f" supports {VERSION} only. Update the project, or use another database."
         )
     return True
 
@@ -182,7 +192,9 @@ def check_text(name: str, value: str, is_needed: bool = False) -> str:
     limit = LONGEST[name]
     word = "reason" if name == "because" else name
     if len(text) > limit:
-        raise ClassError(name, f"The {word} has {count(len(text), 'character')}; it may have at most {limit}.")
+        raise ClassError(
+            name, f"The {word} has {count(len(text), 'character')}; it may have at most {limit}."
+        )
     if is_needed and not text:
         raise ClassError(name, f"The {word} is empty; it must have 1 to {limit} characters.")
     return text
@@ -193,7 +205,10 @@ def check_seconds(seconds: float | None) -> float | None:
     if seconds is None:
         return None
     if type(seconds) not in (int, float) or math.isnan(seconds) or not 1 <= seconds <= SECONDS:
-        raise ClassError("seconds", f"The time is {shorten(seconds)}; it must be 1 to {SECONDS:,} seconds, or none.")
+        raise ClassError(
+            "seconds",
+            f"The time is {shorten(seconds)}; it must be 1 to {SECONDS:,} seconds, or none.",
+        )
     return float(seconds)
 
 
@@ -308,7 +323,10 @@ class Poll:
 
 def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
     """Return how a class is found by its code, and what is said if there is none."""
-    words = f"There is no class {shorten(code, 20)}. A code has five letters, and a class ends after {HOURS} hours."
+    words = (
+        f"There is no class {shorten(code, 20)}. A code has five letters, and a class ends after"
+        f" {HOURS} hours."
+    )
     return rooms.c.code == parse_code(code), ClassError("code", words)
 
 
@@ -321,7 +339,8 @@ def by_token(token: str) -> tuple[ColumnElement[bool], ClassError]:
 def transaction(
     find: Callable[[str], tuple[ColumnElement[bool], ClassError]], writes: bool = False
 ) -> Callable[
-    [Callable[Concatenate["Classroom", Connection, Room, P], T]], Callable[Concatenate["Classroom", str, P], T]
+    [Callable[Concatenate["Classroom", Connection, Room, P], T]],
+    Callable[Concatenate["Classroom", str, P], T],
 ]:
     """Turn a function of (connection, room, …) into a method that is called with a code or a token.
 
@@ -356,17 +375,21 @@ def transaction(
 class Classroom:
     """Store of classes, in the studies' database or its own; tables come with the first class.
 
-    A step is done when its method returns, even if the process is killed then. Every method raises ClassError for what a
-    class does not allow or have, and StoreError for a database that cannot be used (Busy where that may pass).
+    A step is done when its method returns, even if the process is killed then. Every method raises
+    ClassError for what a
+    class does not allow or have, and StoreError for a database that cannot be used (Busy where that
+    may pass).
 
     Args:
-        given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in this folder.
+        given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in
+        this folder.
     """
 
     def __init__(self, url: str | None = None) -> None:
         self.database = Connected(url)
         self._has_tables = False
-        # SQLite has one writer at a time. Its own way of waiting is to look again after ever longer pauses.
+        # SQLite has one writer at a time. Its own way of waiting is to look again after ever longer
+        # pauses.
         is_sqlite = self.database.url.get_backend_name() == "sqlite"
         self._turn = threading.Lock() if is_sqlite else contextlib.nullcontext()
 
@@ -380,9 +403,13 @@ class Classroom:
                         return call(connection)
                 with self._turn, self.database.writing() as connection:
                     return call(connection)
-            except exc.TimeoutError as error:  # all connections of this process were in use for half a minute
+            except (
+                exc.TimeoutError
+            ) as error:  # all connections of this process were in use for half a minute
                 words = "is overloaded. Try again in a minute."
-                raise Busy(f"The store {self.database.name} {words}", f"The store {words}") from error
+                raise Busy(
+                    f"The store {self.database.name} {words}", f"The store {words}"
+                ) from error
 
         return patiently(once, WITHIN)
 
@@ -395,14 +422,19 @@ class Classroom:
 
     def start(self, questions: Iterable[str] = ()) -> Started:
         """Start a class. questions: names of the planned ones; others may be asked."""
-        names = list(dict.fromkeys(check_text("question", name, is_needed=True) for name in questions))
+        names = list(
+            dict.fromkeys(check_text("question", name, is_needed=True) for name in questions)
+        )
         if len(names) > QUESTIONS:
             words = f"{len(names)} questions are planned; a class may ask at most {QUESTIONS}."
             raise ClassError("question", words)
         token = secrets.token_urlsafe(24)
         if not self.has_tables():
             self.run(create_tables, writes=True)
-        return Started(self.run(lambda connection: _start(connection, hash_secret(token), names), writes=True), token)
+        return Started(
+            self.run(lambda connection: _start(connection, hash_secret(token), names), writes=True),
+            token,
+        )
 
     def sweep(self) -> int:
         """Delete the classes whose time is over. Return how many."""
@@ -420,19 +452,31 @@ class Classroom:
         return fresh
 
     @transaction(by_code, writes=True)
-    def _join(self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool) -> None:
+    def _join(
+        self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool
+    ) -> None:
         is_own = and_(seats.c.room == room.id, seats.c.key == key)
         if not is_new:
             _find_seat(connection, room, key)
             if nickname:
                 connection.execute(seats.update().where(is_own).values(nickname=nickname))
             return
-        if connection.scalar(select(seats.c.id).where(is_own)) is not None:  # a call that is repeated
+        if (
+            connection.scalar(select(seats.c.id).where(is_own)) is not None
+        ):  # a call that is repeated
             return
         n_seats = _count_seats(connection, room)
         if n_seats >= SEATS:
-            raise ClassError("full", f"Class {room.code} is full: all of its {SEATS} seats are taken.")
-        values = {"room": room.id, "number": n_seats + 1, "key": key, "nickname": nickname, "joined": clock()}
+            raise ClassError(
+                "full", f"Class {room.code} is full: all of its {SEATS} seats are taken."
+            )
+        values = {
+            "room": room.id,
+            "number": n_seats + 1,
+            "key": key,
+            "nickname": nickname,
+            "joined": clock(),
+        }
         connection.execute(seats.insert().values(values))
 
     @transaction(by_code, writes=True)
@@ -449,11 +493,14 @@ class Classroom:
     ) -> Vote:
         """Store a vote on the question and round that the student saw.
 
-        The same vote again is accepted again; another is refused ("vote"), as is a late one ("late", by the database's
+        The same vote again is accepted again; another is refused ("vote"), as is a late one
+        ("late", by the database's
         clock) and one on what is not asked now ("unasked", "moved_on").
         """
         if type(sure) is not int or not 0 <= sure <= SURE:
-            words = f"The confidence is {shorten(sure)}; it must be a whole number from 0 to {SURE}."
+            words = (
+                f"The confidence is {shorten(sure)}; it must be a whole number from 0 to {SURE}."
+            )
             raise ClassError("sure", words)
         chosen: dict[str, Any] = {
             "answer": check_text("answer", answer, is_needed=True),
@@ -462,7 +509,9 @@ class Classroom:
         }
         seat = _find_seat(connection, room, hash_secret(key))
         is_own = and_(votes.c.seat == seat, polls.c.question == question, votes.c.round == round)
-        before = connection.execute(select(votes).join_from(votes, polls).where(is_own)).one_or_none()
+        before = connection.execute(
+            select(votes).join_from(votes, polls).where(is_own)
+        ).one_or_none()
         if before is not None:
             if any(getattr(before, name) != value for name, value in chosen.items()):
                 raise ClassError("vote", "Your vote is already recorded and cannot be changed.")
@@ -471,10 +520,20 @@ class Classroom:
         if poll is None:
             raise ClassError("unasked", "No question is open yet.")
         if poll.phase != OPEN:
-            raise ClassError("late", "Voting on this question is closed; your vote was too late to count.")
+            raise ClassError(
+                "late", "Voting on this question is closed; your vote was too late to count."
+            )
         if (poll.question, poll.round) != (question, round):
-            raise ClassError("moved_on", f"Another question is open now (round {poll.round}). Vote on that one.")
-        place = {"poll": poll.id, "round": round, "seat": seat, "at": poll.now, "after": poll.now - poll.opened}
+            raise ClassError(
+                "moved_on", f"Another question is open now (round {poll.round}). Vote on that one."
+            )
+        place = {
+            "poll": poll.id,
+            "round": round,
+            "seat": seat,
+            "at": poll.now,
+            "after": poll.now - poll.opened,
+        }
         connection.execute(votes.insert().values(place | chosen))
         return Vote(**chosen, at=poll.now)
 
@@ -482,9 +541,24 @@ class Classroom:
     def mine(self, connection: Connection, room: Room, key: str) -> dict[tuple[str, int], Vote]:
         """Return (question, round) -> what this seat has answered."""
         seat = _find_seat(connection, room, hash_secret(key))
-        columns = polls.c.question, votes.c.round, votes.c.answer, votes.c.sure, votes.c.because, votes.c.at
-        query = select(*columns).join_from(votes, polls).where(votes.c.seat == seat).order_by(votes.c.id)
-        return {(question, round): Vote(*fields) for question, round, *fields in connection.execute(query)}
+        columns = (
+            polls.c.question,
+            votes.c.round,
+            votes.c.answer,
+            votes.c.sure,
+            votes.c.because,
+            votes.c.at,
+        )
+        query = (
+            select(*columns)
+            .join_from(votes, polls)
+            .where(votes.c.seat == seat)
+            .order_by(votes.c.id)
+        )
+        return {
+            (question, round): Vote(*fields)
+            for question, round, *fields in connection.execute(query)
+        }
 
     @transaction(by_code)
     def watch(self, connection: Connection, room: Room) -> Watched:
@@ -509,10 +583,24 @@ class Classroom:
         }
         if poll:
             voted = select(votes.c.seat).where(votes.c.poll == poll.id, votes.c.round == poll.round)
-            late = select(seats.c.number, seats.c.nickname).where(seats.c.room == room.id, seats.c.id.not_in(voted))
-            details["waiting"] = tuple(map(tuple, connection.execute(late.order_by(seats.c.number))))
-            columns = votes.c.id, votes.c.round, votes.c.answer, votes.c.because, votes.c.picked.is_not(None)
-            reasons = select(*columns).where(votes.c.poll == poll.id, votes.c.because != "").order_by(votes.c.id)
+            late = select(seats.c.number, seats.c.nickname).where(
+                seats.c.room == room.id, seats.c.id.not_in(voted)
+            )
+            details["waiting"] = tuple(
+                map(tuple, connection.execute(late.order_by(seats.c.number)))
+            )
+            columns = (
+                votes.c.id,
+                votes.c.round,
+                votes.c.answer,
+                votes.c.because,
+                votes.c.picked.is_not(None),
+            )
+            reasons = (
+                select(*columns)
+                .where(votes.c.poll == poll.id, votes.c.because != "")
+                .order_by(votes.c.id)
+            )
             details["reasons"] = tuple(Reason(*row) for row in connection.execute(reasons))
         return TeacherView(**vars(_look(connection, room, poll)) | details)
 
@@ -520,18 +608,31 @@ class Classroom:
     def answers(self, connection: Connection, room: Room) -> pd.DataFrame:
         """Return one row per vote by question, round and seat, with seconds since the round opened."""
         columns = (
-            polls.c.question, votes.c.round, seats.c.number, seats.c.nickname, votes.c.answer, votes.c.sure,
-            votes.c.because, votes.c.after,
-        )  # fmt: skip
+            polls.c.question,
+            votes.c.round,
+            seats.c.number,
+            seats.c.nickname,
+            votes.c.answer,
+            votes.c.sure,
+            votes.c.because,
+            votes.c.after,
+        )
         query = select(*columns).join_from(votes, polls).join(seats, votes.c.seat == seats.c.id)
-        ordered = query.where(polls.c.room == room.id).order_by(polls.c.id, votes.c.round, seats.c.number)
-        return pd.DataFrame([(room.code, *row) for row in connection.execute(ordered)], columns=COLUMNS)
+        ordered = query.where(polls.c.room == room.id).order_by(
+            polls.c.id, votes.c.round, seats.c.number
+        )
+        return pd.DataFrame(
+            [(room.code, *row) for row in connection.execute(ordered)], columns=COLUMNS
+        )
 
     # Steps of a teacher, each of which may be taken twice:
-    # open → closed → discussion → open, round 2 → closed → revealed; discussion and round 2 may be left out.
+    # open → closed → discussion → open, round 2 → closed → revealed; discussion and round 2 may be
+    # left out.
 
     @transaction(by_token, writes=True)
-    def open(self, connection: Connection, room: Room, question: str, seconds: float | None = None) -> None:
+    def open(
+        self, connection: Connection, room: Room, question: str, seconds: float | None = None
+    ) -> None:
         """Ask a question, once in a class, and close the one before.
 
         Opened again in its first round, before it closes, it has its time anew.
@@ -546,16 +647,24 @@ class Classroom:
         if poll and (poll.question, poll.round, poll.phase) == (name, 1, OPEN):
             _change(connection, poll, closes=closes)
             return
-        questions = list(connection.scalars(select(polls.c.question).where(polls.c.room == room.id)))
+        questions = list(
+            connection.scalars(select(polls.c.question).where(polls.c.room == room.id))
+        )
         if name in questions:
-            raise ClassError("question", f"The question {shorten(name)} was already asked in this class.")
+            raise ClassError(
+                "question", f"The question {shorten(name)} was already asked in this class."
+            )
         if len(questions) >= QUESTIONS:
-            words = f"This class has reached the limit of {QUESTIONS} questions. Start another class."
+            words = (
+                f"This class has reached the limit of {QUESTIONS} questions. Start another class."
+            )
             raise ClassError("class", words)
         if poll:
             _close(connection, poll)
         values = {"room": room.id, "question": name, "opened": clock(), "closes": closes}
-        inserted = connection.execute(polls.insert().values(values).returning(polls.c.id)).scalar_one()
+        inserted = connection.execute(
+            polls.insert().values(values).returning(polls.c.id)
+        ).scalar_one()
         connection.execute(rooms.update().where(rooms.c.id == room.id).values(current=inserted))
 
     @transaction(by_token, writes=True)
@@ -568,7 +677,10 @@ class Classroom:
         """Begin the discussion after the first round."""
         poll = _asked(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
-            words = "There is no discussion after the second round. Reveal the result, or open another question."
+            words = (
+                "There is no discussion after the second round. Reveal the result, or open another"
+                " question."
+            )
             raise ClassError("phase", words)
         _close(connection, poll)
         _change(connection, poll, phase=DISCUSSION)
@@ -584,7 +696,9 @@ class Classroom:
             return
         poll = _asked(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
-            raise ClassError("phase", f"All {ROUNDS} rounds of this question are over. Open another question.")
+            raise ClassError(
+                "phase", f"All {ROUNDS} rounds of this question are over. Open another question."
+            )
         begin = {"phase": OPEN, "shown": False, "opened": clock(), "closes": closes, "closed": None}
         _change(connection, poll, round=poll.round + 1, **begin)
 
@@ -605,12 +719,17 @@ class Classroom:
         """Show exactly these reasons of a closed question, in this order."""
         questions = list(dict.fromkeys(ids))
         if len(questions) > PICKED:
-            raise ClassError("pick", f"{len(questions)} reasons are selected; at most {PICKED} can be shown.")
+            raise ClassError(
+                "pick", f"{len(questions)} reasons are selected; at most {PICKED} can be shown."
+            )
         poll = _asked(connection, room, OPEN)
         reasons = (votes.c.poll == poll.id) & (votes.c.because != "")
         unknown = set(questions) - set(connection.scalars(select(votes.c.id).where(reasons)))
         if unknown:
-            words = f"{shorten(unknown.pop())} is not a reason given for this question. Select from the list."
+            words = (
+                f"{shorten(unknown.pop())} is not a reason given for this question. Select from the"
+                " list."
+            )
             raise ClassError("pick", words)
         connection.execute(votes.update().where(reasons).values(picked=None))
         for place, number in enumerate(questions, 1):
@@ -647,7 +766,9 @@ def _start(connection: Connection, token: str, questions: list[str]) -> str:
 
 def _find_seat(connection: Connection, room: Room, key: str) -> int:
     """Return the number of a seat's row by the hash of its key. Raises ClassError."""
-    seat: int | None = connection.scalar(select(seats.c.id).where(seats.c.room == room.id, seats.c.key == key))
+    seat: int | None = connection.scalar(
+        select(seats.c.id).where(seats.c.room == room.id, seats.c.key == key)
+    )
     if seat is None:
         raise ClassError("key", f"You have not joined class {room.code} yet.")
     return seat
@@ -655,7 +776,9 @@ def _find_seat(connection: Connection, room: Room, key: str) -> int:
 
 def _current(connection: Connection, room: Room) -> Poll | None:
     """Return the current poll by the database's clock; None where nothing has been asked."""
-    row = connection.execute(select(polls, clock().label("now")).where(polls.c.id == room.current)).one_or_none()
+    row = connection.execute(
+        select(polls, clock().label("now")).where(polls.c.id == room.current)
+    ).one_or_none()
     if row is None:
         return None
     left = None if row.closes is None or row.phase != OPEN else row.closes - row.now
@@ -663,7 +786,9 @@ def _current(connection: Connection, room: Room) -> Poll | None:
     phase = CLOSED if is_over else row.phase
     left = None if is_over else left
     time = None if left is None else row.closes - row.opened
-    return Poll(row.id, row.question, row.round, phase, row.shown, row.opened, left, time, is_over, row.now)
+    return Poll(
+        row.id, row.question, row.round, phase, row.shown, row.opened, left, time, is_over, row.now
+    )
 
 
 def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
@@ -678,7 +803,9 @@ def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
     if poll.phase == OPEN and OPEN in refused:
         raise ClassError("phase", f"The question {question} is open. Close voting first.")
     if poll.phase == REVEALED and REVEALED in refused:
-        raise ClassError("phase", f"The result of {question} is already revealed. Open another question.")
+        raise ClassError(
+            "phase", f"The result of {question} is already revealed. Open another question."
+        )
     return poll
 
 
@@ -705,7 +832,12 @@ def _look(connection: Connection, room: Room, poll: Poll | None) -> Watched:
     # A round that has begun since the poll was read is left out.
     columns = votes.c.round, votes.c.answer, func.count()
     of_poll = and_(votes.c.poll == poll.id, votes.c.round <= poll.round)
-    query = select(*columns).where(of_poll).group_by(votes.c.round, votes.c.answer).order_by(votes.c.answer)
+    query = (
+        select(*columns)
+        .where(of_poll)
+        .group_by(votes.c.round, votes.c.answer)
+        .order_by(votes.c.answer)
+    )
     counts: dict[int, dict[str, int]] = {round: {} for round in range(1, poll.round + 1)}
     for round, answer, number in connection.execute(query):
         counts[round][answer] = number

@@ -1,6 +1,7 @@
 """Questions of a class: predictions of lessons, transfer questions, before and after.
 
-Each has a name, by which the store of classes knows it. An answer is one line of text, by which equal ones are counted.
+Each has a name, by which the store of classes knows it. An answer is one line of text, by which
+equal ones are counted.
 """
 
 import functools
@@ -52,7 +53,9 @@ class Item:
 @functools.cache
 def check_items(language: str = ENGLISH) -> tuple[Item, ...]:
     """Read the eight questions in a language."""
-    items = translate_check(language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"])
+    items = translate_check(
+        language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"]
+    )
     return tuple(Item(item["asks"], tuple(item["options"]), item["right"] - 1) for item in items)
 
 
@@ -80,7 +83,8 @@ def score(text: str) -> float:
 def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
     """Return the class's normalised gain (Hake, 1998): (after − before) / (1 − before).
 
-    Its 95 % interval is the jackknife's over seats that answered both times (Tukey, 1958). NaN where nothing could be
+    Its 95 % interval is the jackknife's over seats that answered both times (Tukey, 1958). NaN
+    where nothing could be
     gained, or nobody answered both.
 
     Args:
@@ -179,8 +183,13 @@ class Question:
             listed = sorted(totals, key=lambda text: (-totals[text], text))
         right = {text for text in listed if out is not None and self._is_right(text, out)}
         drawn = [text for index, text in enumerate(listed) if index < SHOWN or text in right]
-        counts = [Count(self.in_words(text), [votes[n].get(text, 0) for n in rounds], text in right) for text in drawn]
-        others = [sum(number for text, number in votes[n].items() if text not in drawn) for n in rounds]
+        counts = [
+            Count(self.in_words(text), [votes[n].get(text, 0) for n in rounds], text in right)
+            for text in drawn
+        ]
+        others = [
+            sum(number for text, number in votes[n].items() if text not in drawn) for n in rounds
+        ]
         return counts + ([Count("…", others)] if any(others) else [])
 
     def _count_guesses(self, votes: Distribution, out: Outcome | None) -> list[Count]:
@@ -191,14 +200,24 @@ class Question:
         ends = [scale.low + (scale.high - scale.low) * index / PARTS for index in range(PARTS + 1)]
 
         def part(value: float) -> int:
-            return max(0, min(PARTS - 1, int(round((value - scale.low) / (scale.high - scale.low) * PARTS, 6))))
+            return max(
+                0,
+                min(
+                    PARTS - 1, int(round((value - scale.low) / (scale.high - scale.low) * PARTS, 6))
+                ),
+            )
 
-        groups = [_group(votes[n], lambda text: part(prediction.read(self.prediction, text)[0])) for n in sorted(votes)]
+        groups = [
+            _group(votes[n], lambda text: part(prediction.read(self.prediction, text)[0]))
+            for n in sorted(votes)
+        ]
         right = None
         if out is not None and out.number.found.low <= out.number.found.high:
             right = part(out.number.found.mean)
         labels = [
-            format_range(ends[index], ends[index + 1], unit_of(lesson_shown), phrases(lesson_shown.language))
+            format_range(
+                ends[index], ends[index + 1], unit_of(lesson_shown), phrases(lesson_shown.language)
+            )
             for index in range(PARTS)
         ]
         return [
@@ -226,7 +245,11 @@ def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) 
     if name in (BEFORE, AFTER):
         return Question(name, CHECK, words["check_before" if name == BEFORE else "check_after"])
     lesson_name, _, kind = name.partition("/")
-    if lesson_name not in lesson or kind not in ("", CARRY) or read_lesson(lesson_name).prediction is None:
+    if (
+        lesson_name not in lesson
+        or kind not in ("", CARRY)
+        or read_lesson(lesson_name).prediction is None
+    ):
         return None
     in_language = read_lesson(lesson_name, language)
     return Question(name, CARRY if kind else PREDICTION, in_language.title, in_language)
@@ -235,7 +258,11 @@ def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) 
 def question_names() -> list[str]:
     """Return the names of all questions, in the order of a class."""
     predictions = [name for name in lesson if read_lesson(name).prediction]
-    return [BEFORE, *(question for name in predictions for question in (name, f"{name}/{CARRY}")), AFTER]
+    return [
+        BEFORE,
+        *(question for name in predictions for question in (name, f"{name}/{CARRY}")),
+        AFTER,
+    ]
 
 
 def describe_counts(question: Question, counts: Sequence[Count], words: Mapping[str, str]) -> str:

@@ -136,12 +136,24 @@ class Part:
                 value.params,
                 measured,
             )
-            for (name, value), measured in zip(lesson_shown.values.items(), self.out.values.values())
+            for (name, value), measured in zip(
+                lesson_shown.values.items(), self.out.values.values()
+            )
         ]
         number = lesson_shown.prediction.number
         if number.kind != "value":
             name = f"{number.kind}({', '.join(number.of)})"
-            rows.append(Row(lesson_shown.name, name, number.label, combine.label(number.kind), "", {}, self.out.number))
+            rows.append(
+                Row(
+                    lesson_shown.name,
+                    name,
+                    number.label,
+                    combine.label(number.kind),
+                    "",
+                    {},
+                    self.out.number,
+                )
+            )
         return rows
 
 
@@ -153,7 +165,9 @@ def measure_part(lesson: Lesson, entry: Entry) -> Part:
         return Part(lesson, entry, None)
 
 
-def write_report(report: Report, language: str, date: datetime, link: Callable[[str, Mapping[str, str]], str]) -> str:
+def write_report(
+    report: Report, language: str, date: datetime, link: Callable[[str, Mapping[str, str]], str]
+) -> str:
     """Write a lab report.
 
     Args:
@@ -161,7 +175,9 @@ def write_report(report: Report, language: str, date: datetime, link: Callable[[
         link: key of a page, its settings -> the address that opens it so.
     """
     words = phrases(language)
-    parts = [measure_part(read_lesson(name, language), entry) for name, entry in report.entries.items()]
+    parts = [
+        measure_part(read_lesson(name, language), entry) for name, entry in report.entries.items()
+    ]
     counts = Counter(part.verdict for part in parts)
     rows = [row for part in parts for row in part.rows]
     name = clean(report.name)[:NAME]
@@ -199,7 +215,9 @@ def write_script(rows: Sequence[Row]) -> str:
     ).python()
 
 
-def write_class(answers: pd.DataFrame, code: str, words: Mapping[str, str], language: str = ENGLISH) -> str:
+def write_class(
+    answers: pd.DataFrame, code: str, words: Mapping[str, str], language: str = ENGLISH
+) -> str:
     """Write every question of a class with what was answered and why; no names."""
     questions = []
     for name, rows in answers.groupby("question", sort=False):
@@ -237,13 +255,20 @@ def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
     sentence = words["class_gain"].format(
         gain=fixed(gained.mean), low=fixed(gained.low), high=fixed(gained.high), n=gained.n
     )
-    return f"{sentence} {words['class_gain_undecided']}" if gained.low <= 0 <= gained.high else sentence
+    return (
+        f"{sentence} {words['class_gain_undecided']}"
+        if gained.low <= 0 <= gained.high
+        else sentence
+    )
 
 
 def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
     """Return seat -> share of the eight questions that is right, in the first round."""
     rows = answers[(answers.question == name) & (answers["round"] == 1)]
-    return {int(seat): score(str(answer)) for seat, answer in zip(rows.seat.tolist(), rows.answer.tolist())}
+    return {
+        int(seat): score(str(answer))
+        for seat, answer in zip(rows.seat.tolist(), rows.answer.tolist())
+    }
 
 
 def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
@@ -251,7 +276,11 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
 
     Both have the same answers in the same order: those who kept theirs stand on the diagonal.
     """
-    rounds = answers[answers.question == question.name].pivot(index="seat", columns="round", values="answer").dropna()
+    rounds = (
+        answers[answers.question == question.name]
+        .pivot(index="seat", columns="round", values="answer")
+        .dropna()
+    )
     if len(rounds.columns) < 2 or rounds.empty:
         return pd.DataFrame()
     first = rounds[1].map(question.in_words)
@@ -263,15 +292,21 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def add_words(answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH) -> pd.DataFrame:
+def add_words(
+    answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH
+) -> pd.DataFrame:
     """Add each answer in words (`says`) and how sure its author was (`sure_text`); round seconds."""
     table = answers.assign(seconds=answers.seconds.round(2))
     says = []
     sure = []
-    for name, text, level in zip(answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()):
+    for name, text, level in zip(
+        answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()
+    ):
         question = find_question(str(name), words, language)
         says.append(question.in_words(str(text)) if question else "")
-        is_asked = question is not None and question.kind != CHECK  # the eight questions do not ask it
+        is_asked = (
+            question is not None and question.kind != CHECK
+        )  # the eight questions do not ask it
         sure.append(words[f"was_sure_{level}"] if is_asked else "")
     table.insert(list(table.columns).index("answer") + 1, "says", says)
     table.insert(list(table.columns).index("sure") + 1, "sure_text", sure)

@@ -3,4 +3,15 @@
 from core.train.run import Row, State, chunk, held_out, model, start, train
 from core.train.settings import Training, decay, optimiser
 
-__all__ = ["Row", "State", "Training", "chunk", "decay", "held_out", "model", "optimiser", "start", "train"]
+__all__ = [
+    "Row",
+    "State",
+    "Training",
+    "chunk",
+    "decay",
+    "held_out",
+    "model",
+    "optimiser",
+    "start",
+    "train",
+]

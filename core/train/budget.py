@@ -19,16 +19,21 @@ from core.train.settings import Training
 
 DEFAULT_MAX_SECONDS = 600
 
-# Seconds on one core of an Intel Xeon (`python -m benchmarks.training` prints how far they are off where it runs).
-PER_SUBLAYER = 3.6e-4  # calls of kernels in a step; attention makes about twice as many as a feed-forward network
+# Seconds on one core of an Intel Xeon (`python -m benchmarks.training` prints how far they are off
+# where it runs).
+# calls of kernels in a step; attention makes about twice as many as a feed-forward network
+PER_SUBLAYER = 3.6e-4
 PER_OPERATION = 1.07e-11
 PER_PARAMETER = 0.9e-9  # the optimiser's work
 PER_ACTIVATION = 2.1e-9  # written and read once on the way forward and once on the way back
 
-# Weights, gradients, AdamW's two averages; and weights and averages in the state that came and in that which goes, and in
+# Weights, gradients, AdamW's two averages; and weights and averages in the state that came and in
+# that which goes, and in
 # the bytes of both.
 COPIES = 4 + 4 * 3
-FORWARD = 0.3  # share of a step that is the forward pass, which is all that measuring accuracy takes
+FORWARD = (
+    0.3  # share of a step that is the forward pass, which is all that measuring accuracy takes
+)
 
 
 class TimeLimit(ValueError):
@@ -45,7 +50,9 @@ def seconds(config: Config, training: Training) -> float:
     learnt = task[training.task]
     step = step_seconds(config, training) + training.batch * _drawing(training.task)
     rows = 2 + training.steps / training.every
-    size = min(SLICE, learnt.test)  # sequences at once when accuracy is measured, whatever the batch
+    size = min(
+        SLICE, learnt.test
+    )  # sequences at once when accuracy is measured, whatever the batch
     measuring = FORWARD * step_seconds(config, replace(training, batch=size)) * learnt.test / size
     return training.steps * step + rows * measuring
 
@@ -96,13 +103,17 @@ def memory(config: Config, training: Training) -> int:
     return _memory(config, training.task, training.length, training.batch)
 
 
-@functools.lru_cache(64)  # a study may have thousands of trainings that differ in a learning rate alone
+@functools.lru_cache(
+    64
+)  # a study may have thousands of trainings that differ in a learning rate alone
 def _memory(config: Config, part: str, length: int, batch: int) -> int:
     learnt = task[part]
     words = len(learnt.vocabulary)
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())
     learning, measuring = (
-        sum(cost.activations(variant, length).values()) + cost.between(variant, length) + 3 * 4 * length * words
+        sum(cost.activations(variant, length).values())
+        + cost.between(variant, length)
+        + 3 * 4 * length * words
         for variant in (config, config.replace(n_layers=1))
     )
     return weights + 2 * max(batch * learning, min(SLICE, learnt.test) * measuring)
@@ -121,11 +132,16 @@ def expected(states: Sequence[State], workers: float, pace: float = 1.0) -> floa
         pace: Seconds here per second of the estimate.
     """
     going = [state for state in states if not state.done]
-    alone = [seconds(state.config, state.training) * (1 - state.step / state.training.steps) for state in going]
+    alone = [
+        seconds(state.config, state.training) * (1 - state.step / state.training.steps)
+        for state in going
+    ]
     return pace * max(sum(alone) / workers, max(alone, default=0))
 
 
-def check(states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()) -> float:
+def check(
+    states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()
+) -> float:
     """Return the expected seconds of trainings that are to start.
 
     Args:
@@ -135,8 +151,12 @@ def check(states: list[State], workers: int, pace: float = 1.0, active: Sequence
         MemoryLimit, TimeLimit: They would need more than is allowed.
     """
     largest = max((memory(state.config, state.training) for state in states), default=0)
-    check_memory(largest, "One of these runs", "Choose a smaller batch, length, d_model, d_ff or n_layers.")
-    trainings = {(state.config, state.training) for state in [*states, *active]}  # the same one is kept once
+    check_memory(
+        largest, "One of these runs", "Choose a smaller batch, length, d_model, d_ff or n_layers."
+    )
+    trainings = {
+        (state.config, state.training) for state in [*states, *active]
+    }  # the same one is kept once
     others = ", with those of other users," if active else ""
     check_memory(
         sum(kept(config, training) for config, training in trainings),
@@ -146,9 +166,10 @@ def check(states: list[State], workers: int, pace: float = 1.0, active: Sequence
     time_needed = expected(states, workers, pace)
     if time_needed > max_seconds():
         raise TimeLimit(
-            f"{count(len(states), 'run')} would take about {duration(time_needed)} here on "
-            f"{count(workers, 'worker')}; at most {duration(max_seconds())} are allowed "
-            "(set by ABLATION_MAX_SECONDS). Choose fewer steps, seeds or variants, or a smaller model or batch."
+            f"{count(len(states), 'run')} would take about {duration(time_needed)} here on"
+            f" {count(workers, 'worker')}; at most {duration(max_seconds())} are allowed (set by"
+            " ABLATION_MAX_SECONDS). Choose fewer steps, seeds or variants, or a smaller model or"
+            " batch."
         )
     return time_needed
 

@@ -30,7 +30,12 @@ def _times(rate: float, factors: tuple[float, ...]) -> list[float]:
     ]
 
 
-search.add("none", lambda rate: [], label="Off", help="each model uses the learning rate set under Training.")
+search.add(
+    "none",
+    lambda rate: [],
+    label="Off",
+    help="each model uses the learning rate set under Training.",
+)
 search.add(
     "three",
     lambda rate: _times(rate, (1 / 3, 3)),
@@ -58,7 +63,8 @@ def counted(rates: Sequence[float]) -> str:
 def late_loss(losses: Iterable[tuple[int, float]], end: int) -> float:
     """Return the mean of the losses (step, loss) in the last tenth up to a step.
 
-    A loss is that of new sequences, before anything is learnt from them (Dawid, 1984, calls that prequential). So it is a validation: not
+    A loss is that of new sequences, before anything is learnt from them (Dawid, 1984, calls that
+    prequential). So it is a validation: not
     on the test set, and of this seed alone, which keeps the seeds independent of each other.
     """
     late = [loss for step, loss in losses if 10 * step > 9 * end and step <= end]
@@ -75,20 +81,30 @@ WIDER = 16  # steps of d_model that are tried where the sub-layers alone cannot 
 
 Measured = Callable[[Config], float]  # what a config costs
 
-# (config, how it is trained) -> what it costs. by_steps: whether the number of steps is changed, and no width.
+# (config, how it is trained) -> what it costs. by_steps: whether the number of steps is changed,
+# and no width.
 match: Menu[Callable[[Config, Training], float]] = Menu("Match cost", by_steps=False)
 
 
-match.add("nothing", lambda config, training: 0, label="None", help="removing a component also removes its parameters.")
+match.add(
+    "nothing",
+    lambda config, training: 0,
+    label="None",
+    help="removing a component also removes its parameters.",
+)
 match.add(
     "parameters",
-    lambda config, training: sum(cost.parameters(config, len(task[training.task].vocabulary)).values()),
+    lambda config, training: sum(
+        cost.parameters(config, len(task[training.task].vocabulary)).values()
+    ),
     label="Parameters",
     help="remaining layers are widened to match the parameter count.",
 )
 match.add(
     "flops",
-    lambda config, training: cost.forward_flops(config, training.length, len(task[training.task].vocabulary)),
+    lambda config, training: cost.forward_flops(
+        config, training.length, len(task[training.task].vocabulary)
+    ),
     label="FLOPs",
     help="remaining layers are widened to match the FLOPs of a forward pass.",
 )
@@ -105,18 +121,22 @@ Model = tuple[Config, Training]
 
 def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
     """Return a model that costs as much as the baseline, and what was changed for that."""
-    (config, training) = model
+    config, training = model
     target = match[kind](*baseline)
     if kind == "nothing":
         return config, training, ""
     if match[kind].by_steps:  # type: ignore[attr-defined]  # a fact of the menu
-        # As many steps as come nearest, with about as many rows and as large a share of them for the warm-up.
+        # As many steps as come nearest, with about as many rows and as large a share of them for
+        # the warm-up.
         settings = Training.settings()
         how = training
         nearest = round(target * baseline[1].steps / match[kind](config, training))
         steps = max(1, min(nearest, int(settings["steps"].high or nearest)))
         if steps != training.steps:
-            every, warmup = (round(steps_of * steps / training.steps) for steps_of in (training.every, training.warmup))
+            every, warmup = (
+                round(steps_of * steps / training.steps)
+                for steps_of in (training.every, training.warmup)
+            )
             warmup = min(warmup, int(settings["warmup"].high or warmup))
             how = replace(training, steps=steps, every=max(1, every), warmup=warmup)
         phrases = [count(how.steps, "step")] * (how != training)
@@ -129,7 +149,11 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
         for n in is_adjustable
         if is_adjustable[n] and getattr(fitted, n) != getattr(config, n)
     ]
-    return fitted, training, ", ".join([*changes, *_off_by(match[kind](fitted, training) / target, kind)])
+    return (
+        fitted,
+        training,
+        ", ".join([*changes, *_off_by(match[kind](fitted, training) / target, kind)]),
+    )
 
 
 def _off_by(share: float, kind: str) -> list[str]:
@@ -143,8 +167,10 @@ def _off_by(share: float, kind: str) -> list[str]:
 def widened(config: Config, target: float, measured: Measured) -> Config:
     """Return the config with widths such that measured(config) is closest to `target`.
 
-    d_ff is changed where there is a feed-forward network, else the width of the heads (d_head); where that alone stays
-    more than CLOSE away, d_model too. Without either sub-layer nothing can be done, and the config comes back as it is.
+    d_ff is changed where there is a feed-forward network, else the width of the heads (d_head);
+    where that alone stays
+    more than CLOSE away, d_model too. Without either sub-layer nothing can be done, and the config
+    comes back as it is.
     """
     name = "d_ff" if config.ffn else "d_head" if config.attention else None
     if name is None or abs(measured(config) - target) <= 0.001 * target:
@@ -166,7 +192,10 @@ def widened(config: Config, target: float, measured: Measured) -> Config:
     for extra in range(1, WIDER + 1):
         if off(best) <= CLOSE:
             break
-        for wider in (config.d_model + extra * config.n_heads, config.d_model - extra * config.n_heads):
+        for wider in (
+            config.d_model + extra * config.n_heads,
+            config.d_model - extra * config.n_heads,
+        ):
             with suppress(ConfigError):  # out of bounds, or the positions do not fit
                 best = min(best, fit(apply({"d_model": wider}, config)), key=off)
     return best

@@ -16,7 +16,9 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
 TINY = 1e-7
-MATCH = 0.2  # of √(larger side): so that an update is as large as one of AdamW, whose rates then fit (Liu et al., 2025, section 2.2)
+# of √(larger side): so that an update is as large as one of AdamW, whose rates then fit (Liu et
+# al., 2025, section 2.2)
+MATCH = 0.2
 
 
 def matrices(model: Transformer) -> list[tuple[int, ...]]:
@@ -38,7 +40,11 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, parameters: Sequence[torch.Tensor], heights: Sequence[tuple[int, ...]], lr: float, weight_decay: float
+        self,
+        parameters: Sequence[torch.Tensor],
+        heights: Sequence[tuple[int, ...]],
+        lr: float,
+        weight_decay: float,
     ):
         super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
         self.heights = dict(zip(parameters, heights))
@@ -57,12 +63,16 @@ class Muon(torch.optim.Optimizer):
                 parameter.sub_(group["lr"] * change)
 
 
-def _direction(gradient: torch.Tensor, state: dict[str, Any], heights: tuple[int, ...]) -> torch.Tensor:
+def _direction(
+    gradient: torch.Tensor, state: dict[str, Any], heights: tuple[int, ...]
+) -> torch.Tensor:
     if not state:
         state["momentum"] = torch.zeros_like(gradient)
     momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)
     pieces = gradient.lerp(momentum, MOMENTUM).split(list(heights), -2)  # type: ignore[no-untyped-call]
-    return torch.cat([MATCH * max(piece.shape[-2:]) ** 0.5 * orthogonal(piece) for piece in pieces], -2)
+    return torch.cat(
+        [MATCH * max(piece.shape[-2:]) ** 0.5 * orthogonal(piece) for piece in pieces], -2
+    )
 
 
 def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
@@ -71,7 +81,9 @@ def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
     tall = x.shape[-2] > x.shape[-1]
     x = x.mT if tall else x
     norm = torch.linalg.matrix_norm(x, keepdim=True)
-    if not norm.isfinite().all():  # float32 cannot hold the sum of squares; the direction does not depend on the scale
+    if (
+        not norm.isfinite().all()
+    ):  # float32 cannot hold the sum of squares; the direction does not depend on the scale
         x = x / x.abs().amax((-2, -1), keepdim=True)
         norm = torch.linalg.matrix_norm(x, keepdim=True)
     x = x / norm.clamp_min(TINY)
@@ -83,7 +95,11 @@ def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
 
 def _adam(gradient: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
     if not state:
-        state |= {"step": torch.zeros(()), "mean": torch.zeros_like(gradient), "square": torch.zeros_like(gradient)}
+        state |= {
+            "step": torch.zeros(()),
+            "mean": torch.zeros_like(gradient),
+            "square": torch.zeros_like(gradient),
+        }
     state["step"] += 1
     mean = state["mean"].lerp_(gradient, 1 - BETAS[0])
     square = state["square"].lerp_(gradient.square(), 1 - BETAS[1])

@@ -1,7 +1,9 @@
 """Training as a stream of rows; the caller owns progress, stopping and storage.
 
-The same (config, training, seed) gives the same rows to the last bit, whoever else trains in this process, and however
-the run is cut into chunks: data, dropout and weights have random streams of their own, and all of them are in the state.
+The same (config, training, seed) gives the same rows to the last bit, whoever else trains in this
+process, and however
+the run is cut into chunks: data, dropout and weights have random streams of their own, and all of
+them are in the state.
 """
 
 import copy
@@ -43,7 +45,9 @@ def norms_by_seed(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (
     if not norms.isfinite().all():
         wide = in_float64(numbers).norm(dim=1)
         norms = in_float64(norms)
-        norms = torch.where(norms.isfinite(), norms, wide)  # the other seeds keep what they would have alone
+        norms = torch.where(
+            norms.isfinite(), norms, wide
+        )  # the other seeds keep what they would have alone
     return norms
 
 
@@ -62,7 +66,9 @@ class Row(NamedTuple):
     """Point of the curves; NaN after divergence."""
 
     step: int  # from 1
-    loss: float  # of this step's batch, before its update: mean cross-entropy of the targets, in nats
+    loss: (
+        float  # of this step's batch, before its update: mean cross-entropy of the targets, in nats
+    )
     accuracy: float  # share of right answers in the held-out batch, after the update
     gradient_norm: float  # of all gradients together, before any clipping
     update_size: float  # norm of the change of all parameters / their norm before it
@@ -107,11 +113,16 @@ def start(config: Config, training: Training, seed: int, machine: Machine | None
     """
     machine = machine or Machine()
     if machine.dtype == "float16":
-        raise ConfigError("dtype", "dtype is float16, in which small gradients become 0; train in float32 or bfloat16.")
+        raise ConfigError(
+            "dtype",
+            "dtype is float16, in which small gradients become 0; train in float32 or bfloat16.",
+        )
     return State(config.replace(seed=seed), training, machine)
 
 
-def train(config: Config, training: Training, seed: int, machine: Machine | None = None) -> Generator[Row, None, State]:
+def train(
+    config: Config, training: Training, seed: int, machine: Machine | None = None
+) -> Generator[Row, None, State]:
     """Yield rows at steps 1, every, 2·every, … and the last; return the last State."""
     run = Run(start(config, training, seed, machine))
     while not run.done:
@@ -147,14 +158,21 @@ def model(state: State) -> Transformer:
 def held_out(name: str, seed: int, length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the test batch (tokens, targets), the same for every model of a seed."""
     with torch.inference_mode(False):
-        return task[name](generator(seed, f"{name}.held_out"), task[name].test, length, held_out=True)
+        return task[name](
+            generator(seed, f"{name}.held_out"), task[name].test, length, held_out=True
+        )
 
 
 class Run:
     """Training in progress, built from a State."""
 
     def __init__(self, state: State):
-        self.start, self.at, self.diverged, self.begun = state, state.step, state.diverged, time.monotonic()
+        self.start, self.at, self.diverged, self.begun = (
+            state,
+            state.step,
+            state.diverged,
+            time.monotonic(),
+        )
         training = state.training
         device = state.machine.torch_device
         self.task = task[training.task]
@@ -165,13 +183,17 @@ class Run:
         shrink = training.weight_decay
         self.optimiser = make(self.parameters, matrices(self.model), rate, shrink, device != "mps")
         if state.optimiser:
-            self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))  # it would go on in the same tensors
+            self.optimiser.load_state_dict(
+                copy.deepcopy(state.optimiser)
+            )  # it would go on in the same tensors
         self.data = generator(state.seed, f"{training.task}.training")
         self.dropout = generator(state.seed, "dropout")
         if state.data is not None and state.dropout is not None:
             self.data.set_state(state.data)
             self.dropout.set_state(state.dropout)
-        self.test = tuple(tensor.to(device) for tensor in held_out(training.task, state.seed, training.length))
+        self.test = tuple(
+            tensor.to(device) for tensor in held_out(training.task, state.seed, training.length)
+        )
 
     @property
     def done(self) -> bool:
@@ -200,14 +222,19 @@ class Run:
         clip = self.start.training.clip
         device = self.start.machine.torch_device
         tokens, targets = (
-            tensor.to(device) for tensor in self.task(self.data, self.start.training.batch, self.start.training.length)
+            tensor.to(device)
+            for tensor in self.task(
+                self.data, self.start.training.batch, self.start.training.length
+            )
         )
         with dropping(self.dropout):
             logits = self.logits(tokens)
         loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
-        norm = total_norm(parameter.grad for parameter in self.parameters if parameter.grad is not None)
+        norm = total_norm(
+            parameter.grad for parameter in self.parameters if parameter.grad is not None
+        )
         if clip:
             clip_gradients(self.parameters, clip, norm)
         return loss.item(), norm.item()
@@ -230,7 +257,9 @@ class Run:
 
     def diverge(self, row: Row) -> Row:
         self.diverged = True
-        return row._replace(accuracy=math.nan, update_size=math.nan, note=f"diverged at step {row.step}")
+        return row._replace(
+            accuracy=math.nan, update_size=math.nan, note=f"diverged at step {row.step}"
+        )
 
     def state(self) -> State:
         return replace(

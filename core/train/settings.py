@@ -45,7 +45,9 @@ def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: 
 
 
 @optimiser.register(
-    "sgd", label="SGD", help="gradient descent with momentum 0.9. Needs a higher learning rate than AdamW, about 0.1."
+    "sgd",
+    label="SGD",
+    help="gradient descent with momentum 0.9. Needs a higher learning rate than AdamW, about 0.1.",
 )
 def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     return torch.optim.SGD(weights, lr=rate, momentum=0.9, weight_decay=decay, fused=fused)
@@ -54,8 +56,10 @@ def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bo
 @optimiser.register(
     "muon",
     label="Muon",
-    help="orthogonalised momentum for the matrices of a block, AdamW for the rest "
-    "(Jordan, 2024); scaled to match AdamW's learning rates.",
+    help=(
+        "orthogonalised momentum for the matrices of a block, AdamW for the rest "
+        "(Jordan, 2024); scaled to match AdamW's learning rates."
+    ),
 )
 def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
     return Muon(weights, heights, rate, decay)
@@ -63,7 +67,9 @@ def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: b
 
 training_setting = partial(setting, group="Training")
 more_setting = partial(setting, group="Training details")
-RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (1.0,)
+RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit in (1, 2, 3, 5)) + (
+    1.0,
+)
 
 
 def budget(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
@@ -75,7 +81,9 @@ def budget(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
 class Training(Settings):
     """Settings of a training. Raises ConfigError for impossible values."""
 
-    task: str = setting("reverse", "Task", "What the model learns.", group="Task", short="task", menu=task)
+    task: str = setting(
+        "reverse", "Task", "What the model learns.", group="Task", short="task", menu=task
+    )
     length: int = setting(
         None,
         "Length",
@@ -195,13 +203,17 @@ class Training(Settings):
         """The learning rate of a step, the first of which is 1."""
         if step <= self.warmup:
             return self.learning_rate * step / self.warmup
-        return self.learning_rate * decay[self.decay]((step - 1 - self.warmup) / max(1, self.steps - self.warmup))
+        return self.learning_rate * decay[self.decay](
+            (step - 1 - self.warmup) / max(1, self.steps - self.warmup)
+        )
 
 
 HELP = {
     "dropout": "Dropout rate in training; off when accuracy is measured.",
-    "seed": "Seed of the first run; each further run adds 1. The same seed gives bit-identical curves on one machine. "
-    "On another they diverge after a while because of rounding.",
+    "seed": (
+        "Seed of the first run; each further run adds 1. The same seed gives bit-identical curves"
+        " on one machine. On another they diverge after a while because of rounding."
+    ),
 }
 
 
@@ -256,5 +268,7 @@ class Learner(Config):
 class Removed(Pins):
     """Variants of a training; by default the model without what the task needs."""
 
-    variants: str = setting_like(Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without))
+    variants: str = setting_like(
+        Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without)
+    )
     task: str = setting_like(Training, "task", "reverse")

@@ -1,8 +1,11 @@
 """Several seeds of one variant trained as one batch: a small model alone leaves a GPU idle.
 
-Each run keeps what is its own (data, held-out batch, random streams); only the weights stand side by side, so that a
-step of all is one pass there and one back. Everything after that is done for each seed by itself, and no number of one
-reaches another: the optimisers work on each weight alone, and a norm is taken over the weights of one seed.
+Each run keeps what is its own (data, held-out batch, random streams); only the weights stand side
+by side, so that a
+step of all is one pass there and one back. Everything after that is done for each seed by itself,
+and no number of one
+reaches another: the optimisers work on each weight alone, and a norm is taken over the weights of
+one seed.
 """
 
 import math
@@ -21,14 +24,18 @@ from core.train.settings import optimiser
 
 def can_stack(states: list[State]) -> bool:
     """Return whether states can be trained as one: equal but for the seed, without dropout."""
-    kinds = {(state.config.replace(seed=0), state.training, state.machine, state.step) for state in states}
+    kinds = {
+        (state.config.replace(seed=0), state.training, state.machine, state.step)
+        for state in states
+    }
     return len(kinds) == 1 and not any(state.done or state.config.dropout for state in states)
 
 
 def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
     """Train several states at once for about so many seconds, like core.train.chunk.
 
-    The numbers are those of each alone, up to rounding, and the states too: a run may go on stacked or alone. One that
+    The numbers are those of each alone, up to rounding, and the states too: a run may go on stacked
+    or alone. One that
     diverges stops, and the others go on. Raises ValueError for states that cannot be stacked.
     """
     if not can_stack(states):
@@ -65,7 +72,9 @@ class _Stack:
         states = [run.optimiser.state_dict() for run in runs]
         beside = {
             index: {
-                name: _beside([state["state"][index][name] for state in states], runs[0].parameters[index])
+                name: _beside(
+                    [state["state"][index][name] for state in states], runs[0].parameters[index]
+                )
                 for name in names
             }
             for index, names in states[0]["state"].items()
@@ -100,7 +109,9 @@ class _Stack:
             for run, loss, norm in zip(self.runs, losses, norms)
             if not (math.isfinite(loss) and math.isfinite(norm))
         }
-        self.put_back(lost)  # without this update, which is not to be; that it is made of NaN harms no one else
+        self.put_back(
+            lost
+        )  # without this update, which is not to be; that it is made of NaN harms no one else
         before = [parameter.detach().clone() for parameter in self.weights] if due else []
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -108,10 +119,20 @@ class _Stack:
         if not due:
             return lost
         results = map(
-            Row, [next_step] * len(losses), losses, self.accuracies(), norms, self.moved(before), [rate] * len(losses)
+            Row,
+            [next_step] * len(losses),
+            losses,
+            self.accuracies(),
+            norms,
+            self.moved(before),
+            [rate] * len(losses),
         )
         rows = dict(zip(self.runs, results)) | lost
-        late = [run for run, row in rows.items() if run not in lost and not math.isfinite(row.update_size)]
+        late = [
+            run
+            for run, row in rows.items()
+            if run not in lost and not math.isfinite(row.update_size)
+        ]
         self.put_back(late)
         return rows | {run: run.diverge(rows[run]) for run in late}
 
@@ -120,16 +141,24 @@ class _Stack:
         clip = self.training.clip
         training = self.training
         drawn = [run.task(run.data, training.batch, training.length) for run in self.runs]
-        tokens, targets = (torch.stack(tensors).to(self.machine.torch_device) for tensors in zip(*drawn))
+        tokens, targets = (
+            torch.stack(tensors).to(self.machine.torch_device) for tensors in zip(*drawn)
+        )
         scores = self.logits(tokens).flatten(0, 2).float()
         answers = targets.flatten()
-        losses = F.cross_entropy(scores, answers, ignore_index=IGNORE, reduction="none").view(len(targets), -1).sum(1)
+        losses = (
+            F.cross_entropy(scores, answers, ignore_index=IGNORE, reduction="none")
+            .view(len(targets), -1)
+            .sum(1)
+        )
         losses = losses / (targets != IGNORE).flatten(1).sum(1)
         self.optimiser.zero_grad()
         losses.sum().backward()  # type: ignore[no-untyped-call]  # torch gives it no types
         norms = norms_by_seed([parameter.grad for parameter in self.weights])
         if clip:
-            shorter = (clip / (norms + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grads_with_norm_ has it
+            shorter = (clip / (norms + 1e-6)).clamp(
+                max=1.0
+            )  # as torch.nn.utils.clip_grads_with_norm_ has it
             for weight in self.weights:
                 weight.grad.mul_(shorter.to(weight.grad).view(-1, *[1] * (weight.ndim - 1)))
         return losses.tolist(), norms.tolist()

@@ -67,9 +67,13 @@ class Cluster(WorkerPool):
         self.address = address
         self.most = limit
         self.members: Collection[str] = ()  # addresses of the workers that train
-        self._sent: dict[Future[Any], Collection[str]] = {}  # chunk -> the workers that may train it
+        self._sent: dict[
+            Future[Any], Collection[str]
+        ] = {}  # chunk -> the workers that may train it
         self._descriptions: dict[str, Future[Description]] = {}  # of the workers that are there
-        self._first: Description | None = None  # of the first worker that trained: all others must be like it
+        self._first: Description | None = (
+            None  # of the first worker that trained: all others must be like it
+        )
         self._needed: set[str] = set()  # devices
         self._client = connect(address, CONNECT)
         self._answered = time.monotonic()
@@ -86,7 +90,9 @@ class Cluster(WorkerPool):
     def device(self, machine: Machine) -> tuple[str, str]:
         devices = self._first.devices if self._first else {}
         if machine.device not in devices:
-            raise ConfigError("device", f"device is {machine.device}, which the workers do not have.")
+            raise ConfigError(
+                "device", f"device is {machine.device}, which the workers do not have."
+            )
         return devices[machine.device]
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
@@ -94,7 +100,9 @@ class Cluster(WorkerPool):
             members = self.members
             if not members:
                 raise CancelledError("there is no worker")
-            future = self._submit(members, worker.train_chunk, pickle.dumps(states), LONGER * seconds)
+            future = self._submit(
+                members, worker.train_chunk, pickle.dumps(states), LONGER * seconds
+            )
             self._sent[future] = members
         return future
 
@@ -118,15 +126,17 @@ class Cluster(WorkerPool):
             if time.monotonic() - self._answered > GRACE:
                 silent = f"has not answered for {GRACE:.0f} s. Stored results are safe"
                 raise ClusterLost(
-                    f"The Dask scheduler at {self.address} {silent}: "
-                    "run the same command again when it is back, or unset the variable to train on this machine.",
+                    f"The Dask scheduler at {self.address} {silent}: run the same command again"
+                    " when it is back, or unset the variable to train on this machine.",
                     f"The Dask scheduler {silent}.",
                 )
             return "the scheduler does not answer"
         self._answered = time.monotonic()
         for address in self._descriptions.keys() - threads.keys():
             del self._descriptions[address]
-        self._set_members({address: n for address, n in threads.items() if self._is_member(address)}, killed=True)
+        self._set_members(
+            {address: n for address, n in threads.items() if self._is_member(address)}, killed=True
+        )
         if self.count:
             return ""
         return "no worker is ready" if threads else "there is no worker"
@@ -166,11 +176,19 @@ class Cluster(WorkerPool):
             self.members = tuple(members)
             threads = sum(members.values())
             self.count = min(threads, self.most or threads)
-            self._sent = {future: workers for future, workers in self._sent.items() if future in self.running}
-            lost = [future for future, workers in self._sent.items() if not set(workers) & members.keys()]
+            self._sent = {
+                future: workers for future, workers in self._sent.items() if future in self.running
+            }
+            lost = [
+                future
+                for future, workers in self._sent.items()
+                if not set(workers) & members.keys()
+            ]
             self.give_up(lost, killed)
 
-    def _submit(self, workers: Collection[str], call: Callable[..., T], *arguments: object) -> Future[T]:
+    def _submit(
+        self, workers: Collection[str], call: Callable[..., T], *arguments: object
+    ) -> Future[T]:
         """Run a call on one of these workers. Raise CancelledError without a connection."""
         packed = pickle.dumps(Call(call, arguments))
         try:
@@ -201,11 +219,17 @@ def connect(address: str, seconds: float) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise ClusterError(f"{VARIABLE} is set, but Dask is not installed: pip install distributed==2026.8.0") from None
+        raise ClusterError(
+            f"{VARIABLE} is set, but Dask is not installed: pip install distributed==2026.8.0"
+        ) from None
     for name in ("distributed", "tornado"):  # what matters is said by look()
         for logger in (
             name,
-            *(logger_name for logger_name in logging.root.manager.loggerDict if logger_name.startswith(name + ".")),
+            *(
+                logger_name
+                for logger_name in logging.root.manager.loggerDict
+                if logger_name.startswith(name + ".")
+            ),
         ):
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
     warnings.filterwarnings("ignore", module="distributed")  # other versions, large states
@@ -214,19 +238,25 @@ def connect(address: str, seconds: float) -> Any:
     except Exception as error:  # of the network, or of an answer that is no scheduler's
         reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise ClusterError(
-            f"{VARIABLE} is {address}, where no Dask scheduler answers ({reason[0].rstrip('.')}): {ALLOWED}.",
+            f"{VARIABLE} is {address}, where no Dask scheduler answers ({reason[0].rstrip('.')}):"
+            f" {ALLOWED}.",
             "The training cluster does not answer.",
         ) from None
 
 
-def difference(answer: Future[Description], local: Description, first: Description | None, needed: set[str]) -> str:
+def difference(
+    answer: Future[Description], local: Description, first: Description | None, needed: set[str]
+) -> str:
     """Return in what a worker differs from this process or the first worker, or "".
 
     The build of torch (2.13.0+cpu) may differ from that of this process, which trains nothing.
     """
     error = answer.exception()
     if isinstance(error, ImportError):
-        return f"it cannot import this project ({error}): start it in the repository's folder with PYTHONPATH=."
+        return (
+            f"it cannot import this project ({error}): start it in the repository's folder with"
+            " PYTHONPATH=."
+        )
     if error:
         return f"it cannot report its versions ({type(error).__name__}: {error})"
     description = answer.result()
@@ -238,11 +268,16 @@ def difference(answer: Future[Description], local: Description, first: Descripti
             differences.append(f"{name} {has}, not {version}")
     if description.sources != local.sources:
         differences.append(
-            f"other files in core (commit {description.versions['code']}, here {local.versions['code']})"
+            f"other files in core (commit {description.versions['code']}, here"
+            f" {local.versions['code']})"
         )
     for name in sorted(needed):
         if name not in description.devices:
             differences.append(f"no {name}")
-        elif first and description.devices[name] != first.devices.get(name, description.devices[name]):
-            differences.append(f"{description.devices[name][1]}, not {first.devices[name][1]} like the others")
+        elif first and description.devices[name] != first.devices.get(
+            name, description.devices[name]
+        ):
+            differences.append(
+                f"{description.devices[name][1]}, not {first.devices[name][1]} like the others"
+            )
     return f"it has {'; '.join(differences)}" if differences else ""

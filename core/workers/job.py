@@ -71,7 +71,9 @@ class SharedTraining:
             return
         self.kills += 1
         if self.kills == KILLS:
-            self.error = WorkersKilled(f"its workers were killed {KILLS} times in a row; is there enough memory?")
+            self.error = WorkersKilled(
+                f"its workers were killed {KILLS} times in a row; is there enough memory?"
+            )
 
 
 class Job:
@@ -83,7 +85,9 @@ class Job:
         background: Whether nobody watches: it takes the workers that the others leave.
     """
 
-    def __init__(self, workers: "WorkerPool", states: dict[Hashable, State], background: bool = False) -> None:
+    def __init__(
+        self, workers: "WorkerPool", states: dict[Hashable, State], background: bool = False
+    ) -> None:
         self.workers = workers
         self.background = background
         self.stopped = False
@@ -103,7 +107,9 @@ class Job:
     @property
     def error(self) -> Exception | None:
         """Return why one of the trainings failed, or None."""
-        return next((training.error for training in self.trainings.values() if training.error), None)
+        return next(
+            (training.error for training in self.trainings.values() if training.error), None
+        )
 
     @property
     def done(self) -> bool:
@@ -153,7 +159,9 @@ class Job:
     def next_chunk(self) -> list[SharedTraining]:
         """Return the training that is farthest behind; on a GPU with all that can be stacked."""
         waiting = [
-            training for training in self.trainings.values() if not training.is_running and not training.state.done
+            training
+            for training in self.trainings.values()
+            if not training.is_running and not training.state.done
         ]
         if self.error or not waiting:
             return []
@@ -184,7 +192,9 @@ class WorkerPool:
         self.kept = LRUCache(megabytes=32)  # Key -> SharedTraining: finished, or as far as it came
         self.rows = LRUCache(megabytes=16)  # Key -> rows: they stay when the models are evicted
         self.running: dict[Future[bytes], list[SharedTraining]] = {}
-        self.trainings: weakref.WeakValueDictionary[Key, SharedTraining] = weakref.WeakValueDictionary()
+        self.trainings: weakref.WeakValueDictionary[Key, SharedTraining] = (
+            weakref.WeakValueDictionary()
+        )
         self._paces: deque[float] = deque(maxlen=25)  # of the latest chunks
         # Futures that are done are handled in a thread of our own: their callbacks run in threads
         # of the executor, which may hold its locks meanwhile.
@@ -326,7 +336,9 @@ class WorkerPool:
         for future in iter(self._landed.get, None):
             with self.lock:
                 self._land(future)
-            if not future.cancelled():  # assigning would submit it again, to be cancelled again, without end
+            if (
+                not future.cancelled()
+            ):  # assigning would submit it again, to be cancelled again, without end
                 self.assign()
 
     def _land(self, future: Future[bytes]) -> None:
@@ -342,7 +354,9 @@ class WorkerPool:
             for training in chunk:
                 training.fail(error)
             return
-        trainings = [training for job in self.jobs if job.alive for training in job.trainings.values()]
+        trainings = [
+            training for job in self.jobs if job.alive for training in job.trainings.values()
+        ]
         for training, (state, rows) in zip(chunk, results):
             if training not in trainings:  # stopped meanwhile
                 continue

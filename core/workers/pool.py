@@ -31,7 +31,9 @@ WORKER_MB = 250  # a worker process with a training of a usual size
 
 def worker_count() -> int:
     """Return ABLATION_WORKERS, or up to two workers as cores and memory allow."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     fitting = (machine_mb() - SERVER_MB) // WORKER_MB
     return whole_number("ABLATION_WORKERS", max(1, min(2, cores, fitting)))
 
@@ -59,7 +61,9 @@ class ProcessPool(WorkerPool):
             if self._is_closed:
                 raise CancelledError("the workers have been ended")
             if self._executor is None:
-                self._executor = ProcessPoolExecutor(self._workers, get_context("spawn"), worker.begin)
+                self._executor = ProcessPoolExecutor(
+                    self._workers, get_context("spawn"), worker.begin
+                )
             try:
                 with _without_script():
                     future: Future[T] = self._executor.submit(call, *arguments)

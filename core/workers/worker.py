@@ -70,5 +70,7 @@ class Description(NamedTuple):
 def describe() -> Description:
     """Describe this process."""
     machines = {key: Machine(key) for key in device if key in ("auto", *present())}
-    devices = {key: (machine.torch_device, device_name(machine)) for key, machine in machines.items()}
+    devices = {
+        key: (machine.torch_device, device_name(machine)) for key, machine in machines.items()
+    }
     return Description(versions(), sources(), devices)

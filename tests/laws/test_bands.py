@@ -8,13 +8,20 @@ import pytest
 from core.tasks import task
 
 ROOT = Path(__file__).parent.parent.parent
-# From the ground up: a package imports from those before it. `figures` and `experiments` read passes; `export` what experiments found.
-CORE = "settings measure model tasks train workers checkpoints experiments figures export study teaching".split()
-# What all pages use, from the ground up; above it one folder per page, and none of them looks into another.
+# From the ground up: a package imports from those before it. `figures` and `experiments` read
+# passes; `export` what experiments found.
+CORE = (
+    "settings measure model tasks train workers checkpoints experiments figures export study"
+    " teaching".split()
+)
+# What all pages use, from the ground up; above it one folder per page, and none of them looks into
+# another.
 SHARED = ["kit", "pictures", "shared"]
-FILES = [path for folder in ("core", "ui", "pages", "scripts") for path in sorted((ROOT / folder).rglob("*.py"))] + [
-    ROOT / "app.py"
-]
+FILES = [
+    path
+    for folder in ("core", "ui", "pages", "scripts")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+] + [ROOT / "app.py"]
 
 
 def name_of(path: Path) -> str:
@@ -29,7 +36,9 @@ def imported(path: Path) -> set[str]:
     actual = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            actual |= {f"{node.module}.{name.name}" for name in node.names} & MODULES or {node.module} & MODULES
+            actual |= {f"{node.module}.{name.name}" for name in node.names} & MODULES or {
+                node.module
+            } & MODULES
         elif isinstance(node, ast.Import):
             actual |= {name.name for name in node.names} & MODULES
     return actual
@@ -54,20 +63,28 @@ def test_no_arrow_goes_back_up(path):
             assert other in ("core", "ui"), f"{path.name} imports {module}"
             if other == "ui" and on_second != here:
                 assert on_second in SHARED, f"{here} imports {module}"
-                assert here not in SHARED or SHARED.index(on_second) < SHARED.index(here), f"{here} imports {module}"
+                assert here not in SHARED or SHARED.index(on_second) < SHARED.index(here), (
+                    f"{here} imports {module}"
+                )
         else:
             assert other in ("core", "ui", house)
 
 
 def test_every_room_of_core_is_on_the_list():
-    rooms = {file.name for file in (ROOT / "core").iterdir() if file.is_dir() and file.name != "__pycache__"}
+    rooms = {
+        file.name
+        for file in (ROOT / "core").iterdir()
+        if file.is_dir() and file.name != "__pycache__"
+    }
     assert rooms == set(CORE)
 
 
 def test_every_file_of_tasks_is_in_the_menu():
     there = {path.stem for path in (ROOT / "core" / "tasks").glob("*.py")} - {"__init__", "task"}
     missing = there - {part.draw.__module__.removeprefix("core.tasks.") for part in task.values()}
-    assert not missing, f"no task of {missing} is in the menu: name the file in core/tasks/__init__.py"
+    assert not missing, (
+        f"no task of {missing} is in the menu: name the file in core/tasks/__init__.py"
+    )
 
 
 def test_experiments_of_one_page_do_not_read_those_of_another():
@@ -84,7 +101,13 @@ def test_model_and_measure_need_torch_and_numpy_alone():
     for folder in ("model", "measure"):
         for path in (ROOT / "core" / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
-                names = [node.module] if isinstance(node, ast.ImportFrom) else [e.name for e in node.names] if isinstance(node, ast.Import) else []  # fmt: skip
+                names = (
+                    [node.module]
+                    if isinstance(node, ast.ImportFrom)
+                    else [e.name for e in node.names]
+                    if isinstance(node, ast.Import)
+                    else []
+                )
                 assert not {name.split(".")[0] for name in names} & {
                     "altair",
                     "streamlit",

@@ -11,7 +11,10 @@ from ui.kit.pages import START
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]
-SOURCES = [ROOT / "app.py", *(path for folder in ("core", "ui") for path in (ROOT / folder).rglob("*.py"))]
+SOURCES = [
+    ROOT / "app.py",
+    *(path for folder in ("core", "ui") for path in (ROOT / folder).rglob("*.py")),
+]
 
 
 def test_the_reference_is_what_the_menus_say():
@@ -30,7 +33,8 @@ def test_every_file_and_module_that_is_named_is_there(page):
         return
     text = page.read_text()
     for path in re.findall(
-        r"`((?:core|ui|pages|tests|scripts|docs|benchmarks|studies|results|models)/[\w/.*-]*)`", text
+        r"`((?:core|ui|pages|tests|scripts|docs|benchmarks|studies|results|models)/[\w/.*-]*)`",
+        text,
     ):
         assert list(ROOT.glob(path.rstrip("/"))) if "*" in path else (ROOT / path).exists(), path
     for module in re.findall(r"python -m ((?:core|benchmarks|scripts)[\w.]*)", text):
@@ -39,12 +43,20 @@ def test_every_file_and_module_that_is_named_is_there(page):
 
 
 def test_every_variable_that_is_read_is_in_the_table_of_the_guide_and_no_other():
-    read = {name for path in SOURCES for name in re.findall(r"\"(ABLATION_[A-Z_]+)\"", path.read_text())}
-    message = set(re.findall(r"^\| `(ABLATION_[A-Z_]+)`", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE))
+    read = {
+        name for path in SOURCES for name in re.findall(r"\"(ABLATION_[A-Z_]+)\"", path.read_text())
+    }
+    message = set(
+        re.findall(
+            r"^\| `(ABLATION_[A-Z_]+)`", (ROOT / "docs" / "deploy.md").read_text(), re.MULTILINE
+        )
+    )
     assert read == message
 
 
-@pytest.mark.parametrize("page", [page for page in SHOWN if page is not START], ids=lambda page: page.key)
+@pytest.mark.parametrize(
+    "page", [page for page in SHOWN if page is not START], ids=lambda page: page.key
+)
 def test_the_guide_of_a_page_names_every_view(page):
     guide = ROOT / "docs" / "pages" / f"{page.name.replace(' ', '_').lower()}.md"
     for name in page.views:

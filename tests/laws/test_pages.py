@@ -14,7 +14,9 @@ from ui.kit.pages import PAGES, START
 
 ROOT = Path(__file__).parent.parent.parent
 SHOWN = [page for page in PAGES if page is not START]
-SOURCES = [path for path in (*ROOT.glob("ui/**/*.py"), *ROOT.glob("pages/*.py")) if path.name != "pages.py"]
+SOURCES = [
+    path for path in (*ROOT.glob("ui/**/*.py"), *ROOT.glob("pages/*.py")) if path.name != "pages.py"
+]
 of_each_page = pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
 
 
@@ -37,7 +39,9 @@ def test_the_table_holds_every_page_in_the_order_of_the_files():
 def test_no_other_file_says_where_a_page_is_or_what_it_is_called(path):
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     for call in calls:
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        name = (
+            call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        )
         if name in ("page", "heading", "page_link", "switch_page", "offer") and call.args:
             assert not isinstance(call.args[0], ast.Constant), f"line {call.lineno}: {name}"
 
@@ -47,7 +51,9 @@ def test_a_page_has_one_frozen_context_with_what_is_looked_at(page):
     context = context_of(page)
     assert context.__dataclass_params__.frozen
     look = next(field.type for field in dataclasses.fields(context) if field.name == "look")
-    assert look.settings()[page.parameter].menu is page.views  # and so the link says which view is open
+    assert (
+        look.settings()[page.parameter].menu is page.views
+    )  # and so the link says which view is open
 
 
 @of_each_page
@@ -59,10 +65,14 @@ def test_every_view_is_called_with_the_context_alone(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["ui.kit.page", "ui.start", *(f"ui.{page.key}" for page in SHOWN)])
+@pytest.mark.parametrize(
+    "module", ["ui.kit.page", "ui.start", *(f"ui.{page.key}" for page in SHOWN)]
+)
 def test_nobody_loads_the_views_of_another_page(module):
     code = f"import sys, {module}; print(*(name for name in sys.modules if name.startswith('ui.')))"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     folders = {name.split(".")[1] for name in loaded.stdout.split()}
     own = module.split(".")[1]  # a page may live in the folder of another, whose lessons it teaches
     assert not folders & {page.key for page in SHOWN} - {own}

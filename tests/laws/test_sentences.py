@@ -15,14 +15,27 @@ from core.tasks import task
 
 ROOT = Path(__file__).parent.parent.parent
 WORDS = 25
-FILES = [path for folder in ("core", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
-SAID = {**MENUS, "task": task, "statistic": statistic, "effect": effect, "mode": mode, "blocks": blocks}
+FILES = [
+    path for folder in ("core", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))
+]
+SAID = {
+    **MENUS,
+    "task": task,
+    "statistic": statistic,
+    "effect": effect,
+    "mode": mode,
+    "blocks": blocks,
+}
 
 
 def too_long(text: str) -> list[str]:
     """Return the sentences of more than so many words; styles and drawings are none."""
     sentences = re.split(r"(?<=[.!?])\)?\s+|\n", text)
-    return [sentence for sentence in sentences if len(sentence.split()) > WORDS and not re.search("{|<svg", sentence)]
+    return [
+        sentence
+        for sentence in sentences
+        if len(sentence.split()) > WORDS and not re.search("{|<svg", sentence)
+    ]
 
 
 def text_of(node) -> str:
@@ -30,14 +43,20 @@ def text_of(node) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(element.value if isinstance(element, ast.Constant) else "X" for element in node.values)
+        return "".join(
+            element.value if isinstance(element, ast.Constant) else "X" for element in node.values
+        )
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return text_of(node.left) + text_of(node.right)
     return ""
 
 
 def docstrings(tree) -> set[ast.AST]:
-    bodies = (node.body for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef))
+    bodies = (
+        node.body
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    )
     return {body[0].value for body in bodies if body and isinstance(body[0], ast.Expr)}
 
 

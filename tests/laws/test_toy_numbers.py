@@ -40,7 +40,14 @@ def toy_effect(answers, full):
 TOYS = [toy_meter, toy_statistic, toy_effect]
 
 
-@pytest.fixture(params=[(meter, toy_meter, {}), (statistic, toy_statistic, {"question": "How large is the stream in all?"}), (effect, toy_effect, {"distance": True})], ids=lambda of: of[1].__name__)  # fmt: skip
+@pytest.fixture(
+    params=[
+        (meter, toy_meter, {}),
+        (statistic, toy_statistic, {"question": "How large is the stream in all?"}),
+        (effect, toy_effect, {"distance": True}),
+    ],
+    ids=lambda of: of[1].__name__,
+)
 def toy(request):
     menu, part, facts = request.param
     enter(menu, part, **facts)
@@ -89,10 +96,24 @@ def test_every_knock_out_is_measured_by_it(toy):
 def test_every_view_that_shows_it_opens(toy, page, params):
     app = AppTest.from_file("../../app.py", default_timeout=60)
     app.switch_page(f"pages/{page}.py")
-    ranked = {"rank_by": toy.__name__} if toy is toy_effect and params.get("taken") == "sweep" else {}
-    coloured = {"grid_statistic": toy.__name__} if toy is toy_statistic and params.get("show") == "grid" else {}
-    fresh = {"texts": f"{24 + 8 * TOYS.index(toy)}"} if "taken" in params else {"seed": f"{77 + TOYS.index(toy)}"}
-    for name, value in (params | ranked | coloured | fresh).items():  # fresh: nothing that is kept from before
+    ranked = (
+        {"rank_by": toy.__name__} if toy is toy_effect and params.get("taken") == "sweep" else {}
+    )
+    coloured = (
+        {"grid_statistic": toy.__name__}
+        if toy is toy_statistic and params.get("show") == "grid"
+        else {}
+    )
+    fresh = (
+        {"texts": f"{24 + 8 * TOYS.index(toy)}"}
+        if "taken" in params
+        else {"seed": f"{77 + TOYS.index(toy)}"}
+    )
+    for name, value in (
+        params | ranked | coloured | fresh
+    ).items():  # fresh: nothing that is kept from before
         app.query_params[name] = value
     app.run()
-    assert not app.exception and not app.error, [element.value for element in (*app.exception, *app.error)]
+    assert not app.exception and not app.error, [
+        element.value for element in (*app.exception, *app.error)
+    ]

@@ -69,7 +69,9 @@ def test_it_is_learnt_alone_and_stacked():
     together = stack.chunk([start(config, training, seed) for seed in (0, 1)], 60.0)
     for rows, (_, others) in zip(alone, together, strict=True):
         assert [row.step for row in rows] == [row.step for row in others]
-        np.testing.assert_allclose([row.loss for row in rows], [row.loss for row in others], atol=1e-4)
+        np.testing.assert_allclose(
+            [row.loss for row in rows], [row.loss for row in others], atol=1e-4
+        )
 
 
 def test_its_script_runs():
@@ -91,7 +93,9 @@ def test_the_page_offers_it(view):
     app.switch_page("pages/3_Training.py")
     app.query_params["task"], app.query_params["trained"] = "toy_task", view
     app.run()
-    assert not app.exception and not app.error, [element.value for element in (*app.exception, *app.error)]
+    assert not app.exception and not app.error, [
+        element.value for element in (*app.exception, *app.error)
+    ]
 
 
 def test_what_it_draws_is_what_it_says():

@@ -56,7 +56,9 @@ def test_a_pass_with_everything_that_is_read_from_it(config):
         before, numbers = stages.normalised(seen, 0, site, 1)
         norm = Transformer(config, WORDS).blocks[0].ln1
         expected = norm(torch.tensor(before.before.to_numpy())[None, None])[0, 0].detach()
-        np.testing.assert_allclose(before.after, expected, atol=1e-5)  # what it read is what stands before it
+        np.testing.assert_allclose(
+            before.after, expected, atol=1e-5
+        )  # what it read is what stands before it
     steps = attention.walk(seen, 0, 0)
     assert len(steps) == 10
     svg = block_svg(seen)
@@ -74,17 +76,27 @@ def test_it_is_drawn_where_it_acted():
     assert index == sorted(index)
 
 
-@pytest.mark.parametrize("which, calls, place", [
-    ("norm", 0, lambda x, sublayer, norm, add: add(x, sublayer(x))),
-    ("norm", 2, lambda x, sublayer, norm, add: add(x, norm(sublayer(norm(x))))),
-    ("second norm", 0, lambda x, sublayer, norm, add, second: add(x, norm(sublayer(x)))),
-    ("second norm", 2, lambda x, sublayer, norm, add, second: second(add(x, second(sublayer(norm(x)))))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "which, calls, place",
+    [
+        ("norm", 0, lambda x, sublayer, norm, add: add(x, sublayer(x))),
+        ("norm", 2, lambda x, sublayer, norm, add: add(x, norm(sublayer(norm(x))))),
+        ("second norm", 0, lambda x, sublayer, norm, add, second: add(x, norm(sublayer(x)))),
+        (
+            "second norm",
+            2,
+            lambda x, sublayer, norm, add, second: second(add(x, second(sublayer(norm(x))))),
+        ),
+    ],
+)
 def test_a_placement_that_does_not_call_its_norms_once_is_refused(which, calls, place):
     """One norm at two places would be one gain for both, and its tensors two at one site."""
     place.__name__ = "toy_placement"
     place.__doc__ = "Toy placement: wrong."
-    with pytest.raises(ValueError, match=f"toy_placement calls its {which} {calls} times; a placement calls it once"):
+    with pytest.raises(
+        ValueError,
+        match=f"toy_placement calls its {which} {calls} times; a placement calls it once",
+    ):
         enter(MENUS["placement"], place)
     assert "toy_placement" not in MENUS["placement"]
 
@@ -133,7 +145,9 @@ def test_its_script_runs(toy, config):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page, field, views", [("1_One_block", "view", block), ("2_Depth", "show", depth)])
+@pytest.mark.parametrize(
+    "page, field, views", [("1_One_block", "view", block), ("2_Depth", "show", depth)]
+)
 def test_every_view_shows_it(toy, page, field, views):
     for view in views:
         app = AppTest.from_file("../../app.py", default_timeout=60)
@@ -141,7 +155,10 @@ def test_every_view_shows_it(toy, page, field, views):
         app.query_params[toy[0]] = toy[1]
         app.query_params[field] = view
         app.run()
-        assert not app.exception and not app.error, (view, [element.value for element in (*app.exception, *app.error)])
+        assert not app.exception and not app.error, (
+            view,
+            [element.value for element in (*app.exception, *app.error)],
+        )
 
 
 @pytest.mark.parametrize("name", [*MENUS["mask"], TOYS["mask"].__name__])
@@ -161,7 +178,10 @@ def test_a_text_goes_on_alike_with_and_without_kept_keys_under_a_mask_that_forge
     enter(MENUS["mask"], TOYS["mask"], looks_ahead=False)
     try:
         model = Transformer(Config(**SMALL, n_layers=2, mask="toy_mask"), WORDS)
-        kept, anew = (list(generate(model, [0, 1, 2, 3], Sampling(words=5), cache=cache)) for cache in (True, False))
+        kept, anew = (
+            list(generate(model, [0, 1, 2, 3], Sampling(words=5), cache=cache))
+            for cache in (True, False)
+        )
     finally:
         del MENUS["mask"]["toy_mask"], MENUS["mask"]._words["toy_mask"]
     for one, other in zip(kept, anew, strict=True):

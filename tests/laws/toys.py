@@ -81,7 +81,16 @@ class toy_scale(Scale):
         return y / 2
 
 
-TOYS = {"norm": toy_norm, "placement": toy_placement, "activation": toy_activation, "position": toy_position, "mask": toy_mask, "init": toy_init, "softmax": toy_softmax, "residual_scale": toy_scale}  # fmt: skip
+TOYS = {
+    "norm": toy_norm,
+    "placement": toy_placement,
+    "activation": toy_activation,
+    "position": toy_position,
+    "mask": toy_mask,
+    "init": toy_init,
+    "softmax": toy_softmax,
+    "residual_scale": toy_scale,
+}
 
 
 def toy_task(generator, batch, length, vocabulary):

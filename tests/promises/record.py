@@ -1,6 +1,7 @@
 """Record of what links, files and stored results depend on.
 
-`python -m tests.promises.record FOLDER` writes it. The record that ships was written by commit f3ec0d1;
+`python -m tests.promises.record FOLDER` writes it. The record that ships was written by commit
+f3ec0d1;
 tests/test_promises.py compares the present code with it.
 """
 
@@ -35,8 +36,13 @@ TINY = Config(d_model=8, n_heads=2, d_ff=16, n_layers=1)
 WORDS = ["the", "dog", "bites", "man"]
 
 LINKS = {
-    "block": "weights=random&d_model=96&n_heads=8&view=steps&step=7&variants=scale-off~norm-none&text=The dog bites",
-    "block_trained": "view=change&variants=residual_attention-off&layer=1&beside=residual_attention-off",
+    "block": (
+        "weights=random&d_model=96&n_heads=8&view=steps&step=7&variants=scale-off~norm-none&text=The"
+        " dog bites"
+    ),
+    "block_trained": (
+        "view=change&variants=residual_attention-off&layer=1&beside=residual_attention-off"
+    ),
     "depth": "passes=64&blocks=separate&variants=placement-post&show=gradients&norm=RMSNorm",
     "training": "task=recall&steps=300&n_heads=2&seeds=3&variants=ffn-off&search=three&seed=4",
     "studies": "shown=curves&study=attention",
@@ -105,7 +111,9 @@ def record_links() -> dict:
         for kind in kinds_by_page[name.split("_")[0]]:
             settings, problems = kind.read(params)
             assert not problems, [str(problem) for problem in problems]
-            values[kind.__name__] = json.loads(json.dumps(dataclasses.asdict(settings), default=str))
+            values[kind.__name__] = json.loads(
+                json.dumps(dataclasses.asdict(settings), default=str)
+            )
             written |= settings.write()
         actual[name] = {"values": values, "link": written}
     return actual
@@ -115,7 +123,11 @@ def record_columns() -> dict:
     """Return the columns of the tables of a study, and of the tables that ship."""
     store = Store("sqlite://")
     study = store.enrol(parse(STUDY)).study
-    tables = {"runs": run_table(store, study), "rows": row_table(store, study), "summary": summary_table(store, study)}
+    tables = {
+        "runs": run_table(store, study),
+        "rows": row_table(store, study),
+        "summary": summary_table(store, study),
+    }
     actual = {name: list(table.columns) for name, table in tables.items()}
     store.close()
     for path in sorted((ROOT / "results").glob("*.csv")):
@@ -131,7 +143,11 @@ def record_tables_of_pages() -> dict:
 
     actual = {}
     for page in ("1_One_block", "2_Depth", "5_Trained_model", "6_Claims"):
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page(f"pages/{page}.py").run()
+        app = (
+            AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+            .switch_page(f"pages/{page}.py")
+            .run()
+        )
         actual[page] = {name: list(map(str, make().columns)) for name, make in tables(app).items()}
     return actual
 
@@ -171,7 +187,7 @@ def write_files(folder: Path):
     (folder / "store.sqlite").unlink(missing_ok=True)
     store = Store(f"sqlite:///{folder / 'store.sqlite'}")
     study = store.enrol(parse(STUDY)).study
-    ((run, *_), *_) = store.claim(study, "recorder|1|a", 1)
+    (run, *_), *_ = store.claim(study, "recorder|1|a", 1)
     rows = [Row(step, 2.75 / step, 2.5 / step, 0.1, 0.2 * step, 0.003) for step in (1, 2)]
     store.keep("recorder|1|a", [Report(run, DONE, rows, 2)])
     store.close()

@@ -33,8 +33,10 @@ def summary(forward_pass: Pass) -> str:
     padding = f" + {config.padding} padding" if config.padding else ""
     key = f"<br><i>{explain_head_name(config.n_layers, config.n_heads)}</i>"
     return (
-        f"<b>{parameters:,} parameters</b> in {blocks}<br>{count(forward_pass.n_real, 'token')}{padding} · {operations / 1e6:.3g} MFLOPs<br>"
-        f"{forward_pass.timing} on {escape(forward_pass.machine.name)}, {forward_pass.machine.dtype}<br><i>{forward_pass.weights}</i>{key}"
+        f"<b>{parameters:,} parameters</b> in"
+        f" {blocks}<br>{count(forward_pass.n_real, 'token')}{padding} · {operations / 1e6:.3g}"
+        f" MFLOPs<br>{forward_pass.timing} on {escape(forward_pass.machine.name)},"
+        f" {forward_pass.machine.dtype}<br><i>{forward_pass.weights}</i>{key}"
     )
 
 
@@ -47,7 +49,8 @@ LOCKED = "Components are locked by the link you opened."
 def with_and_without(context: BlockContext, say: Callable[[], None]):
     """Draw the block and the open view, for the baseline and for a selected variant.
 
-    say: draws what there is to say of the settings, or nothing: below the view's rows, where it moves neither these nor the drawing.
+    say: draws what there is to say of the settings, or nothing: below the view's rows, where it
+    moves neither these nor the drawing.
     """
     baseline, *others = context.variants
     selected = _asked(context, others)
@@ -69,7 +72,9 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
                 say()
 
 
-def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | None, others: list[Variant]):
+def _view(
+    context: BlockContext, rows, baseline: Variant, variant: Variant | None, others: list[Variant]
+):
     """Draw the open view.
 
     Args:
@@ -78,18 +83,33 @@ def _view(context: BlockContext, rows, baseline: Variant, variant: Variant | Non
     if context.look.view in ALONE:
         with beside.rows_in(rows), first_row(views_of_tab(ONE_BLOCK)):
             return ONE_BLOCK.open_view(context)
-    with beside.rows_in(rows), first_row(views_of_tab(ONE_BLOCK), _comparison(context, variant, others)):
+    with (
+        beside.rows_in(rows),
+        first_row(views_of_tab(ONE_BLOCK), _comparison(context, variant, others)),
+    ):
         if variant is None:
             ONE_BLOCK.open_view(context)
         else:
             sides = {_name(context, side): side for side in (baseline, variant)}
             less = ", minus the baseline" * context.look.difference
-            drawn = [(name, partial(ONE_BLOCK.open_view, _of(context, side))) for name, side in sides.items()]
-            head = lambda name: pins.marks([(sides[name].colour, name + less * (sides[name] is variant), None)], [])  # noqa: E731
+            drawn = [
+                (name, partial(ONE_BLOCK.open_view, _of(context, side)))
+                for name, side in sides.items()
+            ]
+
+            def head(name: str):
+                side = sides[name]
+                return pins.marks([(side.colour, name + less * (side is variant), None)], [])
+
             a = baseline.config
             other = variant.config
-            counts = {"layer": max(a.n_layers, other.n_layers), "head": max(a.n_heads, other.n_heads)}
-            in_rows = context.look.view == "attention" and context.look.maps == "heads"  # wide, where others are high
+            counts = {
+                "layer": max(a.n_layers, other.n_layers),
+                "head": max(a.n_heads, other.n_heads),
+            }
+            in_rows = (
+                context.look.view == "attention" and context.look.maps == "heads"
+            )  # wide, where others are high
             colour = pins.COLOURS[variant.colour]
             beside.beside(drawn, head, context.look.difference, counts, colour, in_rows)
 
@@ -108,7 +128,9 @@ def _asked(context: BlockContext, others: list[Variant]) -> str:
     return selected
 
 
-def _comparison(context: BlockContext, variant: Variant | None, others: list[Variant]) -> list[Control]:
+def _comparison(
+    context: BlockContext, variant: Variant | None, others: list[Variant]
+) -> list[Control]:
     """Return the controls of what is drawn for the variant; none where there is no variant."""
     if variant is None:
         return []
@@ -116,12 +138,20 @@ def _comparison(context: BlockContext, variant: Variant | None, others: list[Var
     if len(others) > 1:
         texts = [_text(context, variant) for variant in others]
         row.append(
-            among("Compared with", "beside", _text(context, variant), texts, [variant.name for variant in others])
+            among(
+                "Compared with",
+                "beside",
+                _text(context, variant),
+                texts,
+                [variant.name for variant in others],
+            )
         )
     return row
 
 
-def _drawings(context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]):
+def _drawings(
+    context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]
+):
     figures = summary(_of(context, baseline).forward_pass)
     if variant is None:
         return _drawn(context, baseline, baseline, "", HINT, figures, usual(context.kind))
@@ -185,7 +215,14 @@ def _drawn(
     if hint and not is_moved("variants"):
         hint = LOCKED
     words = {"compact": bool(name), "above": f"{title}<div>{hint}</div>", "below": below}
-    words |= {"key": "drawing" if first else "drawing_beside", "beside": context.pins.texts if first else None}
+    words |= {
+        "key": "drawing" if first else "drawing_beside",
+        "beside": context.pins.texts if first else None,
+    }
     drawing.block(
-        forward_pass, context.look.layer_of(forward_pass), usual=other or baseline.config, on_pick=clicked, **words
+        forward_pass,
+        context.look.layer_of(forward_pass),
+        usual=other or baseline.config,
+        on_pick=clicked,
+        **words,
     )

@@ -56,7 +56,11 @@ class OneByOne(Mapping):
     def __getitem__(self, name: str) -> Pass:
         forward_pass = self.forward_pass.other(self.configs[name])
         has_pattern = "pattern" in forward_pass.sites
-        mean = patterns(forward_pass, self.look.layer_of(forward_pass)).mean(0) if has_pattern else None
+        mean = (
+            patterns(forward_pass, self.look.layer_of(forward_pass)).mean(0)
+            if has_pattern
+            else None
+        )
         self.seen[name] = Seen(forward_pass.config, forward_pass.finite, forward_pass.labels, mean)
         return forward_pass
 
@@ -80,12 +84,21 @@ def farthest(table, passes) -> str:
         row = defined_rows.loc[defined_rows.distance.idxmax()]
         sentence = "All outputs are identical to the baseline's."
         if row.distance > SAME:
-            sentence = f"Largest effect: {row.variant}, relative distance {number(row.distance)}, cosine similarity {fixed(row.direction)}."
+            sentence = (
+                f"Largest effect: {row.variant}, relative distance {number(row.distance)}, cosine"
+                f" similarity {fixed(row.direction)}."
+            )
         phrases.append(sentence)
     lost = [name for name in others if not passes[name].finite]
-    wide = [name for name in others if passes[name].config.d_model != passes[base].config.d_model and name not in lost]
+    wide = [
+        name
+        for name in others
+        if passes[name].config.d_model != passes[base].config.d_model and name not in lost
+    ]
     phrases += [f"Overflowed (infinite or NaN): {', '.join(lost)}."] if lost else []
-    phrases += [f"No distance for {', '.join(wide)}: the output has a different width."] if wide else []
+    phrases += (
+        [f"No distance for {', '.join(wide)}: the output has a different width."] if wide else []
+    )
     return " ".join(phrases)
 
 
@@ -96,7 +109,8 @@ HELP = {
 }
 
 
-# Names of columns with which the table fits beside the drawing; the help of each has the whole name.
+# Names of columns with which the table fits beside the drawing; the help of each has the whole
+# name.
 SHORT = {
     "direction": "Cosine",
     "rms": "RMS",
@@ -110,14 +124,27 @@ SHORT = {
 def numbers(table):
     """The table of all variants, a row each."""
     note("Baseline and variants", lambda: table)
-    columns = ["distance", "direction", "rms", "cosine", "rank", "entropy", "parameters", "std", "largest", "mean"]
+    columns = [
+        "distance",
+        "direction",
+        "rms",
+        "cosine",
+        "rank",
+        "entropy",
+        "parameters",
+        "std",
+        "largest",
+        "mean",
+    ]
     columns += [name for name in table if name not in (*columns, "variant")]
     words = {"variant": st.column_config.TextColumn("", width=116)}
     formatted = table[["variant"]].copy()
     for name in columns:
         label = SHORT.get(name, name.capitalize())
         about = HELP.get(name) or (
-            f"{statistic.label(name)}: {statistic.help(name)} Of the output." if name in statistic else None
+            f"{statistic.label(name)}: {statistic.help(name)} Of the output."
+            if name in statistic
+            else None
         )
         width = max(50, 7 * len(label) + 14)
         words[name] = st.column_config.TextColumn(label, help=about, alignment="right", width=width)
@@ -139,6 +166,13 @@ def maps(contexts: dict[str, Seen]):
     labels = max((context.labels for context in contexts.values()), key=len)
     patterns = [context.attention for context in contexts.values()]
     heatmaps(
-        "compared_maps", in_one_frame(patterns, len(labels)), labels, labels, titles=list(contexts), what="Mean attention weight (row = query, column = key)",
-        blank="masked or removed", alt="Attention of each variant, averaged over its heads.", height=330,
-    )  # fmt: skip
+        "compared_maps",
+        in_one_frame(patterns, len(labels)),
+        labels,
+        labels,
+        titles=list(contexts),
+        what="Mean attention weight (row = query, column = key)",
+        blank="masked or removed",
+        alt="Attention of each variant, averaged over its heads.",
+        height=330,
+    )

@@ -48,14 +48,18 @@ class BlockConfig(Config):
         "n_kv_heads",
         None,
         among=lambda config: (
-            [config.n_kv_heads] if config.weights != "random" else Config.settings()["n_kv_heads"].among(config)
+            [config.n_kv_heads]
+            if config.weights != "random"
+            else Config.settings()["n_kv_heads"].among(config)
         ),
     )
     n_layers: int = setting_like(Config, "n_layers", None, follows=_as_usual("n_layers"))
     seed: int = setting_like(Config, "seed", 0, among=lambda config: config.one_of("seed"))
     position: str = setting_like(Config, "position", None, follows=_as_usual("position"))
     mask: str = setting_like(Config, "mask", None, follows=_as_usual("mask"))
-    weights: str = setting("trained", "Weights", "Weights of the block.", group="Weights", menu=weights)
+    weights: str = setting(
+        "trained", "Weights", "Weights of the block.", group="Weights", menu=weights
+    )
 
     FIRST = ("weights", *Config.FIRST)
 
@@ -107,7 +111,9 @@ class BlockConfig(Config):
             switches = _without_weights(self.seed, tuple(family.listed()))
             return ["d_model", "n_layers", "d_ff", "d_head", "init", *switches]
         # a head's width follows how many there are
-        same = [name for name in Config.settings() if name == "d_head" or len(family.values(name)) < 2]
+        same = [
+            name for name in Config.settings() if name == "d_head" or len(family.values(name)) < 2
+        ]
         return [name for name in same if name not in ("seed", "padding", "dropout", "ffn_dropout")]
 
 
@@ -116,7 +122,11 @@ def _without_weights(seed: int, members: tuple[tuple[str, int], ...]) -> list[st
     """Switches for which the trained model has no weights. members: the models that ship."""
     base = family.BASELINE.replace(seed=seed)
     switches = [name for name, definition in Config.settings().items() if definition.kind is bool]
-    return [name for name in switches if weights["cut"].refused(apply({name: not getattr(base, name)}, base))]
+    return [
+        name
+        for name in switches
+        if weights["cut"].refused(apply({name: not getattr(base, name)}, base))
+    ]
 
 
 @lru_cache(maxsize=256)
@@ -124,7 +134,9 @@ def _could(kind: str, seed: int, name: str, members: tuple[tuple[str, int], ...]
     """Return what a setting from a menu can be by itself. members: the models that ship."""
     base = family.BASELINE.replace(seed=seed)
     return {
-        value for value in Config.settings()[name].menu or () if not weights[kind].refused(apply({name: value}, base))
+        value
+        for value in Config.settings()[name].menu or ()
+        if not weights[kind].refused(apply({name: value}, base))
     }
 
 
@@ -133,8 +145,12 @@ class BlockLook(Picked):
     """View settings of One block."""
 
     view: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
-    layer: int = setting_like(Picked, "layer", 2)  # of the trained models, where the verb reads its subject
-    beside: str = setting("", "Beside", "Variant shown with the baseline, as in variants.", group="Look")
+    layer: int = setting_like(
+        Picked, "layer", 2
+    )  # of the trained models, where the verb reads its subject
+    beside: str = setting(
+        "", "Beside", "Variant shown with the baseline, as in variants.", group="Look"
+    )
     difference: bool = setting(
         False,
         "Difference",
@@ -142,13 +158,19 @@ class BlockLook(Picked):
         group="Look",
     )
     compare: bool = setting(
-        False, "Compare 1, 4 and 8 heads", "The same sentence and width with 1, 4 and 8 heads.", group="Look"
+        False,
+        "Compare 1, 4 and 8 heads",
+        "The same sentence and width with 1, 4 and 8 heads.",
+        group="Look",
     )
-    vector: str = setting("", "Vector", "Your own numbers for the norm, such as 3.2, −1.5, 0.8.", group="Look")
+    vector: str = setting(
+        "", "Vector", "Your own numbers for the norm, such as 3.2, −1.5, 0.8.", group="Look"
+    )
     context: int = setting(
         32,
         "Context",
-        "Maximum context length in tokens. Once it is full it slides, and the first token drops out.",
+        "Maximum context length in tokens. Once it is full it slides, and the first token drops"
+        " out.",
         group="Next token",
         low=1,
         high=MAX_TOKENS,
@@ -192,7 +214,9 @@ class BlockContext:
         config = self.forward_pass.config
         available = []
         left_out = []
-        variants, notes = lineup(config, self.pins if self.kind == "random" else whole(config, self.pins))
+        variants, notes = lineup(
+            config, self.pins if self.kind == "random" else whole(config, self.pins)
+        )
         for variant in variants:
             why = weights[self.kind].refused(variant.config) or self._broken(variant)
             available += [] if why else [variant]
@@ -214,6 +238,8 @@ class BlockContext:
 
 def whole(config: Config, pins: Pins) -> Pins:
     """Return the pins with the full trained model as the baseline."""
-    input_settings = {name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")}
+    input_settings = {
+        name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")
+    }
     base = family.BASELINE.replace(**input_settings)
     return Pins(baseline=pin(base), variants=pins.variants)

@@ -39,11 +39,24 @@ def script(context: BlockContext) -> Script:
     return block_script(config, *how, view=look.view)
 
 
-_SIZE = "Trained models have width 64, FFN width 256 and 2 layers. For other sizes switch to <b>Random</b> or train your own."
-NOTES = {"trained": {"Size": _SIZE}, "cut": {"Size": _SIZE}, "random": {}}  # kind of weights -> group -> words, as HTML
+_SIZE = (
+    "Trained models have width 64, FFN width 256 and 2 layers. For other sizes switch to"
+    " <b>Random</b> or train your own."
+)
+NOTES = {
+    "trained": {"Size": _SIZE},
+    "cut": {"Size": _SIZE},
+    "random": {},
+}  # kind of weights -> group -> words, as HTML
 
-FOLLOWING = ("n_layers", "position", "mask")  # settings whose defaults differ between kinds of weights
-CARRIED = "carried_settings"  # in a session's `kept`: setting -> its value with the weights chosen before
+FOLLOWING = (
+    "n_layers",
+    "position",
+    "mask",
+)  # settings whose defaults differ between kinds of weights
+CARRIED = (  # in a session's `kept`: setting -> its value with the weights chosen before
+    "carried_settings"
+)
 
 
 def whose() -> list[Control]:
@@ -54,7 +67,9 @@ def whose() -> list[Control]:
 def _chosen(kind: str):
     """Show weights of this kind. Settings of which there are none give way to the usual ones."""
     before = settings_of(BlockConfig)
-    settings = {name: getattr(before, name) for name in before.settings() if not before.follows(name)}
+    settings = {
+        name: getattr(before, name) for name in before.settings() if not before.follows(name)
+    }
     for name in FOLLOWING:  # only the weights change
         settings[name] = getattr(before, name)
     session().kept[CARRIED] = {name: settings[name] for name in FOLLOWING if before.follows(name)}
@@ -67,7 +82,11 @@ def _chosen(kind: str):
 
 def carried(config: BlockConfig) -> list[str]:
     """Name the settings that differ from their defaults because other weights were chosen."""
-    return [name for name, value in session().kept.get(CARRIED, {}).items() if getattr(config, name) == value]
+    return [
+        name
+        for name, value in session().kept.get(CARRIED, {}).items()
+        if getattr(config, name) == value
+    ]
 
 
 def baseline(kind: str, config: Config) -> Config:

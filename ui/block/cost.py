@@ -25,10 +25,14 @@ def cost(context):
     with left:
         block = sum(formulas.parameters(config).values())
         blocks = "blocks" if config.n_layers > 1 else "block"
-        sentence = f"{block:,} in the {blocks}; embedding and unembedding depend on vocabulary size."
+        sentence = (
+            f"{block:,} in the {blocks}; embedding and unembedding depend on vocabulary size."
+        )
         figure("Parameters by component", sentence, forward_pass.weights)
         vocabulary_size = len(known_to(forward_pass.kind, vocabulary(list(forward_pass.tokens)))[0])
-        _bars(formulas.parameters(config, vocabulary_size), "parameters", "Parameters by component.")
+        _bars(
+            formulas.parameters(config, vocabulary_size), "parameters", "Parameters by component."
+        )
         operations = formulas.flops(config, tokens)
         every = sum(operations.values())
         sentence = f"{every:,} FLOPs in matrix products, for {count(tokens, 'token')}."
@@ -36,7 +40,9 @@ def cost(context):
         _bars(operations, "FLOPs", "FLOPs by component.")
     with right:
         memory = formulas.activations(config, tokens, machine.dtype)
-        sentence = f"{sum(memory.values()) / MB:.3g} MB if all activations are stored ({machine.dtype})."
+        sentence = (
+            f"{sum(memory.values()) / MB:.3g} MB if all activations are stored ({machine.dtype})."
+        )
         figure("Activation memory", sentence, "Formulas")
         _bars(memory, "bytes", "Activation memory by component.")
         if config.attention:
@@ -45,10 +51,19 @@ def cost(context):
         if len(growth):
             sentence = "Linear in sequence length."
             if config.attention:
-                sentence = "Scores and weighted sum are quadratic in sequence length, the rest is linear."
+                sentence = (
+                    "Scores and weighted sum are quadratic in sequence length, the rest is linear."
+                )
             figure("FLOPs by sequence length", sentence, "Formulas")
-            chart(charts.growth(), growth.replace("ffn", "FFN"), "FLOPs by sequence length.", height=360)
-    if not beside.second() and st.button("Benchmark (15 runs)", icon=":material/timer:", key="time_it"):
+            chart(
+                charts.growth(),
+                growth.replace("ffn", "FFN"),
+                "FLOPs by sequence length.",
+                height=360,
+            )
+    if not beside.second() and st.button(
+        "Benchmark (15 runs)", icon=":material/timer:", key="time_it"
+    ):
         _time(forward_pass)
 
 
@@ -56,18 +71,25 @@ def _kept(config, tokens: int, dtype: str):
     """Draw the memory of keys and values."""
     title = "KV cache"
     if config.part("mask").looks_ahead:
-        none = "None: without a causal mask every token attends to the new one, so nothing can be cached."
+        none = (
+            "None: without a causal mask every token attends to the new one, so nothing can be"
+            " cached."
+        )
         figure(title, none, "Formulas")
         return
     sentence = f"{formulas.kept_bytes(config, 1, dtype):,} bytes per token"
     if config.n_kv_heads < config.n_heads:
-        sentence += f", {config.n_heads // config.n_kv_heads} × smaller than full multi-head attention"
+        sentence += (
+            f", {config.n_heads // config.n_kv_heads} × smaller than full multi-head attention"
+        )
     sentence += f" ({dtype})."
     if config.window:
         sentence += f" Layers with a window store at most {count(config.window, 'token')}."
     figure(title, sentence, "Formulas")
     lengths = sorted({tokens, *LENGTHS})
-    bytes_by_length = {count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths}
+    bytes_by_length = {
+        count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths
+    }
     _bars(bytes_by_length, "bytes", "KV cache by sequence length.")
 
 
@@ -77,13 +99,18 @@ def _time(forward_pass):
     call = timed_stream(forward_pass.config, tokens, machine, forward_pass.kind)
     how = "device events" if machine.torch_device != "cpu" else "wall clock"
     st.success(
-        f"{median_ms(call, machine.torch_device):.3f} ms: median of 15 passes on {machine.name}, {machine.dtype}, by {how}; no recording, no dropout."
+        f"{median_ms(call, machine.torch_device):.3f} ms: median of 15 passes on {machine.name},"
+        f" {machine.dtype}, by {how}; no recording, no dropout."
     )
 
 
 def _bars(parts, title, alt):
     table = pd.DataFrame(
-        [(f"{part.replace('ffn', 'FFN')}: {value:,}", value) for part, value in parts.items() if value],
+        [
+            (f"{part.replace('ffn', 'FFN')}: {value:,}", value)
+            for part, value in parts.items()
+            if value
+        ],
         columns=["part", "value"],
     )
     if len(table):

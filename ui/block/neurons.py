@@ -14,7 +14,9 @@ RARE = 0.01  # share of exact zeros below which a chart of them is empty
 
 
 @view.register(
-    "neurons", label="Neurons", help="which hidden units of the feed-forward network are active for which token."
+    "neurons",
+    label="Neurons",
+    help="which hidden units of the feed-forward network are active for which token.",
 )
 def neurons(context):
     forward_pass = context.forward_pass
@@ -28,15 +30,23 @@ def neurons(context):
     activation = MENUS["activation"].label(forward_pass.config.activation)
     some = f", the {len(numbers)} most active" if len(numbers) < forward_pass.config.d_ff else ""
     sentence = (
-        "Which hidden units are active for which token? "
-        f"{100 * silent.value.mean():.1f} % are exactly zero after {activation}. One column per unit{some}."
+        f"Which hidden units are active for which token? {100 * silent.value.mean():.1f} % are"
+        f" exactly zero after {activation}. One column per unit{some}."
     )
     title = f"Activations of {forward_pass.config.d_ff} hidden units"
     figure(title, sure(sentence, float(units.sum())), forward_pass.weights)
     heatmaps(
-        "units", units[None], forward_pass.labels[: forward_pass.n_real], [str(n) for n in numbers], colTips=[f"unit {n}" for n in numbers],
-        what="activation", alt="Hidden units by token.", diverging=bool((units < 0).any()), square=False, height=300,
-    )  # fmt: skip
+        "units",
+        units[None],
+        forward_pass.labels[: forward_pass.n_real],
+        [str(n) for n in numbers],
+        colTips=[f"unit {n}" for n in numbers],
+        what="activation",
+        alt="Hidden units by token.",
+        diverging=bool((units < 0).any()),
+        square=False,
+        height=300,
+    )
     left, right = beside.columns(2)
     with left:
         counted = "exact zeros"
@@ -59,15 +69,29 @@ def neurons(context):
         sentence = "Sorted by magnitude after the activation function."
         if inputs(forward_pass.config.part("activation")) > 1:
             sentence += " Before: the value, without the gate."
-        figure(f"Most active units for “{forward_pass.labels[token]}”", sentence, forward_pass.weights)
+        figure(
+            f"Most active units for “{forward_pass.labels[token]}”", sentence, forward_pass.weights
+        )
         strongest = experiment.strongest(forward_pass, layer, token)
         formatted = with_minus(strongest, {"before": ".4f", "after": ".4f"})
         names = {"unit": "Unit", "before": "Before", "after": "After"}
-        show_table(formatted, "The strongest hidden units of this token.", exported=strongest, column_config=names)
+        show_table(
+            formatted,
+            "The strongest hidden units of this token.",
+            exported=strongest,
+            column_config=names,
+        )
     title = "Sparsity under other activations"
     sentence = "Same weights, same sentence. Nearly zero: |x| < 0.1 RMS."
     figure(title, sentence, forward_pass.weights)
     kinds = {"zeros": "exactly zero", "small": "nearly zero", "negative": "negative"}
-    table = experiment.every_activation(forward_pass, layer).rename(columns=kinds | {"label": "name"})
+    table = experiment.every_activation(forward_pass, layer).rename(
+        columns=kinds | {"label": "name"}
+    )
     table = table.melt("name", list(kinds.values()), "kind", "value")
-    chart(charts.shares("share of hidden units"), table, "Sparsity under every activation function.", height=330)
+    chart(
+        charts.shares("share of hidden units"),
+        table,
+        "Sparsity under every activation function.",
+        height=330,
+    )

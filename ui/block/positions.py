@@ -20,33 +20,71 @@ def positions(context):
         words = weights_menu[forward_pass.kind].order
         figure(
             f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell them apart?",
-            f"{_now(table, forward_pass.config)} Identical outputs (up to rounding) mean that the model is blind to word order. "
-            "Unmasked ALiBi depends on distance only, so it cannot tell a sentence from its mirror image.",
+            f"{_now(table, forward_pass.config)} Identical outputs (up to rounding) mean that the"
+            " model is blind to word order. Unmasked ALiBi depends on distance only, so it cannot"
+            " tell a sentence from its mirror image.",
             forward_pass.weights,
         )
         table["seen"] = table["mask"].map({"none": "no mask", "causal": "causal mask"})
-        chart(charts.order(), table, "Difference between the two orders under every position encoding.", height=270)
+        chart(
+            charts.order(),
+            table,
+            "Difference between the two orders under every position encoding.",
+            height=270,
+        )
     tables = experiment.tables(forward_pass)
     rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
     left, right = beside.columns(2)
     with left:
         sentence = "Added to the token embeddings. One row per position, one column per dimension."
         figure("Sinusoidal position encoding", sentence, "Not learned")
-        heatmaps("sinusoid", tables["sinusoidal"][None], [f"position {n}" for n in rows], [str(n + 1) for n in range(forward_pass.config.d_model)],
-                 colTips=[f"dimension {n + 1}" for n in range(forward_pass.config.d_model)], what="value", alt="The sinusoidal table.", diverging=True, square=False, height=600)  # fmt: skip
+        heatmaps(
+            "sinusoid",
+            tables["sinusoidal"][None],
+            [f"position {n}" for n in rows],
+            [str(n + 1) for n in range(forward_pass.config.d_model)],
+            colTips=[f"dimension {n + 1}" for n in range(forward_pass.config.d_model)],
+            what="value",
+            alt="The sinusoidal table.",
+            diverging=True,
+            square=False,
+            height=600,
+        )
     with right:
-        sentence = "Sinusoidal encodings are similar at nearby positions. Learned encodings are random before training."
-        figure("Similarity of positions", sentence, weights_menu["random"].whose(forward_pass.config))
+        sentence = (
+            "Sinusoidal encodings are similar at nearby positions. Learned encodings are random"
+            " before training."
+        )
+        figure(
+            "Similarity of positions", sentence, weights_menu["random"].whose(forward_pass.config)
+        )
         both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
-        heatmaps("position_pairs", torch.stack(both), rows, rows, titles=["sinusoidal", "learned (untrained)"], what="cosine similarity",
-                 alt="Similarity between positions.", diverging=True, rowTips=[f"position {n}" for n in rows], arrow="and", height=600)  # fmt: skip
+        heatmaps(
+            "position_pairs",
+            torch.stack(both),
+            rows,
+            rows,
+            titles=["sinusoidal", "learned (untrained)"],
+            what="cosine similarity",
+            alt="Similarity between positions.",
+            diverging=True,
+            rowTips=[f"position {n}" for n in rows],
+            arrow="and",
+            height=600,
+        )
 
 
 def _now(table, config) -> str:
     """Return what the present settings make of the two orders."""
     rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
-    position = "no position encoding" if config.position == "none" else MENUS["position"].label(config.position)
-    mask = "no mask" if config.mask == "none" else f"{MENUS['mask'].label(config.mask).lower()} mask"
+    position = (
+        "no position encoding"
+        if config.position == "none"
+        else MENUS["position"].label(config.position)
+    )
+    mask = (
+        "no mask" if config.mask == "none" else f"{MENUS['mask'].label(config.mask).lower()} mask"
+    )
     name = f"This model ({position}, {mask})"
     if not len(rows):
         return f"{name}: not available."

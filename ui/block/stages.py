@@ -33,37 +33,55 @@ def norm(context):
 def _of_a_token(forward_pass, look):
     sites = norms(forward_pass)
     if not sites and forward_pass.config.part("norm").normalises:
-        st.info("Both sub-layers are removed, and their norms with them.", icon=":material/toggle_off:")
+        st.info(
+            "Both sub-layers are removed, and their norms with them.", icon=":material/toggle_off:"
+        )
         return
     if not sites:
-        st.info("This block has no norm. Choose one under Components.", icon=":material/toggle_off:")
+        st.info(
+            "This block has no norm. Choose one under Components.", icon=":material/toggle_off:"
+        )
         return
     pick("token", "layer", forward_pass=forward_pass)
     for site, (sublayer, place) in sites.items():
-        table, numbers = normalised(forward_pass, look.layer_of(forward_pass), site, look.token_of(forward_pass))
+        table, numbers = normalised(
+            forward_pass, look.layer_of(forward_pass), site, look.token_of(forward_pass)
+        )
         where = "attention" if sublayer == "attention" else "the feed-forward network"
         called = f"Norm {site[2]}" if site[3:] == "" else f"Second norm {site[2]}"
-        biased = "bias" in dict(forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters())
+        biased = "bias" in dict(
+            forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters()
+        )
         gain = f"Gain 1{', bias 0' * biased} before training."
         if forward_pass.kind != "random":
             gain = f"Then learned gain{' and bias' * biased}."
         figure(
-            f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}” before and after",
+            f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}”"
+            " before and after",
             sure(f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]),
             forward_pass.weights,
         )
-        chart(charts.before_after(), table, f"The token's vector before and after {called.lower()}.", height=260)
+        chart(
+            charts.before_after(),
+            table,
+            f"The token's vector before and after {called.lower()}.",
+            height=260,
+        )
 
 
 def _formula(name: str, n: dict) -> str:
     """Return a norm's formula with the numbers of one vector, or its description."""
-    return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capital(MENUS["norm"].help(name))
+    return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capital(
+        MENUS["norm"].help(name)
+    )
 
 
 def _worked(name: str, value: float, n: dict) -> str:
     """The formula for one number, up to its result; nothing where a norm has none."""
     mean = number(n["mean"], 4)
-    return _filled(name, "worked", n, x=number(value, 4), mean=f"({mean})" if n["mean"] < 0 else mean)
+    return _filled(
+        name, "worked", n, x=number(value, 4), mean=f"({mean})" if n["mean"] < 0 else mean
+    )
 
 
 def _filled(name: str, which: str, n: dict, **words) -> str:
@@ -74,14 +92,19 @@ def _filled(name: str, which: str, n: dict, **words) -> str:
     scale = n[part.divides_by]
     epsilon = n["epsilon"]
     size = number(math.sqrt(scale + epsilon), 4)
-    return getattr(part, which).format(scale=number(scale, 4), epsilon=f"{Decimal(str(epsilon)):f}", size=size, **words)
+    return getattr(part, which).format(
+        scale=number(scale, 4), epsilon=f"{Decimal(str(epsilon)):f}", size=size, **words
+    )
 
 
 def _of_a_vector(look, eps):
     """Draw a vector typed by the user before and after every norm."""
     st.markdown("**Try your own numbers**")
     st.text_input(
-        "Vector", **bind("vector", look.vector), placeholder="3.2, −1.5, 0.8, 2.1 …", label_visibility="collapsed"
+        "Vector",
+        **bind("vector", look.vector),
+        placeholder="3.2, −1.5, 0.8, 2.1 …",
+        label_visibility="collapsed",
     )
     try:
         values = read_vector(look.vector)
@@ -95,17 +118,24 @@ def _of_a_vector(look, eps):
     table = normed(values, eps)
     figure(
         f"Output of each norm for {count(len(values), 'number')}",
-        f"Mean {number(numbers['mean'], 4)}, variance {number(numbers['variance'], 4)} (divided by {len(values)}), mean square {number(numbers['mean square'], 4)}. "
-        "Gain 1, bias 0.",
+        f"Mean {number(numbers['mean'], 4)}, variance {number(numbers['variance'], 4)} (divided by"
+        f" {len(values)}), mean square {number(numbers['mean square'], 4)}. Gain 1, bias 0.",
     )
     for name in MENUS["norm"]:
         worked = f"First number: {_worked(name, values[0], numbers)}{number(table[name][0], 4)}."
-        st.markdown(f"**{literal(MENUS['norm'].label(name))}.** {literal(f'{_formula(name, numbers)} {worked}')}")
+        st.markdown(
+            f"**{literal(MENUS['norm'].label(name))}.**"
+            f" {literal(f'{_formula(name, numbers)} {worked}')}"
+        )
     labels = {name: MENUS["norm"].label(name) for name in MENUS["norm"]}
     formatted = table.astype({"place": str}).rename(columns=labels)
     for name in ("typed", *labels.values()):
         formatted[name] = [number(value, 4) for value in formatted[name]]
-    small_table(formatted, "Your numbers, and the output of every norm.", exported=table.rename(columns=labels))
+    small_table(
+        formatted,
+        "Your numbers, and the output of every norm.",
+        exported=table.rename(columns=labels),
+    )
 
 
 @view.register("change", label="Tokens", help="how much each token vector changed.")
@@ -114,28 +144,56 @@ def change(context):
     table = experiment.per_token(forward_pass)
     table["label"] = [word(index, text) for index, text in enumerate(table.word)]
     row = table.loc[table.distance.fillna(0).idxmax()]
-    farthest = f"Largest change: “{row.word}” ({row.distance:.3g})." if row.distance > 0 else "No token changed."
+    farthest = (
+        f"Largest change: “{row.word}” ({row.distance:.3g})."
+        if row.distance > 0
+        else "No token changed."
+    )
     left, right = beside.columns(2)
     with left:
         figure("Change per token (L2)", sure(farthest, *table.distance), forward_pass.weights)
-        chart(charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"), table.rename(columns={"distance": "value"}), "Distance from input to output, by token.", height=250)  # fmt: skip
+        chart(
+            charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"),
+            table.rename(columns={"distance": "value"}),
+            "Distance from input to output, by token.",
+            height=250,
+        )
     with right:
         summary_line = f"Does a token keep its direction? Mean {fixed(table.cosine.mean(), 3)}."
-        figure("Cosine similarity, input and output", sure(summary_line, table.cosine.mean()), forward_pass.weights)
-        chart(charts.per_token(forward_pass.n_real <= 24, "cosine similarity"), table.rename(columns={"cosine": "value"}), "Cosine similarity of output and input, by token.", height=250)  # fmt: skip
+        figure(
+            "Cosine similarity, input and output",
+            sure(summary_line, table.cosine.mean()),
+            forward_pass.weights,
+        )
+        chart(
+            charts.per_token(forward_pass.n_real <= 24, "cosine similarity"),
+            table.rename(columns={"cosine": "value"}),
+            "Cosine similarity of output and input, by token.",
+            height=250,
+        )
     both = experiment.token_similarity(forward_pass)
     before, after = (experiment.mean_similarity(matrix) for matrix in both)
     sentence = "There is only one token."
     if forward_pass.n_real > 1:
         sentence = sure(
-            f"Mean over pairs of tokens: {fixed(before, 3)} before, {fixed(after, 3)} after.", before, after
+            f"Mean over pairs of tokens: {fixed(before, 3)} before, {fixed(after, 3)} after.",
+            before,
+            after,
         )
     figure("Token similarity before and after", sentence, forward_pass.weights)
     labels = forward_pass.labels[: forward_pass.n_real]
     heatmaps(
-        "similarity", both, labels, labels, titles=["before: input", "after: output"], what="cosine similarity",
-        alt="Cosine similarity between tokens, before and after.", diverging=True, arrow="and", height=380,
-    )  # fmt: skip
+        "similarity",
+        both,
+        labels,
+        labels,
+        titles=["before: input", "after: output"],
+        what="cosine similarity",
+        alt="Cosine similarity between tokens, before and after.",
+        diverging=True,
+        arrow="and",
+        height=380,
+    )
 
 
 @view.register("stages", label="Stages", help="activations at each stage of the block.")
@@ -159,11 +217,18 @@ def stages(context):
         stage=[word(index, name) for index, name in enumerate(table.stage)],
         **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
     )
-    chart(charts.stages(), drawn, "Activations at every stage of the block.", height=36 * len(table) + 60)
+    chart(
+        charts.stages(),
+        drawn,
+        "Activations at every stage of the block.",
+        height=36 * len(table) + 60,
+    )
     width = 54 if beside.alone() else 70
     numbers = {}
     for name in meter:
-        numbers[name] = st.column_config.NumberColumn(meter.label(name), help=meter.help(name), width=width)
+        numbers[name] = st.column_config.NumberColumn(
+            meter.label(name), help=meter.help(name), width=width
+        )
     words = {  # as wide as all of them have room for beside the drawing, on a page of 1280 pixels
         "stage": st.column_config.TextColumn("Stage", width=152),
         "site": st.column_config.TextColumn("Site", help="TransformerLens's name", width=66),
@@ -173,4 +238,10 @@ def stages(context):
     order = None if beside.alone() else ["stage", *meter, "site", "shape"]
     formatted = with_minus(table, dict.fromkeys(meter, ".3g") | {"zeros": ".1%"})
     columns = numbers | words
-    show_table(formatted, "Statistics of every stage.", exported=table, column_config=columns, column_order=order)
+    show_table(
+        formatted,
+        "Statistics of every stage.",
+        exported=table,
+        column_config=columns,
+        column_order=order,
+    )

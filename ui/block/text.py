@@ -28,7 +28,11 @@ def text(context):
     except ConfigError as error:
         st.info(literal(error), icon=":material/info:")
         return
-    figure("Generated text", _about(kind, words, look.context, len(tokens) + len(steps)), forward_pass.weights)
+    figure(
+        "Generated text",
+        _about(kind, words, look.context, len(tokens) + len(steps)),
+        forward_pass.weights,
+    )
     beside.no_difference()
     key = beside.keyed("text")
     layer = look.layer_of(forward_pass)
@@ -45,16 +49,23 @@ def _about(kind: str, words, context: int, length: int) -> str:
     """Return what the model chooses from, and whether its context has slid."""
     from_what = f"Sampled from a vocabulary of {count(len(words), 'token')}"
     if kind == "random":
-        from_what = f"Untrained model, sampled from the {count(len(words), 'distinct token')} of your sentence"
+        from_what = (
+            f"Untrained model, sampled from the {count(len(words), 'distinct token')} of your"
+            " sentence"
+        )
     slides = "" if length - 1 <= context else ", sliding once it is full"
-    return f"{from_what}. Context: {count(context, 'token')}{slides}. Click a generated word to see its attention."
+    return (
+        f"{from_what}. Context: {count(context, 'token')}{slides}. Click a generated word to see"
+        " its attention."
+    )
 
 
 def _chosen(forward_pass, words, steps, opened: int, look) -> str:
     step = steps[opened]
     before = forward_pass.n_real + opened
     sentence = (
-        f"“{shown(words[step.token])}”: p = {number(step.probability)}, sampling probability {number(step.chance)}"
+        f"“{shown(words[step.token])}”: p = {number(step.probability)}, sampling probability"
+        f" {number(step.chance)}"
     )
     read = f"Context: tokens {max(0, before - look.context) + 1} to {before}."
     if step.patterns:

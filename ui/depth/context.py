@@ -39,8 +39,12 @@ orders = Menu("Order")
 matrices.add("pattern", label="Attention", help="which token attends to which.")
 matrices.add("alike", label="Similarity", help="cosine similarity between all token vectors.")
 orders.add("parts", label="Group by component", help="one row and column per combination.")
-orders.add("largest", label="Sort: high to low", help="all variants pass by pass, diverged ones on top.")
-orders.add("smallest", label="Sort: low to high", help="all variants pass by pass, diverged ones last.")
+orders.add(
+    "largest", label="Sort: high to low", help="all variants pass by pass, diverged ones on top."
+)
+orders.add(
+    "smallest", label="Sort: low to high", help="all variants pass by pass, diverged ones last."
+)
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,30 @@ class DepthLook(Settings):
 
     show: str = setting("statistics", "View", "View.", group="Look", menu=view)
     matrix: str = setting(
-        "pattern", "Matrix", "Matrix shown at the first, middle and last pass.", group="Look", menu=matrices
+        "pattern",
+        "Matrix",
+        "Matrix shown at the first, middle and last pass.",
+        group="Look",
+        menu=matrices,
     )
     map_head: int = setting(
-        0, "Head", "Attention of one head. 0 = mean over heads.", group="Look", low=0, high=64, step=1
+        0,
+        "Head",
+        "Attention of one head. 0 = mean over heads.",
+        group="Look",
+        low=0,
+        high=64,
+        step=1,
     )
-    grid_statistic: str = setting("rms", "Colour", "Statistic that colours the grid.", group="Look", menu=statistic)
-    zoom: bool = setting(False, "Zoom axes to the data", "Off: axes show the natural range.", group="Look")
-    grid_order: str = setting("parts", "Order", "Order of the grid's rows.", group="Look", menu=orders)
+    grid_statistic: str = setting(
+        "rms", "Colour", "Statistic that colours the grid.", group="Look", menu=statistic
+    )
+    zoom: bool = setting(
+        False, "Zoom axes to the data", "Off: axes show the natural range.", group="Look"
+    )
+    grid_order: str = setting(
+        "parts", "Order", "Order of the grid's rows.", group="Look", menu=orders
+    )
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,9 @@ class DepthContext:
     @property
     def cells(self) -> int:
         """Return the attention weights of a pass, of the variant with the most."""
-        return max(v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants)
+        return max(
+            v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants
+        )
 
     def _travel_all(self, played: int) -> dict[str, Journey]:
         journeys = {}
@@ -96,7 +118,14 @@ class DepthContext:
 
     def travel(self, config: Config, played: int = 0) -> Journey:
         """Compute the journey of one config; while a slider moves, rounding is not checked."""
-        return travel(config, self.tokens, self.machine, self.depth, played, compare_precision=not session().dragged)
+        return travel(
+            config,
+            self.tokens,
+            self.machine,
+            self.depth,
+            played,
+            compare_precision=not session().dragged,
+        )
 
     def say_rounding(self, journeys: dict[str, Journey]):
         """Write from which pass on rounding decides the numbers, where it does."""

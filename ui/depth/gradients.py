@@ -20,14 +20,27 @@ EXPLODED = 1e3
 
 @view.register("gradients", label="Gradients", help="gradient norm at each layer and weight.")
 def gradients(context):
-    of_variants = {v.name: run(v.config, context.tokens, context.machine, context.depth) for v in context.variants}
+    of_variants = {
+        v.name: run(v.config, context.tokens, context.machine, context.depth)
+        for v in context.variants
+    }
     notes = {name: lost(travel) for name, travel in of_variants.items()}
     pins.legend(context.variants, notes, context.pins)
-    lines = [Line(v.colour, of_variants[v.name].stream.tolist(), notes[v.name]) for v in context.variants]
+    lines = [
+        Line(v.colour, of_variants[v.name].stream.tolist(), notes[v.name]) for v in context.variants
+    ]
     label = "Gradient norm by depth"
-    about = "Norm of ∂loss/∂(residual stream) after each pass; 0 is the input. Loss: next-token cross-entropy; the last token's target is the first token."
+    about = (
+        "Norm of ∂loss/∂(residual stream) after each pass; 0 is the input. Loss: next-token"
+        " cross-entropy; the last token's target is the first token."
+    )
     panel = Panel(
-        "How much of the gradient reaches each pass?", label, travelled(of_variants), lines, log=True, help=about
+        "How much of the gradient reaches each pass?",
+        label,
+        travelled(of_variants),
+        lines,
+        log=True,
+        help=about,
     )
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -78,12 +91,23 @@ def per_weight(context, of_variants):
     shared = context.depth.blocks == "same"
     where = "summed over passes" if shared else f"by block, {count(int(layers), 'block')}"
     figure(f"Gradient norm per weight ({where})", largest(tables, shared))
-    ignored = [v.name for v in context.variants if ignores_key_bias(context.depth.plan(v.config)[0])]
+    ignored = [
+        v.name for v in context.variants if ignores_key_bias(context.depth.plan(v.config)[0])
+    ]
     if ignored:
         whose = "" if len(ignored) == len(tables) else f" ({', '.join(ignored)})"
-        st.caption(literal(f"Softmax is invariant to b_K, so the gradient of b_K is zero up to rounding{whose}."))
-    pivots = [table.pivot(index="weight", columns="layer", values="value") for table in tables.values()]
-    cells = np.stack([pivot.reindex(index=weights, columns=range(1, layers + 1)).to_numpy() for pivot in pivots])
+        st.caption(
+            literal(
+                "Softmax is invariant to b_K, so the gradient of b_K is zero up to"
+                f" rounding{whose}."
+            )
+        )
+    pivots = [
+        table.pivot(index="weight", columns="layer", values="value") for table in tables.values()
+    ]
+    cells = np.stack(
+        [pivot.reindex(index=weights, columns=range(1, layers + 1)).to_numpy() for pivot in pivots]
+    )
     columns = [f"block {n + 1}" for n in range(layers)]
     titles = list(tables)
     if shared:  # one block: its variants side by side, instead of panels of a single column
@@ -91,10 +115,20 @@ def per_weight(context, of_variants):
         columns = list(tables)
         titles = None
     heatmaps(
-        "weight_gradients", cells, weights, columns, titles=titles, what="Gradient norm", log=True, numbers="brief",
-        alt=f"Norm of each weight's gradient; columns are {'variants' if shared else 'blocks'}.", square=False,
-        blank="absent or undefined", arrow="in", height=470,
-    )  # fmt: skip
+        "weight_gradients",
+        cells,
+        weights,
+        columns,
+        titles=titles,
+        what="Gradient norm",
+        log=True,
+        numbers="brief",
+        alt=f"Norm of each weight's gradient; columns are {'variants' if shared else 'blocks'}.",
+        square=False,
+        blank="absent or undefined",
+        arrow="in",
+        height=470,
+    )
 
 
 def largest(tables, shared: bool) -> str:
@@ -104,5 +138,8 @@ def largest(tables, shared: bool) -> str:
         finite = table[table.value.apply(math.isfinite)]
         if len(finite):
             top = finite.loc[finite.value.idxmax()]
-            phrases.append(f"{name} {top.weight}{'' if shared else f' of block {top.layer}'} ({number(top.value)})")
+            phrases.append(
+                f"{name} {top.weight}{'' if shared else f' of block {top.layer}'}"
+                f" ({number(top.value)})"
+            )
     return f"Largest: {'; '.join(phrases)}." if phrases else LOST

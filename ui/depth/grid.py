@@ -29,7 +29,8 @@ def grid(context):
     when = "after the last pass" if context.look.grid_order == "parts" else "pass by pass"
     figure(
         f"{label} of {count(size, 'variant')}, {when}."
-        + " Click a cell to add it to the comparison; click again to remove it." * is_moved("variants"),
+        + " Click a cell to add it to the comparison; click again to remove it."
+        * is_moved("variants"),
         told(results, meter),
         context.weights,
     )
@@ -49,30 +50,43 @@ def choices(context):
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
         labels = list(map(statistic.label, statistic))
-        coloured = choice("Colour", "grid_statistic", context.look.grid_statistic, list(statistic), labels)
+        coloured = choice(
+            "Colour", "grid_statistic", context.look.grid_statistic, list(statistic), labels
+        )
         bar("lens", [coloured, tabs("Order", orders, "grid_order")])
     with right:
         popover = st.popover(
-            "Grid axes", icon=":material/filter_alt:", key="grid_parts", on_change="rerun", width="stretch"
+            "Grid axes",
+            icon=":material/filter_alt:",
+            key="grid_parts",
+            on_change="rerun",
+            width="stretch",
         )
         if popover.open:
             with popover:
                 st.caption(
-                    "All combinations of the selected entries are run. Unselected components keep their baseline value."
+                    "All combinations of the selected entries are run. Unselected components keep"
+                    " their baseline value."
                 )
                 for axis, entries in context.axes.chosen.items():
                     offered = list(AXES[axis].entries)
                     st.pills(
-                        AXES[axis].label, offered, format_func=AXES[axis].words.get, selection_mode="multi",
+                        AXES[axis].label,
+                        offered,
+                        format_func=AXES[axis].words.get,
+                        selection_mode="multi",
                         **bind(f"axis_{axis}", list(entries), partial(_choose, axis)),
-                    )  # fmt: skip
+                    )
 
 
 def _choose(axis: str, entries: list[str]):
     chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
     size = combinations(chosen)
     if size > MOST:  # and the pill goes out again, since the grid has not changed
-        st.toast(f"That would be {size:,} variants; at most {MOST:,} are run at once.", icon=":material/info:")
+        st.toast(
+            f"That would be {size:,} variants; at most {MOST:,} are run at once.",
+            icon=":material/info:",
+        )
     else:
         change(grid=write_axes(chosen))
 
@@ -82,14 +96,28 @@ def told(results, meter) -> str:
     ends = results.ends(meter)
     finite = np.flatnonzero(np.isfinite(ends))
     if not len(finite):
-        return f"{statistic.label(meter)} is undefined for all of them after the last pass.{_lost(results)}"
+        return (
+            f"{statistic.label(meter)} is undefined for all of them after the last"
+            f" pass.{_lost(results)}"
+        )
     if results.alike(meter):
-        return f"All {'of them' if len(finite) == len(ends) else f'{len(finite)} with a value'} end at {number(ends[finite[0]])}.{_lost(results)}"
+        return (
+            f"All {'of them' if len(finite) == len(ends) else f'{len(finite)} with a value'} end at"
+            f" {number(ends[finite[0]])}.{_lost(results)}"
+        )
     places = finite[ends[finite].argmin()], finite[ends[finite].argmax()]
     # As many digits as it takes to tell the two ends apart: float32 has seven.
-    digits = next((n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7)
-    low, high = (f"{number(ends[index], digits)} ({results.name(index)}{_others(ends, index)})" for index in places)
-    return f"{statistic.label(meter)} ranges from {low} to {high}.{_why(results, meter)}{_lost(results)}"
+    digits = next(
+        (n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7
+    )
+    low, high = (
+        f"{number(ends[index], digits)} ({results.name(index)}{_others(ends, index)})"
+        for index in places
+    )
+    return (
+        f"{statistic.label(meter)} ranges from {low} to"
+        f" {high}.{_why(results, meter)}{_lost(results)}"
+    )
 
 
 def _others(ends, index) -> str:
@@ -105,12 +133,21 @@ def _why(results, meter) -> str:
     axis = max(shares, key=shares.get, default=None)
     if axis is None:
         return ""
-    quantity = f"the variance in {'log ' * statistic[meter].log}{in_sentence(statistic.label(meter))}"
-    left = " (without diverged ones)" if any(diverged_at is not None for diverged_at in results.diverged) else ""
+    quantity = (
+        f"the variance in {'log ' * statistic[meter].log}{in_sentence(statistic.label(meter))}"
+    )
+    left = (
+        " (without diverged ones)"
+        if any(diverged_at is not None for diverged_at in results.diverged)
+        else ""
+    )
     share = round(100 * shares[axis], 1)
     word = "the residual connection" if axis == "residual" else _word(axis)
     if share <= 50:
-        return f" No component explains more than half; {word} explains {share:g} % of {quantity}{left}."
+        return (
+            f" No component explains more than half; {word} explains {share:g} % of"
+            f" {quantity}{left}."
+        )
     return f" {capital(word)} explains {share:g} % of {quantity}{left}."
 
 
@@ -156,11 +193,16 @@ def by_parts(context, results, meter):
     cells = np.full((len(rows), len(columns)), math.nan)
     chosen = {}
     for index, entry in enumerate(results.entries):
-        place = rows.index(tuple(entry[axis] for axis in down)), columns.index(tuple(entry[axis] for axis in across))
+        place = (
+            rows.index(tuple(entry[axis] for axis in down)),
+            columns.index(tuple(entry[axis] for axis in across)),
+        )
         cells[place], chosen[place] = results.ends(meter)[index], index
     built, order = context.depth.plan(context.baseline)
     size = len(context.tokens) + built.padding, len(order)
-    compared = [stream_of(v.config.replace(n_layers=built.n_layers), *size) for v in context.variants]
+    compared = [
+        stream_of(v.config.replace(n_layers=built.n_layers), *size) for v in context.variants
+    ]
     compared = [stream for stream, _ in compared]
     marks = [
         place
@@ -168,26 +210,50 @@ def by_parts(context, results, meter):
         if stream_of(results.configs[variant_index], *size)[0] in compared
     ]
     heatmaps(
-        "grid_cells", cells[None], [in_words(down, row) for row in rows], [in_words(across, column) for column in columns],
-        height=520, marks=marks, numbers="brief", arrow="·", on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),
+        "grid_cells",
+        cells[None],
+        [in_words(down, row) for row in rows],
+        [in_words(across, column) for column in columns],
+        height=520,
+        marks=marks,
+        numbers="brief",
+        arrow="·",
+        on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),
         **_picture(context, meter, "outlined: in the comparison"),
-    )  # fmt: skip
+    )
 
 
 def ranked(context, results, meter):
     """A row per variant, a column per pass, in the order of the last value."""
     ends = results.ends(meter)
     first = context.look.grid_order == "largest"
-    lost = np.array([-1.0 if diverged_at is None else 1e9 / (1 + diverged_at) for diverged_at in results.diverged])
-    nothing = np.isnan(ends) & (lost < 0)  # no number, and yet not diverged: attention that is switched off
-    keys = (np.where(np.isfinite(ends), ends, 0.0) * (-1 if first else 1), lost * (-1 if first else 1), nothing)
+    lost = np.array(
+        [
+            -1.0 if diverged_at is None else 1e9 / (1 + diverged_at)
+            for diverged_at in results.diverged
+        ]
+    )
+    nothing = np.isnan(ends) & (
+        lost < 0
+    )  # no number, and yet not diverged: attention that is switched off
+    keys = (
+        np.where(np.isfinite(ends), ends, 0.0) * (-1 if first else 1),
+        lost * (-1 if first else 1),
+        nothing,
+    )
     order = np.lexsort(keys)
     cells = results.values[order, :, list(statistic).index(meter)]
     names = [results.name(index) for index in order]
     heatmaps(
-        "grid_cells", cells[None], names, [str(n) for n in range(cells.shape[1])], height=max(520, 6 * len(names)),
-        arrow="· pass", on_pick=lambda _, row, column: pick(context, results, int(order[row])), **_picture(context, meter, "columns: passes"),
-    )  # fmt: skip
+        "grid_cells",
+        cells[None],
+        names,
+        [str(n) for n in range(cells.shape[1])],
+        height=max(520, 6 * len(names)),
+        arrow="· pass",
+        on_pick=lambda _, row, column: pick(context, results, int(order[row])),
+        **_picture(context, meter, "columns: passes"),
+    )
 
 
 def _picture(context, meter, note) -> dict:

@@ -23,10 +23,15 @@ ORDER = ("rms", "cosine", "rank", "entropy", "std", "largest", "mean")
 PLAYED = ("entropy", "cosine", "rms")  # the curves on which the pass that is played is marked
 
 
-@view.register("statistics", label="Statistics", help="statistics of the residual stream, pass by pass.")
+@view.register(
+    "statistics", label="Statistics", help="statistics of the residual stream, pass by pass."
+)
 def statistics(context):
     journeys = context.journeys
-    ended = {n: None if j.diverged is None else f"diverged at pass {j.diverged}" for n, j in journeys.items()}
+    ended = {
+        n: None if j.diverged is None else f"diverged at pass {j.diverged}"
+        for n, j in journeys.items()
+    }
     # Columns: the switch stays where it is when the legend needs a second line.
     left, right = st.columns([3, 1])
     with left:
@@ -56,12 +61,17 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
     """
     panels = []
     for name in names:
-        lines = [Line(v.colour, journeys[v.name].of(name).tolist(), ended.get(v.name)) for v in context.variants]
+        lines = [
+            Line(v.colour, journeys[v.name].of(name).tolist(), ended.get(v.name))
+            for v in context.variants
+        ]
         about = {"log": statistic[name].log, "help": statistic.help(name)}
         if not context.look.zoom:
             about["bounds"] = _natural_range(name, journeys)
         sentence = finding(name, journeys)
-        panels.append(Panel(statistic[name].question, statistic.label(name), sentence, lines, **about))
+        panels.append(
+            Panel(statistic[name].question, statistic.label(name), sentence, lines, **about)
+        )
     curves(key, panels, {v.colour: v.name for v in context.variants}, **size)
 
 
@@ -78,30 +88,43 @@ def _natural_range(name: str, journeys) -> tuple[float, float] | None:
 
 
 @view.register(
-    "attention", label="Snapshots", help="attention and token similarity at the first, middle and last pass."
+    "attention",
+    label="Snapshots",
+    help="attention and token similarity at the first, middle and last pass.",
 )
 def attention(context):
     journeys = context.journeys
     labels = _head_matrices(context, journeys)
-    passes = dict.fromkeys(context.depth.shown.values())  # one or two passes have no middle of their own
+    passes = dict.fromkeys(
+        context.depth.shown.values()
+    )  # one or two passes have no middle of their own
     if len(context.variants) > 2:
         pairs = [(variant, pass_index) for pass_index in passes for variant in context.variants]
         across = len(context.variants)
     else:
         pairs = [(variant, pass_index) for variant in context.variants for pass_index in passes]
         across = len(passes)
-    shown_at = [_matrix(context.look, journeys[variant.name], pass_index) for variant, pass_index in pairs]
+    shown_at = [
+        _matrix(context.look, journeys[variant.name], pass_index) for variant, pass_index in pairs
+    ]
     cells = in_one_frame([matrix for matrix, _ in shown_at], len(labels))
-    names = {variant: f"{variant.name} · " if len(context.variants) > 1 else "" for variant in context.variants}
+    names = {
+        variant: f"{variant.name} · " if len(context.variants) > 1 else ""
+        for variant in context.variants
+    }
     titles = [
         f"{names[variant]}pass {pass_index} · {sentence}"
         for (variant, pass_index), (_, sentence) in zip(pairs, shown_at)
     ]
     words = _matrix_words(context.look, f" at passes {', '.join(map(str, passes))}.")
-    heatmaps("three_passes", cells, labels, labels, titles=titles, height=520, across=across, **words)
+    heatmaps(
+        "three_passes", cells, labels, labels, titles=titles, height=520, across=across, **words
+    )
 
 
-@view.register("play", label="Play", help="animation over the passes, attention and curves together.")
+@view.register(
+    "play", label="Play", help="animation over the passes, attention and curves together."
+)
 def play(context):
     journeys = context.played
     labels = _head_matrices(context, journeys)
@@ -110,12 +133,22 @@ def play(context):
     titles = []
     words = []
     for pass_index in passes:
-        shown_at = [_matrix(context.look, journeys[variant.name], pass_index) for variant in context.variants]
+        shown_at = [
+            _matrix(context.look, journeys[variant.name], pass_index)
+            for variant in context.variants
+        ]
         cells.append(in_one_frame([matrix for matrix, _ in shown_at], len(labels)))
-        titles.append([f"{variant.name} · {sentence}" for variant, (_, sentence) in zip(context.variants, shown_at)])
+        titles.append(
+            [
+                f"{variant.name} · {sentence}"
+                for variant, (_, sentence) in zip(context.variants, shown_at)
+            ]
+        )
         words.append(_describe_pass(context, journeys, pass_index))
     moments = [f"pass {moment_index} of {context.depth.passes}" for moment_index in passes]
-    frames = Frames("Pass", passes, moments, words, titles, "pass_after_pass_animated", context.weights)
+    frames = Frames(
+        "Pass", passes, moments, words, titles, "pass_after_pass_animated", context.weights
+    )
     about = _matrix_words(context.look, ", pass by pass.")
     played("played", torch.stack(cells), labels, labels, frames, height=400, **about)
     _draw_curves("played_curves", PLAYED, context, journeys, {}, height=150)
@@ -130,7 +163,11 @@ def _head_matrices(context, journeys) -> list[str]:
     if context.look.matrix != "alike":
         n_heads = max(v.config.n_heads for v in context.variants)
         words = ["mean over heads", *(f"head {n}" for n in range(1, n_heads + 1))]
-        controls.append(choice("Head", "map_head", min(context.look.map_head, n_heads), range(n_heads + 1), words))
+        controls.append(
+            choice(
+                "Head", "map_head", min(context.look.map_head, n_heads), range(n_heads + 1), words
+            )
+        )
         tokens = max((journey.tokens for journey in journeys.values()), key=len)  # with padding
         title = "Attention pattern"
         statistic_name = "entropy"
@@ -144,12 +181,22 @@ def _head_matrices(context, journeys) -> list[str]:
 def _matrix_words(look, end: str) -> dict:
     """Return the words of a picture of matrices. end: of its name."""
     if look.matrix == "alike":
-        words = {"what": "cosine similarity", "diverging": True, "blank": "diverged", "arrow": "and"}
+        words = {
+            "what": "cosine similarity",
+            "diverging": True,
+            "blank": "diverged",
+            "arrow": "and",
+        }
         return words | {"alt": f"Token similarity{end}"}
     mean = "" if look.map_head else ", mean over heads"
     of_head = f" of head {look.map_head}" if look.map_head else ""
     description = f"Attention weight (row = query, column = key){mean}"
-    words = {"what": description, "diverging": False, "blank": "masked, diverged or removed", "arrow": "→"}
+    words = {
+        "what": description,
+        "diverging": False,
+        "blank": "masked, diverged or removed",
+        "arrow": "→",
+    }
     return words | {"alt": f"Attention{of_head}{end}"}
 
 
@@ -165,7 +212,9 @@ def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
     weights = journey.patterns[pass_index]  # (head, query, key)
     bits = row_entropy(weights[:, : journey.n_real]).mean(-1)
     head = min(look.map_head, journey.config.n_heads)  # a model with fewer heads shows its last
-    matrix = (weights[head - 1] if head else weights.mean(0)).masked_fill(~journey.allowed_in(pass_index), math.nan)
+    matrix = (weights[head - 1] if head else weights.mean(0)).masked_fill(
+        ~journey.allowed_in(pass_index), math.nan
+    )
     sentence = f"{fixed((bits[head - 1] if head else bits.mean()).item())} bits"
     if head != look.map_head:
         sentence += f" (head {head})"
@@ -177,8 +226,13 @@ def _describe_pass(context, journeys, pass_index: int) -> str:
     sentences = []
     for variant in context.variants:
         journey = journeys[variant.name]
-        numbers = [(label, journey.of(name)[pass_index]) for label, name in (("RMS", "rms"), ("similarity", "cosine"))]
-        words = ", ".join(f"{label} {number(value)}" for label, value in numbers if math.isfinite(value))
+        numbers = [
+            (label, journey.of(name)[pass_index])
+            for label, name in (("RMS", "rms"), ("similarity", "cosine"))
+        ]
+        words = ", ".join(
+            f"{label} {number(value)}" for label, value in numbers if math.isfinite(value)
+        )
         if journey.diverged is not None and journey.diverged <= pass_index:
             words = f"diverged at pass {journey.diverged}"
         sentences.append(f"{variant.name}: {words}.")

@@ -1,6 +1,7 @@
 """The browser's address: the link with which a page was opened, and the keys that came with it.
 
-What its parameters mean: store.py and core/settings/setting.py. The browser writes the link of the present settings
+What its parameters mean: store.py and core/settings/setting.py. The browser writes the link of the
+present settings
 itself (panel/store.js).
 """
 
@@ -13,10 +14,16 @@ from streamlit.runtime.scriptrunner import RerunData, RerunException, get_script
 from ui.kit import limits
 from ui.kit.store import session
 
-SECRETS = ("key", "teacher")  # parameters that let somebody in: kept in the session, never written into a link
+SECRETS = (
+    "key",
+    "teacher",
+)  # parameters that let somebody in: kept in the session, never written into a link
 PRESENT = "present"  # presentation mode, which the browser draws (panel/menu.js)
-MENU = "menu"  # says, while a page is asked for, that the menu asks for it and not the browser's Back
-# Entries in Session.kept: keys that came with the address and were not used yet, and those that the address has.
+MENU = (  # says, while a page is asked for, that the menu asks for it and not the browser's Back
+    "menu"
+)
+# Entries in Session.kept: keys that came with the address and were not used yet, and those that the
+# address has.
 GIVEN = "secrets"
 TAKEN = "secrets_taken"
 
@@ -43,7 +50,9 @@ def pop_secret(name: str) -> str | None:
 def read_link() -> dict[str, str]:
     """Return the settings in the address."""
     no_settings = (*SECRETS, MENU, PRESENT, limits.PARAMETER)
-    return {name: text for name, text in st.query_params.to_dict().items() if name not in no_settings}
+    return {
+        name: text for name, text in st.query_params.to_dict().items() if name not in no_settings
+    }
 
 
 def is_back() -> bool:
@@ -54,7 +63,8 @@ def is_back() -> bool:
 def go_to(path: str) -> NoReturn:
     """Open the page of this script (as "pages/1_One_block.py"), with nothing in its link.
 
-    st.switch_page first empties the address of the page that is left, which makes an entry of the history.
+    st.switch_page first empties the address of the page that is left, which makes an entry of the
+    history.
     """
     context = get_script_run_ctx()
     script = str((Path(context.main_script_path).parent / path).resolve())

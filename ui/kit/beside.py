@@ -1,7 +1,9 @@
 """Views drawn twice on one scale, for the baseline and a variant.
 
-Views do not know of it. While one is drawn, its pictures wait; when both are there, each pair is drawn on the scale that holds
-both. What there must be once (rows of controls, fields to type in) stands above, or with the baseline.
+Views do not know of it. While one is drawn, its pictures wait; when both are there, each pair is
+drawn on the scale that holds
+both. What there must be once (rows of controls, fields to type in) stands above, or with the
+baseline.
 """
 
 import json
@@ -20,7 +22,9 @@ from core.figures.palette import BASELINE
 
 SAME = "No difference in this view. Other views may show one."
 _now: ContextVar["Side | None"] = ContextVar("side", default=None)
-_rows: ContextVar[Any] = ContextVar("rows", default=None)  # where rows of controls go, if not where they are drawn
+_rows: ContextVar[Any] = ContextVar(
+    "rows", default=None
+)  # where rows of controls go, if not where they are drawn
 
 
 @dataclass
@@ -37,7 +41,9 @@ class Waiting:
 class Side:
     name: str
     second: bool
-    difference: bool  # whether the second side shows by how much it differs, where that can be drawn
+    difference: (
+        bool  # whether the second side shows by how much it differs, where that can be drawn
+    )
     counts: dict[str, int]  # of what can be picked, as many as either has
     bars: set[str]  # rows of controls that stand above both already
     colour: str = ""  # of the second side's pictures
@@ -175,7 +181,9 @@ def _same(a, other) -> bool:
     if isinstance(a, pd.DataFrame):
         return isinstance(other, pd.DataFrame) and a.equals(other)
     if isinstance(a, torch.Tensor | np.ndarray):
-        return a.shape == other.shape and np.array_equal(np.asarray(a), np.asarray(other), equal_nan=True)
+        return a.shape == other.shape and np.array_equal(
+            np.asarray(a), np.asarray(other), equal_nan=True
+        )
     if isinstance(a, tuple | list):
         return len(a) == len(other) and all(map(_same, a, other))
     return bool(a == other)

@@ -21,7 +21,9 @@ EVERY = 0.3
 
 JOINER = "\u2060"
 UNBROKEN = re.compile(r"(?<=\d) (?=%)|(?<=×) (?=\d)")
-ADDRESS = re.compile(r"www(?=\\\.)|\\:(?=//)|\\@", re.IGNORECASE)  # each mark has its backslash before it
+ADDRESS = re.compile(
+    r"www(?=\\\.)|\\:(?=//)|\\@", re.IGNORECASE
+)  # each mark has its backslash before it
 
 
 @contextmanager
@@ -37,11 +39,16 @@ def in_words():
         if not (isinstance(error, Exception) or is_panic):  # Streamlit ends a run so
             raise
         logging.exception("a page failed")
-        message = getattr(error, "told", None)  # of a store or a cluster: what may be said of it to visitors
+        message = getattr(
+            error, "told", None
+        )  # of a store or a cluster: what may be said of it to visitors
         st.error(
             literal(message)
             if message
-            else f"Something went wrong ({type(error).__name__}). Your settings are safe: change any of them to try again."
+            else (
+                f"Something went wrong ({type(error).__name__}). Your settings are safe: change any"
+                " of them to try again."
+            )
         )
 
 
@@ -99,7 +106,8 @@ def fragment(call, run_every: float | None = None):
 def literal(text) -> str:
     """Escape any text for Markdown: marks show as themselves, and addresses are no links.
 
-    https://here, www.here and a@here would be links without a mark: an invisible word joiner goes between.
+    https://here, www.here and a@here would be links without a mark: an invisible word joiner goes
+    between.
     A line never breaks between a number and its "%" or "×".
     """
     joined = UNBROKEN.sub("\N{NO-BREAK SPACE}", str(text))

@@ -112,14 +112,20 @@ def status(job: Job) -> str:
     n_runs = count(len(job.states), "run")
     left = duration(job.seconds_left())
     if job.error is not None:
-        return f"Training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
+        return (
+            f"Training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
+        )
     if job.stopped:
         return f"Stopped at {100 * job.progress:.0f} %, about {left} remaining."
     if job.done:
         cached = f" ({job.known} cached)" if job.known else ""
         return f"Done: {n_runs}{cached}."
     others = job.workers.sharing - 1
-    shared = f", sharing the workers with {count(others, 'other training')}" if others >= job.workers.count else ""
+    shared = (
+        f", sharing the workers with {count(others, 'other training')}"
+        if others >= job.workers.count
+        else ""
+    )
     if not job.progress:
         return f"Starting {n_runs}{shared}"
     return f"{100 * job.progress:.0f} % of {n_runs}, about {left} left{shared}"

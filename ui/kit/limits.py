@@ -1,6 +1,7 @@
 """Limits of a teacher's link: pages, views, and settings that can be moved.
 
-It is the parameter `only` of a link, which also holds the values of what is locked. Once a session was opened with
+It is the parameter `only` of a link, which also holds the values of what is locked. Once a session
+was opened with
 one, it holds for as long as the session lives, whatever its address says later.
 """
 
@@ -31,7 +32,8 @@ class Limits:
 
     Args:
         pages: Keys of the pages that are left.
-        views: Views that are left, as "block.attention". A page without any here has all of its views.
+        views: Views that are left, as "block.attention". A page without any here has all of its
+        views.
         moved: Settings that have a control.
         locked: Settings that are shown as text.
         large: Whether to begin in presentation mode.
@@ -62,9 +64,15 @@ class Limits:
     def locked_names(self, kinds: tuple[type[Settings], ...]) -> set[str]:
         """Return the settings of a page that nobody can move."""
         settings = {name: setting for kind in kinds for name, setting in kind.settings().items()}
-        return {name for name, setting in settings.items() if setting.group != LOOK and name not in self.moved}
+        return {
+            name
+            for name, setting in settings.items()
+            if setting.group != LOOK and name not in self.moved
+        }
 
-    def apply(self, page: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]) -> dict[str, str]:
+    def apply(
+        self, page: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]
+    ) -> dict[str, str]:
         """Return a page's parameters, with the link's values where nothing else is allowed."""
         locked = self.locked_names(kinds)
         params = {name: text for name, text in params.items() if name not in locked}
@@ -103,7 +111,9 @@ def read(text: str) -> Limits | None:
 
 def _pack(link: dict[str, str]) -> str:
     """Return parameters in letters that stand in an address as they are."""
-    return base64.urlsafe_b64encode(json.dumps(link).encode()).decode().rstrip("=").replace("-", ".")
+    return (
+        base64.urlsafe_b64encode(json.dumps(link).encode()).decode().rstrip("=").replace("-", ".")
+    )
 
 
 def _unpack(text: str) -> dict[str, str]:

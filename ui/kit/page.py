@@ -26,27 +26,52 @@ from ui.kit.server import downloads
 from ui.kit.store import allows, opened, read_message
 
 TERMS = {
-    "logit difference": "Logit of the correct token minus logit of the wrong one, before the softmax. "
-    "0 = no preference. Each unit multiplies the odds of the correct token by e ≈ 2.7.",
-    "KL divergence": "Difference between two probability distributions, in nats: the mean log ratio under the "
-    "full model. 0 = identical.",
-    "direct logit attribution": "Logits are a sum over the outputs of all components in the residual stream, so each component "
-    "has a direct contribution. Indirect effects are attributed to later components. The final norm's scale is frozen. "
-    "(Elhage et al., 2021)",
-    "attention rollout": "Attention multiplied through the layers, averaged over heads. The residual connection counts "
-    "as half of each layer. A rough estimate of information flow: it ignores values and the FFN. (Abnar and Zuidema, 2020)",
-    "logit lens": "The residual stream after a layer, passed through the final norm and the unembedding. Only the "
-    "last layer was trained to be read out this way. (nostalgebraist, 2020)",
-    "Holm": "Correction for multiple comparisons: it widens intervals and raises p-values. The probability "
-    "of even one false finding among all is then at most 5 %. (Holm, 1979)",
-    "paired t-test": "Each seed, or each text, is compared with itself, with and without the component. "
-    "Variation between seeds or texts cancels out.",
-    "entropy": "How spread out attention is, in bits. 0 = all on one token, 1 = uniform over two tokens, "
-    "log₂ n: uniform over n tokens.",
-    "RMS": "Root mean square: the square root of the mean of the squares, the typical size of a vector's entries.",
-    "cosine similarity": "Alignment of two vectors. 1 = same direction, 0 = orthogonal, −1 = opposite.",
+    "logit difference": (
+        "Logit of the correct token minus logit of the wrong one, before the softmax. "
+        "0 = no preference. Each unit multiplies the odds of the correct token by e ≈ 2.7."
+    ),
+    "KL divergence": (
+        "Difference between two probability distributions, in nats: the mean log ratio under the "
+        "full model. 0 = identical."
+    ),
+    "direct logit attribution": (
+        "Logits are a sum over the outputs of all components in the residual stream, so each"
+        " component has a direct contribution. Indirect effects are attributed to later components."
+        " The final norm's scale is frozen. (Elhage et al., 2021)"
+    ),
+    "attention rollout": (
+        "Attention multiplied through the layers, averaged over heads. The residual connection"
+        " counts as half of each layer. A rough estimate of information flow: it ignores values and"
+        " the FFN. (Abnar and Zuidema, 2020)"
+    ),
+    "logit lens": (
+        "The residual stream after a layer, passed through the final norm and the unembedding. Only"
+        " the last layer was trained to be read out this way. (nostalgebraist, 2020)"
+    ),
+    "Holm": (
+        "Correction for multiple comparisons: it widens intervals and raises p-values. The"
+        " probability of even one false finding among all is then at most 5 %. (Holm, 1979)"
+    ),
+    "paired t-test": (
+        "Each seed, or each text, is compared with itself, with and without the component. "
+        "Variation between seeds or texts cancels out."
+    ),
+    "entropy": (
+        "How spread out attention is, in bits. 0 = all on one token, 1 = uniform over two tokens, "
+        "log₂ n: uniform over n tokens."
+    ),
+    "RMS": (
+        "Root mean square: the square root of the mean of the squares, the typical size of a"
+        " vector's entries."
+    ),
+    "cosine similarity": (
+        "Alignment of two vectors. 1 = same direction, 0 = orthogonal, −1 = opposite."
+    ),
 }
-_WORDS = {term: re.compile(rf"\b{re.escape(term.removesuffix('-test'))}\b", re.IGNORECASE) for term in TERMS}
+_WORDS = {
+    term: re.compile(rf"\b{re.escape(term.removesuffix('-test'))}\b", re.IGNORECASE)
+    for term in TERMS
+}
 
 
 def explained(*texts: str) -> str | None:
@@ -55,8 +80,15 @@ def explained(*texts: str) -> str | None:
     return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in terms) or None
 
 
-# Loaded before somebody waits for them, in pieces: where the process ends, no more than one is waited for.
-STORE = ("sqlalchemy", "core.study.database.store", "core.study.file", "core.workers.cluster", "core.study.runner")
+# Loaded before somebody waits for them, in pieces: where the process ends, no more than one is
+# waited for.
+STORE = (
+    "sqlalchemy",
+    "core.study.database.store",
+    "core.study.file",
+    "core.workers.cluster",
+    "core.study.runner",
+)
 LATER = (*STORE, "ui.studies", "ui.training")
 HERE = Path(__file__).parent
 # As data: Streamlit would read and encode a file in every run of a page.
@@ -76,7 +108,11 @@ def boot():
 
 def _drawing() -> list[threading.Thread]:
     """Pages that are being drawn; they end where they next call Streamlit."""
-    return [page_shown for page_shown in threading.enumerate() if page_shown.name.startswith("ScriptRunner")]
+    return [
+        page_shown
+        for page_shown in threading.enumerate()
+        if page_shown.name.startswith("ScriptRunner")
+    ]
 
 
 def _load_driver():
@@ -91,7 +127,10 @@ def _load_driver():
 def page(current: Page):
     """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
     st.set_page_config(
-        page_title=f"{current.name} · Ablation Lab", page_icon=ICON, layout="wide", initial_sidebar_state=200
+        page_title=f"{current.name} · Ablation Lab",
+        page_icon=ICON,
+        layout="wide",
+        initial_sidebar_state=200,
     )
     boot()
     with opened() as session, turns.taken():
@@ -131,8 +170,10 @@ def sidebar(
 ):
     """Draw groups of controls, and the button that takes all of them back.
 
-    folded: groups that are closed at first; without: settings that have no control here; fixed: settings whose control shows the
-    value and cannot be moved; carried: settings that differ from their defaults though nobody changed them; notes: group -> words below its
+    folded: groups that are closed at first; without: settings that have no control here; fixed:
+    settings whose control shows the
+    value and cannot be moved; carried: settings that differ from their defaults though nobody
+    changed them; notes: group -> words below its
     controls, as HTML; drawn: group -> what draws it, where
     that is not the list of its settings; back: the button's callback, and label what it says.
     """
@@ -176,14 +217,18 @@ def warn(*notes: str):
 def figure(title: str, sentence: str, weights: str = "", words=()):
     """Draw the text above a picture: title, sentence, and whose weights they are.
 
-    weights: empty where a legend has said so already. words: of the picture; the field's words in them, and in what stands
+    weights: empty where a legend has said so already. words: of the picture; the field's words in
+    them, and in what stands
     above it, are explained beside.
     """
     takeaway.says(sentence)
     if sentence and beside.difference():
         sentence = f"Variant: {sentence}"
     whose = f" :small[:gray[{literal(weights)}.]]" if weights else ""
-    st.markdown(f"**{literal(title)}**  \n{literal(sentence)}{whose}", help=explained(title, sentence, *words))
+    st.markdown(
+        f"**{literal(title)}**  \n{literal(sentence)}{whose}",
+        help=explained(title, sentence, *words),
+    )
 
 
 def finding(sentence: str, weights: str = ""):
@@ -236,7 +281,9 @@ def table(data, alt: str, exported=None, **words):
     alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), exported if callable(exported) else lambda: exported)
     columns = _columns(data, words.pop("column_config", {}))
-    return st.dataframe(data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words)
+    return st.dataframe(
+        data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words
+    )
 
 
 def with_minus(frame, formats: dict[str, str]):
@@ -250,13 +297,17 @@ def with_minus(frame, formats: dict[str, str]):
 
 def _columns(data, formats: dict) -> dict:
     """Return column settings for st.dataframe, with help from the glossary."""
-    columns = {name: {"help": explained(str(name))} for name in data.columns if explained(str(name))}
+    columns = {
+        name: {"help": explained(str(name))} for name in data.columns if explained(str(name))
+    }
     for name, column in formats.items():
         if column is None:  # st.dataframe leaves the column out
             columns[name] = None
             continue
         column = {"label": column} if isinstance(column, str) else column
-        columns[name] = columns.get(name, {}) | {key: value for key, value in column.items() if value is not None}
+        columns[name] = columns.get(name, {}) | {
+            key: value for key, value in column.items() if value is not None
+        }
     return columns
 
 
@@ -270,4 +321,6 @@ def small_table(data, alt: str, exported=None):
     exported = data if exported is None else exported
     alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: exported)
-    st.table(data.rename(columns=literal).map(literal), border="horizontal", hide_index=True, alt=alt)
+    st.table(
+        data.rename(columns=literal).map(literal), border="horizontal", hide_index=True, alt=alt
+    )

@@ -35,7 +35,8 @@ class Page:
     """A page of the app.
 
     Args:
-        key: Key of its settings in a session. Its code is ui/<key>; a dot leads into another page's folder.
+        key: Key of its settings in a session. Its code is ui/<key>; a dot leads into another page's
+        folder.
         path: Its file, as Streamlit has it.
         about: What it does, in a line.
         parameter: The parameter of its links that says which view is open.
@@ -67,7 +68,8 @@ class Page:
     def settings(self, *kinds) -> tuple[list, list[str]]:
         """Return one instance of each settings class and notes about changes, then draw the menu.
 
-        The link counts when the page is opened, and later changes come from the browser (ui/kit/store.py).
+        The link counts when the page is opened, and later changes come from the browser
+        (ui/kit/store.py).
         """
         kinds_of[self.key] = kinds
         current = session()
@@ -102,7 +104,9 @@ class Page:
             links[0]["large"] = True
         _menu(key="menu", data=links)
 
-    def tabs(self, titles: Mapping[str, str] | None = None, without: Collection[str] = ()) -> Control:
+    def tabs(
+        self, titles: Mapping[str, str] | None = None, without: Collection[str] = ()
+    ) -> Control:
         """Return the tabs, one for each group of views; a click opens the first view of a group.
 
         Args:
@@ -113,13 +117,18 @@ class Page:
         open_view = value(self.parameter)
         if not self.groups:
             left = [view for view in self._views_left if view not in without or view == open_view]
-            return tabs("View", self.views, self.parameter, left=left, titles=titles or {}) | underlined
+            return (
+                tabs("View", self.views, self.parameter, left=left, titles=titles or {})
+                | underlined
+            )
         options = []
         for label, keys in self.groups.items():
             views = [view for view in keys if view in self._views_left]
             if views:
                 view = open_view if open_view in views else views[0]
-                options.append((view, label if len(views) > 1 or len(keys) == 1 else self.views.label(view)))
+                options.append(
+                    (view, label if len(views) > 1 or len(keys) == 1 else self.views.label(view))
+                )
         return among("View", self.parameter, open_view, *zip(*options)) | underlined
 
     def views_of_tab(self) -> list[Control]:
@@ -147,7 +156,12 @@ class Page:
 
 def link_to(page: str) -> dict[str, str]:
     """Return the parameters with which the menu leads to a page: its settings as they are."""
-    once = {name for kind in kinds_of.get(page, ()) for name, definition in kind.settings().items() if definition.once}
+    once = {
+        name
+        for kind in kinds_of.get(page, ())
+        for name, definition in kind.settings().items()
+        if definition.once
+    }
     return {name: text for name, text in session().link(page).items() if name not in once}
 
 
@@ -161,36 +175,85 @@ def _address_of(page: Page) -> str:
     return f"{name}?{urlencode(params)}" if params else name
 
 
-START = Page("start", "app.py", "Start", ":material/home:", "Overview, and the measured effect of each component.")
+START = Page(
+    "start",
+    "app.py",
+    "Start",
+    ":material/home:",
+    "Overview, and the measured effect of each component.",
+)
 ONE_BLOCK = Page(
-    "block", "pages/1_One_block.py", "One block", ":material/view_agenda:",
-    "One forward pass through a block, trained or random.", "view",
-)  # fmt: skip
+    "block",
+    "pages/1_One_block.py",
+    "One block",
+    ":material/view_agenda:",
+    "One forward pass through a block, trained or random.",
+    "view",
+)
 DEPTH = Page(
-    "depth", "pages/2_Depth.py", "Depth", ":material/layers:", "One block applied repeatedly, or many stacked.", "show"
+    "depth",
+    "pages/2_Depth.py",
+    "Depth",
+    ":material/layers:",
+    "One block applied repeatedly, or many stacked.",
+    "show",
 )
 TRAINING = Page(
-    "training", "pages/3_Training.py", "Training", ":material/model_training:",
-    "Train with and without a component, over several seeds.", "trained",
-)  # fmt: skip
+    "training",
+    "pages/3_Training.py",
+    "Training",
+    ":material/model_training:",
+    "Train with and without a component, over several seeds.",
+    "trained",
+)
 STUDIES = Page(
-    "studies", "pages/4_Studies.py", "Studies", ":material/lab_research:",
-    "Many runs in the background: variants × tasks × seeds.", "shown",
-)  # fmt: skip
+    "studies",
+    "pages/4_Studies.py",
+    "Studies",
+    ":material/lab_research:",
+    "Many runs in the background: variants × tasks × seeds.",
+    "shown",
+)
 TRAINED_MODEL = Page(
-    "trained", "pages/5_Trained_model.py", "Trained model", ":material/neurology:",
-    "Ablate a small language model and read its predictions.", "taken",
-)  # fmt: skip
+    "trained",
+    "pages/5_Trained_model.py",
+    "Trained model",
+    ":material/neurology:",
+    "Ablate a small language model and read its predictions.",
+    "taken",
+)
 CLAIMS = Page(
-    "claims", "pages/6_Claims.py", "Claims", ":material/fact_check:",
-    "Published claims, tested at this scale.", "shown",
-)  # fmt: skip
+    "claims",
+    "pages/6_Claims.py",
+    "Claims",
+    ":material/fact_check:",
+    "Published claims, tested at this scale.",
+    "shown",
+)
 LESSONS = Page(
-    "lessons", "pages/7_Lessons.py", "Lessons", ":material/school:",
-    "Predict, then see the result: thirteen lessons.", "shown",
-)  # fmt: skip
+    "lessons",
+    "pages/7_Lessons.py",
+    "Lessons",
+    ":material/school:",
+    "Predict, then see the result: thirteen lessons.",
+    "shown",
+)
 CLASS = Page(
-    "lessons.classroom", "pages/8_Class.py", "Class", ":material/groups:",
-    "Live voting with a whole class.", "shown",
-)  # fmt: skip
-PAGES = (START, ONE_BLOCK, DEPTH, TRAINING, STUDIES, TRAINED_MODEL, CLAIMS, LESSONS, CLASS)  # in the order of the menu
+    "lessons.classroom",
+    "pages/8_Class.py",
+    "Class",
+    ":material/groups:",
+    "Live voting with a whole class.",
+    "shown",
+)
+PAGES = (
+    START,
+    ONE_BLOCK,
+    DEPTH,
+    TRAINING,
+    STUDIES,
+    TRAINED_MODEL,
+    CLAIMS,
+    LESSONS,
+    CLASS,
+)  # in the order of the menu

@@ -9,7 +9,19 @@ import streamlit as st
 from core.experiments.weights import weights
 from core.figures.palette import BASELINE, DASHES, NOW, VARIANTS
 from core.model.config import Config
-from core.model.variants import MOST, Pins, Variant, ablation, apply, decode, difference, encode, name_of, pin, places
+from core.model.variants import (
+    MOST,
+    Pins,
+    Variant,
+    ablation,
+    apply,
+    decode,
+    difference,
+    encode,
+    name_of,
+    pin,
+    places,
+)
 from core.settings.setting import ConfigError
 from core.settings.wording import capital
 from ui.kit.panel.control import Control, pills, press
@@ -45,11 +57,15 @@ def row(
     ]
     others = [encode({name: value}) for name, value in baseline.others()]
     if can:
-        ready, others = ([text for text in texts if can(text, baseline)] for texts in (ready, others))
+        ready, others = (
+            [text for text in texts if can(text, baseline)] for texts in (ready, others)
+        )
     offered = list(dict.fromkeys([*ready, *others, *pins.texts]))
     labels = list(map(_label, offered))
     turn = partial(_switch, on_new)
-    chosen = pills("Compare with", PILLS, pins.texts, offered, labels, on=turn, search="Search ablations")
+    chosen = pills(
+        "Compare with", PILLS, pins.texts, offered, labels, on=turn, search="Search ablations"
+    )
     chosen["titles"] = list(map(_about, offered))
     chosen["colours"] = {text: colour for text, colour in zip(pins.slots, VARIANTS) if text}
     return [chosen, *([] if can else _buttons(config, pins, on_new))]
@@ -87,7 +103,9 @@ def _chosen(on_new: Callable[[str], None], texts: list[str]):
     pins = now()
     if len(texts) > MOST:
         # And the pill goes out again, since what is compared has not changed.
-        st.toast(f"You can compare up to {MOST} variants. Remove one first.", icon=":material/info:")
+        st.toast(
+            f"You can compare up to {MOST} variants. Remove one first.", icon=":material/info:"
+        )
     else:
         added = [text for text in texts if text not in pins.texts]
         change(variants=pins.compare(texts))
@@ -99,11 +117,20 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
     pinned = pins.pinned()
     if pinned is None:
         about = "Use the current settings as the baseline and compare later changes against it."
-        return [press("Pin baseline", "pin", about, lambda: change(baseline=pin(config)), icon="keep")]
+        return [
+            press("Pin baseline", "pin", about, lambda: change(baseline=pin(config)), icon="keep")
+        ]
     changes = encode(difference(config, pinned))
     off = not changes or changes in pins.texts or len(pins.texts) >= MOST
     about = "Add the current settings as a variant."
-    keep = press("Add as variant", "keep", about, lambda: _chosen(on_new, [*now().texts, changes]), icon="add", off=off)
+    keep = press(
+        "Add as variant",
+        "keep",
+        about,
+        lambda: _chosen(on_new, [*now().texts, changes]),
+        icon="add",
+        off=off,
+    )
     about = "Restore the pinned settings."
     return [keep, press("Unpin", "pin", about, partial(_unpin, pinned), icon="keep_off")]
 
@@ -113,10 +140,20 @@ def _unpin(pinned: Config):
     change(baseline="")
 
 
-def legend(variants: list[Variant], notes: dict[str, str | None], pins: Pins, kind: str = "random", about: str = ""):
+def legend(
+    variants: list[Variant],
+    notes: dict[str, str | None],
+    pins: Pins,
+    kind: str = "random",
+    about: str = "",
+):
     """Draw the legend: colours, notes such as "diverged at pass 7", shared facts."""
     entries = [
-        (v.colour, f"Baseline ({baseline_words(pins, kind)})" if v.colour == 0 else v.name, notes.get(v.name))
+        (
+            v.colour,
+            f"Baseline ({baseline_words(pins, kind)})" if v.colour == 0 else v.name,
+            notes.get(v.name),
+        )
         for v in variants
     ]
     common = [about] if about else []
@@ -141,7 +178,8 @@ def legend_html(entries: list[tuple[int, str, str | None]], common: list[str] = 
     for colour, name, note in entries:
         details = f" <span style='opacity:.75'>· {html.escape(note)}</span>" if note else ""
         spans.append(
-            f"<span style='overflow-wrap:anywhere'>{_line(colour)}<span style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{details}</span>"
+            f"<span style='overflow-wrap:anywhere'>{_line(colour)}<span"
+            f" style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{details}</span>"
         )
     if common:
         spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
@@ -195,7 +233,12 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
         st.toast("These settings equal the baseline.", icon=":material/info:")
     elif text:
         _chosen(
-            on_new, [text_of_pin for text_of_pin in texts if text_of_pin != text] if text in texts else [*texts, text]
+            on_new,
+            (
+                [text_of_pin for text_of_pin in texts if text_of_pin != text]
+                if text in texts
+                else [*texts, text]
+            ),
         )
 
 

@@ -1,10 +1,14 @@
 """The settings of one session: one dictionary of texts, changed by one function.
 
-`Choices` holds what differs from the defaults, as "Config.d_model" -> "96": the class of the settings, the
-field, and the text that a link has for it. A change is a delta, name -> text, or None for "follow the
-default again". Controls, clicks in pictures, examples, opened links and the browser's Back are all deltas.
+`Choices` holds what differs from the defaults, as "Config.d_model" -> "96": the class of the
+settings, the
+field, and the text that a link has for it. A change is a delta, name -> text, or None for "follow
+the
+default again". Controls, clicks in pictures, examples, opened links and the browser's Back are all
+deltas.
 
-The browser numbers its deltas and sends those that were not acknowledged (panel/store.js). So a message may
+The browser numbers its deltas and sends those that were not acknowledged (panel/store.js). So a
+message may
 be lost, come twice or come late: each delta is applied once, in order.
 """
 
@@ -46,7 +50,9 @@ def apply(
 ) -> tuple[Choices, list[ConfigError]]:
     """Return the choices after a delta, and its errors; unknown and locked names are ignored."""
     names = {name for kind in kinds for name in kind.settings() if name not in locked}
-    first = [name for kind in kinds for name in kind.FIRST]  # others are read, or stored, according to these
+    first = [
+        name for kind in kinds for name in kind.FIRST
+    ]  # others are read, or stored, according to these
     leading = [name for name in dict.fromkeys(first) if name in names and name in delta]
     others = [name for name in delta if name in names and name not in first]
     choices = dict(choices)
@@ -121,15 +127,26 @@ class Session:
     begun: dict[str, str] = field(
         default_factory=dict
     )  # settings with `once` from that link, such as a training to start
-    problems: list[ConfigError | str] = field(default_factory=list)  # of the last delta, or of the opened link
-    moves: int = 0  # changes that were made by Streamlit's own widgets: each is worth an entry of the history
+    problems: list[ConfigError | str] = field(
+        default_factory=list
+    )  # of the last delta, or of the opened link
+    # changes that were made by Streamlit's own widgets: each is worth an entry of the history
+    moves: int = 0
     dragged: bool = False  # whether a control is still under the user's finger
-    handlers: dict[tuple[str, str], Callable] = field(default_factory=dict)  # (page, name) -> what a press calls
+    handlers: dict[tuple[str, str], Callable] = field(
+        default_factory=dict
+    )  # (page, name) -> what a press calls
     limits: Limits | None = None  # of a teacher's link
     built: dict[type, Settings] = field(default_factory=dict)  # settings of these choices
-    kept: dict[str, Any] = field(default_factory=dict)  # what parts of the app remember, by names of their own
-    seen_on: dict[str, set[str]] = field(default_factory=dict)  # key of a choice -> pages that have shown it
-    set_elsewhere: list[str] = field(default_factory=list)  # settings that were set on another page, for one visit
+    kept: dict[str, Any] = field(
+        default_factory=dict
+    )  # what parts of the app remember, by names of their own
+    seen_on: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # key of a choice -> pages that have shown it
+    set_elsewhere: list[str] = field(
+        default_factory=list
+    )  # settings that were set on another page, for one visit
 
     def change(self, delta: Delta, page: str = ""):
         """Apply a delta to the settings of a page, by default of the one that is open."""
@@ -137,16 +154,21 @@ class Session:
         locked = self.limits.locked_names(kinds_of[page]) if self.limits else ()
         before = self.choices
         self.choices, self.problems = apply(before, delta, kinds_of[page], locked)
-        self.seen_on |= {key: {page} for key, text in self.choices.items() if before.get(key) != text}
+        self.seen_on |= {
+            key: {page} for key, text in self.choices.items() if before.get(key) != text
+        }
         self.begun = {}
         self.built = {}
 
     def take(self, message: Mapping[str, Any]):
         """Apply what is new in a message of the browser."""
         if message.get("session") != self.id:
-            return  # it was sent to a server that has been restarted since; the browser sends it again
+            # it was sent to a server that has been restarted since; the browser sends it again
+            return
         self.dragged = bool(message.get("held"))
-        for number, page, delta in sorted(message.get("deltas", ()), key=lambda numbered: numbered[0]):
+        for number, page, delta in sorted(
+            message.get("deltas", ()), key=lambda numbered: numbered[0]
+        ):
             if number > self.number and page in kinds_of:
                 self.number = number
                 self._take_delta(page, delta)
@@ -161,7 +183,10 @@ class Session:
                     handler(member, value == "on") if member else handler(value)
                 return
         # Without halves of characters, which a browser may send and a link cannot hold.
-        self.change({name: text and text.encode(errors="ignore").decode() for name, text in delta.items()}, page)
+        self.change(
+            {name: text and text.encode(errors="ignore").decode() for name, text in delta.items()},
+            page,
+        )
 
     def open(self, page: str, link: dict[str, str], is_back: bool):
         """Apply the link that opened a page; without one, earlier choices stay."""
@@ -169,7 +194,9 @@ class Session:
             return
         # A press on the page before may still come, and wants its handler.
         self.handlers = {
-            handler_key: call for handler_key, call in self.handlers.items() if handler_key[0] in (page, self.page)
+            handler_key: call
+            for handler_key, call in self.handlers.items()
+            if handler_key[0] in (page, self.page)
         }
         self.page = page
         self.problems = []
@@ -187,8 +214,12 @@ class Session:
 
     def _note_set_elsewhere(self, page: str, kinds: Kinds):
         """Keep what was set on another page since this one was left, to say it once."""
-        keys = {name: key_of(kind, name, self.choices) for kind in kinds for name in kind.settings()}
-        pages_seen = {name: self.seen_on.get(key, {page}) for name, key in keys.items() if key in self.choices}
+        keys = {
+            name: key_of(kind, name, self.choices) for kind in kinds for name in kind.settings()
+        }
+        pages_seen = {
+            name: self.seen_on.get(key, {page}) for name, key in keys.items() if key in self.choices
+        }
         self.set_elsewhere = [name for name, pages in pages_seen.items() if page not in pages]
         for pages in pages_seen.values():
             pages.add(page)
@@ -205,7 +236,9 @@ class Session:
         chosen, problems = build(params, kinds)
         self.built |= {type(settings): settings for settings in chosen}
         notes = [_explain(problem, chosen) for problem in (*self.problems, *problems)]
-        return chosen, list(dict.fromkeys(notes))  # two classes may share a setting, and its mistake
+        return chosen, list(
+            dict.fromkeys(notes)
+        )  # two classes may share a setting, and its mistake
 
 
 def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
@@ -304,8 +337,16 @@ def amend(**values: Any):
 
 def _write(values: Mapping[str, Any]) -> dict[str, str]:
     """Return values as a link has them; leave out what is no setting of the open page."""
-    definitions = {name: setting for kind in kinds_of[session().page] for name, setting in kind.settings().items()}
-    return {name: definitions[name].write(value) for name, value in values.items() if name in definitions}
+    definitions = {
+        name: setting
+        for kind in kinds_of[session().page]
+        for name, setting in kind.settings().items()
+    }
+    return {
+        name: definitions[name].write(value)
+        for name, value in values.items()
+        if name in definitions
+    }
 
 
 def restore(settings: Settings):
@@ -318,7 +359,9 @@ def restore(settings: Settings):
         targets = {name: getattr(settings, name) for name in names}
         after, _ = kind.mended({name: getattr(before, name) for name in kind.settings()} | targets)
         for name, target in targets.items():
-            is_same = getattr(before, name) == target and (after.follows(name) or not before.follows(name))
+            is_same = getattr(before, name) == target and (
+                after.follows(name) or not before.follows(name)
+            )
             if not is_same:
                 delta[name] = None if after.follows(name) else kind.settings()[name].write(target)
     current.moves += 1
@@ -348,7 +391,11 @@ def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) 
     """
     key = f"bound_{name}"
     state = st.session_state.get(key)
-    same = sorted(state, key=str) == sorted(value, key=str) if isinstance(state, list) else state == value
+    same = (
+        sorted(state, key=str) == sorted(value, key=str)
+        if isinstance(state, list)
+        else state == value
+    )
     if key not in st.session_state or not same:
         st.session_state[key] = value
     return {"key": key, "on_change": _take_bound, "args": (name, key, change_to)}

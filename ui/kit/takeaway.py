@@ -20,12 +20,17 @@ from ui.kit.server.downloads import download_link
 from ui.kit.server.scripts import served
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
-ROWS = 2**20 - 1  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
+ROWS = (
+    2**20 - 1
+)  # of a spreadsheet, beside its head: more would take this server long, and nobody could open it
 LABELS = {
     "learning": "Learning curves",
     "played curves": "Curves shown in Play",
 }  # of tables; the others are called as their names are
-TOO_MANY = "{name}: too many rows for a spreadsheet ({rows:,}; limit {most:,}). Use fewer heads or tokens to export it."
+TOO_MANY = (
+    "{name}: too many rows for a spreadsheet ({rows:,}; limit {most:,}). Use fewer heads or tokens"
+    " to export it."
+)
 SAID = "_said"  # likewise: what stands above the picture that comes next
 CSS = """
 .head { font-family: var(--st-font); font-weight: 600; color: var(--st-text-color); }
@@ -80,12 +85,16 @@ def offer(
 ):
     """Draw the export button; its menu is built while it is open. Call it last on a page.
 
-    script: what writes the script of the page, if it has one; files: label -> name of the file, and what makes it; kind: what the page shows,
-    as a name for files, with which those of tables and pictures begin; formatted: the button, where it stands there already.
+    script: what writes the script of the page, if it has one; files: label -> name of the file, and
+    what makes it; kind: what the page shows,
+    as a name for files, with which those of tables and pictures begin; formatted: the button, where
+    it stands there already.
     """
     formatted = formatted or button()
     if not formatted.open:
-        begin()  # what makes tables holds what they are made of: with many visitors that is a lot to keep for nobody
+        # what makes tables holds what they are made of: with many visitors that is a lot to keep
+        # for nobody
+        begin()
         return
     with formatted, st.container(gap="xxsmall"):
         if script:
@@ -93,7 +102,9 @@ def offer(
             name = slug(page)
             download_link("Python script", f"{name}.py", lambda: script().python(), "text/x-python")
             notebook = "application/x-ipynb+json"
-            download_link("Jupyter notebook", f"{name}.ipynb", lambda: script().notebook(), notebook)
+            download_link(
+                "Jupyter notebook", f"{name}.ipynb", lambda: script().notebook(), notebook
+            )
         if files:
             st.markdown("**Files**")
         for label, (name, make) in (files or {}).items():
@@ -107,15 +118,23 @@ def offer(
                 st.caption(literal(TOO_MANY.format(name=name, rows=rows, most=ROWS)))
                 continue
             file = "_".join(part for part in (kind, slug(name)) if part) + ".csv"
-            # Looked up when it is asked for: while something is trained the page goes on, and these links stand as they are.
+            # Looked up when it is asked for: while something is trained the page goes on, and these
+            # links stand as they are.
             label = LABELS.get(name, name[:1].upper() + name[1:])
-            download_link(label, file, lambda name=name, make=make: write_csv(tables.get(name, make)()), "text/csv")
+            download_link(
+                label,
+                file,
+                lambda name=name, make=make: write_csv(tables.get(name, make)()),
+                "text/csv",
+            )
         _pictures(key="pictures", data=kind)
 
 
 def button():
     """Draw the export button alone, for a page that redraws parts."""
-    return st.popover("Export", icon=":material/download:", key="take_away", on_change="rerun", width="content")
+    return st.popover(
+        "Export", icon=":material/download:", key="take_away", on_change="rerun", width="content"
+    )
 
 
 @dataclass(frozen=True)
@@ -125,7 +144,8 @@ class MatrixTable:
     Args:
         matrices: (panels, rows, columns); NaN are left out.
 
-    Called it makes the table: panel, row_number, row, column_number, column (numbers from 1), value.
+    Called it makes the table: panel, row_number, row, column_number, column (numbers from 1),
+    value.
     """
 
     matrices: Any
@@ -138,7 +158,11 @@ class MatrixTable:
         panel, row, column = np.nonzero(~np.isnan(cells))
         titles = self.titles or [""] * len(cells)
         columns = self.columns or [str(n + 1) for n in range(cells.shape[2])]
-        table = {"panel": _words(titles, panel), "row_number": row + 1, "row": _words(self.rows, row)}
+        table = {
+            "panel": _words(titles, panel),
+            "row_number": row + 1,
+            "row": _words(self.rows, row),
+        }
         table |= {"column_number": column + 1, "column": _words(columns, column)}
         return pd.DataFrame(table | {"value": cells[panel, row, column].astype(np.float64)})
 

@@ -14,7 +14,8 @@ from ui.kit.panel.control import Control, choice
 
 view = Menu("Views of lessons")
 
-# Streamlit says English of every page. The menu beside the page stays English, and so do the other pages: the language ends
+# Streamlit says English of every page. The menu beside the page stays English, and so do the other
+# pages: the language ends
 # with this page, unless the next one has set one already.
 _language = st.components.v2.component(
     "ablation_spoken",
@@ -34,8 +35,12 @@ class LessonsLook(Settings):
     """Settings of the page "Lessons"."""
 
     shown: str = setting("every", "View", "View of this page.", group="Look", menu=view)
-    lesson: str = setting(next(iter(lesson), ""), "Lesson", "The open lesson.", group="Look", menu=lesson)
-    language: str = setting(ENGLISH, "Language", "Language of the lessons.", group="Look", menu=language)
+    lesson: str = setting(
+        next(iter(lesson), ""), "Lesson", "The open lesson.", group="Look", menu=lesson
+    )
+    language: str = setting(
+        ENGLISH, "Language", "Language of the lessons.", group="Look", menu=language
+    )
 
 
 @dataclass(frozen=True)

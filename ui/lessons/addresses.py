@@ -9,7 +9,8 @@ import segno
 import streamlit as st
 from streamlit import config
 
-QR = 2331  # bytes of a QR code of which a seventh may be unreadable (ISO/IEC 18004, version 40, level M)
+# bytes of a QR code of which a seventh may be unreadable (ISO/IEC 18004, version 40, level M)
+QR = 2331
 ONLY_HERE = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
@@ -44,7 +45,9 @@ def in_the_room() -> str:
     """Return the address of this computer in its network. Nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
         try:
-            way.connect(("192.0.2.1", 9))  # an address for documentation (RFC 5737), which is nobody's
+            way.connect(
+                ("192.0.2.1", 9)
+            )  # an address for documentation (RFC 5737), which is nobody's
             return str(way.getsockname()[0])
         except OSError:
             return "localhost"
@@ -59,4 +62,6 @@ def qr_svg(text: str) -> str:
     """Draw a QR code, black on white in any theme; "" for more than one holds."""
     if len(text.encode()) > QR:
         return ""
-    return segno.make(text, error="m").svg_inline(border=3, dark="#000", light="#fff", omitsize=True)
+    return segno.make(text, error="m").svg_inline(
+        border=3, dark="#000", light="#fff", omitsize=True
+    )

@@ -21,7 +21,8 @@ from ui.kit.store import session
 
 HERE = Path(__file__).parent
 _html = component("lesson_html", HERE / "html.js", (HERE / "html.css").read_text())
-# Streamlit's radio buttons as cards. Curves to choose from are masks: they take the colour of the text in both themes.
+# Streamlit's radio buttons as cards. Curves to choose from are masks: they take the colour of the
+# text in both themes.
 CARDS = """<style>
 .stApp { --lab-accent: light-dark(#0060a0, #4aa8e0); --lab-soft: light-dark(#dcecf8, #17364d); --lab-edge: light-dark(#7d8793, #77838f); }
 :is([class*=st-key-answer_], [class*=st-key-carry_], [class*=st-key-carried_], [class*=st-key-check_]) {
@@ -54,22 +55,34 @@ def draw_html(key: str, html: str, height: int = 0) -> None:
 def style_answers(place: str = "", lesson_shown: Lesson | None = None) -> None:
     """Draw answers as cards. lesson_shown: the lesson whose answers are curves."""
     styles = []
-    if lesson_shown is not None and lesson_shown.prediction is not None and lesson_shown.prediction.kind == "curve":
+    if (
+        lesson_shown is not None
+        and lesson_shown.prediction is not None
+        and lesson_shown.prediction.kind == "curve"
+    ):
         group = f".st-key-answer_{place} [role=radiogroup]"
         styles.append(
-            f"{group} {{ flex-direction: row; align-items: stretch; }} {group} > div {{ flex: 1 1 0; min-width: 0; display: flex; align-items: stretch; }} {group} label {{ flex-direction: column; align-items: start; height: 100%; }}"
+            f"{group} {{ flex-direction: row; align-items: stretch; }} {group} > div {{ flex: 1 1"
+            f" 0; min-width: 0; display: flex; align-items: stretch; }} {group} label {{"
+            " flex-direction: column; align-items: start; height: 100%; }"
         )
         styles.append(
-            f'{group} label::before {{ content: ""; width: 100%; aspect-ratio: 2; background: currentColor; mask: var(--sketch) center / contain no-repeat; }}'
+            f'{group} label::before {{ content: ""; width: 100%; aspect-ratio: 2; background:'
+            " currentColor; mask: var(--sketch) center / contain no-repeat; }"
         )
         for index, option in enumerate(lesson_shown.prediction.options, 1):
-            styles.append(f'{group} > div:nth-of-type({index}) {{ --sketch: url("{encode_sketch(option)}"); }}')
+            styles.append(
+                f"{group} > div:nth-of-type({index}) {{ --sketch:"
+                f' url("{encode_sketch(option)}"); }}'
+            )
     st.html(CARDS.replace("STYLES", "\n".join(styles)))
 
 
 def build_link(name: str, language: str) -> dict[str, str]:
     """Return the settings that open a lesson."""
-    return {"shown": "one", "lesson": name} | ({} if language == ENGLISH else {"language": language})
+    return {"shown": "one", "lesson": name} | (
+        {} if language == ENGLISH else {"language": language}
+    )
 
 
 def render_anchor(params: Mapping[str, str], inside: str, kind: str = "") -> str:
@@ -77,7 +90,10 @@ def render_anchor(params: Mapping[str, str], inside: str, kind: str = "") -> str
     limits = session().limits
     only = {PARAMETER: limits.write()} if limits else {}
     address = f"{LESSONS.name_in_address}?{urlencode({**params, **only})}"
-    return f'<a class="{kind}" href="{escape(address)}" data-set="{escape(json.dumps(params))}">{inside}</a>'
+    return (
+        f'<a class="{kind}" href="{escape(address)}"'
+        f' data-set="{escape(json.dumps(params))}">{inside}</a>'
+    )
 
 
 def order_lessons() -> list[str]:
@@ -102,7 +118,11 @@ def render_progress(entries: Mapping[str, Entry], current: str = "") -> str:
 
 def describe_level(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
     """Return level and length: "Beginner · 4 min"."""
-    level = words[lesson_shown.difficulty.replace(" ", "_")] if lesson_shown.prediction else words["open_end"]
+    level = (
+        words[lesson_shown.difficulty.replace(" ", "_")]
+        if lesson_shown.prediction
+        else words["open_end"]
+    )
     return f"{level} · {words['minutes'].format(n=lesson_shown.minutes)}"
 
 
@@ -113,7 +133,10 @@ def render_path(entries: Mapping[str, Entry], language: str, words: Mapping[str,
     done = [name for name in names if is_done(entries.get(name))]
     following = next((name for name in names if name not in done), "")
     head = f'<span style="font-size:16px">{escape(words["why_predict"])}</span>'
-    head += f'<span class="soft push">{escape(words["done_of"].format(n=len(done), all=len(names)))}</span>{render_progress(entries)}'
+    head += (
+        '<span class="soft'
+        f' push">{escape(words["done_of"].format(n=len(done), all=len(names)))}</span>{render_progress(entries)}'
+    )
     if following:
         label = words["continue" if entries else "begin"].format(n=lessons[following].number)
         head += render_anchor(build_link(following, language), escape(label), "fill")
@@ -125,41 +148,80 @@ def render_path(entries: Mapping[str, Entry], language: str, words: Mapping[str,
 
 
 def _render_card(
-    lesson_shown: Lesson, entry: Entry | None, is_next: bool, language: str, words: Mapping[str, str]
+    lesson_shown: Lesson,
+    entry: Entry | None,
+    is_next: bool,
+    language: str,
+    words: Mapping[str, str],
 ) -> str:
     out = outcome(lesson_shown) if entry else None
-    title = f"{lesson_shown.number} · {lesson_shown.title}" if lesson_shown.prediction else lesson_shown.title
-    level = describe_level(lesson_shown, words) + ("" if is_complete(language, lesson_shown.name) else " · EN")
+    title = (
+        f"{lesson_shown.number} · {lesson_shown.title}"
+        if lesson_shown.prediction
+        else lesson_shown.title
+    )
+    level = describe_level(lesson_shown, words) + (
+        "" if is_complete(language, lesson_shown.name) else " · EN"
+    )
     status = ""
     if entry and out and lesson_shown.prediction:
         result = verdict(lesson_shown.prediction, entry.answer, out)
-        status = f"✓ {words.get(f'{result}_short', words[result])}" if is_done(entry) else words["one_left"]
-        status = f'<span class="{"good" if is_done(entry) and result == AS_PREDICTED else ""}">{escape(status)}</span>'
+        status = (
+            f"✓ {words.get(f'{result}_short', words[result])}"
+            if is_done(entry)
+            else words["one_left"]
+        )
+        status = (
+            "<span"
+            f' class="{"good" if is_done(entry) and result == AS_PREDICTED else ""}">{escape(status)}</span>'
+        )
     elif is_next:
         status = f"<em>{escape(words['next'])}</em>"
-    inside = f'<span class="picture">{draw_thumbnail(lesson_shown, words, out)}</span><b>{escape(title)}</b>'
+    inside = (
+        "<span"
+        f' class="picture">{draw_thumbnail(lesson_shown, words, out)}</span><b>{escape(title)}</b>'
+    )
     inside += f'<span class="line"><span>{escape(level)}</span>{status}</span>'
-    kind = " ".join(filter(None, ("card", "done" if is_done(entry) else "", "next" if is_next else "")))
+    kind = " ".join(
+        filter(None, ("card", "done" if is_done(entry) else "", "next" if is_next else ""))
+    )
     return render_anchor(build_link(lesson_shown.name, language), inside, kind)
 
 
 def render_top(
-    lesson_shown: Lesson, question: str, entries: Mapping[str, Entry], language: str, words: Mapping[str, str]
+    lesson_shown: Lesson,
+    question: str,
+    entries: Mapping[str, Entry],
+    language: str,
+    words: Mapping[str, str],
 ) -> str:
     """Return the head of a lesson: the way back, where it is on the path, its title and question."""
     back = render_anchor({"shown": "every"}, f"‹ {escape(words['view_every'])}")
     total = sum(read_lesson(name).prediction is not None for name in lesson)
-    where = words["lesson_of"].format(n=lesson_shown.number, all=total) + " · " if lesson_shown.prediction else ""
+    where = (
+        words["lesson_of"].format(n=lesson_shown.number, all=total) + " · "
+        if lesson_shown.prediction
+        else ""
+    )
     where += describe_level(lesson_shown, words)
     if not is_complete(language, lesson_shown.name):
         where += f" · {words['in_english']}"
-    head = f'{back}<span class="soft push">{escape(where)}</span>{render_progress(entries, lesson_shown.name)}'
-    return f'<div class="top"><div class="line">{head}</div><h1>{escape(lesson_shown.title)}</h1><p>{escape(question)}</p></div>'
+    head = (
+        f'{back}<span class="soft'
+        f' push">{escape(where)}</span>{render_progress(entries, lesson_shown.name)}'
+    )
+    return (
+        '<div class="top"><div'
+        f' class="line">{head}</div><h1>{escape(lesson_shown.title)}</h1><p>{escape(question)}</p></div>'
+    )
 
 
 def render_setting(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
     """Return what a lesson compares, before it may be seen."""
-    return f'<div class="setting"><h2>{escape(lesson_shown.picture)}</h2>{render_rows(lesson_shown, words)}</div>'
+    return (
+        "<div"
+        f' class="setting"><h2>{escape(lesson_shown.picture)}</h2>{render_rows(lesson_shown, words)}</div>'
+    )
 
 
 def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool = True) -> str:
@@ -171,7 +233,9 @@ def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool
     totals = [max(1, sum(votes)) for votes in zip(*(count.rounds for count in counts))]
     bars = []
     for index, count in enumerate(counts):
-        shares = [f"--share:{100 * votes / total:.1f}%" for votes, total in zip(count.rounds, totals)]
+        shares = [
+            f"--share:{100 * votes / total:.1f}%" for votes, total in zip(count.rounds, totals)
+        ]
         # The fill is there from the beginning, so that it grows where it is.
         inside = f'<i style="{shares[-1] if shares else "--share:0%"}"></i>'
         inside += f'<i class="before" style="{shares[0] if len(shares) > 1 else "--share:0%"}"></i>'
@@ -181,7 +245,9 @@ def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool
         votes = [str(number) for number in count.rounds]
         votes = [*votes[:-1], f"<b>{votes[-1]}</b>"] if votes else []
         inside += f"<output>{' → '.join(votes)}</output>"
-        description = f"{count.label}: {' → '.join(map(str, count.rounds))}" if votes else count.label
+        description = (
+            f"{count.label}: {' → '.join(map(str, count.rounds))}" if votes else count.label
+        )
         kind = "bar right" if count.right else "bar"
         bars.append(f'<li class="{kind}" aria-label="{escape(description)}">{inside}</li>')
     return f'<ol class="bars" aria-label="{escape(words["class_votes"])}">{"".join(bars)}</ol>'

@@ -35,7 +35,8 @@ def ask(
         then: called with the lesson's name and the prediction.
         place: distinguishes the controls from those of another question.
         refuse: called with a message if nothing is chosen.
-        is_form: whether the server is asked for nothing before the button is pressed, as where a hundred students answer
+        is_form: whether the server is asked for nothing before the button is pressed, as where a
+        hundred students answer
             at the same time; for one of a few options.
     """
     prediction = lesson.prediction
@@ -48,7 +49,9 @@ def ask(
         with st.container(horizontal=True):
             sure = ask_sure(words, place)
             hint = words["because_hint"]
-            st.text_input(words["because"], max_chars=BECAUSE, placeholder=hint, key=f"because_{place}")
+            st.text_input(
+                words["because"], max_chars=BECAUSE, placeholder=hint, key=f"because_{place}"
+            )
         if is_form:
             st.form_submit_button(button, key=f"send_{place}", **sent)
         else:
@@ -92,7 +95,11 @@ def _send(lesson: Lesson, words, then, place: str, refuse) -> None:
 
 def _guess(lesson: Lesson, guess, within) -> list[float] | None:
     """Return the answer that a slider and a range show."""
-    return None if guess is None or within is None else [round(guess / _shown_unit(lesson)[0], 9), within]
+    return (
+        None
+        if guess is None or within is None
+        else [round(guess / _shown_unit(lesson)[0], 9), within]
+    )
 
 
 def _shown_unit(lesson: Lesson) -> tuple[float, str]:
@@ -109,17 +116,21 @@ def _choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | 
     key = f"answer_{place}"
     look = {"label_visibility": "collapsed", "width": "stretch"}
     chosen = st.radio(words["predict"], options, format_func=label, index=None, key=key, **look)
-    return chosen if isinstance(chosen, int) else None  # Streamlit returns a text that is no option any more
+    return (
+        chosen if isinstance(chosen, int) else None
+    )  # Streamlit returns a text that is no option any more
 
 
 def _number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[float] | None:
     scale = prediction.scale
-    (factor, sign) = _shown_unit(lesson)
+    factor, sign = _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
     ends = [factor * end for end in (scale.low, scale.high, middle, scale.step)]
     margin = words["in_points"] if sign else "{n}"
     left, right = st.columns([3, 2], gap="medium")
-    guess = left.slider(words["number"], *ends, format=f"%g{sign.replace('%', '%%')}", key=f"answer_{place}")
+    guess = left.slider(
+        words["number"], *ends, format=f"%g{sign.replace('%', '%%')}", key=f"answer_{place}"
+    )
     within = right.segmented_control(
         words["within"],
         scale.within,
@@ -136,7 +147,13 @@ def _rank(lesson: Lesson, prediction: Prediction, words, place: str) -> list[str
         label = words["rank_next"].format(n=len(order) + 1) if order else words["rank_first"]
         remaining = [name for name in prediction.ranked if name not in order]
         key = _rank_key(place, order)
-        return st.selectbox(label, remaining, index=None, format_func=lambda name: lesson.values[name].label, key=key)
+        return st.selectbox(
+            label,
+            remaining,
+            index=None,
+            format_func=lambda name: lesson.values[name].label,
+            key=key,
+        )
 
     order = _order(prediction, ask_next)
     if order:

@@ -1,6 +1,7 @@
 """Stored predictions by lesson, kept by the browser (progress.js).
 
-Nothing is kept of a person: no account, no name. What the browser sends is read like a link: what does not fit is left out.
+Nothing is kept of a person: no account, no name. What the browser sends is read like a link: what
+does not fit is left out.
 """
 
 import json
@@ -23,7 +24,9 @@ KEPT = "progress"
 LONGEST = 200_000  # characters that a browser may send
 
 _component = st.components.v2.component(
-    "ablation_progress", html="<div></div>", js=with_store((Path(__file__).parent / "progress.js").read_text())
+    "ablation_progress",
+    html="<div></div>",
+    js=with_store((Path(__file__).parent / "progress.js").read_text()),
 )
 
 
@@ -72,7 +75,12 @@ def sync() -> None:
     """Let the browser keep the predictions, and send what it has kept."""
     stored = progress()
     entries = {name: asdict(entry) for name, entry in stored.entries.items()}
-    data = {"entries": entries, "gone": stored.gone, "loaded": stored.loaded, "set": handle(KEY, _load)}
+    data = {
+        "entries": entries,
+        "gone": stored.gone,
+        "loaded": stored.loaded,
+        "set": handle(KEY, _load),
+    }
     data["page"] = session().page
     _component(key=KEY, data=data)
 
@@ -94,12 +102,18 @@ def read(text: str) -> dict[str, Entry]:
         document = {}
     if not isinstance(document, dict):
         return {}
-    stored_entries = {name: _read_entry(read_lesson(name), document[name]) for name in lesson if name in document}
+    stored_entries = {
+        name: _read_entry(read_lesson(name), document[name]) for name in lesson if name in document
+    }
     return {name: entry for name, entry in stored_entries.items() if entry}
 
 
 def _read_entry(lesson_read: Lesson, document: Any) -> Entry | None:
-    if lesson_read.prediction is None or lesson_read.transfer is None or not isinstance(document, dict):
+    if (
+        lesson_read.prediction is None
+        or lesson_read.transfer is None
+        or not isinstance(document, dict)
+    ):
         return None
     try:
         answer = check(lesson_read.prediction, document.get("answer"))

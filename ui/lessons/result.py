@@ -23,7 +23,10 @@ from ui.kit.store import value
 from ui.lessons.html import build_link, order_lessons
 from ui.lessons.progress import carry, forget
 
-ICONS = {AS_PREDICTED: ":green[:material/check_circle:]", NOT_AS_PREDICTED: ":orange[:material/lightbulb:]"}
+ICONS = {
+    AS_PREDICTED: ":green[:material/check_circle:]",
+    NOT_AS_PREDICTED: ":orange[:material/lightbulb:]",
+}
 OPEN = ":blue[:material/help:]"
 CSS = """
 .root { font-family: var(--st-font); color: var(--st-text-color); position: relative; }
@@ -54,9 +57,10 @@ def render_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
     sure = words[f"was_sure_{entry.sure}"]
     because = f" “{literal(entry.because)}”" if entry.because else ""
     st.markdown(
-        f"## {ICONS.get(result, OPEN)} {literal(words[result])}\n"
-        f"{literal(words['you_said'])}: {literal(sentence)} :gray[({literal(sure)})]{because}\n\n"
-        f"{literal(name_result(lesson, words))}: **{literal(describe_outcome(lesson, out, words))}**"
+        f"## {ICONS.get(result, OPEN)} {literal(words[result])}\n{literal(words['you_said'])}:"
+        f" {literal(sentence)}"
+        f" :gray[({literal(sure)})]{because}\n\n{literal(name_result(lesson, words))}:"
+        f" **{literal(describe_outcome(lesson, out, words))}**"
     )
 
 
@@ -68,7 +72,9 @@ def render_result(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
 
 def render_meaning(lesson: Lesson, out: Outcome, words) -> None:
     """Say what the outcome means."""
-    st.markdown(f"**{literal(words['what_it_means'])}**  \n{literal(fill_in(lesson.means, lesson, out))}")
+    st.markdown(
+        f"**{literal(words['what_it_means'])}**  \n{literal(fill_in(lesson.means, lesson, out))}"
+    )
 
 
 def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
@@ -87,8 +93,18 @@ def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None
         label = words["next_lesson"].format(title=read_lesson(following, language).title)
         with st.container(key="next", width="content"):
             icon = ":material/arrow_forward:"
-            st.page_link(LESSONS.path, label=literal(label), icon=icon, query_params=build_link(following, language))
-        st.button(words["again"], type="tertiary", icon=":material/replay:", on_click=partial(forget, lesson.name))
+            st.page_link(
+                LESSONS.path,
+                label=literal(label),
+                icon=icon,
+                query_params=build_link(following, language),
+            )
+        st.button(
+            words["again"],
+            type="tertiary",
+            icon=":material/replay:",
+            on_click=partial(forget, lesson.name),
+        )
 
 
 def render_way(title: str, to: Way) -> None:
@@ -106,7 +122,9 @@ def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
     st.markdown(f"**{literal(words['carry_over'])}**  \n{literal(transfer.asks)}")
 
     def store_answer() -> None:
-        if isinstance(st.session_state[key], int):  # Streamlit returns a text that is no option any more
+        if isinstance(
+            st.session_state[key], int
+        ):  # Streamlit returns a text that is no option any more
             carry(lesson.name, st.session_state[key])
 
     chosen = st.radio(

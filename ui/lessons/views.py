@@ -30,7 +30,8 @@ HEAD = 88
 LINE = 24
 LETTERS = 104
 FILE = "ablation-lab-report.html"
-# Seconds. A click on the link ends what is typed in a field: the browser sends both at once, and the file is asked for
+# Seconds. A click on the link ends what is typed in a field: the browser sends both at once, and
+# the file is asked for
 # before the run begins that stores what was typed.
 DELAY = 1.0
 FREE = ("variants", "out")  # settings that can be moved unless the teacher locks them
@@ -44,7 +45,9 @@ def every(context):
     draw_html("path", render_path(progress().entries, context.look.language, context.words))
 
 
-@view.register("one", label="One lesson", help="question, prediction, result, check of your understanding.")
+@view.register(
+    "one", label="One lesson", help="question, prediction, result, check of your understanding."
+)
 def one(context):
     words = context.words
     lesson_shown = context.lesson(context.look.lesson)
@@ -80,7 +83,11 @@ def _ask(lesson_shown, words):
         if lesson_shown.prediction.kind == "number":
             _draw_picture(lesson_shown, words, answer)
         else:
-            draw_html("setting", render_setting(lesson_shown, words), height=24 + 28 * len(lesson_shown.shown))
+            draw_html(
+                "setting",
+                render_setting(lesson_shown, words),
+                height=24 + 28 * len(lesson_shown.shown),
+            )
 
 
 def _draw_picture(lesson_shown, words, answer, out=None):
@@ -118,7 +125,9 @@ def _draw_report(context, words, entries):
     typed = session().kept.setdefault("report", {"name": "", "conclusion": ""})
     name = bind("report_name", typed["name"], partial(typed.__setitem__, "name"))
     st.text_input(words["report_name"], max_chars=NAME, **name)
-    conclusion = bind("report_conclusion", typed["conclusion"], partial(typed.__setitem__, "conclusion"))
+    conclusion = bind(
+        "report_conclusion", typed["conclusion"], partial(typed.__setitem__, "conclusion")
+    )
     st.text_area(words["report_conclude"], max_chars=CONCLUSION, **conclusion)
     base = own_address()
     language = context.look.language
@@ -144,11 +153,17 @@ def _draw_report(context, words, entries):
 def _describe(lesson_shown, entry, words) -> str:
     """Return a lesson's title and verdict; measured here, where the page shows its progress."""
     verdict = measure_part(lesson_shown, entry).verdict
-    sentence = words.get(f"{verdict}_short", words[verdict]) if verdict else words["report_not_measured"]
+    sentence = (
+        words.get(f"{verdict}_short", words[verdict]) if verdict else words["report_not_measured"]
+    )
     return f"- {lesson_shown.number} · {literal(lesson_shown.title)} :gray[{literal(sentence)}]"
 
 
-@view.register("teacher_link", label="Link for a class", help="a restricted link: selected pages, views and controls.")
+@view.register(
+    "teacher_link",
+    label="Link for a class",
+    help="a restricted link: selected pages, views and controls.",
+)
 def teacher_link(context):
     words = context.words
     st.markdown(literal(words["link_about"]))
@@ -157,7 +172,11 @@ def teacher_link(context):
         offered = {page.key: page for page in PAGES if page is not START}
         label = words["link_pages"]
         keys = st.multiselect(
-            label, offered, default=["block"], format_func=lambda key: offered[key].name, key="link_pages"
+            label,
+            offered,
+            default=["block"],
+            format_func=lambda key: offered[key].name,
+            key="link_pages",
         )
         if not keys:
             st.info(literal(words["link_none"]))
@@ -170,9 +189,12 @@ def teacher_link(context):
 def _choose_limits(keys: list[str], first: Page, words) -> Limits:
     """Let the teacher tick what students see and move. first: the page that is opened."""
     views = st.multiselect(
-        words["link_views"].format(page=first.name), list(first.views), format_func=first.views.label,
-        placeholder=words["link_all"], key=f"link_views_{first.key}",
-    )  # fmt: skip
+        words["link_views"].format(page=first.name),
+        list(first.views),
+        format_func=first.views.label,
+        placeholder=words["link_all"],
+        key=f"link_views_{first.key}",
+    )
     definitions = {  # the settings of a page that was opened since the server started
         name: setting.label
         for kind in kinds_of.get(first.key, ())
@@ -182,13 +204,18 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
 
     def tick(label: str, names: list[str], key: str, default: list[str]) -> list[str]:
         labels = dict(zip(names, distinct(definitions[name] for name in names)))
-        return st.multiselect(label, names, default=default, format_func=labels.get, key=f"{key}_{first.key}")
+        return st.multiselect(
+            label, names, default=default, format_func=labels.get, key=f"{key}_{first.key}"
+        )
 
     moved = []
     locked = []
     if definitions:
         moved = tick(
-            words["link_moved"], list(definitions), "link_moved", [name for name in FREE if name in definitions]
+            words["link_moved"],
+            list(definitions),
+            "link_moved",
+            [name for name in FREE if name in definitions],
         )
         fixed_names = [name for name in definitions if name not in moved]
         locked = tick(words["link_locked"], fixed_names, "link_locked", [])
@@ -197,7 +224,9 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
     params = dict(link_to(first.key))
     if first is LESSONS:
         labels = dict(zip(lesson, distinct(map(lesson.label, lesson))))
-        name = st.selectbox(words["link_lesson"], list(lesson), format_func=labels.get, key="link_lesson")
+        name = st.selectbox(
+            words["link_lesson"], list(lesson), format_func=labels.get, key="link_lesson"
+        )
         params = {"shown": "one", "lesson": name}
     if first is CLASS:  # students come as students
         params = {name: value for name, value in params.items() if name in ("code", "language")}

@@ -30,7 +30,9 @@ a:hover .edge {{ stroke-opacity: 1; stroke: var(--st-primary-color); stroke-widt
 _matrix = component("matrix", Path(__file__).with_suffix(".js"), CSS)
 
 
-def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None, intervals: bool = True):
+def matrix(
+    summary, key: str, on_open: Callable[[Line], None] | None = None, intervals: bool = True
+):
     """Draw a table of core.study.tables.summary_table.
 
     Args:
@@ -41,11 +43,17 @@ def matrix(summary, key: str, on_open: Callable[[Line], None] | None = None, int
     svg = in_own_size(matrix_svg(summary, links=True, intervals=intervals))  # a narrow page scrolls
 
     def opened():
-        clicked = getattr(st.session_state.get(key), "open", None)  # gone, where an earlier click has turned the page
+        clicked = getattr(
+            st.session_state.get(key), "open", None
+        )  # gone, where an earlier click has turned the page
         settings = read_query(clicked) if isinstance(clicked, str) else None
         line = next((line for line in lines(summary) if read_query(line.link) == settings), None)
         if line is not None and on_open:
             on_open(line)
             remembered[key] = query(settings)
 
-    _matrix(key=key, data={"svg": svg, "asks": bool(on_open), "to": remembered.pop(key, "")}, on_open_change=opened)
+    _matrix(
+        key=key,
+        data={"svg": svg, "asks": bool(on_open), "to": remembered.pop(key, "")},
+        on_open_change=opened,
+    )

@@ -61,11 +61,16 @@ def generated(
         )
     for n, step in enumerate(steps, start):
         tip = f"sampling probability {number(step.chance)}, p = {number(step.probability)}"
-        tokens.append(Chip(word(step.token), tip, weights[n] if n < len(weights) else None, pick=True))
+        tokens.append(
+            Chip(word(step.token), tip, weights[n] if n < len(weights) else None, pick=True)
+        )
     chips(
-        key, tokens, alt=f"The text, token by token, {len(steps)} of them generated.", selected=start + chosen,
+        key,
+        tokens,
+        alt=f"The text, token by token, {len(steps)} of them generated.",
+        selected=start + chosen,
         on_pick=lambda index: session().kept.update({f"{PICKED}_{key}": index - start}),
-    )  # fmt: skip
+    )
 
 
 CSS = """
@@ -79,7 +84,9 @@ CSS = """
 .selected { border: 2px solid var(--st-primary-color); font-weight: 600; }
 .unknown { border-bottom: 2px dotted #D55E00; }
 """
-_chips = component("chips", Path(__file__).with_suffix(".js"), CSS, '<div class="root" role="group"></div>')
+_chips = component(
+    "chips", Path(__file__).with_suffix(".js"), CSS, '<div class="root" role="group"></div>'
+)
 
 
 @dataclass(frozen=True)

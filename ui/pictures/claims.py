@@ -6,7 +6,16 @@ from pathlib import Path
 
 from core.figures.palette import BASELINE, VARIANTS
 from core.figures.small_pictures import SPREAD_WIDTH, spread_svg
-from core.teaching.claims import DOES_NOT, REPLICATES, Claim, Judged, claim, describe, format_result, format_value
+from core.teaching.claims import (
+    DOES_NOT,
+    REPLICATES,
+    Claim,
+    Judged,
+    claim,
+    describe,
+    format_result,
+    format_value,
+)
 from ui.kit.panel.control import handle
 from ui.kit.server.scripts import component
 
@@ -47,10 +56,15 @@ def claims(
             on_pick(names[index])
 
     rows = [_row(claim[name], claim.label(name), judgements[name], values) for name in names]
-    _claims(key=key, data=json.dumps({"rows": rows, "pick": on_pick is not None, "set": handle(key, pick)}))
+    _claims(
+        key=key,
+        data=json.dumps({"rows": rows, "pick": on_pick is not None, "set": handle(key, pick)}),
+    )
 
 
-def _row(claim_row: Claim, label: str, judgement: Judged, values: Sequence[float]) -> dict[str, str]:
+def _row(
+    claim_row: Claim, label: str, judgement: Judged, values: Sequence[float]
+) -> dict[str, str]:
     write = lambda value: format_value(value, claim_row) if value else "0"  # noqa: E731
     row = {"title": label, "paper": claim_row.paper.partition(":")[0], "what": claim_row.number}
     row |= {
@@ -58,5 +72,7 @@ def _row(claim_row: Claim, label: str, judgement: Judged, values: Sequence[float
         "verdict": judgement.verdict,
         "number": format_result(judgement, claim_row),
     }
-    row["picture"] = spread_svg(judgement.interval[:3], claim_row.smallest, claim_row.alike, write, values)
+    row["picture"] = spread_svg(
+        judgement.interval[:3], claim_row.smallest, claim_row.alike, write, values
+    )
     return row | {"said": f"{label}: {describe(judgement, claim_row)}"}

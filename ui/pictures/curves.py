@@ -1,6 +1,7 @@
 """Lines over passes as small multiples (curves.js): all panels of a page in one component.
 
-Seven Altair charts took twice as long from slider to picture (docs/log.md), and each knew nothing of the others.
+Seven Altair charts took twice as long from slider to picture (docs/log.md), and each knew nothing
+of the others.
 """
 
 import json
@@ -71,26 +72,53 @@ class Panel:
 
 
 def curves(
-    key: str, panels: list[Panel], names: dict[int, str], *, x: str = "pass", at=None, ends=None, height=190, across=4
+    key: str,
+    panels: list[Panel],
+    names: dict[int, str],
+    *,
+    x: str = "pass",
+    at=None,
+    ends=None,
+    height=190,
+    across=4,
 ):
     """Draw panels side by side, as many to a row as fit. names: colour -> name.
 
-    at: where on the x axis the values stand (0, 1, 2, … if None); ends: of that axis, where it shall reach further than
+    at: where on the x axis the values stand (0, 1, 2, … if None); ends: of that axis, where it
+    shall reach further than
     the values do. height: of a plot, in pixels. across: how many panels
     go side by side where there is room.
     """
-    at = list(at if at is not None else range(max((len(line.values) for p in panels for line in p.lines), default=1)))
+    at = list(
+        at
+        if at is not None
+        else range(max((len(line.values) for p in panels for line in p.lines), default=1))
+    )
     note(key.replace("_", " "), lambda: table(panels, names, x, at))
     axis = {"x": x, "at": at, "from": (ends or at)[0], "to": (ends or at)[-1]}
-    look = {"names": names, "colours": COLOURS, "dashes": DASHES, "height": height, "across": across}
-    _curves(key=key, data=json.dumps({"panels": [_panel(panel) for panel in panels], **axis, **look}))
+    look = {
+        "names": names,
+        "colours": COLOURS,
+        "dashes": DASHES,
+        "height": height,
+        "across": across,
+    }
+    _curves(
+        key=key, data=json.dumps({"panels": [_panel(panel) for panel in panels], **axis, **look})
+    )
 
 
 def table(panels, names, x, at) -> pd.DataFrame:
     """Return the drawn values as a tidy table: meter, variant, pass (or x), value, low, high."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
-        (panel.label, names[line.colour], at[n], value, *([line.low[n], line.high[n]] if line.low else [math.nan] * 2))
+        (
+            panel.label,
+            names[line.colour],
+            at[n],
+            value,
+            *([line.low[n], line.high[n]] if line.low else [math.nan] * 2),
+        )
         for panel in panels
         for line in panel.lines
         for n, value in enumerate(line.values)

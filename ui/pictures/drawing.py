@@ -60,8 +60,10 @@ def block(
 ):
     """Draw one block of a pass; what differs from the usual settings or is ablated is orange.
 
-    usual, beside: as of block_svg; above, below: words over and under it, as HTML; on_pick(text) is called on a click on a
-    part, with what that changes (core.figures.svg.part); sets: the setting that changes with it; compact: whether another drawing stands above or below.
+    usual, beside: as of block_svg; above, below: words over and under it, as HTML; on_pick(text) is
+    called on a click on a
+    part, with what that changes (core.figures.svg.part); sets: the setting that changes with it;
+    compact: whether another drawing stands above or below.
     """
 
     svg = block_svg(p, layer, knocked, usual, beside, compact)
@@ -76,5 +78,10 @@ def block(
     words = f'<p class="below">{below}</p>' if below else ""
     picture = f'{name}<div class="block">{svg}</div>{words}'
     removed = beside and tuple(beside)  # Streamlit asks pandas of each list whether it is a table
-    data = {"picture": picture, "clicked": on_pick is not None, "gone": removed, "set": handle(key, pick)}
+    data = {
+        "picture": picture,
+        "clicked": on_pick is not None,
+        "gone": removed,
+        "set": handle(key, pick),
+    }
     _drawing(key=key, data=data)

@@ -63,7 +63,9 @@ _grid_js, _lines_js = (
     "".join((HERE / file).read_text() for file in ("ink.js", "play.js", "values.js", name))
     for name in ("grid.js", "lines.js")
 )
-_grid = st.components.v2.component("ablation_grid", html=HTML, css=FOCUS + CSS, js=with_store(_grid_js))
+_grid = st.components.v2.component(
+    "ablation_grid", html=HTML, css=FOCUS + CSS, js=with_store(_grid_js)
+)
 _lines = st.components.v2.component(
     "ablation_lines",
     html=HTML,
@@ -72,7 +74,8 @@ _lines = st.components.v2.component(
 )
 
 DECADES = 4
-EXACT_UP_TO = 20_000  # cells that travel as float32; more travel as uint16, in steps of a 65,534th of the range
+# cells that travel as float32; more travel as uint16, in steps of a 65,534th of the range
+EXACT_UP_TO = 20_000
 
 
 def pack(
@@ -91,9 +94,12 @@ def pack(
 ) -> bytes:
     """The bytes that grid.js and lines.js read.
 
-    matrices: (panels, rows, columns), NaN where there is nothing to show (a mask forbids looking). The scale runs from
-    0 (or the lowest value) to the highest; diverging: the same to both sides of zero; log: by powers of ten, four to
-    each side of the median at most: one value that explodes, or one that is rounding, must not turn all others into one.
+    matrices: (panels, rows, columns), NaN where there is nothing to show (a mask forbids looking).
+    The scale runs from
+    0 (or the lowest value) to the highest; diverging: the same to both sides of zero; log: by
+    powers of ten, four to
+    each side of the median at most: one value that explodes, or one that is rounding, must not turn
+    all others into one.
     twin: matrices that are drawn elsewhere on the same scale.
     """
     cells = _tensor(matrices).double()
@@ -102,13 +108,31 @@ def pack(
     low, high, clipped = _scale(cells if twin is None else _all(cells, twin, log), diverging, log)
     steps = not log and cells.numel() > EXACT_UP_TO and not bool(cells.isinf().any())
     head = dict(zip(("panels", "rows", "cols"), cells.shape)) | {
-        "rowWords": list(rows), "colWords": None if columns is None else list(columns), "titles": titles,
-        "what": f"{what}, log scale" if log else what, "alt": alt, "stops": DIVERGING if diverging else SEQUENTIAL,
-        "low": low, "high": high, "clipped": clipped, "steps": steps, "log": log,
-        "blank": "undefined", "blanks": bool(blank.any()), "height": height, "square": True, "arrow": "→", **more,
-    }  # fmt: skip
+        "rowWords": list(rows),
+        "colWords": None if columns is None else list(columns),
+        "titles": titles,
+        "what": f"{what}, log scale" if log else what,
+        "alt": alt,
+        "stops": DIVERGING if diverging else SEQUENTIAL,
+        "low": low,
+        "high": high,
+        "clipped": clipped,
+        "steps": steps,
+        "log": log,
+        "blank": "undefined",
+        "blanks": bool(blank.any()),
+        "height": height,
+        "square": True,
+        "arrow": "→",
+        **more,
+    }
     text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
-    return len(text).to_bytes(4, "little") + text + bytes(-len(text) % 4) + _body(cells, blank, low, high, steps)
+    return (
+        len(text).to_bytes(4, "little")
+        + text
+        + bytes(-len(text) % 4)
+        + _body(cells, blank, low, high, steps)
+    )
 
 
 def _tensor(matrices) -> torch.Tensor:
@@ -119,7 +143,9 @@ def _tensor(matrices) -> torch.Tensor:
 def _all(cells, twin, log: bool):
     """The numbers of both."""
     twin_values = _tensor(twin).double()
-    return torch.cat([cells.flatten(), (twin_values.log10() if log else twin_values).float().flatten()])
+    return torch.cat(
+        [cells.flatten(), (twin_values.log10() if log else twin_values).float().flatten()]
+    )
 
 
 def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
@@ -140,7 +166,15 @@ def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]
     if diverging:
         high = max(high, -low) or 1.0
         low = -high
-    return low, high, [least < low or bool((cells == -torch.inf).any()), largest > high] if log else [False, False]
+    return (
+        low,
+        high,
+        (
+            [least < low or bool((cells == -torch.inf).any()), largest > high]
+            if log
+            else [False, False]
+        ),
+    )
 
 
 def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
@@ -160,7 +194,9 @@ def in_one_frame(matrices, size: int) -> torch.Tensor:
     return cells
 
 
-def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, exported=None, stacked=False, **words):
+def heatmaps(
+    key: str, matrices, rows, columns=None, *, on_pick=None, exported=None, stacked=False, **words
+):
     """Draw matrices of one shape side by side; see pack().
 
     Args:
@@ -171,9 +207,14 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, exported=N
     """
 
     words["alt"] = beside.named(words.get("alt", key))
-    note(words["alt"].rstrip("."), exported or MatrixTable(matrices, rows, columns, words.get("titles")))
+    note(
+        words["alt"].rstrip("."),
+        exported or MatrixTable(matrices, rows, columns, words.get("titles")),
+    )
 
-    shape = _tensor(matrices).shape  # a callback is kept as long as the page is open, and with it all that it names
+    shape = _tensor(
+        matrices
+    ).shape  # a callback is kept as long as the page is open, and with it all that it names
 
     def pick(cell: list[int]):
         if on_pick and all(0 <= coordinate < size for coordinate, size in zip(cell, shape)):
@@ -185,16 +226,35 @@ def heatmaps(key: str, matrices, rows, columns=None, *, on_pick=None, exported=N
         twin, *its_words = other or (None,)
         displayed = matrices
         extra = {"twin": twin, "said": said_above}
-        if twin is not None and "diverging" in words:  # one scale for both, whichever goes below zero
+        if (
+            twin is not None and "diverging" in words
+        ):  # one scale for both, whichever goes below zero
             extra["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
-        if beside.difference() and its_words == [list(rows), columns and list(columns)] and len(matrices) == len(twin):
+        if (
+            beside.difference()
+            and its_words == [list(rows), columns and list(columns)]
+            and len(matrices) == len(twin)
+        ):
             displayed = _tensor(matrices) - _tensor(twin)
             description = f"difference: {words.get('what', '')}"
-            extra = {"said": said_above, "diverging": True, "log": False, "what": description, "ring": None}
+            extra = {
+                "said": said_above,
+                "diverging": True,
+                "log": False,
+                "what": description,
+                "ring": None,
+            }
         elif twin is not None:
             beside.no_difference()
             extra["sharesScale"] = stacked and beside.second() and not beside.difference()
-        data = pack(displayed, rows, columns, clickable=on_pick is not None, set=handle(name, pick), **words | extra)
+        data = pack(
+            displayed,
+            rows,
+            columns,
+            clickable=on_pick is not None,
+            set=handle(name, pick),
+            **words | extra,
+        )
         _grid(key=name, data=data)
 
     words["scaleAbove"] = not beside.alone()
@@ -219,10 +279,20 @@ class Frames:
 def played(key: str, matrices, rows, columns, frames: Frames, **words):
     """Draw matrices (moments, panels, rows, columns), one moment at a time, all on one scale."""
     cells = _tensor(matrices)
-    titles = [f"{moment}: {title}" for moment, several in zip(frames.moments, frames.titles) for title in several]
+    titles = [
+        f"{moment}: {title}"
+        for moment, several in zip(frames.moments, frames.titles)
+        for title in several
+    ]
     note(words["alt"].rstrip("."), MatrixTable(cells.flatten(0, 1), rows, columns, titles))
     words["said"] = said()
-    data = pack(cells.flatten(0, 1), rows, columns, frames=asdict(frames), **words | {"panels": cells.shape[1]})
+    data = pack(
+        cells.flatten(0, 1),
+        rows,
+        columns,
+        frames=asdict(frames),
+        **words | {"panels": cells.shape[1]},
+    )
     _grid(key=key, data=data)
 
 
@@ -232,4 +302,8 @@ def lines(key: str, weights, tokens, **words):
     note(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
     words["said"], matrix = said(), torch.as_tensor(weights)[None]
     name = beside.keyed(key)
-    beside.picture(key, matrix, lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **words)))
+    beside.picture(
+        key,
+        matrix,
+        lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **words)),
+    )

@@ -41,26 +41,57 @@ def attention(forward_pass, look):
         patterns_shown = patterns[head : head + 1] if look.maps == "one" else patterns
         weight = find_strongest(forward_pass, layer, patterns_shown)
         sentence = describe_strongest(forward_pass, layer, weight, first)
-        ring = None if weight.is_uniform() else {"panel": weight.head, "row": weight.query, "col": weight.key}
+        ring = (
+            None
+            if weight.is_uniform()
+            else {"panel": weight.head, "row": weight.query, "col": weight.key}
+        )
     takeaway.says(sentence)
     weights = "Attention weight"
     if look.maps == "heads":
-        alt = f"Attention maps of {count(len(patterns), 'head')} over {count(len(forward_pass.tokens), 'token')}."
+        alt = (
+            f"Attention maps of {count(len(patterns), 'head')} over"
+            f" {count(len(forward_pass.tokens), 'token')}."
+        )
         titles = [forward_pass.head_name(layer, n) for n in range(len(patterns))]
         height = 500 if beside.alone() else 240
         open_head = lambda panel, row, column: change(maps="one", head=panel + 1)  # noqa: E731
-        details = {"titles": titles, "what": weights, "alt": alt, "enlarge": weight.head, "ring": ring, "stacked": True}
+        details = {
+            "titles": titles,
+            "what": weights,
+            "alt": alt,
+            "enlarge": weight.head,
+            "ring": ring,
+            "stacked": True,
+        }
         if not beside.alone() and len(patterns) <= 4:
             details["across"] = len(patterns)  # one row, so that both models fit one screen
         _maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **details)
     elif look.maps == "one":
         height = 470 if len(forward_pass.tokens) <= 64 else 620
         alt = f"Attention map of head {layer + 1}.{head + 1}"  # names a table, whose name stays
-        details = {"titles": [name], "what": weights, "alt": f"{alt}.", "numbers": True, "ring": ring}
+        details = {
+            "titles": [name],
+            "what": weights,
+            "alt": f"{alt}.",
+            "numbers": True,
+            "ring": ring,
+        }
         exported = partial(_table, forward_pass, patterns[head])
-        _maps("one_head", forward_pass, patterns[head : head + 1], height=height, exported=exported, **details)
+        _maps(
+            "one_head",
+            forward_pass,
+            patterns[head : head + 1],
+            height=height,
+            exported=exported,
+            **details,
+        )
     elif look.maps == "average":
-        details = {"what": "Mean attention weight", "alt": "Attention averaged over the heads.", "numbers": True}
+        details = {
+            "what": "Mean attention weight",
+            "alt": "Attention averaged over the heads.",
+            "numbers": True,
+        }
         _maps("average", forward_pass, patterns.mean(0, keepdim=True), height=520, **details)
     else:
         sentence = "Thicker lines mean more attention. Hover over a word on the left."
@@ -117,7 +148,9 @@ class Weight:
 def find_strongest(forward_pass, layer, patterns) -> Weight:
     """Return the weight that exceeds a uniform one by most."""
     uniform = 1 / forward_pass.allowed_in(layer).sum(-1).clamp_min(1)
-    above = (patterns[:, : forward_pass.n_real] - uniform[: forward_pass.n_real, None]).nan_to_num_(-1)
+    above = (patterns[:, : forward_pass.n_real] - uniform[: forward_pass.n_real, None]).nan_to_num_(
+        -1
+    )
     head, query, key = (int(index) for index in torch.unravel_index(above.argmax(), above.shape))
     return Weight(head, query, key, patterns[head, query, key].item(), uniform[query].item())
 
@@ -129,7 +162,9 @@ def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> s
     name = forward_pass.head_name(layer, first + weight.head)
     query = forward_pass.labels[weight.query]
     key = forward_pass.labels[weight.key]
-    sentence = f"Strongest: {name}, {query} → {key} {weight.value:.3f} (uniform {weight.uniform:.3f})."
+    sentence = (
+        f"Strongest: {name}, {query} → {key} {weight.value:.3f} (uniform {weight.uniform:.3f})."
+    )
     return sure(sentence, weight.value)
 
 
@@ -137,7 +172,8 @@ def heads(forward_pass, look, recut: bool = False):
     """Draw what each head does differently.
 
     Args:
-        recut: Whether the same width can be cut up into other heads, as that of a trained model cannot.
+        recut: Whether the same width can be cut up into other heads, as that of a trained model
+        cannot.
     """
     if not needs(forward_pass, "attention", "Attention"):
         return
@@ -147,15 +183,30 @@ def heads(forward_pass, look, recut: bool = False):
         for number, config in experiment.recut(forward_pass.config).items():
             _compared(forward_pass, layer, number, config)
         return
-    table = experiment.heads(forward_pass, layer).pivot(index="head", columns="meter", values="value").reset_index()
+    table = (
+        experiment.heads(forward_pass, layer)
+        .pivot(index="head", columns="meter", values="value")
+        .reset_index()
+    )
     first, second = beside.columns(2)
     with first:
-        sentence = f"How spread out is each head's attention? Orange marks show uniform attention, {table.uniform.iloc[0]:.2f} bits."
+        sentence = (
+            "How spread out is each head's attention? Orange marks show uniform attention,"
+            f" {table.uniform.iloc[0]:.2f} bits."
+        )
         figure("Attention entropy by head", sure(sentence, *table.entropy), forward_pass.weights)
         spread = table.rename(columns={"entropy": "value", "uniform": "reference"})
-        chart(charts.per_head("entropy (bits)", "uniform"), spread, "Entropy of each head.", height=240)
+        chart(
+            charts.per_head("entropy (bits)", "uniform"),
+            spread,
+            "Entropy of each head.",
+            height=240,
+        )
     with second:
-        sentence = "How far back does each head attend? Weighted mean in tokens. Orange marks show the mean over heads."
+        sentence = (
+            "How far back does each head attend? Weighted mean in tokens. Orange marks show the"
+            " mean over heads."
+        )
         figure("Attention distance by head", sentence, forward_pass.weights)
         far = table.assign(reference=table.distance.mean()).rename(columns={"distance": "value"})
         spec = charts.per_head("distance (tokens)", "mean over heads")
@@ -165,17 +216,26 @@ def heads(forward_pass, look, recut: bool = False):
     sentence = "There is only one head."
     if n_tokens > 1:
         mean = (alike.sum() - alike.trace()) / (n_tokens * (n_tokens - 1))
-        sentence = sure(f"Are the heads redundant? Mean cosine similarity over pairs: {mean:.3f}.", mean)
+        sentence = sure(
+            f"Are the heads redundant? Mean cosine similarity over pairs: {mean:.3f}.", mean
+        )
     figure("Similarity of attention patterns", sentence, forward_pass.weights)
     names = [forward_pass.head_name(layer, n) for n in range(n_tokens)]
-    words = {"what": "similarity", "alt": "Similarity between heads.", "numbers": True, "arrow": "and"}
+    words = {
+        "what": "similarity",
+        "alt": "Similarity between heads.",
+        "numbers": True,
+        "arrow": "and",
+    }
     heatmaps("alike", alike[None], names, names, height=320, **words)
 
 
 def _compared(forward_pass, layer, number, config):
     """Draw the same sentence with another number of heads and the same initial weights."""
     if config is None:
-        st.info(f"d_model {forward_pass.config.d_model} is not divisible by {count(number, 'head')}.")
+        st.info(
+            f"d_model {forward_pass.config.d_model} is not divisible by {count(number, 'head')}."
+        )
         return
     why = weights_menu[forward_pass.kind].refused(config)
     if why:
@@ -195,7 +255,14 @@ def _compared(forward_pass, layer, number, config):
     figure(title, sure(sentence, means["entropy"]), other.weights)
     titles = [other.head_name(layer, n) for n in range(number)]
     words = {"what": "attention weight", "alt": f"Attention with {count(number, 'head')}."}
-    _maps(f"compare_{number}", forward_pass, patterns, titles=titles, height=220 if number <= 4 else 400, **words)
+    _maps(
+        f"compare_{number}",
+        forward_pass,
+        patterns,
+        titles=titles,
+        height=220 if number <= 4 else 400,
+        **words,
+    )
 
 
 def pairs(forward_pass, look, text: str):
@@ -206,7 +273,11 @@ def pairs(forward_pass, look, text: str):
     for note in notes:
         st.warning(literal(note))
     if not beside.second():
-        with beside.above(), st.container(key="mark_pairs"), st.popover("Pairs", icon=":material/link:"):
+        with (
+            beside.above(),
+            st.container(key="mark_pairs"),
+            st.popover("Pairs", icon=":material/link:"),
+        ):
             _editor(forward_pass, marked)
     pick("layer", forward_pass=forward_pass)
     if not marked:
@@ -214,7 +285,9 @@ def pairs(forward_pass, look, text: str):
         st.info(none, icon=":material/link:")
         return
     layer = look.layer_of(forward_pass)
-    sentence = "Arcs join the marked pairs." + " Only their words are labelled." * (forward_pass.n_real > 30)
+    sentence = "Arcs join the marked pairs." + " Only their words are labelled." * (
+        forward_pass.n_real > 30
+    )
     figure("Dependencies between words", sentence, "Marked by hand, not by the model")
     rows = []
     for arc, (a, b) in enumerate(marked):
@@ -224,7 +297,9 @@ def pairs(forward_pass, look, text: str):
             rows.append((arc, _words(forward_pass, (a, b)), x, y, step, None))
     ends = {end for pair in marked for end in pair}
     # More than 30 words would run into each other.
-    labelled = [index for index in range(forward_pass.n_real) if forward_pass.n_real <= 30 or index in ends]
+    labelled = [
+        index for index in range(forward_pass.n_real) if forward_pass.n_real <= 30 or index in ends
+    ]
     rows += [(None, None, index, 0.0, 0, forward_pass.labels[index]) for index in labelled]
     table = pd.DataFrame(rows, columns=["arc", "pair", "x", "y", "step", "word"])
     chart(charts.arcs(), table, "Marked pairs as arcs over the sentence.", height=170)
@@ -235,10 +310,21 @@ def pairs(forward_pass, look, text: str):
         figure(title, sentence, forward_pass.weights)
         mean = experiment.patterns(forward_pass, layer).mean(0, keepdim=True)
         words = {"what": "mean weight", "alt": "Attention with the marked pairs outlined."}
-        _maps("pairs_map", forward_pass, mean, marks=[list(pair) for pair in marked], height=360, **words)
+        _maps(
+            "pairs_map",
+            forward_pass,
+            mean,
+            marks=[list(pair) for pair in marked],
+            height=360,
+            **words,
+        )
     with right:
         table = share(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
-        figure("Attention on the marked pairs", _verdict(forward_pass, layer, marked, table), forward_pass.weights)
+        figure(
+            "Attention on the marked pairs",
+            _verdict(forward_pass, layer, marked, table),
+            forward_pass.weights,
+        )
         spec = charts.per_head("attention on marked pairs", "uniform", True)
         chart(spec, table, "Share of attention on the marked pairs, by head.", height=300)
 
@@ -246,24 +332,37 @@ def pairs(forward_pass, look, text: str):
 def _verdict(forward_pass, layer: int, marked, table) -> str:
     """Return what the shares of attention on the marked pairs say, in words."""
     hidden = [pair for pair in marked if not forward_pass.allowed_in(layer)[pair]]
-    outside = sum(bool(forward_pass.allowed[pair]) for pair in hidden)  # the mask would let them be seen
+    outside = sum(
+        bool(forward_pass.allowed[pair]) for pair in hidden
+    )  # the mask would let them be seen
     by = "the mask"
     if outside:
-        by = "the window of this layer" if outside == len(hidden) else "the mask and the window of this layer"
+        by = (
+            "the window of this layer"
+            if outside == len(hidden)
+            else "the mask and the window of this layer"
+        )
     if len(hidden) == len(marked):
         return f"{capital(by)} hide{'' if ' and ' in by else 's'} all marked pairs."
     best = table.loc[table.value.fillna(0).idxmax()]
     name = forward_pass.head_name(layer, int(best["head"]) - 1)
-    sentence = f"Which head attends most to these pairs? {name}: {100 * best.value:.1f} % (orange mark: uniform, {100 * best.reference:.1f} %)."
+    sentence = (
+        f"Which head attends most to these pairs? {name}: {100 * best.value:.1f} % (orange mark:"
+        f" uniform, {100 * best.reference:.1f} %)."
+    )
     if hidden:
         are = "is" if len(hidden) == 1 else "are"
-        sentence += f" {len(hidden)} of {count(len(marked), 'pair')} {are} hidden by {by} (weight 0)."
+        sentence += (
+            f" {len(hidden)} of {count(len(marked), 'pair')} {are} hidden by {by} (weight 0)."
+        )
     return sure(sentence, *table.value)
 
 
 def _editor(forward_pass, marked):
     """Draw what marks and unmarks pairs."""
-    words = [f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)]
+    words = [
+        f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)
+    ]
     reader = words.index(st.selectbox("This word", words, index=len(words) - 1, key="pair_from"))
     other = words.index(st.selectbox("depends on", words, key="pair_to"))
     pair = (reader, other)
@@ -272,9 +371,13 @@ def _editor(forward_pass, marked):
     labels = [write_pairs([pair]) for pair in marked]
     both = dict(zip(labels, distinct([_words(forward_pass, pair) for pair in marked])))
     st.multiselect(
-        "Marked pairs", labels, format_func=both.get, placeholder="none yet", label_visibility="collapsed",
+        "Marked pairs",
+        labels,
+        format_func=both.get,
+        placeholder="none yet",
+        label_visibility="collapsed",
         **bind("pair_list", labels, _keep),
-    )  # fmt: skip
+    )
 
 
 def _mark(marked, pair):
@@ -316,10 +419,19 @@ def steps(forward_pass, look):
         tips = [f"dimension {n}" for n in columns]
     is_softmax = step.name == "Softmax"
     heatmaps(
-        f"step_{step.columns}", matrix[None], forward_pass.labels, columns, colTips=tips, square=by_token,
-        what="weight" if is_softmax else "value", diverging=not is_softmax, blank="−∞ (masked)",
-        alt=f"{step.name}, one row per token.", numbers=True, height=470,
-    )  # fmt: skip
+        f"step_{step.columns}",
+        matrix[None],
+        forward_pass.labels,
+        columns,
+        colTips=tips,
+        square=by_token,
+        what="weight" if is_softmax else "value",
+        diverging=not is_softmax,
+        blank="−∞ (masked)",
+        alt=f"{step.name}, one row per token.",
+        numbers=True,
+        height=470,
+    )
 
 
 def _entropies(forward_pass, layer, head, step) -> str:
@@ -330,7 +442,8 @@ def _entropies(forward_pass, layer, head, step) -> str:
     softmax = in_sentence(MENUS["softmax"].label(config.softmax))
     left = "" if config.part("softmax").sums_to_one else ", weights summing to 1"
     return " " + sure(
-        f"Entropy of this head's {softmax}: {bits['scaled']:.2f} bits with scores divided by √{config.d_head}, "
-        f"{bits['unscaled']:.2f} bits without; uniform{left}: {bits['uniform']:.2f}.",
+        f"Entropy of this head's {softmax}: {bits['scaled']:.2f} bits with scores divided by"
+        f" √{config.d_head}, {bits['unscaled']:.2f} bits without; uniform{left}:"
+        f" {bits['uniform']:.2f}.",
         *bits.values(),
     )

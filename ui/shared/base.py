@@ -24,7 +24,12 @@ NO_WORD = "Type a sentence above, or pick an example."
 
 def sentence() -> list[Control]:
     """The controls of both."""
-    return typed("Sentence", "text", "Type a sentence …", {example.name: example.text for example in EXAMPLES})
+    return typed(
+        "Sentence",
+        "text",
+        "Type a sentence …",
+        {example.name: example.text for example in EXAMPLES},
+    )
 
 
 def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Control]:
@@ -50,11 +55,14 @@ def unknown_words(labels: Sequence[str], unknown: Collection[int]):
     remaining = len(missing) - NAMED
     escaped = list(map(html.escape, labels))
     for missing_index in unknown:
-        escaped[missing_index] = f"<span style='border-bottom:2px dotted #D55E00'>{escaped[missing_index]}</span>"
+        escaped[missing_index] = (
+            f"<span style='border-bottom:2px dotted #D55E00'>{escaped[missing_index]}</span>"
+        )
     marked = " ".join(escaped)
     st.html(
-        f"<div style='font-size:14px;line-height:20px'>Not in the vocabulary, treated as one unknown token: {named}"
-        f"{f' and {remaining:,} more' * (remaining > 0)}. <span style='opacity:.75'>{marked}</span></div>"
+        "<div style='font-size:14px;line-height:20px'>Not in the vocabulary, treated as one"
+        f" unknown token: {named}{f' and {remaining:,} more' * (remaining > 0)}. <span"
+        f" style='opacity:.75'>{marked}</span></div>"
     )
 
 
@@ -72,12 +80,19 @@ class Picked(Settings):
     """View settings of a pass on all pages, counted from 1; larger values mean the last."""
 
     maps: str = setting("heads", "Picture", "How attention is drawn.", group="Look", menu=maps)
-    layer: int = setting(1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1)
+    layer: int = setting(
+        1, "Layer", "Which block of the stack.", group="Look", low=1, high=100, step=1
+    )
     head: int = setting(1, "Head", "Which attention head.", group="Look", low=1, high=64, step=1)
-    token: int = setting(2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1)
+    token: int = setting(
+        2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1
+    )
     step: int = setting(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
     pairs: str = setting(
-        "", "Marked pairs", "Pairs of tokens that depend on each other, such as 12-2,13-2.", group="Look"
+        "",
+        "Marked pairs",
+        "Pairs of tokens that depend on each other, such as 12-2,13-2.",
+        group="Look",
     )
 
     def layer_of(self, forward_pass) -> int:
@@ -92,9 +107,15 @@ class Picked(Settings):
     def pairs_of(self, forward_pass, text: str):
         """Return the marked pairs (from 0) and notes; examples bring their own pairs."""
         if not self.pairs:
-            example_pairs = next((example.pairs for example in EXAMPLES if example.text == text), ())
+            example_pairs = next(
+                (example.pairs for example in EXAMPLES if example.text == text), ()
+            )
             # a trained model may have left words out
-            return (example_pairs if words(text) == list(forward_pass.tokens[: forward_pass.n_real]) else ()), []
+            return (
+                example_pairs
+                if words(text) == list(forward_pass.tokens[: forward_pass.n_real])
+                else ()
+            ), []
         return read_pairs("" if self.pairs == "none" else self.pairs, forward_pass.n_real)
 
 
@@ -113,7 +134,11 @@ def needs(forward_pass, part: str, words: str) -> bool:
     if not forward_pass.kind:  # a model from a file, which is as it is
         message = "is not part of this model. Choose another view or another model."
     else:
-        back = f"Click {words} in the diagram to restore it." if beside.second() else "Switch it on under Components."
+        back = (
+            f"Click {words} in the diagram to restore it."
+            if beside.second()
+            else "Switch it on under Components."
+        )
         back = back if is_moved("variants" if beside.second() else part) else ""
         message = f"is removed{' in this variant' * beside.second()}, so there is nothing to show. {back}".rstrip()
     st.info(f"{words} {message}", icon=":material/toggle_off:")
@@ -122,16 +147,29 @@ def needs(forward_pass, part: str, words: str) -> bool:
 
 def picks(*names, forward_pass) -> list[Control]:
     """The choices of layer and head (where there are several), and of a token."""
-    counts = {"layer": forward_pass.config.n_layers, "head": forward_pass.config.n_heads, "token": forward_pass.n_real}
+    counts = {
+        "layer": forward_pass.config.n_layers,
+        "head": forward_pass.config.n_heads,
+        "token": forward_pass.n_real,
+    }
     counts = {name: beside.count_of(name, count) for name, count in counts.items()}
     layer = min(value("layer"), counts["layer"]) - 1
     words = {
         "layer": [f"layer {n + 1}" for n in range(counts["layer"])],
         "head": [forward_pass.head_name(layer, n) for n in range(counts["head"])],
-        "token": [f"token {n}: {label}" for n, label in enumerate(forward_pass.labels[: counts["token"]], 1)],
+        "token": [
+            f"token {n}: {label}"
+            for n, label in enumerate(forward_pass.labels[: counts["token"]], 1)
+        ],
     }
     return [
-        choice(name.capitalize(), name, min(value(name), counts[name]), range(1, counts[name] + 1), words[name])
+        choice(
+            name.capitalize(),
+            name,
+            min(value(name), counts[name]),
+            range(1, counts[name] + 1),
+            words[name],
+        )
         for name in names
         if counts[name] > 1 or name == "token"
     ]
@@ -142,7 +180,10 @@ def views_of_tab(page: Page) -> list[Control]:
     row = page.views_of_tab()
     parameter = page.parameter
     open_view = value(parameter)
-    if "attention" not in page.groups.get("Attention", ()) or open_view not in page.groups["Attention"]:
+    if (
+        "attention" not in page.groups.get("Attention", ())
+        or open_view not in page.groups["Attention"]
+    ):
         return row
     others = [option for option in row[0]["options"] if option[0] != "attention"] if row else []
     keys = [*(f"attention/{key}" for key in maps), *(key for key, _ in others)]

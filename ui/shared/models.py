@@ -38,7 +38,9 @@ def prompts(name: str) -> list[tuple[str, str]]:
 
     def make() -> tuple[list[tuple[str, str]], int]:
         rows = questions(opened, 64).tokens[:6].tolist()
-        texts = dict.fromkeys(" ".join(opened.model.vocabulary[token] for token in row) for row in rows)
+        texts = dict.fromkeys(
+            " ".join(opened.model.vocabulary[token] for token in row) for row in rows
+        )
         return [(f"Text {n}", text) for n, text in enumerate(texts, 1)], 10_000
 
     return opened.results.get("prompts", make)
@@ -74,7 +76,9 @@ OPEN = "_open_model"
 KEPT = 4  # models of one visitor at most; all together may have as much memory as one run
 LARGE = 5_000_000  # parameters
 
-kept_by_all: "weakref.WeakSet" = weakref.WeakSet()  # models that visitors brought along, or took from a training
+kept_by_all: "weakref.WeakSet" = (
+    weakref.WeakSet()
+)  # models that visitors brought along, or took from a training
 _counting = threading.Lock()  # of them: two visitors may open theirs at the same moment
 
 
@@ -97,7 +101,10 @@ def folders() -> dict:
 
 @functools.lru_cache(maxsize=2)
 def _listed(second: int, place: str | None) -> dict:
-    return {name: (os.fsencode(folder), files.changed(folder)) for name, folder in files.folders().items()}
+    return {
+        name: (os.fsencode(folder), files.changed(folder))
+        for name, folder in files.folders().items()
+    }
 
 
 def of_the_family() -> dict[str, tuple[str, int]]:
@@ -128,10 +135,15 @@ def known(name: str) -> Opened:
         except CheckpointError as error:
             raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
     if name not in shipped:
-        known_to = "Uploaded and trained models are visible to their owner only, until the tab is closed."
+        known_to = (
+            "Uploaded and trained models are visible to their owner only, until the tab is closed."
+        )
         why = f"The folder models/{SHIPPED} is missing." if name == SHIPPED else known_to
         others = [*shipped, *own_models]  # and the family, of which there are many
-        raise _instead(name, f"There is no model “{name[:40]}”. Available: {', '.join(others) or 'none'}. {why}")
+        raise _instead(
+            name,
+            f"There is no model “{name[:40]}”. Available: {', '.join(others) or 'none'}. {why}",
+        )
     try:
         return _from_folder(*shipped[name])
     except (CheckpointError, MemoryLimit) as error:
@@ -143,7 +155,9 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
     for other in names():
         with suppress(CheckpointError, MemoryLimit):
             if other != name and (
-                other in st.session_state.get(OWN, {}) or other in folders() and _from_folder(*folders()[other])
+                other in st.session_state.get(OWN, {})
+                or other in folders()
+                and _from_folder(*folders()[other])
             ):
                 return ConfigError("model", words, other)
     return CheckpointError(words[:1].upper() + words[1:])
@@ -156,8 +170,9 @@ def check_room(size: int):
         used = sum(model.size for model in kept_by_all)
     if used + size > limit << 20:
         raise MemoryLimit(
-            f"All open models together may take {limit:,} MB (set by ABLATION_MODELS_MB), and this one would exceed that. "
-            "Try again later: unused models are released after a few minutes."
+            f"All open models together may take {limit:,} MB (set by ABLATION_MODELS_MB), and this"
+            " one would exceed that. Try again later: unused models are released after a few"
+            " minutes."
         )
 
 

@@ -36,8 +36,9 @@ TIMED = guards("time", False)[0]
 
 def said_alike(names: list[str]) -> str:
     """Return what is held alike for all models, as a caption; nothing where nothing is."""
-    chosen = " For each seed, the rate with the lowest training loss is used; the test set is not." * (
-        SEARCHED in names
+    chosen = (
+        " For each seed, the rate with the lowest training loss is used; the test set is not."
+        * (SEARCHED in names)
     )
     timed = " Curves are aligned with the baseline's steps by training time." * (TIMED in names)
     words = ", ".join(names).replace(SEARCHED, "tuned learning rate")
@@ -50,7 +51,9 @@ def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
     if plan.trial.search == "none":
         return {}
     rates_by_name = rates(plan, trainings.judge.now.names)
-    return {arm.name: rates_by_name[arm.name] if _ended(trainings, arm) else "–" for arm in plan.arms}
+    return {
+        arm.name: rates_by_name[arm.name] if _ended(trainings, arm) else "–" for arm in plan.arms
+    }
 
 
 def _ended(trainings: StartedTrainings, arm) -> bool:
@@ -67,11 +70,14 @@ def said_of_ends(trainings: StartedTrainings) -> str:
     """Describe which models' best rate is at the edge of the rates tried; "" if none."""
     ended = {name for name, rate in rates_chosen(trainings).items() if rate != "–"}
     edge_names = (
-        [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended] if ended else []
+        [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended]
+        if ended
+        else []
     )
     names = ", ".join(edge_names)
     return (
-        f"For {names}, the best rate is at the edge of the range tried; a rate outside it may be better."
+        f"For {names}, the best rate is at the edge of the range tried; a rate outside it may be"
+        " better."
         if edge_names
         else ""
     )
@@ -84,7 +90,11 @@ def label(arm) -> str:
 def legend(trainings: StartedTrainings, notes=None):
     """Draw who has which colour, and what all have in common."""
     plan = trainings.plan
-    ended = {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)} if notes is None else notes
+    ended = (
+        {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)}
+        if notes is None
+        else notes
+    )
     first = plan.seeds[0]
     last = plan.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
@@ -101,7 +111,11 @@ def legend(trainings: StartedTrainings, notes=None):
 def gone(trainings: StartedTrainings, name: str) -> str | None:
     """ "diverged at step k, seed s", for all seeds that did."""
     steps = [(seed, trainings.runs[name, seed]) for seed in trainings.plan.seeds]
-    lost = sorted((rows[-1].step, seed, results.diverged(rows)) for seed, rows in steps if results.diverged(rows))
+    lost = sorted(
+        (rows[-1].step, seed, results.diverged(rows))
+        for seed, rows in steps
+        if results.diverged(rows)
+    )
     phrases = [f"{note}, seed {seed}" for _, seed, note in lost]  # the first to go comes first
     if len(phrases) > 2:
         return f"{phrases[0]}; {len(phrases)} of {len(steps)} seeds diverged"
@@ -135,7 +149,14 @@ def hand_over(store, number: int, study: str, task: str, variant: str):
 
 
 # With the rest as wide as a page of 1280 pixels.
-WIDTHS = {"model": 125, "accuracy, %": 120, "seeds": 85, "Δ accuracy, points": 135, "parameters": 115, "MFLOPs": 90}
+WIDTHS = {
+    "model": 125,
+    "accuracy, %": 120,
+    "seeds": 85,
+    "Δ accuracy, points": 135,
+    "parameters": 115,
+    "MFLOPs": 90,
+}
 SAID = {
     1: "",
     2: "Thick line: geometric mean of two seeds. Thin lines: single seeds.",
@@ -156,17 +177,38 @@ def draw_learning(trainings):
     band_note = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
     panels = [
         Panel(
-            "Share of correct answers.", f"Accuracy on {learnt.tested_on(plan.training.length, plan.training.steps * plan.training.batch)}", sentence, accuracy,
-            bounds=(0.0, 1.0), marks=((learnt.chance, "chance"),),
-            help=f"Chance {learnt.chance:.3f} (always the most frequent answer), best possible {learnt.best:g}.",
+            "Share of correct answers.",
+            "Accuracy on"
+            f" {learnt.tested_on(plan.training.length, plan.training.steps * plan.training.batch)}",
+            sentence,
+            accuracy,
+            bounds=(0.0, 1.0),
+            marks=((learnt.chance, "chance"),),
+            help=(
+                f"Chance {learnt.chance:.3f} (always the most frequent answer), best possible"
+                f" {learnt.best:g}."
+            ),
         ),
         Panel(
-            "Cross-entropy of the training batch, in nats.", "Training loss", band_note, loss, log=True,
+            "Cross-entropy of the training batch, in nats.",
+            "Training loss",
+            band_note,
+            loss,
+            log=True,
             help="Mean of −ln(probability of the correct answer). Lower is better.",
         ),
-    ]  # fmt: skip
+    ]
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
-    curves("learning", panels, names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=265, across=2)
+    curves(
+        "learning",
+        panels,
+        names,
+        x="step",
+        at=steps or [0],
+        ends=(0, plan.training.steps),
+        height=265,
+        across=2,
+    )
     note("all logged steps", lambda: results.every_row(trainings.every_run, plan))
     costs(trainings)
     if learnt.remains and sentences.beats_chance(trainings.runs, plan):
@@ -181,22 +223,49 @@ def costs(trainings):
     if trainings.plan.guards:
         st.caption(f"{said_alike(trainings.plan.guards)} {literal(said_of_ends(trainings))}")
     rates = {"learning rate on seeds": list(summary.rates)} if chosen else {}
-    rows = pd.DataFrame({
-        "model": [f"{row.variant}{f' ({row.note})' if row.note else ''}" for row in summary.itertuples()],
-        **rates,
-        "accuracy, %": spans(summary.accuracy, summary.low, summary.high, several),
-        "seeds": [f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}" for row in summary.itertuples()],
-        "Δ accuracy, points": spans(summary.difference, summary.difference_low, summary.difference_high, several),
-        "p (Holm)" if summary.p.notna().sum() > 1 else "p, paired t-test": [chance(row.p, row.difference_low, row.difference_high) for row in summary.itertuples()],
-        "steps to 90 %": [arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds)) for row in summary.itertuples()],
-        "parameters": [f"{row.parameters:,}{change(row.parameters_difference)}" for row in summary.itertuples()],
-        "MFLOPs": [f"{row.flops / 1e6:.3g}{change(row.flops_difference)}" for row in summary.itertuples()],
-    })  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "model": [
+                f"{row.variant}{f' ({row.note})' if row.note else ''}"
+                for row in summary.itertuples()
+            ],
+            **rates,
+            "accuracy, %": spans(summary.accuracy, summary.low, summary.high, several),
+            "seeds": [
+                f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}"
+                for row in summary.itertuples()
+            ],
+            "Δ accuracy, points": spans(
+                summary.difference, summary.difference_low, summary.difference_high, several
+            ),
+            "p (Holm)" if summary.p.notna().sum() > 1 else "p, paired t-test": [
+                chance(row.p, row.difference_low, row.difference_high)
+                for row in summary.itertuples()
+            ],
+            "steps to 90 %": [
+                arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds))
+                for row in summary.itertuples()
+            ],
+            "parameters": [
+                f"{row.parameters:,}{change(row.parameters_difference)}"
+                for row in summary.itertuples()
+            ],
+            "MFLOPs": [
+                f"{row.flops / 1e6:.3g}{change(row.flops_difference)}"
+                for row in summary.itertuples()
+            ],
+        }
+    )
     widths = WIDTHS if several else {}
     table(
-        rows, "Accuracy and cost of each model.", exported=summary, width="stretch",
-        column_config={name: st.column_config.Column(width=width) for name, width in widths.items()},
-    )  # fmt: skip
+        rows,
+        "Accuracy and cost of each model.",
+        exported=summary,
+        width="stretch",
+        column_config={
+            name: st.column_config.Column(width=width) for name, width in widths.items()
+        },
+    )
 
 
 def spans(values, lows, highs, several: bool) -> list[str]:
@@ -213,7 +282,11 @@ def span(value, low, high, several: bool, decimals: int = 1) -> str:
     has_interval = (
         several and not math.isnan(low) and low < high
     )  # where all seeds agree there is no noise to tell one from
-    return f"{text}  [{sentences.points(low, decimals)}, {sentences.points(high, decimals)}]" if has_interval else text
+    return (
+        f"{text}  [{sentences.points(low, decimals)}, {sentences.points(high, decimals)}]"
+        if has_interval
+        else text
+    )
 
 
 def chance(p: float, low: float, high: float) -> str:
@@ -232,7 +305,11 @@ def arrived(steps: float, seeds: int, total: int) -> str:
 
 def change(share: float) -> str:
     """A relative difference of cost, in brackets, where there is one."""
-    return "" if share == 0 else f"  ({100 * share:+.{1 if abs(share) >= 0.0005 else 2}f} %)".replace("-", "−")
+    return (
+        ""
+        if share == 0
+        else f"  ({100 * share:+.{1 if abs(share) >= 0.0005 else 2}f} %)".replace("-", "−")
+    )
 
 
 def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
@@ -247,11 +324,18 @@ def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Lin
     for arm in arms_shown(trainings):
         spans = dict(results.course(runs, plan, arm.name, field, log))
         spans = [spans.get(step, unknown) for step in steps]
-        seeds = [{row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note} for seed in plan.seeds]
+        seeds = [
+            {row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note}
+            for seed in plan.seeds
+        ]
         line = Line(arm.colour, [span.mean for span in spans], gone(trainings, arm.name))
         if banded:
-            line = replace(line, low=[span.low for span in spans], high=[span.high for span in spans])
+            line = replace(
+                line, low=[span.low for span in spans], high=[span.high for span in spans]
+            )
         if several:
-            line = replace(line, seeds=[[values.get(step, math.nan) for step in steps] for values in seeds])
+            line = replace(
+                line, seeds=[[values.get(step, math.nan) for step in steps] for values in seeds]
+            )
         panels.append(line)
     return steps, panels

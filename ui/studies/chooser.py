@@ -32,20 +32,33 @@ def buttons(store, study, now: Standing):
     """Draw the actions of a stored study."""
     if not can_write(store):
         return
-    # One button of one width, whatever it says: what stands beside it does not move under a hand that presses again.
+    # One button of one width, whatever it says: what stands beside it does not move under a hand
+    # that presses again.
     same = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _turn}
     if under_way(study.id, now):
         st.button("Stop", icon=":material/stop:", args=(store.stop, study.id), **same)
     elif now.open:
-        st.button("Resume", icon=":material/play_arrow:", type="primary", args=(_resume, study.id), **same)
-    # A key for each study: what was opened for the one that is gone does not stay open for the next one in its place.
+        st.button(
+            "Resume", icon=":material/play_arrow:", type="primary", args=(_resume, study.id), **same
+        )
+    # A key for each study: what was opened for the one that is gone does not stay open for the next
+    # one in its place.
     with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_{study.id}"):
         n_unwanted = store.unwanted(study.id)
-        suffix = f"; and {count(n_unwanted, 'run')} of an earlier version of its file" * bool(n_unwanted)
+        suffix = f"; and {count(n_unwanted, 'run')} of an earlier version of its file" * bool(
+            n_unwanted
+        )
         words = literal(now.words() + suffix)
-        st.markdown(f"Delete **{literal(study.name)}** and all its results ({words})? This cannot be undone.")
+        st.markdown(
+            f"Delete **{literal(study.name)}** and all its results ({words})? This cannot be"
+            " undone."
+        )
         st.button(
-            "Delete study", type="primary", key=f"delete_it_{study.id}", on_click=_change, args=(_delete, study.id)
+            "Delete study",
+            type="primary",
+            key=f"delete_it_{study.id}",
+            on_click=_change,
+            args=(_delete, study.id),
         )
 
 
@@ -100,7 +113,9 @@ def _shown(name: str) -> str:
 def offered() -> list[str]:
     """Return the built-in studies whose files exist."""
     return [
-        name for name, study_name in NAMES.items() if study_of(study_name).exists() and table_of(study_name).exists()
+        name
+        for name, study_name in NAMES.items()
+        if study_of(study_name).exists() and table_of(study_name).exists()
     ]
 
 
@@ -109,11 +124,14 @@ def ships(name: str, look: StudyLook) -> StudyContext | None:
     study_name = NAMES[name]
     try:
         study, summary = _read(
-            study_name, study_of(study_name).stat().st_mtime_ns, table_of(study_name).stat().st_mtime_ns
+            study_name,
+            study_of(study_name).stat().st_mtime_ns,
+            table_of(study_name).stat().st_mtime_ns,
         )
     except (OSError, StudyError):
         st.warning(
-            f"The precomputed results of {name} are missing or damaged; make matrix recreates them.",
+            f"The precomputed results of {name} are missing or damaged; make matrix recreates"
+            " them.",
             icon=":material/info:",
         )
         return None
@@ -126,7 +144,9 @@ def _read(name, *stamps):
 
 
 TICK = 1.0  # seconds between two looks at a study that is under way
-REST = 5.0  # at one that is not, and not at its end either: somebody may have it go on in another tab
+REST = (
+    5.0  # at one that is not, and not at its end either: somebody may have it go on in another tab
+)
 
 
 def _draw_progress(store, study, before: Standing):
@@ -146,7 +166,10 @@ def _draw_progress(store, study, before: Standing):
             st.markdown(f"{literal(question)} {literal(now.words())}.{literal(lost)}")
         trouble = server.service().trouble
         if trouble:
-            st.error(literal(f"The studies on this server have stopped: {trouble}"), icon=":material/error:")
+            st.error(
+                literal(f"The studies on this server have stopped: {trouble}"),
+                icon=":material/error:",
+            )
         if going != under_way(study.id, before) or now.ended != before.ended:
             st.rerun()
     except Busy as error:  # it is drawn by itself, again and again: the next time it may be there
@@ -199,16 +222,35 @@ def choose(look: StudyLook) -> StudyContext | None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if name is None:
             st.selectbox(
-                "Study", every, index=None, key="study_instead", placeholder="Choose another study", on_change=_instead, format_func=_shown,
-                label_visibility="collapsed", width="stretch",
-            )  # fmt: skip
+                "Study",
+                every,
+                index=None,
+                key="study_instead",
+                placeholder="Choose another study",
+                on_change=_instead,
+                format_func=_shown,
+                label_visibility="collapsed",
+                width="stretch",
+            )
         elif every:
             st.selectbox(
-                "Study", every, **bind("study", name), format_func=_shown, label_visibility="collapsed", width="stretch"
+                "Study",
+                every,
+                **bind("study", name),
+                format_func=_shown,
+                label_visibility="collapsed",
+                width="stretch",
             )
         why = None if is_writable else UNWRITABLE if may_write() else REASON
         kind = "tertiary" if studies else "primary"
-        st.button("New study", icon=":material/add:", type=kind, on_click=ask, disabled=not is_writable, help=why)
+        st.button(
+            "New study",
+            icon=":material/add:",
+            type=kind,
+            on_click=ask,
+            disabled=not is_writable,
+            help=why,
+        )
         beside = st.container(horizontal=True, gap="small", width="content")
     if store and not store.writable:
         st.caption(UNWRITABLE)
@@ -218,8 +260,9 @@ def choose(look: StudyLook) -> StudyContext | None:
         if not studies and name is not None:
             hint = "Create one here, or run" if may_write() else "To create one, run"
             st.caption(
-                "A study trains each variant on each task with several seeds. You have no studies yet; this one is built in. "
-                f"{hint} “python -m core.study run studies/ablation_matrix.toml”."
+                "A study trains each variant on each task with several seeds. You have no studies"
+                f" yet; this one is built in. {hint} “python -m core.study run"
+                " studies/ablation_matrix.toml”."
             )
         return ships(name, look) if name in shipped else None
     session().kept[SEEN] = name
@@ -250,7 +293,10 @@ def _name(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
         return look.study
     if look.study and look.study == session().kept.get(SEEN):
         # Nothing takes its place by itself: a press on Stop or Delete may be on its way.
-        st.warning(literal(f"The study “{look.study}” was deleted, here or in another tab."), icon=":material/info:")
+        st.warning(
+            literal(f"The study “{look.study}” was deleted, here or in another tab."),
+            icon=":material/info:",
+        )
         return None
     if look.study:
         st.warning(literal(f"There is no study “{look.study}”."), icon=":material/info:")

@@ -9,7 +9,10 @@ from core.settings.setting import Settings, setting
 from core.study.database.store import Store
 
 view = Menu("Views of a study")
-NOT_STORED = "This built-in study includes summary results only. Click a matrix cell for its curves, or rerun the study with *New study*."
+NOT_STORED = (
+    "This built-in study includes summary results only. Click a matrix cell for its curves, or"
+    " rerun the study with *New study*."
+)
 
 
 @dataclass(frozen=True)
@@ -25,10 +28,16 @@ class StudyLook(Settings):
         "Variants whose curves are drawn; empty: the four that end lowest.",
         group="Look",
     )
-    only_tasks: str = setting("", "Tasks", "Those that tables and the matrix show; empty: all.", group="Look")
-    only_variants: str = setting("", "Variants", "Those that tables and the matrix show; empty: all.", group="Look")
+    only_tasks: str = setting(
+        "", "Tasks", "Those that tables and the matrix show; empty: all.", group="Look"
+    )
+    only_variants: str = setting(
+        "", "Variants", "Those that tables and the matrix show; empty: all.", group="Look"
+    )
     only_states: str = setting("", "State", "States of the listed runs; empty: all.", group="Look")
-    against: str = setting("", "Against", "Study to compare with; empty: the newest other one.", group="Look")
+    against: str = setting(
+        "", "Against", "Study to compare with; empty: the newest other one.", group="Look"
+    )
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ def _boxes(label, name, chosen, offered, words, change: Callable, write):
 
 def _apart(changes) -> tuple[list[str], list[str]]:
     """-> (the parts among them, the others)"""
-    return [text for text in changes if text in PARTS], [text for text in changes if text not in PARTS]
+    return [text for text in changes if text in PARTS], [
+        text for text in changes if text not in PARTS
+    ]
 
 
 def _named(text: str) -> str:
@@ -39,7 +41,8 @@ def _named(text: str) -> str:
 
 
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
-# In Session.kept: how many dialogs were opened, which of them is open (0: none) and was drawn last, and what was typed.
+# In Session.kept: how many dialogs were opened, which of them is open (0: none) and was drawn last,
+# and what was typed.
 OPENED = "new_studies"
 NEW = "new_study"
 DRAWN = "new_study_drawn"
@@ -65,7 +68,11 @@ class Draft:
     @property
     def original(self) -> str:
         """The text as it was before it was changed."""
-        return _shipped()[self.begin].read_text(encoding="utf-8") if self.begin in _shipped() else TEMPLATE
+        return (
+            _shipped()[self.begin].read_text(encoding="utf-8")
+            if self.begin in _shipped()
+            else TEMPLATE
+        )
 
     @property
     def text(self) -> str:
@@ -126,12 +133,17 @@ def _new(store):
     doubts = []
     cells = _cells(study)
     if len(cells) == len({task for task, _ in cells}):
-        doubts.append("Only the baseline would be trained. Select an ablation, a setting or an axis.")
+        doubts.append(
+            "Only the baseline would be trained. Select an ablation, a setting or an axis."
+        )
     with suppress(StudyError):
         first = server.parsed(begun)
         compared = [{variant for _, variant in _cells(plan)} for plan in (study, first)]
         if study.question and study.question == first.question and compared[0] != compared[1]:
-            doubts.append("The research question is still the template's. Change it to match what you compare.")
+            doubts.append(
+                "The research question is still the template's. Change it to match what you"
+                " compare."
+            )
     for doubt in doubts:
         st.warning(doubt, icon=":material/info:")
     if is_started:
@@ -145,16 +157,27 @@ def _written() -> tuple[str, str]:
     draft = session().kept.setdefault(DRAFT, Draft())
     template, left, right = st.columns([2, 2, 1], gap="medium")
     with template:
-        st.selectbox("Template", [FIRST, *_shipped()], **bind("new_from", draft.begin, draft.begin_with))
+        st.selectbox(
+            "Template", [FIRST, *_shipped()], **bind("new_from", draft.begin, draft.begin_with)
+        )
     ticked = ticks(draft.text)
     if ticked:
         write = partial(_tick, draft)
         with left:
-            st.text_input("Name", **bind("tick_name", ticked.name, lambda name: write(partial(replace, name=name))))
+            st.text_input(
+                "Name",
+                **bind("tick_name", ticked.name, lambda name: write(partial(replace, name=name))),
+            )
         with right:
-            seeds = bind("tick_seeds", ticked.seeds, lambda seeds: write(partial(replace, seeds=seeds)))
+            seeds = bind(
+                "tick_seeds", ticked.seeds, lambda seeds: write(partial(replace, seeds=seeds))
+            )
             st.slider("Seeds", 1, MOST_SEEDS, **seeds)
-        bound = bind("tick_question", ticked.question, lambda question: write(partial(replace, question=question)))
+        bound = bind(
+            "tick_question",
+            ticked.question,
+            lambda question: write(partial(replace, question=question)),
+        )
         hint = "Research question, shown below the study's name."
         st.text_input("Question", **bound, placeholder=hint)
         boxes = partial(_boxes, write=write)
@@ -171,7 +194,14 @@ def _written() -> tuple[str, str]:
                 chosen = ticked.axes.get(name, ())
                 menu = SETTINGS[name].menu
                 choose = lambda new, old, name=name: replace(old, axes={**old.axes, name: new})  # noqa: E731
-                boxes(label, f"tick_{name}", chosen, list(offered), menu.label if menu else str, choose)
+                boxes(
+                    label,
+                    f"tick_{name}",
+                    chosen,
+                    list(offered),
+                    menu.label if menu else str,
+                    choose,
+                )
     else:
         st.caption("This file cannot be edited in the form. Edit the TOML below.")
     with st.expander("Edit as TOML", expanded=not ticked):
@@ -191,7 +221,11 @@ def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
         return
     after = change(before)
     begun = ticks(draft.original)
-    if begun and after.question == begun.question and (after.changes, after.axes) != (begun.changes, begun.axes):
+    if (
+        begun
+        and after.question == begun.question
+        and (after.changes, after.axes) != (begun.changes, begun.axes)
+    ):
         after = replace(after, question="")
     draft.write(after.write())
 
@@ -201,7 +235,8 @@ def _in_words(study: Study, store) -> str:
     stored = store.stored(study) if store else NOTHING
     first, *lines = told(study, max(1, server.workers().count), stored).split("\n")
     st.markdown(
-        f"**{literal(first)}** {literal(next(line for line in lines if line.startswith(('About', 'Nothing'))))}"
+        f"**{literal(first)}**"
+        f" {literal(next(line for line in lines if line.startswith(('About', 'Nothing'))))}"
     )
     if store and store.find(study.name):
         words = "A study with this name exists: only missing runs will be trained."

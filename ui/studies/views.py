@@ -31,17 +31,29 @@ def cells(table: pd.DataFrame, look) -> pd.DataFrame:
     """The lines of a table whose task and variant are chosen; nothing chosen is everything."""
     left, right = st.columns(2)
     with left:
-        tasks = several(look, "only_tasks", list(dict.fromkeys(table.task)), placeholder="all tasks")
+        tasks = several(
+            look, "only_tasks", list(dict.fromkeys(table.task)), placeholder="all tasks"
+        )
     with right:
         variants = several(
-            look, "only_variants", list(dict.fromkeys(table.variant)), placeholder="all variants", format_func=shown_name,
-        )  # fmt: skip
+            look,
+            "only_variants",
+            list(dict.fromkeys(table.variant)),
+            placeholder="all variants",
+            format_func=shown_name,
+        )
     is_selected = table.task.isin(tasks) | (not tasks)
     return table[is_selected & (table.variant.isin(variants) | (not variants))]
 
 
 def several(
-    look, name: str, offered: list[str], usual=(), none: str = "", draw: Callable = st.multiselect, **words
+    look,
+    name: str,
+    offered: list[str],
+    usual=(),
+    none: str = "",
+    draw: Callable = st.multiselect,
+    **words,
 ) -> list[str]:
     """Draw a multiple choice and return the selection.
 
@@ -55,9 +67,12 @@ def several(
     chosen = [] if none and selected == none else _named(selected, offered) or list(usual)
     chosen = chosen[: words.get("max_selections")]  # a link may name more
     draw(
-        look.settings()[name].label, offered, **bind(f"{name}_list", chosen, partial(_choose, name, none)),
-        label_visibility="collapsed", **words,
-    )  # fmt: skip
+        look.settings()[name].label,
+        offered,
+        **bind(f"{name}_list", chosen, partial(_choose, name, none)),
+        label_visibility="collapsed",
+        **words,
+    )
     return chosen
 
 
@@ -79,7 +94,9 @@ def _written(name: str) -> str:
 @view.register(
     "curves",
     label="Curves",
-    help="accuracy and loss of a task: baseline and up to four variants, with intervals over seeds.",
+    help=(
+        "accuracy and loss of a task: baseline and up to four variants, with intervals over seeds."
+    ),
 )
 def curves(context):
     if context.store is None:
@@ -97,21 +114,44 @@ def curves(context):
         comparable = lines[lines.difference.notna() | (lines.diverged > 0)]
         lowest = list(comparable.sort_values("difference", na_position="first").variant[:MOST])
         chosen = several(
-            context.look, "curves_of", list(lines.variant), lowest, BASELINE, max_selections=MOST,
-            placeholder="the baseline alone", format_func=shown_name,
-        )  # fmt: skip
+            context.look,
+            "curves_of",
+            list(lines.variant),
+            lowest,
+            BASELINE,
+            max_selections=MOST,
+            placeholder="the baseline alone",
+            format_func=shown_name,
+        )
     runs = stored(context.store, context.number, name, chosen)
     if runs is None:
         st.caption("No seed has results for all of these yet.")
         return
     if "rates" in summary:
-        st.caption("Each model is shown at its own learning rate. The matrix lists the chosen rates.")
+        st.caption(
+            "Each model is shown at its own learning rate. The matrix lists the chosen rates."
+        )
     for note in runs.notes:
         st.caption(literal(note))
     draw_learning(runs)
 
 
-COLUMNS = ["task", "variant", "seed", "state", "accuracy", "step", "steps", "seconds", "ended", "device", "torch", "code", "tries", "message"]  # fmt: skip
+COLUMNS = [
+    "task",
+    "variant",
+    "seed",
+    "state",
+    "accuracy",
+    "step",
+    "steps",
+    "seconds",
+    "ended",
+    "device",
+    "torch",
+    "code",
+    "tries",
+    "message",
+]
 
 FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
 
@@ -127,7 +167,9 @@ def runs(context):
         return
     rows = context.store.runs(context.number, spec=False)
     frame = pd.DataFrame.from_records(rows, columns=rows[0]._fields)[["id", *FROM_STORE]]
-    frame.loc[frame.id.isin(taken_ahead(rows, context.store.now())), "state"] = QUEUED  # as above the table
+    frame.loc[frame.id.isin(taken_ahead(rows, context.store.now())), "state"] = (
+        QUEUED  # as above the table
+    )
     frame["accuracy"] = frame.pop("id").map(context.store.results(context.number))
     frame["ended"] = pd.to_datetime(frame.ended, unit="s")
     frame["code"] = frame.code.str[:12]
@@ -135,16 +177,27 @@ def runs(context):
     run_states = [state for state in STATES if state in set(frame.state)]
     read = {state: f"{(frame.state == state).sum():,} {state}" for state in run_states}
     states = several(
-        context.look, "only_states", run_states, draw=st.pills, selection_mode="multi", format_func=read.get,
-    )  # fmt: skip
+        context.look,
+        "only_states",
+        run_states,
+        draw=st.pills,
+        selection_mode="multi",
+        format_func=read.get,
+    )
     selected = cells(frame, context.look)
     selected = selected[selected.state.isin(states)] if states else selected
     which = (
         0 if len(selected) == len(frame) else hash(tuple(selected.index))
     )  # Streamlit knows a picked row by its place alone
     picked = table(
-        selected[COLUMNS], "Every run.", exported=lambda: _taken(context), width="stretch", height=420,
-        on_select="rerun", selection_mode="single-row", key=f"run_picked_{context.number}_{which}",
+        selected[COLUMNS],
+        "Every run.",
+        exported=lambda: _taken(context),
+        width="stretch",
+        height=420,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"run_picked_{context.number}_{which}",
         column_config={
             "accuracy": st.column_config.NumberColumn(format="%.3f"),
             "seconds": st.column_config.NumberColumn("seconds", format="%.1f", help="Worker time."),
@@ -152,10 +205,12 @@ def runs(context):
             "code": st.column_config.TextColumn("code", help="Commit at training time."),
             "tries": st.column_config.NumberColumn("tries", help="Number of attempts."),
         },
-    )  # fmt: skip
+    )
     rows = [index for index in picked.selection.rows if index < len(selected)]
     if not rows:
-        st.caption(f"{len(selected):,} of {len(frame):,} runs. Select a run to open it in {TRAINING.name}.")
+        st.caption(
+            f"{len(selected):,} of {len(frame):,} runs. Select a run to open it in {TRAINING.name}."
+        )
         return
     _open(context, selected.iloc[rows[0]])
 
@@ -176,7 +231,9 @@ def _open(context, picked):
     st.page_link(TRAINING.path, label=literal(label), icon=TRAINING.icon, query_params=params)
 
 
-@view.register("compare", label="Compare", help="this study and another one, cell by cell, on common seeds.")
+@view.register(
+    "compare", label="Compare", help="this study and another one, cell by cell, on common seeds."
+)
 def compare(context):
     if context.store is None:
         st.caption(NOT_STORED)
@@ -189,7 +246,9 @@ def compare(context):
     name = st.selectbox("Against", context.others, **bind("against", against), **words)
     compared = comparison(context.store, context.number, context.store.find(name))
     if compared.empty:
-        st.caption(f"{literal(context.name)} and {literal(name)} have no task and variant in common.")
+        st.caption(
+            f"{literal(context.name)} and {literal(name)} have no task and variant in common."
+        )
         return
     selected = cells(compared, context.look)
     clear = [line for line in selected.itertuples() if apart(line.low, line.high)]
@@ -201,7 +260,12 @@ def compare(context):
     )
     words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
     words |= {"low": "95 % CI low", "high": "95 % CI high"}
-    table(selected.rename(columns=words), "This study and the other, cell by cell.", exported=selected, width="stretch")
+    table(
+        selected.rename(columns=words),
+        "This study and the other, cell by cell.",
+        exported=selected,
+        width="stretch",
+    )
 
 
 @view.register("source", label="File", help="the study file, and skipped variants.")
@@ -210,16 +274,22 @@ def source(context):
     try:
         study = parsed(context.source)
     except StudyError as error:
-        st.caption(f"This version of the project no longer supports this study file: {literal(error.problems[0])}")
+        st.caption(
+            "This version of the project no longer supports this study file:"
+            f" {literal(error.problems[0])}"
+        )
         return
     for note in study.notes:
         st.caption(literal(note))
-    st.caption("From the command line: save it as `study.toml`, then run `python -m core.study run study.toml`.")
+    st.caption(
+        "From the command line: save it as `study.toml`, then run `python -m core.study run"
+        " study.toml`."
+    )
 
 
 READING = (
-    "Difference from the baseline in percentage points, with 95 % CI over seeds (paired t-test, Holm-corrected per task). "
-    "Faded: not significant."
+    "Difference from the baseline in percentage points, with 95 % CI over seeds (paired t-test,"
+    " Holm-corrected per task). Faded: not significant."
 )
 
 
@@ -243,7 +313,9 @@ def matrix(context):
     picture(drawn, "study_matrix", partial(_hand_over, context))
     with st.expander("Table view"):
         named = selected.drop(columns=["link"]).assign(variant=selected.variant.map(shown_name))
-        table(named, "Accuracy, difference and cost of each cell.", exported=selected, width="stretch")
+        table(
+            named, "Accuracy, difference and cost of each cell.", exported=selected, width="stretch"
+        )
         for line in selected[selected.diverged > 0].itertuples():
             st.caption(literal(told(line)))
 

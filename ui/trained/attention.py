@@ -34,32 +34,53 @@ def layers(context):
     since = int(others.depth.max() + 1) if len(others) else 0
     figure(
         "Logit lens",
-        f"{'After' if context.language else 'At'} “{labels[context.after]}”: final prediction “{last.word}” ({number(100 * last.probability)} %), "
-        f"top-1 from {rows[since]} onwards. Each row shows the prediction after that layer.",
+        f"{'After' if context.language else 'At'} “{labels[context.after]}”: final prediction"
+        f" “{last.word}” ({number(100 * last.probability)} %), top-1 from {rows[since]} onwards."
+        " Each row shows the prediction after that layer.",
         forward_pass.weights,
     )
     heatmaps(
-        "logit_lens", cells, rows, labels, what="probability of the final prediction", square=False, height=90 + 40 * depth if depth <= 6 else 420,
-        alt="Logit lens: probability of the final answer at each layer and token.", texts=[lens.word.tolist()],
-    )  # fmt: skip
+        "logit_lens",
+        cells,
+        rows,
+        labels,
+        what="probability of the final prediction",
+        square=False,
+        height=90 + 40 * depth if depth <= 6 else 420,
+        alt="Logit lens: probability of the final answer at each layer and token.",
+        texts=[lens.word.tolist()],
+    )
     note("logit lens", lambda: lens)
     if not forward_pass.sites.get("pattern"):
         return
-    rolled = experiment.rollout(forward_pass, context.cuts if forward_pass is context.without else ())
+    rolled = experiment.rollout(
+        forward_pass, context.cuts if forward_pass is context.without else ()
+    )
     layer = context.look.layer_of(forward_pass)
     figure(
         "Attention rollout",
         _reached(context, rolled),
-        f"Mean over heads{', residual weighted 0.5' * forward_pass.config.residual_attention} (Abnar and Zuidema, 2020): a rough estimate of information flow; it ignores values and the FFN",
+        f"Mean over heads{', residual weighted 0.5' * forward_pass.config.residual_attention}"
+        " (Abnar and Zuidema, 2020): a rough estimate of information flow; it ignores values and"
+        " the FFN",
     )
     reached = experiment.reachable(forward_pass)
     chosen = [layer, -1] if layer < len(rolled) - 1 else [-1]
-    matrices = torch.stack([rolled[index].masked_fill(~reached[index], torch.nan) for index in chosen])
+    matrices = torch.stack(
+        [rolled[index].masked_fill(~reached[index], torch.nan) for index in chosen]
+    )
     titles = [f"up to layer {layer + 1}", f"up to layer {len(rolled)}"][-len(matrices) :]
     heatmaps(
-        "rollout", matrices, labels, labels, titles=titles, what="rollout weight (row = query, column = source)", blank="masked",
-        alt="Attention rollout.", height=400,
-    )  # fmt: skip
+        "rollout",
+        matrices,
+        labels,
+        labels,
+        titles=titles,
+        what="rollout weight (row = query, column = source)",
+        blank="masked",
+        alt="Attention rollout.",
+        height=400,
+    )
 
 
 def _reached(context, rolled) -> str:
@@ -67,14 +88,19 @@ def _reached(context, rolled) -> str:
     row = rolled[-1][context.after].clone()
     own_weight, row[context.after] = row[context.after].item(), 0
     if not row.any():
-        return f"“{label}” attends only to itself." if own_weight else f"No token reaches “{label}”."
+        return (
+            f"“{label}” attends only to itself." if own_weight else f"No token reaches “{label}”."
+        )
     source = int(row.argmax())
     return (
-        f"Largest source for “{label}” besides itself: “{context.whole.labels[source]}” ({number(row[source].item())})."
+        f"Largest source for “{label}” besides itself: “{context.whole.labels[source]}”"
+        f" ({number(row[source].item())})."
     )
 
 
-@view.register("attention", label="Attention", help="which token attends to which, in the trained model.")
+@view.register(
+    "attention", label="Attention", help="which token attends to which, in the trained model."
+)
 def attention(context):
     shared.attention(context.shown, context.look)
     _found(context)
@@ -86,16 +112,22 @@ def _found(context):
         return
     layer = context.look.layer_of(context.whole)
     head = context.look.head_of(context.whole)
-    reading_here = next(reading for reading in context.readings if (reading.layer, reading.head) == (layer, head))
+    reading_here = next(
+        reading for reading in context.readings if (reading.layer, reading.head) == (layer, head)
+    )
     best = context.readings[0]
     sentence = (
-        f"Attention of **{Cut(layer, 'head', head).name}** to the subject, across a clause with a distractor noun: "
-        f"**{reading_here.before.mean:.2f}** from the token before the verb, **{reading_here.verb.mean:.2f}** from the verb. "
-        f"From the verb, the 95 % CI over {count(reading_here.verb.n, 'held-out sentence')} is {reading_here.verb.low:.2f} to {reading_here.verb.high:.2f}; "
-        f"uniform attention gives {reading_here.even:.2f}."
+        f"Attention of **{Cut(layer, 'head', head).name}** to the subject, across a clause with a"
+        f" distractor noun: **{reading_here.before.mean:.2f}** from the token before the verb,"
+        f" **{reading_here.verb.mean:.2f}** from the verb. From the verb, the 95 % CI over"
+        f" {count(reading_here.verb.n, 'held-out sentence')} is {reading_here.verb.low:.2f} to"
+        f" {reading_here.verb.high:.2f}; uniform attention gives {reading_here.even:.2f}."
     )
     if reading_here is not best:
-        sentence += f" Strongest: {head_name(best.layer, best.head)} ({best.before.mean:.2f} and {best.verb.mean:.2f})."
+        sentence += (
+            f" Strongest: {head_name(best.layer, best.head)} ({best.before.mean:.2f} and"
+            f" {best.verb.mean:.2f})."
+        )
     sentence += " " + literal(_here(context, layer, head))
     st.markdown(sentence)
 

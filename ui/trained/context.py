@@ -48,17 +48,36 @@ class TrainedLook(Picked):
         follows=lambda look: prompts(look.model)[0][1],
     )
     out: str = setting(
-        "", "Removed", "Components that are removed: 2.3 is L2H3, head 3 of layer 2; or 1.ffn.", group="Ablation"
+        "",
+        "Removed",
+        "Components that are removed: 2.3 is L2H3, head 3 of layer 2; or 1.ffn.",
+        group="Ablation",
     )
     mode: str = setting(
-        "zero", "Method", "What replaces the output of a removed component.", group="Ablation", menu=lesion.mode
+        "zero",
+        "Method",
+        "What replaces the output of a removed component.",
+        group="Ablation",
+        menu=lesion.mode,
     )
     texts: int = setting(
-        None, "Evaluation sentences", "Held-out sentences on which effects are measured. Default 256, fewer for large models.",
-        group="Evaluation", kind=int, low=8, high=4096, step=8, top=512, follows=lambda look: texts(look.model),
-    )  # fmt: skip
+        None,
+        "Evaluation sentences",
+        "Held-out sentences on which effects are measured. Default 256, fewer for large models.",
+        group="Evaluation",
+        kind=int,
+        low=8,
+        high=4096,
+        step=8,
+        top=512,
+        follows=lambda look: texts(look.model),
+    )
     rank_by: str = setting(
-        "difference", "Ranked by", "Metric that ranks the components.", group="Look", menu=knockout.effect
+        "difference",
+        "Ranked by",
+        "Metric that ranks the components.",
+        group="Look",
+        menu=knockout.effect,
     )
     compared: str = setting(
         "accuracy",
@@ -74,11 +93,46 @@ class TrainedLook(Picked):
         group="Look",
         menu=comparison.removed,
     )
-    knocked: bool = setting(True, "Show ablated model", "Show the attention of the ablated model.", group="Ablation")
+    knocked: bool = setting(
+        True, "Show ablated model", "Show the attention of the ablated model.", group="Ablation"
+    )
     maps: str = setting("one", "Picture", "How attention is drawn.", group="Look", menu=maps)
-    layer: int = setting(None, "Layer", "Layer, numbered from 1.", group="Look", kind=int, low=1, high=100, step=1, top=100, follows=lambda look: reader(look.model)[0])  # fmt: skip
-    head: int = setting(None, "Head", "Attention head, numbered from 1.", group="Look", kind=int, low=1, high=64, step=1, top=64, follows=lambda look: reader(look.model)[1])  # fmt: skip
-    token: int = setting(None, "Token", "Token after which the prediction is read.", group="Look", kind=int, low=1, high=272, step=1, top=272, follows=before_verb)  # fmt: skip
+    layer: int = setting(
+        None,
+        "Layer",
+        "Layer, numbered from 1.",
+        group="Look",
+        kind=int,
+        low=1,
+        high=100,
+        step=1,
+        top=100,
+        follows=lambda look: reader(look.model)[0],
+    )
+    head: int = setting(
+        None,
+        "Head",
+        "Attention head, numbered from 1.",
+        group="Look",
+        kind=int,
+        low=1,
+        high=64,
+        step=1,
+        top=64,
+        follows=lambda look: reader(look.model)[1],
+    )
+    token: int = setting(
+        None,
+        "Token",
+        "Token after which the prediction is read.",
+        group="Look",
+        kind=int,
+        low=1,
+        high=272,
+        step=1,
+        top=272,
+        follows=before_verb,
+    )
 
     FIRST = ("model", "prompt")
 
@@ -133,7 +187,9 @@ class TrainedContext:
 
     @lazily
     def readings(self) -> list[Reading]:
-        return self.opened.results.get((self.bench.key, "readings"), lambda: (tables.readings(self.bench), 10_000))
+        return self.opened.results.get(
+            (self.bench.key, "readings"), lambda: (tables.readings(self.bench), 10_000)
+        )
 
     @property
     def named(self) -> str:

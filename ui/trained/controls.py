@@ -36,7 +36,9 @@ def script(context: TrainedContext) -> Script:
         return family_script(look.compared, look.part if compared[look.compared].split else "")
     token = context.after + 1 if look.taken == "words" else 1
     reads = {"text": look.prompt, "token": token, "sampling": context.sampling}
-    return knockout_script(opening_call(look.model), context.cuts, look.mode, look.texts, look.taken, **reads)
+    return knockout_script(
+        opening_call(look.model), context.cuts, look.mode, look.texts, look.taken, **reads
+    )
 
 
 def opening_call(name: str) -> str:
@@ -64,16 +66,32 @@ def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
     chosen = [cut.write() for cut in cuts]
     keys = [cut.write() for cut in offered]
     labels = [f"− {cut.name}" for cut in offered]
-    menu = pills("Remove component", "cut_list", chosen, keys, labels, on=_knock_out, search="Search heads and layers")
+    menu = pills(
+        "Remove component",
+        "cut_list",
+        chosen,
+        keys,
+        labels,
+        on=_knock_out,
+        search="Search heads and layers",
+    )
     if len(cuts) < 2:
         return [menu]
-    restore = press("Restore all", "restore", "Restore every removed component.", partial(change, out=""), icon="undo")
+    restore = press(
+        "Restore all",
+        "restore",
+        "Restore every removed component.",
+        partial(change, out=""),
+        icon="undo",
+    )
     return [menu, restore]
 
 
 def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
     """Return the button that knocks out the head that the view shows; none while it is out."""
-    is_of_one_head = look.taken in ("words", "steps") or (look.taken == "attention" and look.maps in ("one", "lines"))
+    is_of_one_head = look.taken in ("words", "steps") or (
+        look.taken == "attention" and look.maps in ("one", "lines")
+    )
     if not (is_of_one_head and opened.config.attention):
         return []
     cut = lesion.Cut(look.layer_of(opened), "head", look.head_of(opened))
@@ -81,7 +99,15 @@ def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> lis
         return []
     about = "Remove this head and measure the effect."
     view = {} if look.taken == "words" else {"taken": "knockout"}
-    return [press(f"Remove {cut.name}", "remove_head", about, partial(take_out, cut.write(), **view), "content_cut")]
+    return [
+        press(
+            f"Remove {cut.name}",
+            "remove_head",
+            about,
+            partial(take_out, cut.write(), **view),
+            "content_cut",
+        )
+    ]
 
 
 def _knock_out(text: str, is_out: bool):
@@ -91,11 +117,14 @@ def _knock_out(text: str, is_out: bool):
 def summary(context: TrainedContext) -> str:
     """Return a model's parameters, layers and time as HTML."""
     opened, config = context.opened, context.opened.config
-    source = f"Trained on: {task.label(opened.task)}" if opened.task in task else "Weights from a file"
+    source = (
+        f"Trained on: {task.label(opened.task)}" if opened.task in task else "Weights from a file"
+    )
     heads = f"× {count(config.n_heads, 'head')}" if config.attention else "without attention"
     return (
         f"<b>{opened.parameters:,} parameters</b>, {count(config.n_layers, 'layer')} {heads}<br>"
-        f"vocabulary {len(opened.model.vocabulary):,} · {count(len(context.prompt.ids), 'token')} · {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
+        f"vocabulary {len(opened.model.vocabulary):,} · {count(len(context.prompt.ids), 'token')} ·"
+        f" {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
         f"<i>{escape(source)}</i><br>"
         f"<i>{explain_head_name(config.n_layers, config.n_heads)}</i>"
     )
@@ -111,7 +140,9 @@ def words_row(look, opened: Opened) -> list[Control]:
     if written and written[-1] == sentences.END:
         about += " This text already ends with a full stop."
     return [
-        press("Complete", "complete", about, partial(_complete, look, opened), "playlist_add_check"),
+        press(
+            "Complete", "complete", about, partial(_complete, look, opened), "playlist_add_check"
+        ),
         lexicon("Vocabulary", "lexicon", "prompt", ("Likely next", "Other"), groups),
     ]
 
@@ -121,7 +152,9 @@ def _complete(look, opened: Opened):
     text = value("prompt")
     if not words(text) or words(text)[-1] == sentences.END:
         return
-    with suppress(ConfigError, MemoryLimit):  # as the page says itself of a text that cannot be read
+    with suppress(
+        ConfigError, MemoryLimit
+    ):  # as the page says itself of a text that cannot be read
         read = experiment.read(opened, text)
         ending = experiment.completed(knockout.bench(opened, look.texts), read)
         change(prompt=" ".join([text.strip(), *ending]))

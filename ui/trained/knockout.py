@@ -53,14 +53,19 @@ def knockout(context):
         _by_distance(context)
     with left:
         layer = max(cut.layer for cut in context.cuts)
-        drawing.block(context.whole, layer, key="knife", knocked=context.cuts, on_pick=switch, sets="out")
+        drawing.block(
+            context.whole, layer, key="knife", knocked=context.cuts, on_pick=switch, sets="out"
+        )
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
         where += f" {mode.label(context.look.mode)} ablation: {mode.help(context.look.mode)}"
         own_positions = bench.positions_with_means
         longest = max(bench.questions.tokens.shape[1], len(context.prompt.ids))
         if context.look.mode == "mean" and own_positions < longest:
-            where += f" Positions from {own_positions + 1} on share one mean: fewer than {ENOUGH} texts are that long."
+            where += (
+                f" Positions from {own_positions + 1} on share one mean: fewer than {ENOUGH} texts"
+                " are that long."
+            )
         st.caption(literal(where))
 
 
@@ -74,7 +79,9 @@ def _nothing(context):
         for reading in context.readings[:1]:
             cut = Cut(reading.layer, "head", reading.head)
             words = f"Remove {cut.name} (verb → subject {reading.verb.mean:.2f})"
-            st.button(words, on_click=take_out, args=(cut.write(),), type="primary", key="remove_reader")
+            st.button(
+                words, on_click=take_out, args=(cut.write(),), type="primary", key="remove_reader"
+            )
         st.markdown(f"Choose a component to remove{offer}.")
 
 
@@ -89,7 +96,10 @@ def _finding(questions, effect) -> str:
     else:
         fine = decimals_of([right.change])
         moved = f"from {percent(right.whole, fine)} to {percent(right.without, fine)}"
-        by = f"{points(right.change)} points (95 % CI {points(right.low)} to {points(right.high)}, {texts})."
+        by = (
+            f"{points(right.change)} points (95 % CI {points(right.low)} to {points(right.high)},"
+            f" {texts})."
+        )
         way = "falls" if right.change < 0 else "rises"
         sentence = f"Accuracy {way} {moved}: {by}"
         if not apart(right.low, right.high):
@@ -98,9 +108,9 @@ def _finding(questions, effect) -> str:
         sentence += f" Chance: {percent(questions.guessing)}."
     change, low, high = aligned([gap.change, gap.low, gap.high])
     return (
-        f"{sentence} Probability of the correct token: {number(chance.whole)} → {number(chance.without)}. "
-        f"Logit difference: {number(gap.whole)} → {number(gap.without)} "
-        f"({change}, 95 % CI {low} to {high})."
+        f"{sentence} Probability of the correct token: {number(chance.whole)} →"
+        f" {number(chance.without)}. Logit difference: {number(gap.whole)} → {number(gap.without)}"
+        f" ({change}, 95 % CI {low} to {high})."
     )
 
 
@@ -153,9 +163,21 @@ def _took_over(context):
     first = changes.head(6)
     written = iter(aligned(first[["change", "low", "high"]].to_numpy().flatten()))
     spans = [f"{change}  [{low}, {high}]" for change, low, high in zip(written, written, written)]
-    rows = list(zip(first["name"], aligned(first.before), aligned(first.after), spans, map(_chance, first.p)))
-    names = ["component", "contribution, full model", "contribution now", "change  [95 % CI]", "p (Holm)"]
-    small_table(pd.DataFrame(rows, columns=names), "Compensation by later components.", exported=changes)
+    rows = list(
+        zip(
+            first["name"], aligned(first.before), aligned(first.after), spans, map(_chance, first.p)
+        )
+    )
+    names = [
+        "component",
+        "contribution, full model",
+        "contribution now",
+        "change  [95 % CI]",
+        "p (Holm)",
+    ]
+    small_table(
+        pd.DataFrame(rows, columns=names), "Compensation by later components.", exported=changes
+    )
 
 
 def _taken_over(context, changes) -> tuple[bool, str]:
@@ -171,13 +193,22 @@ def _taken_over(context, changes) -> tuple[bool, str]:
         test = "(Paired t-test over texts, Holm-corrected.)"
         return False, f"{NONE}{_less(changes)} {test}"
     best = clear.iloc[0]
-    rise = f"{best['name']} contributes {number(best.after)} to the logit difference instead of {number(best.before)}"
+    rise = (
+        f"{best['name']} contributes {number(best.after)} to the logit difference instead of"
+        f" {number(best.before)}"
+    )
     if best.change < TELLS * lost:
         return False, f"Negligible. Largest rise: {rise}; the model lost {number(lost)}{capped}."
     span = f"95 % CI {number(best.low)} to {number(best.high)}"
-    sentence = f"{rise} (+{number(best.change)}, {span}); the model still lost {number(lost)}{capped}."
+    sentence = (
+        f"{rise} (+{number(best.change)}, {span}); the model still lost {number(lost)}{capped}."
+    )
     if "head" not in clear.kind.values:
-        sentence += " No head compensates." if "head" in changes.kind.values else " No head comes after the ablation."
+        sentence += (
+            " No head compensates."
+            if "head" in changes.kind.values
+            else " No head comes after the ablation."
+        )
     return True, sentence
 
 
@@ -199,18 +230,23 @@ def _by_distance(context):
     questions = context.bench.questions
     lines = []
     for place, effect in enumerate((context.bench.baseline, context.effect)):
-        rows = sorted(tables.by_distance(effect, questions, tables.LEAST).itertuples(index=False, name=None))
+        rows = sorted(
+            tables.by_distance(effect, questions, tables.LEAST).itertuples(index=False, name=None)
+        )
         distances, right, low, high, counts = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))
     distance = f"number of {questions.by}" if questions.by.startswith("words") else questions.by
     panel = Panel(
         f"By {distance}",
         "Accuracy",
-        f"{min(counts)}–{max(counts)} sentences per point (sparse bins merged); band: 95 % CI (Wilson).",
+        f"{min(counts)}–{max(counts)} sentences per point (sparse bins merged); band: 95 % CI"
+        " (Wilson).",
         lines,
         bounds=(0.0, 1.0),
         help="Share of correct answers; bands are wider where there are few sentences.",
     )
     names = {0: WHOLE, 1: context.named}
     pins.marks([(colour, name, None) for colour, name in names.items()], [])
-    curves("accuracy_by_distance", [panel], names, x=questions.by, at=distances, height=170, across=1)
+    curves(
+        "accuracy_by_distance", [panel], names, x=questions.by, at=distances, height=170, across=1
+    )

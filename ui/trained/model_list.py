@@ -34,18 +34,25 @@ def _brought():
     sent = st.session_state.get(_uploader()) or []
     model_name = (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)
-    if not all(hasattr(file, "size") for file in sent):  # Streamlit's mark for one that did not arrive
-        st.session_state[REFUSED] = "An upload failed: the server refused it, or it was cancelled. Try again."
+    if not all(
+        hasattr(file, "size") for file in sent
+    ):  # Streamlit's mark for one that did not arrive
+        st.session_state[REFUSED] = (
+            "An upload failed: the server refused it, or it was cancelled. Try again."
+        )
         return
     try:
         if sent:
             size = sum(file.size for file in sent)
             if size > max_mb() << 20:
                 raise MemoryLimit(
-                    f"These files are {size / 2**20:,.0f} MB; the limit for a model is {max_mb():,} MB (ABLATION_MAX_MB)."
+                    f"These files are {size / 2**20:,.0f} MB; the limit for a model is {max_mb():,}"
+                    " MB (ABLATION_MAX_MB)."
                 )
             with turn(_one_at_a_time, "waiting for another user's model to open"):
-                opened = files.from_upload({file.name: file.getvalue() for file in sent}, models.check_room)
+                opened = files.from_upload(
+                    {file.name: file.getvalue() for file in sent}, models.check_room
+                )
         elif model_name:
             if not may_write():
                 raise CheckpointError(REASON)
@@ -58,7 +65,9 @@ def _brought():
     except (CheckpointError, MemoryLimit, ConfigError) as error:
         st.session_state[REFUSED] = str(error)
         return
-    except Exception as error:  # whatever a file can be wrong in: this runs before the page, which would tell
+    except (
+        Exception
+    ) as error:  # whatever a file can be wrong in: this runs before the page, which would tell
         logging.exception("a model could not be opened")
         st.session_state[REFUSED] = f"The model could not be opened ({type(error).__name__})."
         return
@@ -70,9 +79,12 @@ def model_list(look):
     offered = models.names()
     labels = dict(zip(offered, distinct(map(_label, offered))))
     st.selectbox(
-        "Model", offered, **bind("model", look.model, _choose), format_func=labels.get,
+        "Model",
+        offered,
+        **bind("model", look.model, _choose),
+        format_func=labels.get,
         label_visibility="collapsed",
-    )  # fmt: skip
+    )
     bring()
     for note in models.known(look.model).notes:
         st.caption(literal(note))
@@ -82,16 +94,26 @@ def bring():
     """Draw what opens another model: an upload, or a name on the Hub."""
     with st.popover("Open a model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
-            "Choose all files of the model together: **model.safetensors** and **config.json**, for GPT-2 also **tokenizer.json** "
-            "(or **vocab.json** and **merges.txt**)",
-            accept_multiple_files=True, key=_uploader(), type=None, max_upload_size=min(max_mb(), st.get_option("server.maxUploadSize")),
-        )  # fmt: skip
+            "Choose all files of the model together: **model.safetensors** and **config.json**, for"
+            " GPT-2 also **tokenizer.json** (or **vocab.json** and **merges.txt**)",
+            accept_multiple_files=True,
+            key=_uploader(),
+            type=None,
+            max_upload_size=min(max_mb(), st.get_option("server.maxUploadSize")),
+        )
         if may_write():
             words = "Or a GPT-2 model ID from Hugging Face"
             st.text_input(words, key="model_hub", placeholder="openai-community/gpt2")
-        st.button("Open", key="model_open", type="primary", on_click=_brought, icon=":material/folder_open:")
+        st.button(
+            "Open",
+            key="model_open",
+            type="primary",
+            on_click=_brought,
+            icon=":material/folder_open:",
+        )
         st.caption(
-            f"To use your own model, export it from {TRAINING.name}, unpack the archive and choose both files. Folders in models/ and ABLATION_MODELS are in the list above."
+            f"To use your own model, export it from {TRAINING.name}, unpack the archive and choose"
+            " both files. Folders in models/ and ABLATION_MODELS are in the list above."
         )
     if st.session_state.get(REFUSED):
         st.error(literal(st.session_state[REFUSED]), icon=":material/block:")

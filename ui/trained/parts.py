@@ -48,22 +48,28 @@ def credit(context):
     total = number(table.value.sum())
     share = f" ({number(100 * first.share)} % of the total)" if 0 < first.share <= 1 else ""
     sentence = (
-        f"The logit difference, correct − wrong token ({q.asks}), is {total} on average{measured}. "
-        f"It is the sum of all contributions; the largest is {first['name']} with {number(first.value)}{share}."
+        f"The logit difference, correct − wrong token ({q.asks}), is {total} on average{measured}."
+        f" It is the sum of all contributions; the largest is {first['name']} with"
+        f" {number(first.value)}{share}."
     )
-    figure(f"Direct logit attribution: {context.told}", sure(sentence, *table.value), capital(q.what))
+    figure(
+        f"Direct logit attribution: {context.told}", sure(sentence, *table.value), capital(q.what)
+    )
     left, right = st.columns([1, 1], gap="medium")
     with left:
         rows = order.head(SHOWN).assign(change=lambda table: table.value)
         _ranking(
-            "contribution to the logit difference", rows, "Contribution of each component to the logit difference."
+            "contribution to the logit difference",
+            rows,
+            "Contribution of each component to the logit difference.",
         )
     with right:
         _heads(context, table)
         caption(
-            "The final norm's scale is frozen (direct logit attribution, Elhage et al., 2021). "
-            "Indirect effects are attributed to later components, so ablation effects (All components) can differ."
-        )  # fmt: skip
+            "The final norm's scale is frozen (direct logit attribution, Elhage et al., 2021)."
+            " Indirect effects are attributed to later components, so ablation effects (All"
+            " components) can differ."
+        )
 
 
 def _heads(context, table):
@@ -73,14 +79,25 @@ def _heads(context, table):
         return
     cells = torch.tensor(heads.value.to_numpy()).view(1, c.n_layers, c.n_heads)
     heatmaps(
-        "credit_map", cells, [f"layer {n + 1}" for n in range(c.n_layers)], [f"head {n + 1}" for n in range(c.n_heads)], diverging=True,
+        "credit_map",
+        cells,
+        [f"layer {n + 1}" for n in range(c.n_layers)],
+        [f"head {n + 1}" for n in range(c.n_heads)],
+        diverging=True,
         tips=[[head_name(layer, head) for head in range(c.n_heads)] for layer in range(c.n_layers)],
-        what="contribution to the logit difference", alt="Contribution of each head to the logit difference.", square=False, numbers="brief",
+        what="contribution to the logit difference",
+        alt="Contribution of each head to the logit difference.",
+        square=False,
+        numbers="brief",
         height=120 + 44 * c.n_layers if c.n_layers <= 4 else 420,
-    )  # fmt: skip
+    )
 
 
-@view.register("sweep", label="All components", help="each head and sub-layer removed in turn, ranked by effect.")
+@view.register(
+    "sweep",
+    label="All components",
+    help="each head and sub-layer removed in turn, ranked by effect.",
+)
 def sweep(context):
     bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
     ranked = _measured(context)
@@ -90,7 +107,9 @@ def sweep(context):
     unit = "percentage points" if ranked_by.share else ranked_by.unit
     unit = f" ({unit})" if unit else ""
     rows = ranked[ranked.effect == context.look.rank_by]
-    rows = rows.assign(**{name: rows[name] * (100 if ranked_by.share else 1) for name in ("change", "low", "high")})
+    rows = rows.assign(
+        **{name: rows[name] * (100 if ranked_by.share else 1) for name in ("change", "low", "high")}
+    )
     rows = rows.sort_values("change", ascending=not ranked_by.distance)  # the greatest loss first
     left, right = st.columns([1, 1], gap="medium")
     with left:
@@ -100,18 +119,39 @@ def sweep(context):
         columns = [Cut(0, "head", n) for n in range(c.n_heads) if c.attention]
         has_part = {"attention": c.attention, "ffn": c.ffn, "layer": c.attention and c.ffn}
         columns += [Cut(0, part) for part in has_part if has_part[part]]
-        names = [f"head {cut.head + 1}" if cut.part == "head" else cut.part.replace("ffn", "FFN") for cut in columns]
+        names = [
+            f"head {cut.head + 1}" if cut.part == "head" else cut.part.replace("ffn", "FFN")
+            for cut in columns
+        ]
         by = dict(zip(rows.cut, rows.change))
         make_cut = lambda layer, cut: Cut(layer, cut.part, cut.head)  # noqa: E731
-        cells = [[by.get(make_cut(layer, cut).write(), math.nan) for cut in columns] for layer in range(c.n_layers)]
+        cells = [
+            [by.get(make_cut(layer, cut).write(), math.nan) for cut in columns]
+            for layer in range(c.n_layers)
+        ]
         layers = [f"layer {n + 1}" for n in range(c.n_layers)]
-        out = [[cut.layer, columns.index(make_cut(0, cut))] for cut in context.cuts if make_cut(0, cut) in columns]
+        out = [
+            [cut.layer, columns.index(make_cut(0, cut))]
+            for cut in context.cuts
+            if make_cut(0, cut) in columns
+        ]
         heatmaps(
-            "sweep_map", torch.tensor([cells]), layers, names, what=f"change in {knockout.effect.label(context.look.rank_by).lower()}{unit}", diverging=True, numbers="brief",
+            "sweep_map",
+            torch.tensor([cells]),
+            layers,
+            names,
+            what=f"change in {knockout.effect.label(context.look.rank_by).lower()}{unit}",
+            diverging=True,
+            numbers="brief",
             tips=[[make_cut(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
-            alt="Effect of removing each head and sub-layer.", square=False, height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460, marks=out,
-            on_pick=lambda panel, row, column: take_out(make_cut(row, columns[column]).write(), taken="knockout"),
-        )  # fmt: skip
+            alt="Effect of removing each head and sub-layer.",
+            square=False,
+            height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460,
+            marks=out,
+            on_pick=lambda panel, row, column: take_out(
+                make_cut(row, columns[column]).write(), taken="knockout"
+            ),
+        )
     with right:
         name = in_sentence(knockout.effect.label(context.look.rank_by))
         sentence = "Mean change with 95 % CI (Holm-corrected). Faded: not significant."
@@ -128,18 +168,24 @@ def _measured(context):
         n_cuts = f"{len(cuts(context.opened.config)):,} ablations on {context.bench.questions.what}"
         if seconds > max_seconds():
             takes = (
-                f"{n_cuts} would take about {duration(seconds)} here; at most {duration(max_seconds())} are allowed "
+                f"{n_cuts} would take about {duration(seconds)} here; at most"
+                f" {duration(max_seconds())} are allowed "
             )
             advice = "(set by ABLATION_MAX_SECONDS). Choose fewer sentences or a smaller model."
             st.info(literal(takes + advice), icon=":material/timer:")
             return None
         if not st.session_state.get(STARTED):
-            st.info(f"{n_cuts}: about {duration(seconds)} on this machine.", icon=":material/timer:")
+            st.info(
+                f"{n_cuts}: about {duration(seconds)} on this machine.", icon=":material/timer:"
+            )
             st.button("Measure all components", key=STARTED, type="primary")
             return None
 
     def make():
-        return tables.ranked(list(context.bench.sweep(context.look.mode)), context.bench.baseline), 1 << 16
+        return (
+            tables.ranked(list(context.bench.sweep(context.look.mode)), context.bench.baseline),
+            1 << 16,
+        )
 
     return context.opened.results.get(key, make)
 
@@ -160,14 +206,19 @@ def _told(ranked) -> str:
     first = losses.iloc[0] if len(losses) else gains.iloc[-1]
     right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
     change, low, high = aligned([first.change, first.low, first.high])
-    label = "Largest loss" if len(losses) else "Removing any single head does no significant harm; largest gain"
+    label = (
+        "Largest loss"
+        if len(losses)
+        else "Removing any single head does no significant harm; largest gain"
+    )
     sentence = (
         f"{label}: {first['name']}, {change} in logit difference "
         f"(95 % CI {low} to {high}, Holm-corrected) and {points(right.change)} points of accuracy."
     )
     if idle:
         sentence += (
-            f" {len(idle)} of {count(len(heads), 'head')} {'has' if len(idle) == 1 else 'have'} no significant effect."
+            f" {len(idle)} of {count(len(heads), 'head')} {'has' if len(idle) == 1 else 'have'} no"
+            " significant effect."
         )
     return sentence + click
 

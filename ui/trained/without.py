@@ -33,8 +33,9 @@ def without(context):
         figure(
             "Needed during training, or only afterwards?",
             comparison.told(rows, context.look.compared),
-            f"{comparison.compared.help(context.look.compared).capitalize()} Points show the {'geometric ' * measure.logarithmic}mean over seeds. "
-            "Lines show the 95 % CI of the difference, Holm-corrected: not significant if they reach the dashed line",
+            f"{comparison.compared.help(context.look.compared).capitalize()} Points show the"
+            f" {'geometric ' * measure.logarithmic}mean over seeds. Lines show the 95 % CI of the"
+            " difference, Holm-corrected: not significant if they reach the dashed line",
             [context.look.compared],
         )
         baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
@@ -42,11 +43,16 @@ def without(context):
         alt = "Trained without each component, and with it removed after training."
         spec = charts.with_and_without(measure.axis, decades)
         height = 34 * rows.label.nunique() + 60
-        chart(spec, rows.assign(reference=baseline, how=rows.how.map(comparison.SHOWN)), alt, height=height)
+        chart(
+            spec,
+            rows.assign(reference=baseline, how=rows.how.map(comparison.SHOWN)),
+            alt,
+            height=height,
+        )
     caption(
-        "Models without a component are trained from scratch, with the same data order and initial weights. "
-        "Removed after training means the trained baseline, run without the component; "
-        f"it is not available where the weights do not fit.{' Dashed: baseline.' * (not split)}"
+        "Models without a component are trained from scratch, with the same data order and initial"
+        " weights. Removed after training means the trained baseline, run without the component;"
+        f" it is not available where the weights do not fit.{' Dashed: baseline.' * (not split)}"
     )
 
 
@@ -54,23 +60,34 @@ def _by_distance(member: str):
     rows = _distances(member)
     merged = comparison.bins(_table())
     figure(
-        f"{capital(label(member).replace('− ', 'without '))}: accuracy by distance between subject and verb",
+        f"{capital(label(member).replace('− ', 'without '))}: accuracy by distance between subject"
+        " and verb",
         comparison.told_by_distance(rows),
-        f"{comparison.compared.help('distance').capitalize()} Points show the mean over {count(int(rows.seeds.min()), 'seed')}, on {rows.n.min()} to {rows.n.max()} sentences{_merged(merged)}. "
-        "Bars show the 95 % CI of the difference, Holm-corrected: not significant if they touch the baseline",
+        f"{comparison.compared.help('distance').capitalize()} Points show the mean over"
+        f" {count(int(rows.seeds.min()), 'seed')}, on {rows.n.min()} to {rows.n.max()}"
+        f" sentences{_merged(merged)}. Bars show the 95 % CI of the difference, Holm-corrected: not"
+        " significant if they touch the baseline",
         ["accuracy"],
     )
     rows = rows.assign(line=rows.line.replace(comparison.SHOWN))
     names = tuple(dict.fromkeys(rows.line))
-    last = rows[rows.distance == rows.distance.iloc[-1]].sort_values("value", ascending=False, kind="stable")
+    last = rows[rows.distance == rows.distance.iloc[-1]].sort_values(
+        "value", ascending=False, kind="stable"
+    )
     baseline_at = {}
     above = math.inf
     for line in last.itertuples():
         above = baseline_at[line.Index] = min(line.value, above - NEAR)
     drawn = rows.assign(
-        end=rows.line.where(rows.index.isin(baseline_at), ""), at=[baseline_at.get(n, 0.0) for n in rows.index]
+        end=rows.line.where(rows.index.isin(baseline_at), ""),
+        at=[baseline_at.get(n, 0.0) for n in rows.index],
     )
-    chart(charts.by_distance(names), drawn, "Accuracy by the number of words between subject and verb.", height=330)
+    chart(
+        charts.by_distance(names),
+        drawn,
+        "Accuracy by the number of words between subject and verb.",
+        height=330,
+    )
 
 
 def _merged(bins: list[tuple[str, list[str]]]) -> str:
@@ -102,6 +119,8 @@ def _open(context) -> list:
     if not offered:
         return []
     now = context.look.model if context.look.model in offered else offered[0]
-    words = [f"Open: {label(member)}, seed {seed}" for member, seed in map(family_members.get, offered)]
+    words = [
+        f"Open: {label(member)}, seed {seed}" for member, seed in map(family_members.get, offered)
+    ]
     open_model = lambda name: change(model=name, out="", taken="attention")  # noqa: E731
     return [choice("Open a model", "open_member", now, offered, words, on=open_model)]

@@ -40,11 +40,16 @@ def consequence(context: TrainedContext, scores: dict) -> str:
     sentence = said_after(context)
     named = list(dict.fromkeys([best if sentence is None else sentence, best_now]))
     named += [word for word in _rivals(context, named) if word not in named]
-    text = "; ".join(f"“{context.word(word)}” {_share(before[word])} → {_share(now[word])}" for word in named)
+    text = "; ".join(
+        f"“{context.word(word)}” {_share(before[word])} → {_share(now[word])}" for word in named
+    )
     without = f"without {name_of(context.cuts).replace('− ', '')}"
     if best_now == best:
         return f"{text}. Top prediction {without}: still “{context.word(best)}”."
-    return f"{text}. Top prediction {without}: “{context.word(best_now)}” instead of “{context.word(best)}”."
+    return (
+        f"{text}. Top prediction {without}: “{context.word(best_now)}” instead of"
+        f" “{context.word(best)}”."
+    )
 
 
 def _share(chance) -> str:
@@ -56,7 +61,10 @@ def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
     learnt = context.opened.learnt
     words_known = context.opened.model.vocabulary
     groups = (
-        [[words_known.index(word) for word in group if word in words_known] for group in learnt.rivals]
+        [
+            [words_known.index(word) for word in group if word in words_known]
+            for group in learnt.rivals
+        ]
         if learnt
         else []
     )
@@ -82,7 +90,11 @@ def words(context):
         if not context.language:
             asks = "Prediction at"
             axis = "probability of the answer"
-        explanation = consequence(context, scores) if context.cuts else _told(context, scores[WHOLE], next_token)
+        explanation = (
+            consequence(context, scores)
+            if context.cuts
+            else _told(context, scores[WHOLE], next_token)
+        )
         ticks = "Grey ticks: sampling probability after temperature, top-k and top-p"
         sampling = context.sampling
         if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
@@ -108,7 +120,10 @@ def _told(context, scores, next_token) -> str:
     share = f"{number(100 * chances[next_token].item())} %"
     if next_token == best:
         return f"Top prediction: “{context.word(next_token)}” ({share}), as in the text."
-    return f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %). The text has “{context.word(next_token)}” ({share})."
+    return (
+        f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %). The text"
+        f" has “{context.word(next_token)}” ({share})."
+    )
 
 
 def _choose_token(context) -> Control:
@@ -132,7 +147,10 @@ def _text(context, after, name, cuts):
             for step in going_on:
                 steps.append(step)
                 if len(steps) % 4 == 1:  # words appear as they are chosen
-                    words = [*context.prompt.labels[: after + 1], *(context.word(s.token) for s in steps)]
+                    words = [
+                        *context.prompt.labels[: after + 1],
+                        *(context.word(s.token) for s in steps),
+                    ]
                     place.markdown(literal(" ".join(words)))
     except ConfigError as error:
         place.info(literal(error), icon=":material/info:")
@@ -140,15 +158,27 @@ def _text(context, after, name, cuts):
     key = f"text_{'without' if cuts else 'whole'}"
     chosen = opened_step(key, steps)
     with place.container(gap="xxsmall"):
-        figure(f"Generated text: {name}", f"Click a generated word to see its attention. Seed {context.sampling.draw}.")
+        figure(
+            f"Generated text: {name}",
+            f"Click a generated word to see its attention. Seed {context.sampling.draw}.",
+        )
         step = steps[chosen]
         layer = context.look.layer_of(context.whole)
         head = context.look.head_of(context.whole)
         labels = context.prompt.labels[: after + 1]
         generated(key, labels, steps, context.word, layer, head, context.prompt.unknown)
-        read = f"Shading shows the attention of {context.whole.head_name(layer, head)} from the token before it"
-        if any(cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites()) for cut in cuts):
+        read = (
+            f"Shading shows the attention of {context.whole.head_name(layer, head)} from the token"
+            " before it"
+        )
+        if any(
+            cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites())
+            for cut in cuts
+        ):
             read += " (ablated: not used)"
-        st.caption(literal(
-            f"“{context.word(step.token)}”: p = {number(step.probability)}, sampling probability {number(step.chance)}. {read}."
-        ))  # fmt: skip
+        st.caption(
+            literal(
+                f"“{context.word(step.token)}”: p = {number(step.probability)}, sampling"
+                f" probability {number(step.chance)}. {read}."
+            )
+        )

@@ -62,7 +62,9 @@ def pick_sequence(context: TrainingContext):
     st.selectbox("Sequence", offered, format_func=words, label_visibility="collapsed", **bound)
 
 
-@view.register("attention", label="Attention", help="attention before training and now, on one sequence.")
+@view.register(
+    "attention", label="Attention", help="attention before training and now, on one sequence."
+)
 def attention(context):
     if without_models(context):
         return
@@ -78,14 +80,20 @@ def attention(context):
         pick_sequence(context)
     with of_layer:
         st.selectbox(
-            "Layer", range(1, layers + 1), format_func=lambda n: f"layer {n} of {layers}", label_visibility="collapsed",
+            "Layer",
+            range(1, layers + 1),
+            format_func=lambda n: f"layer {n} of {layers}",
+            label_visibility="collapsed",
             **bind("trained_layer", layer),
-        )  # fmt: skip
+        )
     with of_head:
         st.selectbox(
-            "Head", range(heads + 1), format_func=lambda n: f"head {n}" if n else "mean over heads",
-            label_visibility="collapsed", **bind("trained_head", min(head, heads)),
-        )  # fmt: skip
+            "Head",
+            range(heads + 1),
+            format_func=lambda n: f"head {n}" if n else "mean over heads",
+            label_visibility="collapsed",
+            **bind("trained_head", min(head, heads)),
+        )
     learnt, tokens, targets = sequence(context)
     if len(arms) <= 2:  # one row: each model before and now
         pairs = [(arm, now) for arm in arms for now in (False, True)]
@@ -103,15 +111,27 @@ def attention(context):
         cells.append(weights)
         titles.append(f"{arm.name}, {f'step {state.step}' if now else 'before'}: {bits[arm, now]}")
     with_entropy = [arm for arm in arms if bits[arm, False] != "none"]
-    phrases = [f"{arm.name} {_change(bits[arm, False], bits[arm, True])} bits" for arm in with_entropy]
+    phrases = [
+        f"{arm.name} {_change(bits[arm, False], bits[arm, True])} bits" for arm in with_entropy
+    ]
     sentence = f"{'Attention entropy' if head else 'Mean attention entropy'}: {'; '.join(phrases)}."
-    figure("Attention before and after training", sentence if with_entropy else "None of the models has attention.")
+    figure(
+        "Attention before and after training",
+        sentence if with_entropy else "None of the models has attention.",
+    )
     labels = [shown(learnt.vocabulary[token]) for token in tokens]
     heatmaps(
-        "trained_attention", in_one_frame(cells, len(labels)), labels, labels, titles=titles, height=470, across=across,
+        "trained_attention",
+        in_one_frame(cells, len(labels)),
+        labels,
+        labels,
+        titles=titles,
+        height=470,
+        across=across,
         what=f"Attention weight (row = query, column = key){'' if head else ', mean over heads'}",
-        alt="Attention before training and now.", blank="masked or removed",
-    )  # fmt: skip
+        alt="Attention before training and now.",
+        blank="masked or removed",
+    )
 
 
 def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
@@ -156,13 +176,18 @@ def answers(context):
     learnt, tokens, targets = sequence(context)
     words = learnt.vocabulary
     seed = trainings.plan.seeds[0]
-    readings = {arm: read(trainings.states[arm.name, seed], tokens, targets) for arm in arms_shown(trainings)}
+    readings = {
+        arm: read(trainings.states[arm.name, seed], tokens, targets)
+        for arm in arms_shown(trainings)
+    }
     phrases = []
     for arm, reading in readings.items():
         marks = [right for right in reading.right if right is not None]
         phrases.append(f"{arm.name} {sum(marks)} of {len(marks)}")
     figure("Predictions", f"Correct: {'; '.join(phrases)}.")
-    tables = "".join(_lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens))
+    tables = "".join(
+        _lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens)
+    )
     st.html(f"<div style='overflow-x:auto'>{tables}</div>")
     st.caption(
         "Green is correct, orange is wrong, faded or · is not scored. "
@@ -196,8 +221,12 @@ def _lines_of(words, tokens, targets, readings, places) -> str:
         dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"
         styles = {True: RIGHT, False: WRONG, None: "opacity:.45"}
         answered = [_cell(words[reading.answers[n]], styles[reading.right[n]]) for n in places]
-        rows[dot] = [cell if targets[n] != IGNORE else _cell("") for n, cell in zip(places, answered)]
-    shown_rows = [f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>" for name, cells in rows.items()]
+        rows[dot] = [
+            cell if targets[n] != IGNORE else _cell("") for n, cell in zip(places, answered)
+        ]
+    shown_rows = [
+        f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>" for name, cells in rows.items()
+    ]
     style = "border-spacing:2px;border-collapse:separate;margin-bottom:12px"
     return f"<table class='answers' style='{style}'>{''.join(shown_rows)}</table>"
 
@@ -212,6 +241,8 @@ def _table(readings, words, tokens, targets) -> pd.DataFrame:
         for n, target in enumerate(targets):
             if target != IGNORE:
                 row = (arm.name, n + 1, words[tokens[n]], words[target])
-                rows.append((*row, words[reading.answers[n]], reading.right[n], reading.probability[n]))
+                rows.append(
+                    (*row, words[reading.answers[n]], reading.right[n], reading.probability[n])
+                )
     columns = ["variant", "place", "reads", "target", "answer", "right", "probability_of_target"]
     return pd.DataFrame(rows, columns=columns)

@@ -15,9 +15,17 @@ class TrainingLook(Settings):
     """View settings of Training, counted from 1; larger values mean the last."""
 
     trained: str = setting("learning", "View", "What to look at.", group="Look", menu=view)
-    trained_layer: int = setting(1, "Layer", "Layer, numbered from 1.", group="Look", low=1, high=100, step=1)
+    trained_layer: int = setting(
+        1, "Layer", "Layer, numbered from 1.", group="Look", low=1, high=100, step=1
+    )
     trained_head: int = setting(
-        0, "Head", "Head, numbered from 1. 0 = mean over heads.", group="Look", low=0, high=64, step=1
+        0,
+        "Head",
+        "Head, numbered from 1. 0 = mean over heads.",
+        group="Look",
+        low=0,
+        high=64,
+        step=1,
     )
     sequence: int = setting(
         0,
@@ -28,7 +36,9 @@ class TrainingLook(Settings):
         high=64,
         step=1,
     )
-    begin: bool = setting(False, "Begin", "Start training when the link is opened.", group="Look", once=True)
+    begin: bool = setting(
+        False, "Begin", "Start training when the link is opened.", group="Look", once=True
+    )
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tupl
         (arm.name, seed)
         for arm in trainings.plan.arms
         for seed in trainings.plan.seeds
-        if (arm.name, seed) in states and states[arm.name, seed].step and not states[arm.name, seed].diverged
+        if (arm.name, seed) in states
+        and states[arm.name, seed].step
+        and not states[arm.name, seed].diverged
     ]
 
 
@@ -65,12 +67,16 @@ def task_row(training) -> list[Control]:
     learnt = task[training.task]
     reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
     # A long answer stands below what is read, word under word.
-    gap = " → " if len(reads + answer) < 80 else "<br><span style='opacity:.75;visibility:hidden'>For example</span> "
+    gap = (
+        " → "
+        if len(reads + answer) < 80
+        else "<br><span style='opacity:.75;visibility:hidden'>For example</span> "
+    )
     about = (
-        f"{html.escape(capital(task.help(training.task)))} "
-        f"<span style='opacity:.75'>Chance {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span>"
-        f"<div><span style='opacity:.75'>For example</span> "
-        f"<code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
+        f"{html.escape(capital(task.help(training.task)))} <span style='opacity:.75'>Chance"
+        f" {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span><div><span"
+        " style='opacity:.75'>For example</span>"
+        f" <code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
     )
     return [of(training, "task"), words(about)]
 
@@ -92,9 +98,13 @@ def experiment_cards(kinds):
         for name in showcase:
             with st.container(border=True, height="stretch", gap="xxsmall"):
                 st.button(
-                    f"**{showcase.label(name)}**", key=f"card_{name}", icon=":material/science:", on_click=_start_experiment,
-                    args=(name, kinds), type="tertiary",
-                )  # fmt: skip
+                    f"**{showcase.label(name)}**",
+                    key=f"card_{name}",
+                    icon=":material/science:",
+                    on_click=_start_experiment,
+                    args=(name, kinds),
+                    type="tertiary",
+                )
                 st.caption(capital(showcase.help(name)))
 
 
@@ -111,7 +121,9 @@ def _view(planned, look):
     trainings = to_show(planned)
     if settings_of(TrainingLook) != look or trainings is None:
         st.rerun()  # all of the page, which reads them and writes the link
-    takeaway.begin()  # a fragment is drawn again without the rest of the page: its tables take the place of the old ones
+    # a fragment is drawn again without the rest of the page: its tables take the place of the old
+    # ones
+    takeaway.begin()
     TRAINING.open_view(TrainingContext(trainings, look))
 
 
@@ -125,7 +137,9 @@ def bar(planned: Plan, kinds):
     if going:
         fragment(_bar, run_every=jobs.TICK)(planned, kinds, going)
     else:  # no fragment: a click on Start draws the whole page at once
-        with st.container():  # as a fragment has one: the old buttons give their places to the new ones
+        with (
+            st.container()
+        ):  # as a fragment has one: the old buttons give their places to the new ones
             _bar(planned, kinds, going)
 
 
@@ -134,34 +148,69 @@ def _bar(planned, kinds, was_going):
     if trainings:
         trainings.job.poll()
     if value("begin") or was_going != (bool(trainings) and trainings.going):
-        st.rerun()  # all of the page: with or without its timers, and with the settings of an experiment
+        # all of the page: with or without its timers, and with the settings of an experiment
+        st.rerun()
     same = bool(trainings) and trainings.plan == planned
     finished_trainings = None if same else finished(planned)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if trainings and trainings.going:
             st.button("Stop", icon=":material/stop:", key="stop", on_click=jobs.stop)
             if not same:
-                st.button("Train the new settings", key="anew", type="primary", on_click=jobs.begin, args=(planned,))
+                st.button(
+                    "Train the new settings",
+                    key="anew",
+                    type="primary",
+                    on_click=jobs.begin,
+                    args=(planned,),
+                )
         elif same and trainings.job.stopped:
-            st.button("Continue", icon=":material/play_arrow:", key="resume", type="primary", on_click=jobs.resume)
+            st.button(
+                "Continue",
+                icon=":material/play_arrow:",
+                key="resume",
+                type="primary",
+                on_click=jobs.resume,
+            )
         else:
             anew = bool(finished_trainings) and finished_trainings.anew
             st.button(
-                ANEW if anew else "Start", icon=":material/play_arrow:", key="start", type="primary", on_click=jobs.begin,
-                args=(planned,), disabled=same and trainings.job.done and not trainings.job.error,
-            )  # fmt: skip
+                ANEW if anew else "Start",
+                icon=":material/play_arrow:",
+                key="start",
+                type="primary",
+                on_click=jobs.begin,
+                args=(planned,),
+                disabled=same and trainings.job.done and not trainings.job.error,
+            )
         displayed = finished_trainings or trainings
         if displayed and not displayed.going:
-            offered = {f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(displayed)}
+            offered = {
+                f"{arm}, seed {seed}": (arm, seed) for arm, seed in trained_models(displayed)
+            }
             if offered:
                 st.menu_button(
-                    "Inspect a trained model", list(offered), key="take_apart", icon=":material/content_cut:", type="tertiary",
-                    on_click=_chosen, args=(offered, displayed.plan), help=f"Open a trained model on the {TRAINED_MODEL.name} page: its heads, predictions and ablations.",
-                )  # fmt: skip
+                    "Inspect a trained model",
+                    list(offered),
+                    key="take_apart",
+                    icon=":material/content_cut:",
+                    type="tertiary",
+                    on_click=_chosen,
+                    args=(offered, displayed.plan),
+                    help=(
+                        f"Open a trained model on the {TRAINED_MODEL.name} page: its heads,"
+                        " predictions and ablations."
+                    ),
+                )
         st.menu_button(
-            "Presets", list(showcase), key="experiments", icon=":material/science:", type="tertiary",
-            format_func=showcase.label, on_click=_pick_experiment, args=(kinds,),
-        )  # fmt: skip
+            "Presets",
+            list(showcase),
+            key="experiments",
+            icon=":material/science:",
+            type="tertiary",
+            format_func=showcase.label,
+            on_click=_pick_experiment,
+            args=(kinds,),
+        )
         sentence = _said(planned, trainings, same, finished_trainings)
         if trainings and trainings.going:
             st.progress(min(1.0, trainings.job.progress), text=sentence)
@@ -174,7 +223,11 @@ def _bar(planned, kinds, was_going):
 
 def _said(planned, trainings, same, finished_trainings) -> str:
     if trainings and trainings.going:
-        other = "" if same else f" Settings have changed since the start. New settings: {_takes(planned)}."
+        other = (
+            ""
+            if same
+            else f" Settings have changed since the start. New settings: {_takes(planned)}."
+        )
         return f"{literal(jobs.status(trainings.job))}.{other}"
     if same:
         return literal(jobs.status(trainings.job))
@@ -184,7 +237,11 @@ def _said(planned, trainings, same, finished_trainings) -> str:
             if finished_trainings.anew and not finished_trainings.states
             else ""
         )
-        return "Already trained; results below." if finished_trainings.states else f"{_takes(planned)}.{adds}"
+        return (
+            "Already trained; results below."
+            if finished_trainings.states
+            else f"{_takes(planned)}.{adds}"
+        )
     changed = "The results below are for earlier settings. " if trainings else ""
     return f"{changed}{_takes(planned)}."
 

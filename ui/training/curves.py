@@ -17,7 +17,9 @@ from ui.shared.trainings import arms_shown, draw_learning, label, legend, lines
 from ui.training.context import view
 
 
-@view.register("play", label="Play", help="animation of the training: accuracy of each model and seed.")
+@view.register(
+    "play", label="Play", help="animation of the training: accuracy of each model and seed."
+)
 def play(context):
     trainings = context.trainings
     plan = trainings.plan
@@ -30,28 +32,61 @@ def play(context):
     legend(trainings)
     if steps:
         _picture(trainings, arms, steps)
-    panel = Panel("Share of correct answers.", "Test accuracy, mean over seeds", "", accuracy, bounds=(0.0, 1.0))
+    panel = Panel(
+        "Share of correct answers.",
+        "Test accuracy, mean over seeds",
+        "",
+        accuracy,
+        bounds=(0.0, 1.0),
+    )
     names = {arm.colour: label(arm) for arm in arms}
-    curves("played_learning", [panel], names, x="step", at=steps or [0], ends=(0, plan.training.steps), height=170)
+    curves(
+        "played_learning",
+        [panel],
+        names,
+        x="step",
+        at=steps or [0],
+        ends=(0, plan.training.steps),
+        height=170,
+    )
 
 
 def _picture(trainings, arms, steps: list[int]):
     """The accuracy of each model and seed, one moment at a time."""
     plan = trainings.plan
     finite = {
-        name: {row.step: row.accuracy for row in rows if not row.note} for name, rows in trainings.runs.items()
+        name: {row.step: row.accuracy for row in rows if not row.note}
+        for name, rows in trainings.runs.items()
     }  # (model, seed) -> step -> accuracy
-    cells = [[[finite[arm.name, seed].get(step, math.nan) for seed in plan.seeds] for arm in arms] for step in steps]
+    cells = [
+        [[finite[arm.name, seed].get(step, math.nan) for seed in plan.seeds] for arm in arms]
+        for step in steps
+    ]
     played(
-        "played_training", torch.tensor(cells)[:, None], [arm.name for arm in arms], [f"seed {seed}" for seed in plan.seeds],
+        "played_training",
+        torch.tensor(cells)[:, None],
+        [arm.name for arm in arms],
+        [f"seed {seed}" for seed in plan.seeds],
         Frames(
-            "Step", steps, [f"step {step:,} of {plan.training.steps:,}" for step in steps],
-            [_words(arms, moment, _diverged_by(trainings, step)) for step, moment in zip(steps, cells)], [[f"step {step:,}"] for step in steps], "training_animated",
-            trainings.origin, trainings.going,
+            "Step",
+            steps,
+            [f"step {step:,} of {plan.training.steps:,}" for step in steps],
+            [
+                _words(arms, moment, _diverged_by(trainings, step))
+                for step, moment in zip(steps, cells)
+            ],
+            [[f"step {step:,}"] for step in steps],
+            "training_animated",
+            trainings.origin,
+            trainings.going,
         ),
-        what="test accuracy, 0 to 1", alt="Accuracy of each model with each seed, step after step.",
-        blank="diverged or not reached", height=60 + 44 * len(arms), arrow="with", square=False,
-    )  # fmt: skip
+        what="test accuracy, 0 to 1",
+        alt="Accuracy of each model with each seed, step after step.",
+        blank="diverged or not reached",
+        height=60 + 44 * len(arms),
+        arrow="with",
+        square=False,
+    )
 
 
 def _diverged_by(trainings, step: int) -> dict[str, int]:
@@ -68,9 +103,17 @@ def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
     for arm, row in zip(arms, moment):
         reached = [value for value in row if not math.isnan(value)]
         diverged_seeds = lost[arm.name]
-        words = percent(fmean(reached)) if reached else "diverged" if diverged_seeds else "no results yet"
+        words = (
+            percent(fmean(reached))
+            if reached
+            else "diverged"
+            if diverged_seeds
+            else "no results yet"
+        )
         of_seeds = (
-            f" ({diverged_seeds} of {count(len(row), 'seed')} diverged)" if diverged_seeds and len(row) > 1 else ""
+            f" ({diverged_seeds} of {count(len(row), 'seed')} diverged)"
+            if diverged_seeds and len(row) > 1
+            else ""
         )
         sentences.append(f"{arm.name}: {words}{of_seeds}")
     return f"Mean accuracy: {'; '.join(sentences)}."
@@ -80,7 +123,9 @@ ALIKE = "Same for all models."
 EACH = "Mean over seeds, per model."
 
 
-@view.register("steps", label="Steps", help="gradient norm, update size and learning rate at each step.")
+@view.register(
+    "steps", label="Steps", help="gradient norm, update size and learning rate at each step."
+)
 def steps(context):
     trainings = context.trainings
     legend(trainings)
@@ -91,14 +136,40 @@ def steps(context):
     alike = trainings.plan.one_training
     clip = trainings.plan.training.clip
     panels = [
-        Panel("Global norm before clipping.", "Gradient norm", pulled(trainings), gradients,
-              log=True, marks=((clip, "clipped to"),) if clip else ()),
-        Panel("Norm of the update ÷ norm of the weights.", "Relative update size", moved(trainings), updates, log=True),
-        Panel("As set by the schedule.", "Learning rate", ALIKE if alike else EACH, rates[:1] if alike else rates),
-    ]  # fmt: skip
+        Panel(
+            "Global norm before clipping.",
+            "Gradient norm",
+            pulled(trainings),
+            gradients,
+            log=True,
+            marks=((clip, "clipped to"),) if clip else (),
+        ),
+        Panel(
+            "Norm of the update ÷ norm of the weights.",
+            "Relative update size",
+            moved(trainings),
+            updates,
+            log=True,
+        ),
+        Panel(
+            "As set by the schedule.",
+            "Learning rate",
+            ALIKE if alike else EACH,
+            rates[:1] if alike else rates,
+        ),
+    ]
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     ends = (0, trainings.plan.training.steps)
-    curves("training_steps", panels, names, x="step", at=gradient_table or [0], ends=ends, height=265, across=3)
+    curves(
+        "training_steps",
+        panels,
+        names,
+        x="step",
+        at=gradient_table or [0],
+        ends=ends,
+        height=265,
+        across=3,
+    )
 
 
 def pulled(trainings) -> str:
@@ -106,7 +177,9 @@ def pulled(trainings) -> str:
     phrases = []
     for arm in arms_shown(trainings):
         rows = [
-            (row.gradient_norm, row.step) for seed in trainings.plan.seeds for row in trainings.runs[arm.name, seed]
+            (row.gradient_norm, row.step)
+            for seed in trainings.plan.seeds
+            for row in trainings.runs[arm.name, seed]
         ]
         rows = [(norm, step) for norm, step in rows if norm == norm]
         if rows:
@@ -119,13 +192,20 @@ def moved(trainings) -> str:
     """Return how far the newest step of each model went, averaged over seeds."""
     phrases = []
     for arm in arms_shown(trainings):
-        sizes = [results.last(trainings.runs[arm.name, seed], "update_size") for seed in trainings.plan.seeds]
+        sizes = [
+            results.last(trainings.runs[arm.name, seed], "update_size")
+            for seed in trainings.plan.seeds
+        ]
         sizes = [size for size in sizes if size == size]
         if sizes:
             phrases.append(f"{arm.name} {100 * sum(sizes) / len(sizes):.2g} %")
     return f"Last step: {'; '.join(phrases)}." if phrases else ""
 
 
-@view.register("learning", label="Curves", help="accuracy and loss during training, and the cost of each model.")
+@view.register(
+    "learning",
+    label="Curves",
+    help="accuracy and loss during training, and the cost of each model.",
+)
 def learning(context):
     draw_learning(context.trainings)

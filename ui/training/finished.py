@@ -19,7 +19,10 @@ from ui.kit.page import literal
 from ui.shared.trainings import from_study
 
 FILES = [curves_of(name) for name in (*studies, *ALONE)]
-DAMAGED = "Precomputed curves in results/curves are missing or damaged; make matrix and make claims recreate them."
+DAMAGED = (
+    "Precomputed curves in results/curves are missing or damaged; make matrix and make claims"
+    " recreate them."
+)
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,18 @@ class FinishedTrainings(Compared):
 def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
     """Return the running training, finished results of the plan, or the last training."""
     own_trainings = jobs.started()
-    return own_trainings if own_trainings and own_trainings.plan == planned else finished(planned) or own_trainings
+    return (
+        own_trainings
+        if own_trainings and own_trainings.plan == planned
+        else finished(planned) or own_trainings
+    )
 
 
 def finished(planned: Plan) -> FinishedTrainings | None:
     """Return the trainings of a plan if all are known, and from one kind of source."""
-    return _done_here(planned) or _of(tuple(filter(None, shipped())), planned) or _from_study(planned)
+    return (
+        _done_here(planned) or _of(tuple(filter(None, shipped())), planned) or _from_study(planned)
+    )
 
 
 def _runs(planned: Plan):
@@ -69,8 +78,12 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
         runs[name], state = finished_states
         states |= {name: state} if state else {}
     sentence = f"Cached on this server: {_these(planned)}."
-    complete = states if len(states) == len(runs) else {}  # views compare models: all of them or none
-    return FinishedTrainings(planned, Judge(planned, runs), "Previously trained here", sentence, every_state=complete)
+    complete = (
+        states if len(states) == len(runs) else {}
+    )  # views compare models: all of them or none
+    return FinishedTrainings(
+        planned, Judge(planned, runs), "Previously trained here", sentence, every_state=complete
+    )
 
 
 @lru_cache(maxsize=16)
@@ -87,7 +100,9 @@ def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
         if file not in used:
             used.append(file)
     sentence = f"Precomputed: {_these(planned)}. {_made_by(made_by(used))}"
-    return FinishedTrainings(planned, Judge(planned, runs), "Precomputed results", sentence, anew=True)
+    return FinishedTrainings(
+        planned, Judge(planned, runs), "Precomputed results", sentence, anew=True
+    )
 
 
 def _from_study(planned: Plan) -> FinishedTrainings | None:
@@ -99,9 +114,15 @@ def _from_study(planned: Plan) -> FinishedTrainings | None:
             return None
         runs[name] = stored_run.rows
         sources.append(stored_run)
-    provenance = {name: sorted({value for source in sources for value in source.made[name]}) for name in MADE}
-    sentence = f"From the study “{literal(sources[0].study)}”: {_these(planned)}. {_made_by(provenance)}"
-    return FinishedTrainings(planned, Judge(planned, runs), "Results of a study", sentence, anew=True)
+    provenance = {
+        name: sorted({value for source in sources for value in source.made[name]}) for name in MADE
+    }
+    sentence = (
+        f"From the study “{literal(sources[0].study)}”: {_these(planned)}. {_made_by(provenance)}"
+    )
+    return FinishedTrainings(
+        planned, Judge(planned, runs), "Results of a study", sentence, anew=True
+    )
 
 
 def _these(planned: Plan) -> str:
@@ -113,8 +134,13 @@ def _these(planned: Plan) -> str:
 
 def _made_by(provenance: Made) -> str:
     """The versions and the machine."""
-    device, torch, numpy, python, code = (literal(" and ".join(provenance[name])) or "unknown" for name in MADE)
-    return f"Trained on {device} with PyTorch {torch}, NumPy {numpy}, Python {python}, commit {code[:7]}."
+    device, torch, numpy, python, code = (
+        literal(" and ".join(provenance[name])) or "unknown" for name in MADE
+    )
+    return (
+        f"Trained on {device} with PyTorch {torch}, NumPy {numpy}, Python {python}, commit"
+        f" {code[:7]}."
+    )
 
 
 def shipped() -> list[Curves | None]:

@@ -25,7 +25,8 @@ def together(context):
         return
     if not plan.trial.together:
         st.info(
-            "Only single variants were trained. Switch on **All combinations** in the sidebar under Comparison and start again.",
+            "Only single variants were trained. Switch on **All combinations** in the sidebar under"
+            " Comparison and start again.",
             icon=":material/join_inner:",
         )
         return
@@ -37,11 +38,17 @@ def together(context):
 
 def worth(interaction, several, nothing: str):
     figure("Leave-one-out and add-one-back", worth_said(interaction, nothing))
-    rows = pd.DataFrame({
-        "removed": interaction.part,
-        "leave one out: points lost when only this one is removed": spans(interaction.removed, interaction.removed_low, interaction.removed_high, several),
-        "add one back: points gained when only this one is restored": spans(interaction.alone, interaction.alone_low, interaction.alone_high, several),
-    })  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "removed": interaction.part,
+            "leave one out: points lost when only this one is removed": spans(
+                interaction.removed, interaction.removed_low, interaction.removed_high, several
+            ),
+            "add one back: points gained when only this one is restored": spans(
+                interaction.alone, interaction.alone_low, interaction.alone_high, several
+            ),
+        }
+    )
     table(rows, "Leave one out, add one back.", exported=interaction, width="stretch")
 
 
@@ -56,32 +63,48 @@ def worth_said(interaction, nothing: str = NOTHING) -> str:
         return nothing
     largest = finite.loc[finite.removed.idxmax()]
     if math.isnan(largest.removed_low):
-        return f"Largest single effect: {largest.part}, {sentences.points(largest.removed)} points. One seed, so significance cannot be tested."
+        return (
+            f"Largest single effect: {largest.part}, {sentences.points(largest.removed)} points."
+            " One seed, so significance cannot be tested."
+        )
     certain = finite[finite.removed_low > 0]
     if certain.empty and largest.removed <= 0:
         return "No single ablation lowers accuracy on average."
     if certain.empty:
-        return f"No single effect is significant; largest: {largest.part}, {sentences.points(largest.removed)} points."
+        return (
+            f"No single effect is significant; largest: {largest.part},"
+            f" {sentences.points(largest.removed)} points."
+        )
     largest = certain.loc[certain.removed.idxmax()]
-    return f"Largest significant single effect: {largest.part}, {sentences.points(largest.removed)} points."
+    return (
+        f"Largest significant single effect: {largest.part}, {sentences.points(largest.removed)}"
+        " points."
+    )
 
 
 def pairs(interaction, several, nothing: str):
     figure("Interactions", pairs_said(interaction, nothing))
-    rows = pd.DataFrame({
-        "first": interaction.one,
-        "second": interaction.other,
-        "accuracy with both": interaction.neither.map(sentences.percent),
-        "first removed": interaction["first"].map(sentences.percent),
-        "second removed": interaction.second.map(sentences.percent),
-        "both removed": interaction.both.map(sentences.percent),
-        "interaction, points": spans(interaction.interaction, interaction.low, interaction.high, several),
-        "p (Holm)": [chance(r.p, r.low, r.high) for r in interaction.itertuples()],
-    })  # fmt: skip
-    table(rows, "2 × 2: interaction of every pair of variants.", exported=interaction, width="stretch")
+    rows = pd.DataFrame(
+        {
+            "first": interaction.one,
+            "second": interaction.other,
+            "accuracy with both": interaction.neither.map(sentences.percent),
+            "first removed": interaction["first"].map(sentences.percent),
+            "second removed": interaction.second.map(sentences.percent),
+            "both removed": interaction.both.map(sentences.percent),
+            "interaction, points": spans(
+                interaction.interaction, interaction.low, interaction.high, several
+            ),
+            "p (Holm)": [chance(r.p, r.low, r.high) for r in interaction.itertuples()],
+        }
+    )
+    table(
+        rows, "2 × 2: interaction of every pair of variants.", exported=interaction, width="stretch"
+    )
     caption(
-        "Interaction: accuracy with both removed − first removed − second removed + neither removed. 0 = additive. "
-        "Above 0 the effects overlap, below 0 they reinforce each other. Intervals and p are Holm-corrected."
+        "Interaction: accuracy with both removed − first removed − second removed + neither"
+        " removed. 0 = additive. Above 0 the effects overlap, below 0 they reinforce each other."
+        " Intervals and p are Holm-corrected."
     )
 
 
@@ -102,10 +125,16 @@ def pairs_said(interaction, nothing: str = NOTHING) -> str:
     certain = finite[[apart(*ends) for ends in zip(finite.low, finite.high)]]
     if certain.empty:
         size = sentences.points(abs(largest.interaction))
-        return f"No interaction is significant; largest: {largest.one} and {largest.other}, {size} points."
+        return (
+            f"No interaction is significant; largest: {largest.one} and {largest.other}, {size}"
+            " points."
+        )
     return _they(certain.loc[certain.interaction.abs().idxmax()])
 
 
 def _they(pair) -> str:
     how = "overlap" if pair.interaction > 0 else "reinforce each other"
-    return f"{pair.one} and {pair.other}: the effects {how}, by {sentences.points(abs(pair.interaction))} points."
+    return (
+        f"{pair.one} and {pair.other}: the effects {how}, by"
+        f" {sentences.points(abs(pair.interaction))} points."
+    )

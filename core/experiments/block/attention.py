@@ -24,8 +24,10 @@ def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
 
     Returns head, value, uniform.
 
-    pairs: (reader, what it depends on), token numbers from 0. For each reader the weights on all its marked words are
-    added up; the share is the mean over readers. `uniform` is the same for attention spread evenly over all that a
+    pairs: (reader, what it depends on), token numbers from 0. For each reader the weights on all
+    its marked words are
+    added up; the share is the mean over readers. `uniform` is the same for attention spread evenly
+    over all that a
     reader may see: what no particular interest would give.
     """
     readers: dict[int, list[int]] = {}
@@ -53,12 +55,15 @@ def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
     notes = []
     for part in filter(None, text.split(",")):
         ends = part.split("-")
-        if len(ends) == 2 and all(e.isascii() and e.isdigit() and len(e) < 5 and 1 <= int(e) <= n_tokens for e in ends):
+        if len(ends) == 2 and all(
+            e.isascii() and e.isdigit() and len(e) < 5 and 1 <= int(e) <= n_tokens for e in ends
+        ):
             pair = (int(ends[0]) - 1, int(ends[1]) - 1)
             pairs += [pair] if pair not in pairs else []
         else:
             notes.append(
-                f"pairs contains {part[:20]!r}, which is ignored; a pair is two token numbers from 1 to {n_tokens}, such as 12-2."
+                f"pairs contains {part[:20]!r}, which is ignored; a pair is two token numbers from"
+                f" 1 to {n_tokens}, such as 12-2."
             )
     return tuple(pairs), notes[:3]
 
@@ -98,7 +103,9 @@ def recut(config: Config) -> dict[int, Config | None]:
     configs: dict[int, Config | None] = {}
     for number in HEADS:
         try:
-            configs[number] = None if config.d_model % number else apply({"n_heads": number}, config)
+            configs[number] = (
+                None if config.d_model % number else apply({"n_heads": number}, config)
+            )
         except ConfigError:
             configs[number] = apply({"n_heads": number, "position": "none"}, config)
     return configs
@@ -107,7 +114,8 @@ def recut(config: Config) -> dict[int, Config | None]:
 def heads(p: Pass, layer: int) -> pd.DataFrame:
     """Measure what each head does, averaged over real query tokens: head, meter, value.
 
-    entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query − key|); self: the
+    entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query −
+    key|); self: the
     weight on the token itself; uniform: the entropy of looking evenly at all that may be seen.
     """
     weights = p.sites["pattern"][layer][:, : p.n_real]  # (H, readers, T)
@@ -119,14 +127,20 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
         "distance": (weights * away).sum(-1).mean(-1),
         "self": weights.diagonal(dim1=-2, dim2=-1).mean(-1),
     }
-    rows = [(head + 1, name, float(v)) for name, values in columns.items() for head, v in enumerate(values)]
+    rows = [
+        (head + 1, name, float(v))
+        for name, values in columns.items()
+        for head, v in enumerate(values)
+    ]
     rows += [(head + 1, "uniform", uniform) for head in range(len(weights))]
     return pd.DataFrame(rows, columns=["head", "meter", "value"])
 
 
 def similarity(p: Pass, layer: int) -> torch.Tensor:
     """Cosine similarity between the heads' attention maps, over the real readers.  -> (H, H)"""
-    flat = torch.nn.functional.normalize(p.sites["pattern"][layer][:, : p.n_real].flatten(1), dim=-1)
+    flat = torch.nn.functional.normalize(
+        p.sites["pattern"][layer][:, : p.n_real].flatten(1), dim=-1
+    )
     return flat @ flat.T
 
 
@@ -176,14 +190,20 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
         sized += f" Then soft-capped to between −{c.score_cap:g} and {c.score_cap:g}."
     hidden = "Masked positions are set to −∞."
     if window:
-        hidden += f" Sliding window of {count(window, 'token')} in this layer, current one included."
+        hidden += (
+            f" Sliding window of {count(window, 'token')} in this layer, current one included."
+        )
     softmax = c.part("softmax")
     adds_up = "a row may sum to less than 1: the remainder is discarded"
     if softmax.sums_to_one:
         adds_up = "each row sums to 1"
     dropped = " Dropout was applied to the weights." if p.dropout else ""
     about = f"Each token's average of the values, weighted by attention.{dropped}"
-    does = "is added to the residual stream" if c.residual_attention else "replaces the residual stream"
+    does = (
+        "is added to the residual stream"
+        if c.residual_attention
+        else "replaces the residual stream"
+    )
     if "on the output of" in norm_places(c.part("placement")) and c.part("norm").normalises:
         does = f"passes through its norm and {does}"
 
@@ -193,20 +213,68 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
         gate = sites["gate"][layer][head]
         mixture = [
             Step("Gate", f"sigmoid(x·W_G{' + b_G' if bias else ''})", opens, gate, "dimension"),
-            Step("Weighted sum", "z = (weights · V) × gate", f"{about} Multiplied by the gate.", z[head], "dimension"),
+            Step(
+                "Weighted sum",
+                "z = (weights · V) × gate",
+                f"{about} Multiplied by the gate.",
+                z[head],
+                "dimension",
+            ),
         ]
     return [
-        Step("Queries", f"Q = x·W_Q{' + b_Q' if bias else ''}{turned}", "What each token is looking for.", q, "dimension"),
-        Step("Keys", f"K = x·W_K{' + b_K' if bias else ''}{turned}{shared}", "What each token advertises.", k, "dimension"),
-        Step("Values", f"V = {values}{shared}", "What each token passes on when attended to.", v, "dimension"),
+        Step(
+            "Queries",
+            f"Q = x·W_Q{' + b_Q' if bias else ''}{turned}",
+            "What each token is looking for.",
+            q,
+            "dimension",
+        ),
+        Step(
+            "Keys",
+            f"K = x·W_K{' + b_K' if bias else ''}{turned}{shared}",
+            "What each token advertises.",
+            k,
+            "dimension",
+        ),
+        Step(
+            "Values",
+            f"V = {values}{shared}",
+            "What each token passes on when attended to.",
+            v,
+            "dimension",
+        ),
         Step("Raw scores", "Q·Kᵀ", "How well each query matches each key.", q @ k.T, "token"),
-        Step("Scaled scores", f"{cap}Q·Kᵀ{f' / √{c.d_head}' if c.scale else ''}{position.on_scores}", sized, scores, "token"),
+        Step(
+            "Scaled scores",
+            f"{cap}Q·Kᵀ{f' / √{c.d_head}' if c.scale else ''}{position.on_scores}",
+            sized,
+            scores,
+            "token",
+        ),
         Step("Mask", "−∞ at masked positions", hidden, visible, "token"),
-        Step("Softmax", softmax.formula, f"Attention weights: 0 or more, 0 at masked positions; {adds_up}.", sites["pattern"][layer][head], "token"),
+        Step(
+            "Softmax",
+            softmax.formula,
+            f"Attention weights: 0 or more, 0 at masked positions; {adds_up}.",
+            sites["pattern"][layer][head],
+            "token",
+        ),
         *mixture,
-        Step("Concatenation", "all heads side by side", "The weighted sums of all heads, concatenated.", z.transpose(0, 1).flatten(1), "dimension"),
-        Step("Output projection", f"concat·W_O{' + b_O' if bias else ''}", f"Mixes the heads; this {does}.{dropped}", written, "dimension"),
-    ]  # fmt: skip
+        Step(
+            "Concatenation",
+            "all heads side by side",
+            "The weighted sums of all heads, concatenated.",
+            z.transpose(0, 1).flatten(1),
+            "dimension",
+        ),
+        Step(
+            "Output projection",
+            f"concat·W_O{' + b_O' if bias else ''}",
+            f"Mixes the heads; this {does}.{dropped}",
+            written,
+            "dimension",
+        ),
+    ]
 
 
 def group_of(config: Config, head: int) -> int:
@@ -233,7 +301,9 @@ def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
         scores = (q @ k.T) / divisor
         scores = (capped(scores, c.score_cap) if c.score_cap else scores) + bias
         scores = scores.masked_fill(~allowed, -math.inf)[readers]
-        weights = softmax(scores.expand(1, c.n_heads, *scores.shape))[0, head]  # a head may have a sink of its own
+        weights = softmax(scores.expand(1, c.n_heads, *scores.shape))[
+            0, head
+        ]  # a head may have a sink of its own
         entropies[name] = row_entropy(weights).mean().item()
     entropies["uniform"] = allowed[readers].sum(-1).float().log2().mean().item()
     return entropies

@@ -48,8 +48,10 @@ def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
 
     Each pass is requested once and released, so a mapping may compute it on access.
 
-    variant; parameters (of the blocks); one column per statistic of the output (core/measure/stream_statistics.py; entropy: mean over
-    layers); distance: ‖output − baseline's output‖ / ‖baseline's output‖; direction: their cosine similarity, averaged
+    variant; parameters (of the blocks); one column per statistic of the output
+    (core/measure/stream_statistics.py; entropy: mean over
+    layers); distance: ‖output − baseline's output‖ / ‖baseline's output‖; direction: their cosine
+    similarity, averaged
     over tokens. Both are NaN where widths differ.
     """
     rows = []
@@ -70,4 +72,6 @@ def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
             direction = cosine_similarity(a, two, dim=-1).mean().item()
         learned = sum(cost.parameters(forward_pass.config).values())
         rows.append((name, learned, *values, distance, direction))
-    return pd.DataFrame(rows, columns=["variant", "parameters", *statistic, "distance", "direction"])
+    return pd.DataFrame(
+        rows, columns=["variant", "parameters", *statistic, "distance", "direction"]
+    )

@@ -19,7 +19,9 @@ def strongest(p: Pass, layer: int, token: int) -> pd.DataFrame:
     after = p.sites["mlp_post"][layer][token]
     before = p.sites["mlp_pre"][layer][token]
     top = after.abs().argsort(descending=True, stable=True)[:8]
-    return pd.DataFrame({"unit": (top + 1).tolist(), "before": before[top].tolist(), "after": after[top].tolist()})
+    return pd.DataFrame(
+        {"unit": (top + 1).tolist(), "before": before[top].tolist(), "after": after[top].tolist()}
+    )
 
 
 NEARLY = 0.1  # of the RMS of all hidden units: below this a unit is called nearly zero
@@ -64,5 +66,7 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
     """Return the most active hidden units, (real tokens, units), in order of index."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
-    units_shown = hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
+    units_shown = (
+        hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values
+    )
     return hidden[:, units_shown], (units_shown + 1).tolist()

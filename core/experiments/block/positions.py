@@ -31,8 +31,10 @@ def order(p: Pass) -> pd.DataFrame:
 
     Uses words that the model knows. Returns position, label, mask, value, notices.
 
-    value: the largest difference between a word's output in the one order and the same word's in the other. Computed in
-    float64, so that a difference of 0 can be told from rounding; notices: whether it is larger than rounding. If not,
+    value: the largest difference between a word's output in the one order and the same word's in
+    the other. Computed in
+    float64, so that a difference of 0 can be told from rounding; notices: whether it is larger than
+    rounding. If not,
     the two outputs are a permutation of each other: the model cannot know who bit whom.
     """
     config = p.config.replace(padding=0)
@@ -49,7 +51,9 @@ def order(p: Pass) -> pd.DataFrame:
             except ConfigError:  # an odd width of a head cannot be turned
                 continue
             model.mask = MENUS["mask"][mask]
-            model.position = changed.part("position")(changed, drawing(changed, "pos_embed")).double()
+            model.position = changed.part("position")(
+                changed, drawing(changed, "pos_embed")
+            ).double()
             for layer, block in enumerate(model.blocks):
                 if isinstance(block, Block) and block.attn is not None:
                     block.attn.position = changed.position_in(layer)(changed).double()

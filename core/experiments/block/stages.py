@@ -36,10 +36,15 @@ def read_vector(text: str) -> list[float]:
             raise ConfigError("vector", f"vector has a comma without a number; {HOW}")
         plain = part.translate(SIGNS)
         if not NUMBER.fullmatch(plain):
-            raise ConfigError("vector", f"vector contains {shorten(part, 20)}, which is not a number; {HOW}")
+            raise ConfigError(
+                "vector", f"vector contains {shorten(part, 20)}, which is not a number; {HOW}"
+            )
         values.append(float(plain))
         if abs(values[-1]) > LARGEST:
-            raise ConfigError("vector", f"vector contains {shorten(part, 20)}; the largest number allowed is 1e100.")
+            raise ConfigError(
+                "vector",
+                f"vector contains {shorten(part, 20)}; the largest number allowed is 1e100.",
+            )
     return values
 
 
@@ -101,7 +106,9 @@ def words(p: Pass, site: str) -> str:
 
 def stages(p: Pass, layer: int) -> pd.DataFrame:
     """Return every stage of one layer in order of computation: stage, site, shape, meters."""
-    wide = p.statistics.query("layer == @layer").pivot(index="site", columns="meter", values="value")
+    wide = p.statistics.query("layer == @layer").pivot(
+        index="site", columns="meter", values="value"
+    )
     sites = [site for site in order(p) if site != "embed" or layer == 0]
     table = wide.loc[sites].reset_index()
     table.insert(0, "stage", [words(p, site) for site in sites])
@@ -135,10 +142,13 @@ def read_by(p: Pass, site: str) -> str:
 def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame, dict[str, float]]:
     """Return one token before and after a norm, with its mean, variance and RMS.
 
-    Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and 0 in a model that
+    Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and
+    0 in a model that
     was not trained, so `after` is the normalised vector itself.
     """
     before = p.sites[read_by(p, site)][layer][token]
     after = p.sites[site][layer][token]
-    table = pd.DataFrame({"dimension": range(1, len(before) + 1), "before": before.numpy(), "after": after.numpy()})
+    table = pd.DataFrame(
+        {"dimension": range(1, len(before) + 1), "before": before.numpy(), "after": after.numpy()}
+    )
     return table, moments(before, p.config.norm_eps)

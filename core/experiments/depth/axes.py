@@ -11,7 +11,12 @@ from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import shorten, some_of
 
 MOST = 1024  # variants in one grid
-RESIDUALS = {"both": (True, True), "attention": (True, False), "ffn": (False, True), "none": (False, False)}
+RESIDUALS = {
+    "both": (True, True),
+    "attention": (True, False),
+    "ffn": (False, True),
+    "none": (False, False),
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,9 @@ def _menu(field: str, *first: str) -> Axis:
     """An axis of all entries of a menu."""
     menu = MENUS[field]
     definition = Config.settings()[field]
-    words = {entry: f"no {definition.short}" if entry == "none" else menu.label(entry) for entry in menu}
+    words = {
+        entry: f"no {definition.short}" if entry == "none" else menu.label(entry) for entry in menu
+    }
     return Axis(definition.label, {entry: {field: entry} for entry in menu}, words, first)
 
 
@@ -45,8 +52,13 @@ def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
     """An axis of some values of a number; 0 stands for a part that is not there."""
     definition = Config.settings()[field]
     names = {definition.write(value): value for value in values}
-    words = {name: definition.change(value) if value else f"no {definition.short}" for name, value in names.items()}
-    return Axis(definition.label, {name: {field: value} for name, value in names.items()}, words, first)
+    words = {
+        name: definition.change(value) if value else f"no {definition.short}"
+        for name, value in names.items()
+    }
+    return Axis(
+        definition.label, {name: {field: value} for name, value in names.items()}, words, first
+    )
 
 
 AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm there is no placement
@@ -58,7 +70,12 @@ AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm 
             name: {"residual_attention": on_attention, "residual_ffn": other}
             for name, (on_attention, other) in RESIDUALS.items()
         },
-        {"both": "residual", "attention": "residual attention", "ffn": "residual FFN", "none": "no residual"},
+        {
+            "both": "residual",
+            "attention": "residual attention",
+            "ffn": "residual FFN",
+            "none": "no residual",
+        },
         ("both", "none"),
     ),
     "activation": _menu("activation", "relu", "gelu", "silu", "swiglu", "identity"),
@@ -94,7 +111,8 @@ class Axes(Settings):
     grid: str = setting(
         "",
         "Grid axes",
-        "Entries of each axis that differs from the default, such as activation-relu+tanh__n_heads-1+2+4.",
+        "Entries of each axis that differs from the default, such as"
+        " activation-relu+tanh__n_heads-1+2+4.",
         group="Grid",
     )
 
@@ -107,11 +125,15 @@ class Axes(Settings):
                 valid[axis] = _chosen(axis, entries)
             except ConfigError as error:
                 problems.append(str(error))
-        chosen = {axis: valid.get(axis, axis_settings.first) for axis, axis_settings in AXES.items()}
+        chosen = {
+            axis: valid.get(axis, axis_settings.first) for axis, axis_settings in AXES.items()
+        }
         size = combinations(chosen)
         if size > MOST:
             raise ConfigError(
-                "grid", f"grid has {size:,} variants; at most {MOST:,} are allowed. Select fewer entries.", ""
+                "grid",
+                f"grid has {size:,} variants; at most {MOST:,} are allowed. Select fewer entries.",
+                "",
             )
         if problems:
             raise ConfigError("grid", some_of(problems), write_axes(chosen))
@@ -121,7 +143,10 @@ class Axes(Settings):
     def chosen(self) -> dict[str, tuple[str, ...]]:
         """Axis -> its entries in the grid; none: as in the baseline."""
         parts = dict(part.split("-", 1) for part in filter(None, self.grid.split("__")))
-        return {axis: _chosen(axis, parts[axis]) if axis in parts else default.first for axis, default in AXES.items()}
+        return {
+            axis: _chosen(axis, parts[axis]) if axis in parts else default.first
+            for axis, default in AXES.items()
+        }
 
 
 def _chosen(axis: str, entries: str) -> tuple[str, ...]:
@@ -142,9 +167,16 @@ def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
 
 def in_words(axes: Iterable[str], entries: Iterable[str]) -> str:
     """Return the labels of one entry for each axis."""
-    return " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries)) or "as in the baseline"
+    return (
+        " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries))
+        or "as in the baseline"
+    )
 
 
 def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
     """The text of Axes.grid: the axes that are not as at first."""
-    return "__".join(f"{axis}-{'+'.join(chosen[axis])}" for axis in AXES if set(chosen[axis]) != set(AXES[axis].first))
+    return "__".join(
+        f"{axis}-{'+'.join(chosen[axis])}"
+        for axis in AXES
+        if set(chosen[axis]) != set(AXES[axis].first)
+    )

@@ -23,25 +23,35 @@ from core.settings.progress import step_counter
 from core.settings.setting import Settings, setting
 from core.settings.wording import count
 
-# Attention weights that are kept of all passes, to be played: 8 MB, and half of that goes to the browser.
+# Attention weights that are kept of all passes, to be played: 8 MB, and half of that goes to the
+# browser.
 PLAYED = 1 << 21
-CHUNK = 1 << 21  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
+CHUNK = (
+    1 << 21
+)  # numbers that wait to be measured: together it costs two thirds of one by one (docs/log.md)
 
-ROUNDING = 0.01  # of the stream's norm: from there on the two or three digits on screen are not to be trusted
+# of the stream's norm: from there on the two or three digits on screen are not to be trusted
+ROUNDING = 0.01
 
-Way = tuple[Config, list[int]]  # config of the model to build, the order in which its blocks are gone through
+Way = tuple[
+    Config, list[int]
+]  # config of the model to build, the order in which its blocks are gone through
 blocks: Menu[Callable[[Config, int], Way]] = Menu("Blocks")
 
 
 @blocks.register(
-    "same", label="Same block", help="one block, applied repeatedly to its own output, as in a Universal Transformer."
+    "same",
+    label="Same block",
+    help="one block, applied repeatedly to its own output, as in a Universal Transformer.",
 )
 def same(config: Config, passes: int) -> Way:
     return config.replace(n_layers=1), [0] * passes
 
 
 @blocks.register(
-    "separate", label="Separate blocks", help="a stack of blocks with separate weights, as in most models."
+    "separate",
+    label="Separate blocks",
+    help="a stack of blocks with separate weights, as in most models.",
 )
 def separate(config: Config, passes: int) -> Way:
     return config.replace(n_layers=passes), list(range(passes))
@@ -96,13 +106,22 @@ class Journey:
     config: Config  # with n_layers 1: how deep it goes is not the model's business here
     tokens: tuple[str, ...]
     n_real: int
-    values: np.ndarray  # (passes + 1, statistics), NaN from where it diverged on; entropy of pass 0 is NaN too
+    values: (
+        np.ndarray
+    )  # (passes + 1, statistics), NaN from where it diverged on; entropy of pass 0 is NaN too
     diverged: int | None  # the first pass after which a number is infinite or no number
-    patterns: dict[int, torch.Tensor]  # pass -> attention weights (H, T, T): first, middle, last; none after divergence
+    patterns: dict[
+        int, torch.Tensor
+    ]  # pass -> attention weights (H, T, T): first, middle, last; none after divergence
     allowed: torch.Tensor  # (T, T) bool, which key each query may see by mask and padding
     layers: tuple[int, ...]  # whose block each pass went through
-    alike: dict[int, torch.Tensor]  # pass -> cosine similarity of the real tokens (n_real, n_real); likewise
-    rounded: int | None = None  # the first pass whose stream rounding decides; None if there is none, or nobody looked
+    alike: dict[
+        int, torch.Tensor
+    ]  # pass -> cosine similarity of the real tokens (n_real, n_real); likewise
+    rounded: int | None = (
+        # the first pass whose stream rounding decides; None if there is none, or nobody looked
+        None
+    )
 
     def allowed_in(self, number: int) -> torch.Tensor:  # -> bool (T, T)
         """Which key each query may see in a pass, counted from 1: inside its window, too."""
@@ -111,7 +130,9 @@ class Journey:
     def until(self, passes: int) -> "Journey":
         """Return the same journey with the statistics of its first passes only."""
         diverged = self.diverged if self.diverged is not None and self.diverged <= passes else None
-        return replace(self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged)
+        return replace(
+            self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged
+        )
 
     def of(self, meter: str) -> np.ndarray:
         """Return one statistic after each pass: (passes + 1,)."""
@@ -128,9 +149,11 @@ def travel(
 ) -> Journey:
     """Run the tokens through all passes and measure the stream after each.
 
-    compare_precision: run a float32 model in float64, too, and find the pass from which on they differ (Journey.rounded).
+    compare_precision: run a float32 model in float64, too, and find the pass from which on they
+    differ (Journey.rounded).
 
-    played: keep attention and likeness not of three passes, but of as many as there is room for (Depth.played) where one has
+    played: keep attention and likeness not of three passes, but of as many as there is room for
+    (Depth.played) where one has
     so many attention weights.
 
     Raises:
@@ -138,7 +161,9 @@ def travel(
     """
     machine = machine or Machine()
     compared = compare_precision and machine.dtype == "float32"
-    return _run(config.replace(n_layers=1), tuple(tokens), machine, depth or Depth(), played, compared)
+    return _run(
+        config.replace(n_layers=1), tuple(tokens), machine, depth or Depth(), played, compared
+    )
 
 
 def table(journeys: dict[str, Journey]) -> pd.DataFrame:
@@ -159,7 +184,12 @@ def _bytes(journey: Journey) -> int:
 
 @cached(megabytes=max_mb() / 32, size=_bytes)
 def _run(
-    config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth, played: int, compared: bool
+    config: Config,
+    tokens: tuple[str, ...],
+    machine: Machine,
+    depth: Depth,
+    played: int,
+    compared: bool,
 ) -> Journey:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
@@ -167,7 +197,9 @@ def _run(
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(built, tokens, machine)
         passes = set(depth.played(played) if played else depth.shown.values())
-        if not compared or 3 * needed > max_mb() << 20:  # weights and streams of float64 take twice as much again
+        if (
+            not compared or 3 * needed > max_mb() << 20
+        ):  # weights and streams of float64 take twice as much again
             return journey(model, ids, real, config, tokens, order, passes)
         streams: list[torch.Tensor] = []
         result = journey(model, ids, real, config, tokens, order, passes, streams)
@@ -189,7 +221,9 @@ def journey(
     Args:
         streams: A list to which every stream is appended.
     """
-    watch = _Watch(len(tokens), passes, step_counter(len(order) + 1, count(len(order), "pass", "passes")))
+    watch = _Watch(
+        len(tokens), passes, step_counter(len(order) + 1, count(len(order), "pass", "passes"))
+    )
     with trace(watch, sites=[] if streams is None else ["resid_pre"]) as recorded:
         end = model.stream(ids, real, order)
     watch.stream(end)
@@ -205,13 +239,21 @@ def journey(
         allowed=square(model.allowed(ids, real), ids.shape[1]),
         layers=tuple(order),
         # attention is made from what enters a pass, likeness from what leaves it
-        patterns={index: x for index, x in watch.patterns.items() if diverged is None or index <= diverged},
-        alike={index: x for index, x in watch.alike.items() if diverged is None or index < diverged},
+        patterns={
+            index: x for index, x in watch.patterns.items() if diverged is None or index <= diverged
+        },
+        alike={
+            index: x for index, x in watch.alike.items() if diverged is None or index < diverged
+        },
     )
 
 
 def rounding_decides_from(
-    streams: list[torch.Tensor], model: Transformer, ids: torch.Tensor, real: torch.Tensor | None, order: list[int]
+    streams: list[torch.Tensor],
+    model: Transformer,
+    ids: torch.Tensor,
+    real: torch.Tensor | None,
+    order: list[int],
 ) -> int | None:
     """Return the first pass at which the stream differs from float64 by more than ROUNDING.
 
@@ -241,7 +283,8 @@ def rounding_decides_from(
 def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, int | None]:
     """-> (values, NaN from the first pass on that is not finite; that pass, or None).
 
-    A stream can come back from infinity, for instance because ReLU makes 0 of −∞; what it then is means nothing.
+    A stream can come back from infinity, for instance because ReLU makes 0 of −∞; what it then is
+    means nothing.
     """
     if finite.all():
         return values, None
@@ -293,7 +336,9 @@ class _Watch:
         if self._attention:
             indices = list(self._attention)
             entropy[indices] = (
-                attention_entropy(_side_by_side(list(self._attention.values())), self.n_real).float().cpu()
+                attention_entropy(_side_by_side(list(self._attention.values())), self.n_real)
+                .float()
+                .cpu()
             )
         streams = _side_by_side(self._streams)
         measured = Streams(streams, entropy.to(streams.device))

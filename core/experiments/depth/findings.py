@@ -19,7 +19,9 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
     """
     first_rounded = rounded_from(journeys)
     if first_rounded is not None:
-        journeys = {name: journey.until(max(1, first_rounded - 1)) for name, journey in journeys.items()}
+        journeys = {
+            name: journey.until(max(1, first_rounded - 1)) for name, journey in journeys.items()
+        }
     candidates = [(n, j) for n, j in journeys.items() if meter != "entropy" or j.config.attention]
     if not candidates:
         return "Attention is off, so there is nothing to measure."
@@ -27,7 +29,9 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
     if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
         return "There is only one token."
     base: Journey | None = first[1]
-    if first[0] != next(iter(journeys)):  # the baseline has no attention; the others are told by themselves
+    if first[0] != next(
+        iter(journeys)
+    ):  # the baseline has no attention; the others are told by themselves
         others = candidates
         base = None
     if not others:
@@ -40,7 +44,10 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
 
 def rounded_from(journeys: dict[str, Journey]) -> int | None:
     """Return the first pass that rounding decides in any of the journeys, or None."""
-    return min((journey.rounded for journey in journeys.values() if journey.rounded is not None), default=None)
+    return min(
+        (journey.rounded for journey in journeys.values() if journey.rounded is not None),
+        default=None,
+    )
 
 
 def rounding(journeys: dict[str, Journey]) -> str:
@@ -50,22 +57,30 @@ def rounding(journeys: dict[str, Journey]) -> str:
         return ""
     names = ", ".join(name for name, journey in journeys.items() if journey.rounded is not None)
     return (
-        f"From pass {first} on, rounding dominates ({names}): float32 and float64 differ by more than "
-        f"{100 * ROUNDING:.0f} % of the stream's magnitude. The text covers the earlier passes only."
+        f"From pass {first} on, rounding dominates ({names}): float32 and float64 differ by more"
+        f" than {100 * ROUNDING:.0f} % of the stream's magnitude. The text covers the earlier"
+        " passes only."
     )
 
 
 def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) -> str:
     """Describe whether models that end alike differ in between, and which one most."""
     name, journey, index = max(
-        ((name, journey, position) for name, journey in others for position in range(len(base.values))),
+        (
+            (name, journey, position)
+            for name, journey in others
+            for position in range(len(base.values))
+        ),
         key=lambda candidate: distance(meter, candidate[1], base, candidate[2]),
     )
     if distance(meter, journey, base, index) < SAME:
         return f"No difference at any pass. {_told(meter, '', base, None)}"
     values = " vs ".join(_value(meter, float(side.of(meter)[index])) for side in (journey, base))
     end = last(base, meter)[1]
-    ends = f"ends {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}, like the baseline"
+    ends = (
+        f"ends {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}, like the"
+        " baseline"
+    )
     if base.diverged is not None:
         ends = f"diverges at pass {base.diverged}, like the baseline"
     return f"{name}: {ends}; largest difference after pass {index}: {values}."
@@ -74,7 +89,13 @@ def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) ->
 def _value(meter: str, value: float) -> str:
     if math.isnan(value):
         return "all zeros" if meter == "rank" else "undefined"
-    return f"{value:.1f}" if meter == "rank" else fixed(value) if meter in ("entropy", "cosine") else number(value)
+    return (
+        f"{value:.1f}"
+        if meter == "rank"
+        else fixed(value)
+        if meter in ("entropy", "cosine")
+        else number(value)
+    )
 
 
 def far(meter: str, journey: Journey, base: Journey) -> float:
@@ -171,7 +192,8 @@ def _grown(meter: str, journey: Journey) -> str:
         return f"ends at {number(end)} after {passes(n)} (range {number(low)} to {number(high)})"
     verb = "grows" if end > begin else "shrinks"
     return (
-        f"{verb} from {number(begin)} to {number(end)} in {passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
+        f"{verb} from {number(begin)} to {number(end)} in"
+        f" {passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
     )
 
 
@@ -188,7 +210,9 @@ def _alike(meter: str, journey: Journey) -> str:
     index = _alike_from(values)
     if index is None:
         index, end = last(journey, meter)
-        return f"mean cosine similarity {fixed(end)} after {passes(index)} (1 = identical direction)"
+        return (
+            f"mean cosine similarity {fixed(end)} after {passes(index)} (1 = identical direction)"
+        )
     when = f"after {passes(index)}" if index else "from the start"
     return f"all {n} tokens point the same way {when} (cosine similarity {fixed(values[index])})"
 
@@ -199,12 +223,18 @@ def _directions(meter: str, journey: Journey) -> str:
     values = journey.of(meter)
     if math.isnan(end):
         finite = np.flatnonzero(np.isfinite(values))
-        return f"all zeros {f'from pass {finite[-1] + 1} on' if len(finite) else 'from the start'}, so the rank is undefined"
+        return (
+            f"all zeros {f'from pass {finite[-1] + 1} on' if len(finite) else 'from the start'}, so"
+            " the rank is undefined"
+        )
     begin = _value(meter, start(journey, meter))
     last_one = _value(meter, end)
     if begin != last_one:
         return f"effective rank {begin} → {last_one} in {passes(n)} (max {limit})"
-    return f"effective rank starts and ends at {begin} over {passes(n)} (max {limit}){_in_between(meter, values)}"
+    return (
+        f"effective rank starts and ends at {begin} over {passes(n)} (max"
+        f" {limit}){_in_between(meter, values)}"
+    )
 
 
 def _narrowed(meter: str, journey: Journey) -> str:
@@ -219,7 +249,9 @@ def _narrowed(meter: str, journey: Journey) -> str:
         if fixed(low) == fixed(high):
             return f"entropy stays at {fixed(end)} bits over {passes(n)} {even}"
         if high - low <= 0.1:
-            return f"entropy stays within {fixed(low)} to {fixed(high)} bits over {passes(n)} {even}"
+            return (
+                f"entropy stays within {fixed(low)} to {fixed(high)} bits over {passes(n)} {even}"
+            )
         return f"entropy ends at {fixed(end)} bits, range {fixed(low)} to {fixed(high)} {even}"
     verb = "falls" if end < begin else "rises"
     return f"entropy {verb} from {fixed(begin)} bits in pass 1 to {fixed(end)} in pass {n} {even}"

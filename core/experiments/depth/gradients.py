@@ -34,13 +34,20 @@ class Gradients:
 
     config: Config
     loss: float
-    stream: np.ndarray  # (passes + 1,): ∂loss/∂stream before pass 1, 2, …, and of what leaves the last pass
-    weights: pd.DataFrame  # layer (from 1), weight ("W_Q", …, "ln1 gain"), value; of a repeated block: one layer
+    stream: (
+        np.ndarray
+    )  # (passes + 1,): ∂loss/∂stream before pass 1, 2, …, and of what leaves the last pass
+    weights: (
+        pd.DataFrame
+    )  # layer (from 1), weight ("W_Q", …, "ln1 gain"), value; of a repeated block: one layer
     diverged: bool  # whether the loss or a gradient is infinite or no number
 
 
 def gradients(
-    config: Config, tokens: Iterable[str], machine: Machine | None = None, depth: Depth | None = None
+    config: Config,
+    tokens: Iterable[str],
+    machine: Machine | None = None,
+    depth: Depth | None = None,
 ) -> Gradients:
     """Run one backward pass through all layers; see Gradients.
 
@@ -50,16 +57,23 @@ def gradients(
     return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
 
-@cached(megabytes=max_mb() / 128, size=lambda result: result.stream.nbytes + 100 * len(result.weights))
+@cached(
+    megabytes=max_mb() / 128, size=lambda result: result.stream.nbytes + 100 * len(result.weights)
+)
 def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Gradients:
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
-    # What is kept for the way back is what a trace of that many layers keeps; gradients take the place of the copies.
-    needed = run_bytes(config.replace(n_layers=depth.passes), length, len(vocabulary(list(tokens))), machine.dtype)
+    # What is kept for the way back is what a trace of that many layers keeps; gradients take the
+    # place of the copies.
+    needed = run_bytes(
+        config.replace(n_layers=depth.passes), length, len(vocabulary(list(tokens))), machine.dtype
+    )
     with room_for(needed, "This model and text"), torch.inference_mode(False), torch.enable_grad():
         model, ids, real = prepared(built, tokens, machine)
         model.requires_grad_(True)
-        step = step_counter(2 * len(order), f"Forward and backward through {count(depth.passes, 'pass', 'passes')}")
+        step = step_counter(
+            2 * len(order), f"Forward and backward through {count(depth.passes, 'pass', 'passes')}"
+        )
 
         def watch(site: str, layer: int, x: torch.Tensor) -> None:
             if site == "resid_pre":
@@ -74,12 +88,20 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
         grads = torch.autograd.grad(loss, [*streams, *blocks.values()], materialize_grads=True)
         rows = weight_rows(model, dict(zip(blocks, grads[len(streams) :])))
         stream = np.array([norm(gradient) for gradient in grads[: len(streams)]])
-        table = pd.DataFrame(rows, columns=["layer", "weight", "value"]).astype({"layer": int, "value": float})
-        finite = math.isfinite(loss.item()) and np.isfinite(stream).all() and np.isfinite(table.value).all()
+        table = pd.DataFrame(rows, columns=["layer", "weight", "value"]).astype(
+            {"layer": int, "value": float}
+        )
+        finite = (
+            math.isfinite(loss.item())
+            and np.isfinite(stream).all()
+            and np.isfinite(table.value).all()
+        )
         return Gradients(config, loss.item(), stream, table, not finite)
 
 
-def successor_loss(model: Transformer, stream: torch.Tensor, ids: torch.Tensor, n_real: int) -> torch.Tensor:
+def successor_loss(
+    model: Transformer, stream: torch.Tensor, ids: torch.Tensor, n_real: int
+) -> torch.Tensor:
     """Return the mean cross-entropy (nats) of predicting each next token.
 
     The last token's target is the first.
@@ -93,9 +115,12 @@ def successor_loss(model: Transformer, stream: torch.Tensor, ids: torch.Tensor, 
 def ignores_key_bias(config: Config) -> bool:
     """Return whether b_K has no effect in any layer, because a softmax ignores a constant.
 
-    Not so where keys are turned or normed after it is added, scores are capped, or the weights of a row need not add up to 1.
+    Not so where keys are turned or normed after it is added, scores are capped, or the weights of a
+    row need not add up to 1.
     """
-    turned = any(config.position_in(layer).rotate is not Position.rotate for layer in range(config.n_layers))
+    turned = any(
+        config.position_in(layer).rotate is not Position.rotate for layer in range(config.n_layers)
+    )
     plain = not (turned or config.qk_norm or config.score_cap)
     return config.attention and config.bias and plain and bool(config.part("softmax").sums_to_one)
 

@@ -26,7 +26,8 @@ from core.settings.progress import step_counter
 from core.settings.setting import ConfigError
 from core.settings.wording import count
 
-# Of attention alone, each with a value that is possible whatever else is set. A position that is added to the tokens stays.
+# Of attention alone, each with a value that is possible whatever else is set. A position that is
+# added to the tokens stays.
 OF_ATTENTION = {
     "n_heads": 1,
     "n_kv_heads": 1,
@@ -73,7 +74,9 @@ def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[s
         ignore("Without an FFN, its settings have no effect.", **OF_FFN)
     if not (config.attention and config.ffn):
         ignore("Parallel sub-layers need both attention and FFN.", parallel=False)
-    replaces_attention = config.parallel and config.attention and config.ffn and not config.residual_ffn
+    replaces_attention = (
+        config.parallel and config.attention and config.ffn and not config.residual_ffn
+    )
     if replaces_attention:
         sentence = (
             "A parallel FFN without a residual replaces the output of attention, so the attention "
@@ -88,10 +91,16 @@ def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[s
     if config.window >= length:
         ignore("A window longer than the text has no effect.", window=0)
     if not config.window or config.global_every > config.n_blocks:
-        sentence = "Global layers have no effect without a window, or in a stack too shallow to contain one."
+        sentence = (
+            "Global layers have no effect without a window, or in a stack too shallow to contain"
+            " one."
+        )
         ignore(sentence, global_every=0)
     if not acts_in_attention(config.part("position")) or config.nope_every > config.n_blocks:
-        sentence = "NoPE layers have no effect without position encoding in attention, or in a stack too shallow to contain one."
+        sentence = (
+            "NoPE layers have no effect without position encoding in attention, or in a stack too"
+            " shallow to contain one."
+        )
         ignore(sentence, nope_every=0)
     if not config.part("position").turns:
         sentence = "Without RoPE, its settings have no effect."
@@ -134,7 +143,8 @@ class Grid:
     def explained(self, meter: str) -> dict[str, float]:
         """Return the share of a statistic's variance that each axis explains alone (eta squared).
 
-        The variance between the means of its entries, divided by the whole; of the logarithm, where the statistic may
+        The variance between the means of its entries, divided by the whole; of the logarithm, where
+        the statistic may
         grow by powers of ten. Variants without a number are left out.
         """
         values = self.ends(meter)
@@ -146,9 +156,14 @@ class Grid:
         spread = values[finite].var()
         shares = {}
         for axis in self.axes:
-            groups = [finite & np.array([entry[axis] == name for entry in self.entries]) for name in self.axes[axis]]
+            groups = [
+                finite & np.array([entry[axis] == name for entry in self.entries])
+                for name in self.axes[axis]
+            ]
             means = [
-                (values[group].mean() - values[finite].mean()) ** 2 * group.sum() for group in groups if group.any()
+                (values[group].mean() - values[finite].mean()) ** 2 * group.sum()
+                for group in groups
+                if group.any()
             ]
             shares[axis] = min(1.0, float(sum(means) / finite.sum() / spread))
         return shares
@@ -171,21 +186,31 @@ class Grid:
 
 
 def grid(
-    baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine | None = None, depth: Depth | None = None
+    baseline: Config,
+    axes: Axes,
+    tokens: Iterable[str],
+    machine: Machine | None = None,
+    depth: Depth | None = None,
 ) -> Grid:
     """Every combination of the chosen entries, with all other settings as in the baseline.
 
     Raises:
         MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
-    return _run(baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth())
+    return _run(
+        baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth()
+    )
 
 
 @cached(megabytes=max_mb() / 64, size=lambda grid: grid.values.nbytes + 2000 * len(grid.configs))
-def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Grid:
+def _run(
+    baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth
+) -> Grid:
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
-    reason_of: dict[Config, tuple[str, ...]] = {}  # settings of the stream -> why the first model has these
+    reason_of: dict[
+        Config, tuple[str, ...]
+    ] = {}  # settings of the stream -> why the first model has these
     all_entries = []
     all_changes = []
     configs = []
@@ -206,7 +231,9 @@ def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine
         if stream in reason_of:
             repeats += 1
             # What both have in common is not why they are the same, unless there is nothing else.
-            reasons |= dict.fromkeys([reason for reason in why if reason not in reason_of[stream]] or why)
+            reasons |= dict.fromkeys(
+                [reason for reason in why if reason not in reason_of[stream]] or why
+            )
             continue
         reason_of[stream] = why
         all_entries.append(entries)
@@ -215,7 +242,17 @@ def _run(baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine
     if not configs:
         raise ConfigError("grid", f"No combination in this grid is valid: {next(iter(left_out))}")
     values, diverged = travel_together(configs, tokens, machine, order)
-    return Grid(chosen, all_entries, all_changes, configs, values, diverged, list(left_out), repeats, tuple(reasons))
+    return Grid(
+        chosen,
+        all_entries,
+        all_changes,
+        configs,
+        values,
+        diverged,
+        list(left_out),
+        repeats,
+        tuple(reasons),
+    )
 
 
 def travel_together(
@@ -236,22 +273,40 @@ def travel_together(
         with room_for(_bytes(family, tokens, machine), "This grid"), torch.inference_mode():
             values, finite = _measure(family, tokens, machine, order, step)
         results |= {config: until_diverged(v, f) for config, v, f in zip(family, values, finite)}
-    return np.stack([results[config][0] for config in built]), [results[config][1] for config in built]
+    return np.stack([results[config][0] for config in built]), [
+        results[config][1] for config in built
+    ]
 
 
 def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
     """Return the memory for weights, one block's activations and waiting skips of a family."""
     length = len(tokens) + family[0].padding
     vocabulary_size = len(vocabulary(list(tokens)))
-    recorded = sum(sum(activations(config, length, machine.dtype).values()) // config.n_layers for config in family)
-    waiting = 4 * length * family[0].d_model * (family[0].n_layers // 2 + 1) * sum(c.skips for c in family)
-    largest = max(run_bytes(config.replace(n_layers=1), 1, vocabulary_size, machine.dtype) for config in family)
+    recorded = sum(
+        sum(activations(config, length, machine.dtype).values()) // config.n_layers
+        for config in family
+    )
+    waiting = (
+        4
+        * length
+        * family[0].d_model
+        * (family[0].n_layers // 2 + 1)
+        * sum(c.skips for c in family)
+    )
+    largest = max(
+        run_bytes(config.replace(n_layers=1), 1, vocabulary_size, machine.dtype)
+        for config in family
+    )
     weights = numbers(family) * (4 + (machine.dtype != "float32") * BYTES[machine.dtype])
     return int(largest + 1.2 * weights) + recorded + waiting
 
 
 def _measure(
-    family: list[Config], tokens: Sequence[str], machine: Machine, order: list[int], step: Callable[[], None]
+    family: list[Config],
+    tokens: Sequence[str],
+    machine: Machine,
+    order: list[int],
+    step: Callable[[], None],
 ) -> tuple[np.ndarray, np.ndarray]:
     """-> (values (V, passes + 1, statistics), finite (V, passes + 1))"""
     words, ids, real = numbered(tokens, family[0].padding, machine.torch_device)

@@ -1,7 +1,9 @@
 """Trained without a part or ablated after training: the family's results over seeds.
 
-A model that was trained without a part had the chance to do without it; one from which it is cut afterwards had not. These are two
-questions: whether the part is needed to learn the task, and whether a model that has it has come to rely on it.
+A model that was trained without a part had the chance to do without it; one from which it is cut
+afterwards had not. These are two
+questions: whether the part is needed to learn the task, and whether a model that has it has come to
+rely on it.
 """
 
 import math
@@ -30,8 +32,10 @@ COMPARED = ["value", "low", "high", "seeds", "difference", "p", "clear"]
 ONE_SEED = "One seed per model, so significance cannot be tested."
 
 
-# (rows of one model) -> number. within, differences: what it can be; worse: the sign of a change for the worse; does: in words, what such
-# a change does; logarithmic: whether logarithms are compared; split: whether it is compared at every distance, for one part alone.
+# (rows of one model) -> number. within, differences: what it can be; worse: the sign of a change
+# for the worse; does: in words, what such
+# a change does; logarithmic: whether logarithms are compared; split: whether it is compared at
+# every distance, for one part alone.
 compared: Menu[Any] = Menu(
     "What is compared",
     axis="accuracy",
@@ -65,7 +69,9 @@ compared.add(
     "subject",
     lambda rows: float(rows[rows.meter == "subject"].value.max()),  # NaN where there is no head
     label="Attention on the subject",
-    help="attention on the subject from the token before the verb, for the head where it is largest.",
+    help=(
+        "attention on the subject from the token before the verb, for the head where it is largest."
+    ),
     axis="attention weight on the subject",
     does="reduce attention to the subject",
 )
@@ -80,7 +86,11 @@ compared.add(
 
 
 for _member in members()[1:]:
-    removed.add(_member, label=label(_member), help="trained without it, and removed from the trained baseline.")
+    removed.add(
+        _member,
+        label=label(_member),
+        help="trained without it, and removed from the trained baseline.",
+    )
 
 
 def read(path: Path = TABLE) -> pd.DataFrame:
@@ -89,14 +99,17 @@ def read(path: Path = TABLE) -> pd.DataFrame:
     Raises CheckpointError if it is missing or damaged.
     """
     try:
-        table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""]}, dtype=dict.fromkeys(TEXTS, str))
+        table = pd.read_csv(
+            path, keep_default_na=False, na_values={"value": [""]}, dtype=dict.fromkeys(TEXTS, str)
+        )
         numeric = all(pd.api.types.is_numeric_dtype(table[name]) for name in NUMBERS)
     except (OSError, ValueError, KeyError):
         table = pd.DataFrame()
         numeric = False
     if table.empty or not numeric or not set(TEXTS) <= set(table):
         raise CheckpointError(
-            "The results of these models, results/family.csv, are missing or damaged; make family recreates them."
+            "The results of these models, results/family.csv, are missing or damaged; make family"
+            " recreates them."
         )
     return table
 
@@ -116,8 +129,12 @@ def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
     for key, rows in table.groupby(["member", "how", "seed"], sort=False):
         member, how, seed = map(str, key)
         values.setdefault((member, how), {})[int(seed)] = onto(measure(rows))
-    order = [(member, how) for member in members() for how in (TRAINED, CUT) if (member, how) in values]
-    differences = _compare({key: values[key] for key in order}, lambda key: (WHOLE, TRAINED), measure, back)
+    order = [
+        (member, how) for member in members() for how in (TRAINED, CUT) if (member, how) in values
+    ]
+    differences = _compare(
+        {key: values[key] for key in order}, lambda key: (WHOLE, TRAINED), measure, back
+    )
     lines = [(member, label(member), how, *differences[member, how]) for member, how in order]
     return pd.DataFrame(lines, columns=["member", "label", "how", *COMPARED])
 
@@ -180,13 +197,19 @@ def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
     rows = table[(table.meter == "accuracy") & table.member.isin((WHOLE, member))]
     for name, distances in bins(table):
         for line, (of_member, how) in lines.items():
-            selected = rows[(rows.member == of_member) & (rows.how == how) & rows["at"].isin(distances)]
+            selected = rows[
+                (rows.member == of_member) & (rows.how == how) & rows["at"].isin(distances)
+            ]
             if len(selected):
-                values[name, line] = {int(str(seed)): measure(some) for seed, some in selected.groupby("seed")}
+                values[name, line] = {
+                    int(str(seed)): measure(some) for seed, some in selected.groupby("seed")
+                }
                 sentences[name, line] = int(selected.groupby("seed").n.sum().min())
 
     differences = _compare(values, lambda key: (key[0], WHOLE), measure)
-    table = pd.DataFrame([(*key, *differences[key]) for key in values], columns=["distance", "line", *COMPARED])
+    table = pd.DataFrame(
+        [(*key, *differences[key]) for key in values], columns=["distance", "line", *COMPARED]
+    )
     table.insert(5, "n", [sentences[key] for key in values])
     return table
 
@@ -200,7 +223,9 @@ def told_by_distance(rows: pd.DataFrame) -> str:
     sentences = []
     for line in (CUT, TRAINED):
         line_rows = rows[rows.line == line]
-        lower, higher = (int((line_rows.clear & (line_rows.difference * sign > 0)).sum()) for sign in (-1, 1))
+        lower, higher = (
+            int((line_rows.clear & (line_rows.difference * sign > 0)).sum()) for sign in (-1, 1)
+        )
         found = [f"{word} at {n}" for word, n in {"lower": lower, "higher": higher}.items() if n]
         unclear = len(line_rows) - lower - higher
         if found:
@@ -208,7 +233,9 @@ def told_by_distance(rows: pd.DataFrame) -> str:
             sentences.append(f"{SHOWN[line]}, accuracy is {' and '.join(found)}{others}")
         elif unclear:
             sentences.append(f"{SHOWN[line]}, no significant difference")
-    text = f"Compared with the baseline at {count(n_distances, 'distance')}: {'; '.join(sentences)}."
+    text = (
+        f"Compared with the baseline at {count(n_distances, 'distance')}: {'; '.join(sentences)}."
+    )
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
     if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
@@ -228,8 +255,9 @@ def told(summary: pd.DataFrame, name: str) -> str:
     verb, _, effect_name = measure.does.partition(" ")
     verb = f"{verb}s" if after == 1 else verb
     text = (
-        f"Made after training, {after} of {count((rows.how == CUT).sum(), 'change')} significantly {verb} {effect_name}; "
-        f"trained in from the start, {before} of {(rows.how == TRAINED).sum()}."
+        f"Made after training, {after} of {count((rows.how == CUT).sum(), 'change')} significantly"
+        f" {verb} {effect_name}; trained in from the start, {before} of"
+        f" {(rows.how == TRAINED).sum()}."
     )
     return text + few(seeds) * (seeds <= FEW)
 

@@ -1,8 +1,11 @@
 """Direct logit attribution: the logit difference as a sum over heads and sub-layers.
 
-The last norm is taken as the linear map that it was in this pass (its scale as measured); then what each part wrote to
-the stream can be read off by itself, and all of them add up to the whole ("direct logit attribution", Elhage et al.,
-2021; Wang et al., 2022). Where norms stand in the stream (post-norm), every one of them is taken so.
+The last norm is taken as the linear map that it was in this pass (its scale as measured); then what
+each part wrote to
+the stream can be read off by itself, and all of them add up to the whole ("direct logit
+attribution", Elhage et al.,
+2021; Wang et al., 2022). Where norms stand in the stream (post-norm), every one of them is taken
+so.
 """
 
 from dataclasses import dataclass
@@ -28,7 +31,9 @@ ROOM = 1 << 22  # numbers that the parts of some questions may take at once
 class Part:
     """Head or sub-layer with a contribution; layers and heads from 0."""
 
-    kind: str  # embedding, head, attention (what is not by heads: its bias, or what a knock-out put there), ffn, norms
+    # embedding, head, attention (what is not by heads: its bias, or what a knock-out put there),
+    # ffn, norms
+    kind: str
     layer: int = 0
     head: int = 0
 
@@ -47,7 +52,9 @@ def parts(model: Transformer) -> list[Part]:
     listed = [Part("embedding")]
     for layer, block in enumerate(_blocks(model)):
         if block.attn is not None:
-            listed += [Part("head", layer, number) for number in range(block.attn.n_heads)] + [Part("attention", layer)]
+            listed += [Part("head", layer, number) for number in range(block.attn.n_heads)] + [
+                Part("attention", layer)
+            ]
         listed += [Part("ffn", layer)] * (block.mlp is not None)
     return [*listed, Part("norms")]
 
@@ -60,17 +67,24 @@ def _blocks(model: Transformer) -> list[Block]:
 
 @torch.inference_mode()
 def contributions(
-    model: Transformer, written: Sites, right: torch.Tensor, wrong: torch.Tensor, cuts: tuple[Cut, ...] = ()
+    model: Transformer,
+    written: Sites,
+    right: torch.Tensor,
+    wrong: torch.Tensor,
+    cuts: tuple[Cut, ...] = (),
 ) -> torch.Tensor:
     """Return the contribution of every part to every question: float32 (parts, Q), on the CPU.
 
     The sum over parts is logits[right] − logits[wrong] before a soft-cap.
 
-    written: what every part wrote at the places asked, as core.experiments.trained.knockout.Written; right, wrong: int (Q);
+    written: what every part wrote at the places asked, as
+    core.experiments.trained.knockout.Written; right, wrong: int (Q);
     cuts: those with which it was written.
     """
     index_of = {part: index for index, part in enumerate(parts(model))}
-    stream = _apart(written["embed", 0], 0, len(index_of))  # (parts, Q, D): they add up to what the model's stream is
+    stream = _apart(
+        written["embed", 0], 0, len(index_of)
+    )  # (parts, Q, D): they add up to what the model's stream is
     early: dict[int, torch.Tensor] = {}
     for layer, block in enumerate(_blocks(model)):
         earlier = model.config.early_of(layer)
@@ -84,16 +98,28 @@ def contributions(
             else:
                 out = written.get(("attn_raw", layer), written["attn_out", layer])
                 z = written["z", layer]
-                heads = torch.einsum("qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:]))
+                heads = torch.einsum(
+                    "qhd,ohd->hqo", z, block.attn.out.weight.view(out.shape[-1], *z.shape[1:])
+                )
                 first = index_of[Part("head", layer, 0)]
                 wrote[first : first + len(heads)] = heads
                 wrote[index_of[Part("attention", layer)]] = out - heads.sum(0)
-            stream = _joined(block, stream, wrote, "attn_out" in lost, block.add_attention, block.ln1, *block.more1)
+            stream = _joined(
+                block,
+                stream,
+                wrote,
+                "attn_out" in lost,
+                block.add_attention,
+                block.ln1,
+                *block.more1,
+            )
         if block.mlp is not None:
             thrown_away = "mlp_out" in lost
             site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
             wrote = _apart(written[site, layer], index_of[Part("ffn", layer)], len(index_of))
-            stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ln2, *block.more2)
+            stream = _joined(
+                block, stream, wrote, thrown_away, block.add_ffn, block.ln2, *block.more2
+            )
         if model.config.is_early(layer):  # of no other: each is as large as the stream
             early[layer] = stream
     stream = _norm(model.ln_final, stream)
@@ -140,7 +166,8 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
         written = measured(bench, cuts, mode).written
         right = q.right.to(bench.device)
         wrong = bench.whole.wrong.to(bench.device)
-        # Held at once for one question: four tables of all parts, and one of each early layer that a late one reads.
+        # Held at once for one question: four tables of all parts, and one of each early layer that
+        # a late one reads.
         config = bench.model.config
         early = sum(map(config.is_early, range(config.n_layers)))
         numbers = (4 + early) * len(parts(bench.model)) * config.d_model
@@ -149,10 +176,20 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
         starts = range(0, len(right), per_slice)
         with room_for(4 * per_slice * numbers, "Computing all contributions"):
             for start in track(
-                starts, len(starts), f"Contributions of all components, {count(len(right), 'question')}"
+                starts,
+                len(starts),
+                f"Contributions of all components, {count(len(right), 'question')}",
             ):
                 some = slice(start, start + per_slice)
-                blocks.append(contributions(bench.model, {key: x[some] for key, x in written.items()}, right[some], wrong[some], cuts))  # fmt: skip
+                blocks.append(
+                    contributions(
+                        bench.model,
+                        {key: x[some] for key, x in written.items()},
+                        right[some],
+                        wrong[some],
+                        cuts,
+                    )
+                )
         mean = q.per_text(torch.cat(blocks, 1))
         return mean, mean.numel() * 8
 
@@ -172,7 +209,10 @@ def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
     """
     effects = of_bench(bench, cuts, mode)
     total = effects.sum(0).mean().item()
-    values = {part: dict(enumerate(of_part.tolist())) for part, of_part in zip(parts(bench.model), effects)}
+    values = {
+        part: dict(enumerate(of_part.tolist()))
+        for part, of_part in zip(parts(bench.model), effects)
+    }
     nothing = dict.fromkeys(range(effects.shape[1]), 0.0)
     compared = together(lambda part, level: paired(values[part], nothing, level=level), values)
     rows = [
@@ -187,7 +227,9 @@ def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
         )
         for part, index in compared.items()
     ]
-    return pd.DataFrame(rows, columns=["name", "kind", "layer", "head", "value", "low", "high", "p", "share"])
+    return pd.DataFrame(
+        rows, columns=["name", "kind", "layer", "head", "value", "low", "high", "p", "share"]
+    )
 
 
 def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
@@ -196,7 +238,8 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
     Returns name, kind, layer, head, before, after, change, low, high, p (paired t-test over texts,
     Holm).
 
-    What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its contribution may
+    What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its
+    contribution may
     still change, because the last norm then divides by another number.)
     """
     before = of_bench(bench)
@@ -208,9 +251,15 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
     later = {
         part: (a, other)
         for part, a, other in zip(parts(bench.model), before, after)
-        if part.kind in ("head", "ffn") and part not in cut and (part.layer, part.kind) not in ablated
-        and (part.layer > first[0] if bench.model.config.parallel else (part.layer, part.kind == "ffn") > first)
-    }  # fmt: skip
+        if part.kind in ("head", "ffn")
+        and part not in cut
+        and (part.layer, part.kind) not in ablated
+        and (
+            part.layer > first[0]
+            if bench.model.config.parallel
+            else (part.layer, part.kind == "ffn") > first
+        )
+    }
 
     def compare(part: Part, level: float) -> Paired:
         a, other = (dict(enumerate(values.tolist())) for values in later[part])
@@ -218,8 +267,19 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
 
     changes = together(compare, later)
     rows = [
-        (part.name, part.kind, part.layer + 1, part.head + 1, a.mean().item(), other.mean().item(), *changes[part][:3], changes[part].p)
+        (
+            part.name,
+            part.kind,
+            part.layer + 1,
+            part.head + 1,
+            a.mean().item(),
+            other.mean().item(),
+            *changes[part][:3],
+            changes[part].p,
+        )
         for part, (a, other) in later.items()
-    ]  # fmt: skip
+    ]
     columns = ["name", "kind", "layer", "head", "before", "after", "change", "low", "high", "p"]
-    return pd.DataFrame(rows, columns=columns).sort_values("change", ascending=False, ignore_index=True)
+    return pd.DataFrame(rows, columns=columns).sort_values(
+        "change", ascending=False, ignore_index=True
+    )

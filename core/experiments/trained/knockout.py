@@ -21,9 +21,12 @@ from core.settings.menu import Menu
 from core.settings.progress import told_as, track, turn
 from core.settings.wording import count
 
-# (answers of a model, of the whole model) -> one number per question. bounds: of a change; share: of all, shown in percent; flips: only ever
+# (answers of a model, of the whole model) -> one number per question. bounds: of a change; share:
+# of all, shown in percent; flips: only ever
 # 0 or 1 for one question; distance: from the whole model, 0 for itself; unit: of what is no share.
-effect: Menu[Any] = Menu("Effect", bounds=(-math.inf, math.inf), share=False, flips=False, distance=False, unit="")
+effect: Menu[Any] = Menu(
+    "Effect", bounds=(-math.inf, math.inf), share=False, flips=False, distance=False, unit=""
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +70,15 @@ def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
     share=True,
 )
 def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
-    return _by_rows(answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp())
+    return _by_rows(
+        answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp()
+    )
 
 
 @effect.register(
-    "difference", label="Logit difference", help="logit of the correct token minus logit of the wrong one."
+    "difference",
+    label="Logit difference",
+    help="logit of the correct token minus logit of the wrong one.",
 )
 def difference(answers: Answers, baseline: Answers) -> torch.Tensor:
     return answers.of(answers.right) - answers.of(baseline.wrong)
@@ -95,11 +102,14 @@ def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
 
 def _by_rows(answers: Answers, call: Callable[[slice], torch.Tensor]) -> torch.Tensor:
     """Compute a value for some questions at a time, as float64 over a large vocabulary is big."""
-    return torch.cat([call(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])])
+    return torch.cat(
+        [call(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])]
+    )
 
 
 SLICE = 64  # texts at once: what they need stays in the cache
-ENOUGH = 8  # texts that must reach a position for a mean of its own: of fewer, each is too large a part of it
+# texts that must reach a position for a mean of its own: of fewer, each is too large a part of it
+ENOUGH = 8
 
 T = TypeVar("T")
 Sites = dict[tuple[str, int], torch.Tensor]  # (site, layer) -> what was seen there
@@ -133,7 +143,9 @@ class Effect:
     mode: str
     values: dict[str, torch.Tensor]
     correct: torch.Tensor  # (Q)
-    written: Sites  # by every part at the places asked, (Q, …); nothing of one that belongs to a sweep
+    written: (
+        Sites  # by every part at the places asked, (Q, …); nothing of one that belongs to a sweep
+    )
 
     @property
     def name(self) -> str:
@@ -143,7 +155,8 @@ class Effect:
 class Bench:
     """Model with its questions, baseline answers, replacement activations and effects.
 
-    Nothing in it changes once it is made; so several visitors may share one. key: of its questions, so that results can be
+    Nothing in it changes once it is made; so several visitors may share one. key: of its questions,
+    so that results can be
     kept under it, and not the bench with them.
     """
 
@@ -154,7 +167,9 @@ class Bench:
         self.needed = check_room(opened, questions)
         self.slices: list[Slice] = []
         size = sum(activations(self.model.config, questions.tokens.shape[1]).values())
-        texts = max(1, min(SLICE, (max_mb() << 19) // size))  # half of what one run may use, for what is recorded
+        texts = max(
+            1, min(SLICE, (max_mb() << 19) // size)
+        )  # half of what one run may use, for what is recorded
         for first in range(0, len(questions.tokens), texts):
             end = min(first + texts, len(questions.tokens))
             indices = ((questions.row >= first) & (questions.row < end)).nonzero()[:, 0]
@@ -162,7 +177,9 @@ class Bench:
         self._recording = threading.Lock()
         self._recorded: list[Recordings] | None = None
         self.streams: list[list[torch.Tensor]] = []  # slice -> what enters each block, (n, T, D)
-        self.patterns: list[torch.Tensor] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
+        self.patterns: list[
+            torch.Tensor
+        ] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
         with room_for(self.needed, "This model"):
             begun = time.perf_counter()
             self.whole, written = self._whole()
@@ -197,12 +214,18 @@ class Bench:
 
     def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
         return track(
-            slices, len(self.slices), f"Running {count(len(self.questions.tokens), 'text')} through this model"
+            slices,
+            len(self.slices),
+            f"Running {count(len(self.questions.tokens), 'text')} through this model",
         )
 
     def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
         """Return which tokens of a slice are not padding; None where a causal mask hides padding."""
-        return self.questions.real[first:end, :width].to(self.device) if self.model.mask.looks_ahead else None
+        return (
+            self.questions.real[first:end, :width].to(self.device)
+            if self.model.mask.looks_ahead
+            else None
+        )
 
     @property
     def recorded(self) -> list[Recordings]:
@@ -222,7 +245,9 @@ class Bench:
             padding = ~real[first:end, :width].to(self.device)
             for tokens in (self.questions.tokens, self.questions.elsewhere):
                 with trace(sites=sites) as taps:
-                    self.model.stream(tokens[first:end, :width].to(self.device), self._real(first, end, width))
+                    self.model.stream(
+                        tokens[first:end, :width].to(self.device), self._real(first, end, width)
+                    )
                 recorded = {(site, layer): x for site in taps for layer, x in enumerate(taps[site])}
                 if tokens is self.questions.elsewhere:
                     others.append(recorded)
@@ -234,7 +259,9 @@ class Bench:
                     total = torch.nn.functional.pad(total, (0, 0, 0, real.shape[1] - width))
                     sums[key] = sums.get(key, 0) + total
         means = {key: self._mean_by_position(total) for key, total in sums.items()}
-        return [{key: Recorded(means[key], x) for key, x in recorded.items()} for recorded in others]
+        return [
+            {key: Recorded(means[key], x) for key, x in recorded.items()} for recorded in others
+        ]
 
     @property
     def positions_with_means(self) -> int:
@@ -250,7 +277,8 @@ class Bench:
         texts = self.questions.real.sum(0)
         replaced = self.positions_with_means
         means = sums[..., :replaced, :] / texts[:replaced, None]
-        # From the last position with a mean of its own on, so that enough texts stand behind the shared mean, too.
+        # From the last position with a mean of its own on, so that enough texts stand behind the
+        # shared mean, too.
         late = slice(max(0, replaced - 1), None)
         shared = sums[..., late, :].sum(-2, keepdim=True) / texts[late].sum()
         return torch.cat([means, shared], -2).float()
@@ -268,7 +296,8 @@ class Bench:
         q = self.questions
         logits = []
         written = []
-        # All layers before the first cut are as they were, unless early layers leave something for late ones.
+        # All layers before the first cut are as they were, unless early layers leave something for
+        # late ones.
         begin = min(cut.layer for cut in chosen)
         if self.model.config.skips or self.model.config.value_residual:
             begin = 0
@@ -277,7 +306,9 @@ class Bench:
                 x = self.streams[index][begin]
                 row = q.row[indices] - first
                 position = q.position[indices]
-                allowed = self.model.allowed(torch.empty(1, width, device=self.device), self._real(first, end, width))
+                allowed = self.model.allowed(
+                    torch.empty(1, width, device=self.device), self._real(first, end, width)
+                )
                 written.append(Written(row, position, begin))
                 memory = Memory()
                 lesion = Lesion(chosen, mode, recorded[index] if recorded else {}, begin)
@@ -288,9 +319,13 @@ class Bench:
             answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
             return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
 
-    def _effect(self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites) -> Effect:
+    def _effect(
+        self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites
+    ) -> Effect:
         scores_of = {name: call(answers, self.whole) for name, call in effect.items()}
-        values = {name: self.questions.per_text(per_question) for name, per_question in scores_of.items()}
+        values = {
+            name: self.questions.per_text(per_question) for name, per_question in scores_of.items()
+        }
         return Effect(chosen, mode, values, scores_of["accuracy"], written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
@@ -313,20 +348,26 @@ def check_room(opened: Opened, q: Questions) -> int:
     Raises MemoryLimit before anything is computed.
     """
     needed = sum(sizes(opened, q))
-    check_memory(needed, f"Running {count(len(q.tokens), 'text')} through this model", "Choose fewer sentences.")
+    check_memory(
+        needed,
+        f"Running {count(len(q.tokens), 'text')} through this model",
+        "Choose fewer sentences.",
+    )
     return needed
 
 
 def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     """Return the bytes of streams, recorded replacements, part outputs and answers."""
     c = opened.config
-    (texts, width) = q.tokens.shape
+    texts, width = q.tokens.shape
     n_questions = len(q.right)
     streams = texts * width * c.d_model * c.n_layers
     recorded = (texts + 1) * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
     # What each part wrote, and whom it read.
     raw = "on the output of" in norm_places(c.part("placement")) or c.residual_scale != "none"
-    parts = n_questions * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
+    parts = (
+        n_questions * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
+    )
     # Of the whole model; and as they come, joined, and without the right ones.
     answers = 4 * n_questions * len(opened.model.vocabulary)
     return 4 * streams, 4 * recorded, 4 * parts, 4 * answers
@@ -355,6 +396,8 @@ def measured(bench: Bench, chosen: tuple[Cut, ...], mode: str) -> Effect:
 
     def make() -> tuple[Effect, int]:
         effect = bench.effect(chosen, mode)
-        return effect, 64 * len(bench.questions.tokens) + 4 * sum(x.numel() for x in effect.written.values())
+        return effect, 64 * len(bench.questions.tokens) + 4 * sum(
+            x.numel() for x in effect.written.values()
+        )
 
     return bench.opened.results.get((bench.key, chosen, mode), make)

@@ -24,7 +24,9 @@ from core.settings.setting import ConfigError
 from core.tasks import task
 from core.tasks.sentences import BE, LONGEST
 
-TEXT = "the defendant carrying the letters signed by the judges"  # what stands before the verb; its subject is one
+TEXT = (  # what stands before the verb; its subject is one
+    "the defendant carrying the letters signed by the judges"
+)
 SUBJECT = "defendant"
 RIGHT = BE[0]
 
@@ -34,7 +36,9 @@ class Side:
     """The model with the head, or without it."""
 
     chances: dict[str, float]  # was and were -> probability as the next word
-    likeliest: dict[str, float]  # the three most likely next tokens, and was and were -> probability, the largest first
+    likeliest: dict[
+        str, float
+    ]  # the three most likely next tokens, and was and were -> probability, the largest first
     right: int  # held-out sentences, of all
     of: int
 
@@ -64,11 +68,14 @@ def flip(opened: Opened, layer: int, head: int) -> Flip:
     passes = [look(questions, text, cuts) for cuts in ((), (cut,))]
     last = len(text.ids) - 1
     sides = []
-    for forward_pass, effect in zip(passes, (questions.baseline, measured(questions, (cut,), "zero"))):
+    for forward_pass, effect in zip(
+        passes, (questions.baseline, measured(questions, (cut,), "zero"))
+    ):
         chances = logits(questions, forward_pass, last).double().softmax(-1)
         of_words = {word: chances[opened.model.vocabulary.index(word)].item() for word in BE}
         best = {
-            opened.model.vocabulary[token_id]: chances[token_id].item() for token_id in chances.topk(3).indices.tolist()
+            opened.model.vocabulary[token_id]: chances[token_id].item()
+            for token_id in chances.topk(3).indices.tolist()
         } | of_words
         likeliest = dict(sorted(best.items(), key=lambda item: -item[1]))
         sides.append(Side(of_words, likeliest, int(effect.correct.sum()), len(effect.correct)))
@@ -111,7 +118,9 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
             chance = chances(stream[piece])
             best, word = chance.max(-1)
             final = chance.gather(1, last[piece, None])[:, 0]
-            for layer, *statistics in zip(range(piece.start + 1, piece.stop + 1), word, best, final):
+            for layer, *statistics in zip(
+                range(piece.start + 1, piece.stop + 1), word, best, final
+            ):
                 rows.append(
                     (
                         depth,
@@ -122,7 +131,9 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
                         statistics[2].item(),
                     )
                 )
-    return pd.DataFrame(rows, columns=["depth", "token", "word", "word_id", "probability", "of_last"])
+    return pd.DataFrame(
+        rows, columns=["depth", "token", "word", "word_id", "probability", "of_last"]
+    )
 
 
 def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
@@ -130,7 +141,8 @@ def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor
 
     Heads are averaged, a residual counts as much as attention, rows add up to 1.
 
-    cuts: with which the pass was made. What stands in the place of a head that is knocked out comes from no word of this text.
+    cuts: with which the pass was made. What stands in the place of a head that is knocked out comes
+    from no word of this text.
     A row of zeros: nothing of any word is left.
     """
     rollouts: list[torch.Tensor] = []
@@ -168,24 +180,36 @@ def read(opened: Opened, text: str) -> Prompt:
     """Raises ConfigError for a text of which nothing can be read."""
     notes = []
     if len(text) > MAX_CHARACTERS:
-        notes.append(f"The text has {len(text):,} characters; only the first {MAX_CHARACTERS:,} are used.")
+        notes.append(
+            f"The text has {len(text):,} characters; only the first {MAX_CHARACTERS:,} are used."
+        )
     encoded = opened.tokens.encode(text[:MAX_CHARACTERS])
     if encoded.left_out:
         words = ", ".join(f"“{shown(word)}”" for word in dict.fromkeys(encoded.left_out[:8]))
-        notes.append(f"Not in the vocabulary (skipped): {words}{' and others' if len(encoded.left_out) > 8 else ''}.")
+        notes.append(
+            "Not in the vocabulary (skipped):"
+            f" {words}{' and others' if len(encoded.left_out) > 8 else ''}."
+        )
     limit = min(MAX_TOKENS, opened.longest or MAX_TOKENS)
     if len(encoded.ids) > limit:
         notes.append(f"The text has {len(encoded.ids):,} tokens; only the first {limit} are used.")
     if not encoded.ids:
         known_words = (
-            [word for word in opened.model.vocabulary if word.isalpha()] if isinstance(opened.tokens, Words) else []
+            [word for word in opened.model.vocabulary if word.isalpha()]
+            if isinstance(opened.tokens, Words)
+            else []
         )
         some = (
-            f" The vocabulary has {len(opened.model.vocabulary):,} words, such as {', '.join(known_words[:8])}."
+            f" The vocabulary has {len(opened.model.vocabulary):,} words, such as"
+            f" {', '.join(known_words[:8])}."
             if known_words
             else ""
         )
-        why = "This text has no word of the model's vocabulary." if text.strip() else "Type some text."
+        why = (
+            "This text has no word of the model's vocabulary."
+            if text.strip()
+            else "Type some text."
+        )
         raise ConfigError("prompt", f"{why}{some}")
     unknown = tuple(index for index in encoded.unknown if index < limit)
     return Prompt(tuple(encoded.ids[:limit]), tuple(encoded.labels[:limit]), unknown, tuple(notes))
@@ -212,7 +236,9 @@ def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -
     with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as recorded:
         bench.model.stream(other.to(bench.device))
     return Lesion(
-        cuts, "resample", {(s, n): Recorded(elsewhere=x) for s in recorded for n, x in enumerate(recorded[s])}
+        cuts,
+        "resample",
+        {(s, n): Recorded(elsewhere=x) for s in recorded for n, x in enumerate(recorded[s])},
     )
 
 
@@ -228,10 +254,16 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
         if cuts:
             words += f", {name_of(cuts)}"
         edits = (lesion(bench, prompt.ids, cuts, mode),) if cuts else ()
-        needed = 2 * sum(activations(opened.config, len(prompt.ids)).values())  # as recorded, and as many under way
+        needed = 2 * sum(
+            activations(opened.config, len(prompt.ids)).values()
+        )  # as recorded, and as many under way
         with room_for(needed, "This model and text"):
-            forward_pass = watched(bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits)
-        return forward_pass, 4 * sum(x.numel() for tensor in forward_pass.sites.values() for x in tensor)
+            forward_pass = watched(
+                bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits
+            )
+        return forward_pass, 4 * sum(
+            x.numel() for tensor in forward_pass.sites.values() for x in tensor
+        )
 
     return opened.results.get((bench.key, "pass", prompt, cuts, mode), make)
 
@@ -239,11 +271,18 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
 @torch.inference_mode()
 def logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
     """Scores of every word as the next one after token number `after` (from 0): float32 (V,)"""
-    return bench.model.read(forward_pass.output[None, None, after].to(bench.device))[0, 0].float().cpu()
+    return (
+        bench.model.read(forward_pass.output[None, None, after].to(bench.device))[0, 0]
+        .float()
+        .cpu()
+    )
 
 
 def next_words(
-    scores: dict[str, torch.Tensor], sampling: Sampling, label: Callable[[int], str], also: Iterable[int] = ()
+    scores: dict[str, torch.Tensor],
+    sampling: Sampling,
+    label: Callable[[int], str],
+    also: Iterable[int] = (),
 ) -> pd.DataFrame:
     """Return the likeliest next tokens of each variant, ordered by the first variant.
 
@@ -257,12 +296,19 @@ def next_words(
         shown_tokens.update(probability.topk(min(LIKELIEST, len(probability))).indices.tolist())
     first = next(iter(chances.values()))
     order = sorted(shown_tokens, key=lambda token: -first[token].item())
-    rows = [(n, label(t), t, chances[n][t].item(), drawn[n][t].item()) for t in order for n in scores]
+    rows = [
+        (n, label(t), t, chances[n][t].item(), drawn[n][t].item()) for t in order for n in scores
+    ]
     return pd.DataFrame(rows, columns=["variant", "word", "token", "probability", "chance"])
 
 
 def continuation(
-    bench: Bench, prompt: Prompt, after: int, sampling: Sampling, cuts: tuple[Cut, ...] = (), mode: str = "zero"
+    bench: Bench,
+    prompt: Prompt,
+    after: int,
+    sampling: Sampling,
+    cuts: tuple[Cut, ...] = (),
+    mode: str = "zero",
 ) -> Generator[Step]:
     """Yield the steps of a continuation after token index `after` (from 0); results are cached.
 
@@ -270,7 +316,12 @@ def continuation(
     ConfigError for resampling, which needs another text of the final length.
     """
     if cuts and mode == "resample":
-        raise ConfigError("mode", "Resample ablation needs the same position in another text, which generated text lacks. Choose zero or mean.", "mean")  # fmt: skip
+        raise ConfigError(
+            "mode",
+            "Resample ablation needs the same position in another text, which generated text lacks."
+            " Choose zero or mean.",
+            "mean",
+        )
     key = (bench.key, "text", prompt.ids[: after + 1], sampling, cuts, mode)
     before: list[Step] | None = bench.opened.results.peek(key)
     if before is not None:
@@ -284,15 +335,24 @@ def continuation(
     length = after + 1 + limit.words
     pattern_bytes = 4 * limit.words * config.n_layers * config.n_heads * length
     drawn = DRAWN * len(bench.opened.model.vocabulary)
-    with room_for(pattern_bytes + drawn + sum(activations(config, length).values()), "Generating this many tokens"):
-        steps = generate(bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends)
+    with room_for(
+        pattern_bytes + drawn + sum(activations(config, length).values()),
+        "Generating this many tokens",
+    ):
+        steps = generate(
+            bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends
+        )
         for step in track(steps, limit.words, f"generating {limit.words} tokens"):
-            written.append(step._replace(logits=None))  # nobody asks for them, and the words may be a million
+            written.append(
+                step._replace(logits=None)
+            )  # nobody asks for them, and the words may be a million
             yield written[-1]
     bench.opened.results.put(key, written, 4 * sum(p.numel() for s in written for p in s.patterns))
 
 
 def completed(bench: Bench, prompt: Prompt) -> list[str]:
     """The words with which the model ends the text, the likeliest each time, up to its full stop."""
-    steps = continuation(bench, prompt, len(prompt.ids) - 1, Sampling(temperature=0.0, words=LONGEST))
+    steps = continuation(
+        bench, prompt, len(prompt.ids) - 1, Sampling(temperature=0.0, words=LONGEST)
+    )
     return [bench.opened.tokens.label(step.token) for step in steps]

@@ -19,7 +19,8 @@ from core.settings.setting import ConfigError
 from core.tasks import task
 from core.tasks.sentences import BE, anatomy
 
-# (words of a sentence, its subject, its verb) -> token numbers up to the verb, (subject's token, verb's token)
+# (words of a sentence, its subject, its verb) -> token numbers up to the verb, (subject's token,
+# verb's token)
 Encode = Callable[[Sequence[str], int, int], tuple[list[int], tuple[int, int]]]
 
 SEED = 0
@@ -30,7 +31,8 @@ POOL = 8  # times as many texts are drawn at most, to find for each another one 
 class Questions:
     """Texts, the shortest first, and Q places in them. All tensors int64 on the CPU.
 
-    A question is about the word after tokens[row, position]: `right`, rather than `wrong` (−1: whatever else the whole model
+    A question is about the word after tokens[row, position]: `right`, rather than `wrong` (−1:
+    whatever else the whole model
     finds likeliest). Sentences also know their subject and their verb.
     """
 
@@ -48,13 +50,23 @@ class Questions:
     among: tuple[int, ...] = ()  # the answers to choose from; (): all words
     subject: torch.Tensor | None = None  # (Q)
     verb: torch.Tensor | None = None  # (Q)
-    across: torch.Tensor | None = None  # (Q) bool: a clause and a noun of the other number stand between them
+    across: torch.Tensor | None = (
+        None  # (Q) bool: a clause and a noun of the other number stand between them
+    )
 
     @cached_property
     def key(self) -> str:
         """A hash of all that is asked."""
         digest = hashlib.blake2b(digest_size=12)
-        for x in (self.tokens, self.elsewhere, self.lengths, self.row, self.position, self.right, self.wrong):
+        for x in (
+            self.tokens,
+            self.elsewhere,
+            self.lengths,
+            self.row,
+            self.position,
+            self.right,
+            self.wrong,
+        ):
             digest.update(repr(x.shape).encode() + x.contiguous().numpy().data)
         return digest.hexdigest()
 
@@ -88,7 +100,9 @@ def questions(opened: Opened, n_texts: int = 256) -> Questions:
 def _sentences(opened: Opened, n_texts: int) -> Questions:
     """Return held-out legal sentences that ask for "was" or "were" at the main verb."""
     tokens = opened.tokens
-    encode: Encode = partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
+    encode: Encode = (
+        partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
+    )
     texts = []
     questions = []
     for words in sentences(n_texts, SEED):
@@ -97,10 +111,18 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
         if opened.longest and len(ids) > opened.longest:
             continue
         texts.append(ids)
-        questions.append((*positions, places.verb - places.subject - 1, places.clause and places.distractors > 0))
+        questions.append(
+            (*positions, places.verb - places.subject - 1, places.clause and places.distractors > 0)
+        )
     if not texts:
-        raise ConfigError("model", f"The model reads at most {opened.longest} tokens; no legal sentence is that short.")
-    both = (encode(f"the {noun} {verb} late .".split(), 1, 2) for noun, verb in zip(("judge", "judges"), BE))
+        raise ConfigError(
+            "model",
+            f"The model reads at most {opened.longest} tokens; no legal sentence is that short.",
+        )
+    both = (
+        encode(f"the {noun} {verb} late .".split(), 1, 2)
+        for noun, verb in zip(("judge", "judges"), BE)
+    )
     was, were = (ids[verb] for ids, (_, verb) in both)
     order = sorted(range(len(texts)), key=lambda n: len(texts[n]))
     texts = [texts[n] for n in order]
@@ -108,26 +130,45 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
     subject, verb, between, across = (torch.tensor(column) for column in zip(*questions))
     right = torch.tensor([ids[index] for ids, index in zip(texts, verb.tolist())])
     padded_texts, lengths = padded(texts, _pad(opened))
-    spare = [encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * n_texts, SEED + 1)]
+    spare = [
+        encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * n_texts, SEED + 1)
+    ]
     return Questions(
-        what=f"{len(texts)} held-out legal sentences", asks=" vs. ".join(BE), tokens=padded_texts,
-        elsewhere=partners(texts, spare, _pad(opened)), lengths=lengths, row=torch.arange(len(texts)), position=verb - 1,
-        right=right, wrong=was + were - right, value=between, by="words between subject and verb", among=(was, were),
-        subject=subject, verb=verb, across=across,
-    )  # fmt: skip
+        what=f"{len(texts)} held-out legal sentences",
+        asks=" vs. ".join(BE),
+        tokens=padded_texts,
+        elsewhere=partners(texts, spare, _pad(opened)),
+        lengths=lengths,
+        row=torch.arange(len(texts)),
+        position=verb - 1,
+        right=right,
+        wrong=was + were - right,
+        value=between,
+        by="words between subject and verb",
+        among=(was, were),
+        subject=subject,
+        verb=verb,
+        across=across,
+    )
 
 
-def _by_word(tokens: Words, words: Sequence[str], subject: int, verb: int) -> tuple[list[int], tuple[int, int]]:
+def _by_word(
+    tokens: Words, words: Sequence[str], subject: int, verb: int
+) -> tuple[list[int], tuple[int, int]]:
     number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
         raise ConfigError(
-            "model", f"The model does not know the word “{missing[0]}”, so it cannot be tested on legal sentences."
+            "model",
+            f"The model does not know the word “{missing[0]}”, so it cannot be tested on legal"
+            " sentences.",
         )
     return [number[word] for word in words[: verb + 1]], (subject, verb)
 
 
-def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> tuple[list[int], tuple[int, int]]:
+def _by_piece(
+    tokens: Tokens, words: Sequence[str], subject: int, verb: int
+) -> tuple[list[int], tuple[int, int]]:
     """The sentence as it is written, "The judges, who were late, were …", cut after its verb."""
 
     def read(end: int) -> list[int]:
@@ -138,7 +179,9 @@ def _by_piece(tokens: Tokens, words: Sequence[str], subject: int, verb: int) -> 
     with_verb = read(verb + 1)
     if with_verb[:-1] != before:
         raise ConfigError(
-            "model", f"The model has no single token for “{words[verb]}”, so it cannot be tested on legal sentences."
+            "model",
+            f"The model has no single token for “{words[verb]}”, so it cannot be tested on legal"
+            " sentences.",
         )
     return with_verb, (len(read(subject + 1)) - 1, len(with_verb) - 1)
 
@@ -147,13 +190,16 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
     """Held-out sequences of the task that the model learnt: every answer that counts."""
     learnt = task[opened.task]
     training = opened.about.get("training")
-    document = training if isinstance(training, dict) else {}  # what its file says of its training may be anything
+    document = (
+        training if isinstance(training, dict) else {}
+    )  # what its file says of its training may be anything
     length = document.get("length")
     length = length if type(length) is int and length in learnt.lengths else learnt.length
     if opened.longest and length > opened.longest:
         raise ConfigError(
             "model",
-            f"The model reads at most {opened.longest} tokens; texts of its task, {opened.task}, have {length}.",
+            f"The model reads at most {opened.longest} tokens; texts of its task, {opened.task},"
+            f" have {length}.",
         )
     index_of = {word: index for index, word in enumerate(opened.model.vocabulary)}
     number = torch.tensor([index_of[word] for word in learnt.vocabulary])
@@ -167,12 +213,24 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
     spare = number[draw(n_texts, SEED + 1)[0]].tolist()
     # Whether the model may have met these texts.
     counts: list[Any] = [document.get("steps"), document.get("batch")]
-    drawn = math.prod(counts) if all(type(number) is int and 0 < number < 10**9 for number in counts) else 0
+    drawn = (
+        math.prod(counts)
+        if all(type(number) is int and 0 < number < 10**9 for number in counts)
+        else 0
+    )
     return Questions(
-        what=f"{n_texts} texts of the task {opened.task}, {learnt.tested_on(length, drawn)}", asks="the correct answer", tokens=number[tokens],
-        elsewhere=partners(texts, spare, 0), lengths=torch.full((n_texts,), length), row=row, position=position,
-        right=number[targets[row, position]], wrong=torch.full_like(row, -1), value=position + 1, by="position in the sequence",
-    )  # fmt: skip
+        what=f"{n_texts} texts of the task {opened.task}, {learnt.tested_on(length, drawn)}",
+        asks="the correct answer",
+        tokens=number[tokens],
+        elsewhere=partners(texts, spare, 0),
+        lengths=torch.full((n_texts,), length),
+        row=row,
+        position=position,
+        right=number[targets[row, position]],
+        wrong=torch.full_like(row, -1),
+        value=position + 1,
+        by="position in the sequence",
+    )
 
 
 def _pad(opened: Opened) -> int:
@@ -199,10 +257,20 @@ def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.
     pairs = []
     for index, ids in enumerate(map(tuple, texts)):
         group = by_key[len(ids)]
-        others = [longer_text for longer_text in group[index % len(group) :] + group if longer_text != ids]
-        others = others or [each[: len(ids)] for each in longest if each[: len(ids)] != ids and len(each) >= len(ids)]
+        others = [
+            longer_text for longer_text in group[index % len(group) :] + group if longer_text != ids
+        ]
+        others = others or [
+            each[: len(ids)]
+            for each in longest
+            if each[: len(ids)] != ids and len(each) >= len(ids)
+        ]
         if not others:
-            raise ConfigError("mode", f"resampling needs another text of {len(ids)} tokens, and there is none.", "zero")
+            raise ConfigError(
+                "mode",
+                f"resampling needs another text of {len(ids)} tokens, and there is none.",
+                "zero",
+            )
         pairs.append(list(others[0]))
     tokens, _ = padded(pairs, pad)
     return tokens

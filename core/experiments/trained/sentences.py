@@ -1,8 +1,11 @@
 """Vectorised generator of the held-out legal sentences that core.tasks.sentences writes.
 
-A Writer takes a random number for every choice. Few of its choices decide which clauses stand where (the form of a
-sentence), all others only which words fill it. So it is let write every form once, with those words left open; then the
-form of each row of numbers is found by walking a tree, and its words are looked up, for all rows together.
+A Writer takes a random number for every choice. Few of its choices decide which clauses stand where
+(the form of a
+sentence), all others only which words fill it. So it is let write every form once, with those words
+left open; then the
+form of each row of numbers is found by walking a tree, and its words are looked up, for all rows
+together.
 """
 
 import functools
@@ -37,11 +40,17 @@ def places() -> tuple[Place, ...]:
     places_found = [Place()]
     slots = np.stack(forms_by_kind.slots, -1)  # (nodes, words, 6)
     first = forms_by_kind.nodes[2]
-    ends = np.flatnonzero(first == np.arange(len(first)))  # nodes from which the way goes nowhere else
+    ends = np.flatnonzero(
+        first == np.arange(len(first))
+    )  # nodes from which the way goes nowhere else
 
     @functools.cache
     def words_of(start: int, step: int, several: int, numbers: int) -> frozenset[str]:
-        return frozenset(forms_by_kind.words[start + step * n + m] for n in range(several) for m in range(numbers))
+        return frozenset(
+            forms_by_kind.words[start + step * n + m]
+            for n in range(several)
+            for m in range(numbers)
+        )
 
     for form in slots[ends].tolist():
         now = places_found[0]
@@ -69,15 +78,20 @@ def following(words: Sequence[str]) -> set[str]:
         now = [after for place in now for kind, after in place.after.items() if word in kind]
     if not now:
         last = lower[-1]
-        now = [after for place in places() for kind, after in place.after.items() if last in kind] or [places()[0]]
+        now = [
+            after for place in places() for kind, after in place.after.items() if last in kind
+        ] or [places()[0]]
     return {word for place in now for kind in place.after for word in kind}
 
 
 def offered(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
     """Return every word of the grammar by kind: (kind, words, whether they can follow)."""
     can = following(words)
-    split = [(kind, [word for word in clause if (word in can) == is_next], is_next)
-             for is_next in (True, False) for kind, clause in KINDS.items()]  # fmt: skip
+    split = [
+        (kind, [word for word in clause if (word in can) == is_next], is_next)
+        for is_next in (True, False)
+        for kind, clause in KINDS.items()
+    ]
     return [group for group in split if group[1]]
 
 
@@ -136,13 +150,17 @@ class FormWriter(Writer):
 class Forms:
     """Tables of all forms that a sentence can have, in NumPy.
 
-    From a node the way goes to node `first + number[place] % cases`; a form is a node from which it goes nowhere else. A word of
-    a form is word number `start + step * (number[place] % cases) + number[which] % several` of `words`.
+    From a node the way goes to node `first + number[place] % cases`; a form is a node from which it
+    goes nowhere else. A word of
+    a form is word number `start + step * (number[place] % cases) + number[which] % several` of
+    `words`.
     """
 
     depth: int
     nodes: tuple[np.ndarray, ...]  # place, cases, first: (nodes) each
-    slots: tuple[np.ndarray, ...]  # start, step, place, cases, which, several: (nodes, LONGEST + 1) each
+    slots: tuple[
+        np.ndarray, ...
+    ]  # start, step, place, cases, which, several: (nodes, LONGEST + 1) each
     words: tuple[str, ...]
 
     def write(self, numbers: np.ndarray, vocabulary: Sequence[str]) -> np.ndarray:
@@ -178,7 +196,9 @@ def forms() -> Forms:
     for node, sentence in written.items():
         slots[node, : len(sentence)] = [_slot(word, words, starts) for word in sentence]
     of_nodes = tuple(np.array(nodes, dtype=np.int32).T.copy())
-    return Forms(max(map(len, counts)), of_nodes, tuple(np.moveaxis(slots, -1, 0).copy()), tuple(words))
+    return Forms(
+        max(map(len, counts)), of_nodes, tuple(np.moveaxis(slots, -1, 0).copy()), tuple(words)
+    )
 
 
 def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tuple[int, ...]:
@@ -191,7 +211,11 @@ def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tup
     choices = (word,) if isinstance(word, str) else word.words
     if choices not in starts:
         starts[choices] = len(words)
-        words += [form for choice in choices for form in ((choice,) if isinstance(choice, str) else choice)]
+        words += [
+            form
+            for choice in choices
+            for form in ((choice,) if isinstance(choice, str) else choice)
+        ]
     if isinstance(word, str):
         return starts[choices], 0, 0, 1, 0, 1
     if word.number is None:
@@ -223,6 +247,8 @@ def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
             tuple([learnt.vocabulary[token] for token in row[:length]])
             for row, length in zip(tokens.tolist(), ends.tolist())
         )
-        unique |= dict.fromkeys(words for words in rows if words not in unique and kept_back(list(words)))
+        unique |= dict.fromkeys(
+            words for words in rows if words not in unique and kept_back(list(words))
+        )
         tell(len(unique) / n, "drawing held-out sentences")
     return tuple(unique)[:n]

@@ -11,7 +11,16 @@ import torch
 
 from core.experiments.trained.knockout import Bench, Effect, effect
 from core.experiments.trained.questions import Questions
-from core.measure.intervals import LEVEL, Interval, Paired, changed, interval, paired, together, wilson
+from core.measure.intervals import (
+    LEVEL,
+    Interval,
+    Paired,
+    changed,
+    interval,
+    paired,
+    together,
+    wilson,
+)
 
 Key = TypeVar("Key")
 LEAST = 20  # questions that a figure by distance stands on at least
@@ -28,14 +37,19 @@ def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
         change = compared(measured, baseline, name)
         ends = (result.values[name].mean().item() for result in (baseline, measured))
         rows.append((name, *ends, *change[:3], change.p, change.n))
-    return pd.DataFrame(rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"])
+    return pd.DataFrame(
+        rows, columns=["effect", "whole", "without", "change", "low", "high", "p", "texts"]
+    )
 
 
 def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
     """Compare one effect text by text: a test for flips, or the paired t-test."""
     # Weights may be too large for any number.
     finite = measured.values[name].isfinite() & baseline.values[name].isfinite()
-    a, other = (dict(enumerate(side.values[name].where(finite, math.nan).tolist())) for side in (measured, baseline))
+    a, other = (
+        dict(enumerate(side.values[name].where(finite, math.nan).tolist()))
+        for side in (measured, baseline)
+    )
     if effect[name].flips:
         return changed([a[text] - other[text] for text in a], level)
     return paired(a, other, effect[name].bounds, level)
@@ -56,11 +70,15 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
         head = cut.head + 1 if cut.part == "head" else 0
         for name in effect:
             change = changes[name][cut]
-            rows.append((cut.write(), cut.name, cut.layer + 1, cut.part, head, name, *change[:3], change.p))
+            rows.append(
+                (cut.write(), cut.name, cut.layer + 1, cut.part, head, name, *change[:3], change.p)
+            )
     columns = ["cut", "name", "layer", "part", "head", "effect", "change", "low", "high", "p"]
     table = pd.DataFrame(rows, columns=columns)
     order = table[table.effect == "difference"].sort_values("change").cut.tolist()
-    return table.sort_values("cut", key=lambda column: column.map(order.index), kind="stable", ignore_index=True)
+    return table.sort_values(
+        "cut", key=lambda column: column.map(order.index), kind="stable", ignore_index=True
+    )
 
 
 def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:
@@ -115,7 +133,11 @@ def readings(bench: Bench) -> list[Reading]:
     rows = []
     for layer, pattern in enumerate(bench.patterns):
         window = bench.model.config.window_in(layer) or int(read.max())
-        even = ((q.verb[crossing] - q.subject[crossing] < window) / read.clamp(max=window).double()).mean().item()
+        even = (
+            ((q.verb[crossing] - q.subject[crossing] < window) / read.clamp(max=window).double())
+            .mean()
+            .item()
+        )
         for head in range(pattern.shape[2]):
             before, verb = (
                 interval(weights[crossing, head, q.subject[crossing]].double().tolist(), (0.0, 1.0))

@@ -27,31 +27,40 @@ def judged(runs: Runs, plan: Plan) -> Judged:
     Where rates are searched: the one with the least late loss (core.train.match); before it is
     known, the model's own rate.
 
-    The rows of a model that is trained for more or fewer steps than the plan says, because each takes less or more time, stand at the
+    The rows of a model that is trained for more or fewer steps than the plan says, because each
+    takes less or more time, stand at the
     baseline's steps: at each of them what was measured last by then.
     """
     if plan.one_training:
-        return Judged(runs, {(arm.name, seed): arm.name for arm in plan.arms for seed in plan.seeds})
+        return Judged(
+            runs, {(arm.name, seed): arm.name for arm in plan.arms for seed in plan.seeds}
+        )
     rows_by_key: dict[Key, list[Row]] = {}
     names: dict[Key, str] = {}
     for arm in plan.arms:
         for seed in plan.seeds:
             name = _chosen({name: runs[name, seed] for name in plan.ways(arm)}, arm, plan)
             names[arm.name, seed] = name
-            rows_by_key[arm.name, seed] = _on_steps(runs[name, seed], (arm.training or plan.training).steps, plan)
+            rows_by_key[arm.name, seed] = _on_steps(
+                runs[name, seed], (arm.training or plan.training).steps, plan
+            )
     return Judged(rows_by_key, names)
 
 
 def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
     """Which of a model's runs of one seed is judged."""
-    end = min((rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)), default=1)
+    end = min(
+        (rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)), default=1
+    )
     if not end:
         return arm.name
     named = {way.learning_rate: name for name, way in plan.ways(arm).items()}
     losses = {}
     for rate, name in named.items():
         rows = runs[name]
-        losses[rate] = math.inf if diverged(rows) else late_loss([(row.step, row.loss) for row in rows], end)
+        losses[rate] = (
+            math.inf if diverged(rows) else late_loss([(row.step, row.loss) for row in rows], end)
+        )
     return named[choose(losses)]
 
 
@@ -63,14 +72,19 @@ def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
         return rows
     own_steps = [row.step for row in valid]
     due = sorted({1, *range(training.every, training.steps + 1, training.every), training.steps})
-    # Multiplied before it is divided: in floats 50 * (58 / 100) is less than 29, whose row would be missed.
+    # Multiplied before it is divided: in floats 50 * (58 / 100) is less than 29, whose row would be
+    # missed.
     reached = {step: max(1, step * steps / training.steps) for step in due}
     placed = [
         valid[bisect_right(own_steps, at_most) - 1]._replace(step=step)
         for step, at_most in reached.items()
         if valid and (at_most < rows[-1].step or at_most == rows[-1].step and not rows[-1].note)
     ]
-    lost = [row._replace(step=min(training.steps, -(-row.step * training.steps // steps))) for row in rows if row.note]
+    lost = [
+        row._replace(step=min(training.steps, -(-row.step * training.steps // steps)))
+        for row in rows
+        if row.note
+    ]
     return placed + lost
 
 
@@ -87,7 +101,9 @@ def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
     for arm in plan.arms:
         tried = [way.learning_rate for way in plan.ways(arm).values()]
         chosen = _rates_of(arm, plan, names)
-        if len(tried) > 1 and any(2 * chosen.count(end) > len(chosen) for end in (min(tried), max(tried))):
+        if len(tried) > 1 and any(
+            2 * chosen.count(end) > len(chosen) for end in (min(tried), max(tried))
+        ):
             edge_names.append(arm.name)
     return edge_names
 
@@ -108,7 +124,10 @@ class Judge:
     def now(self) -> Judged:
         rows = sum(map(len, self.every.values()))
         if rows != self._seen[0]:
-            self._seen = rows, judged({key: list(run_rows) for key, run_rows in self.every.items()}, self.plan)
+            self._seen = (
+                rows,
+                judged({key: list(run_rows) for key, run_rows in self.every.items()}, self.plan),
+            )
         return self._seen[1]
 
 

@@ -54,24 +54,36 @@ otherwise.add(
 showcase: Menu[dict[str, str]] = Menu("Presets")
 showcase.add(
     "residual",
-    {"task": "reverse", "n_layers": "12", "steps": "120", "variants": "residual_attention-off__residual_ffn-off"},
+    {
+        "task": "reverse",
+        "n_layers": "12",
+        "steps": "120",
+        "variants": "residual_attention-off__residual_ffn-off",
+    },
     label="No residuals at 12 layers",
     help="can a 12-layer model train without skip connections?",
 )
 showcase.add(
     "warm_up",
     {
-        "task": "reverse", "n_layers": "12", "steps": "120", "warmup": "0", "learning_rate": "0.005",
+        "task": "reverse",
+        "n_layers": "12",
+        "steps": "120",
+        "warmup": "0",
+        "learning_rate": "0.005",
         "variants": "placement-post",
     },
     label="Post-norm without warm-up",
     help="pre-norm trains at 12 layers. Does post-norm train without warm-up?",
-)  # fmt: skip
+)
 showcase.add(
     "positions",
     {"task": "reverse", "variants": "position-none"},
     label="Reverse without positions",
-    help="a model without positions should not be able to reverse a sequence. Can it still do so in part?",
+    help=(
+        "a model without positions should not be able to reverse a sequence. Can it still do so in"
+        " part?"
+    ),
 )
 showcase.add(
     "heads",
@@ -105,7 +117,8 @@ class Trial(Settings):
     seeds: int = trial_setting(
         3,
         "Seeds",
-        "Runs of each model, with different initial weights and data. The first one uses the random seed.",
+        "Runs of each model, with different initial weights and data. The first one uses the random"
+        " seed.",
         short="seeds",
         low=1,
         high=30,
@@ -122,14 +135,16 @@ class Trial(Settings):
     search: str = trial_setting(
         "none",
         "Tune learning rate",
-        "Train each model at several learning rates; for each seed, keep the run with the lowest training loss.",
+        "Train each model at several learning rates; for each seed, keep the run with the lowest"
+        " training loss.",
         short="learning rates",
         menu=search,
     )
     otherwise: str = trial_setting(
         "nothing",
         "Optimiser variant",
-        "Train the baseline once more with a different optimiser or schedule, on the same seeds and data.",
+        "Train the baseline once more with a different optimiser or schedule, on the same seeds and"
+        " data.",
         short="training variant",
         menu=otherwise,
     )
@@ -210,16 +225,21 @@ class Plan:
 
 def guards(equal: str, searched: bool) -> list[str]:
     """Return what is equal for all models, in words."""
-    return [f"equal {in_sentence(match.label(equal))}"] * (equal != "nothing") + [SEARCHED] * searched
+    return [f"equal {in_sentence(match.label(equal))}"] * (equal != "nothing") + [
+        SEARCHED
+    ] * searched
 
 
-def plan(variants: list[Variant], training: Training, trial: Trial, machine: Machine) -> tuple[Plan, list[str]]:
+def plan(
+    variants: list[Variant], training: Training, trial: Trial, machine: Machine
+) -> tuple[Plan, list[str]]:
     """Plan a training: return the plan, and why variants are left out.
 
     Args:
         variants: The baseline first (core.model.variants.lineup).
 
-    No model is in it twice: the seed of a variant does not count, and what is made as wide as the baseline may become it.
+    No model is in it twice: the seed of a variant does not count, and what is made as wide as the
+    baseline may become it.
     """
     first, *others = variants
     arms = [Arm(BASELINE, first.config, 0, frozenset())]
@@ -227,7 +247,12 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
     models = []
     for variant in others:
         config = variant.config.replace(seed=first.config.seed)
-        arm = _arm(Arm(variant.name, config, variant.colour, frozenset({variant.name})), arms[0], training, trial)
+        arm = _arm(
+            Arm(variant.name, config, variant.colour, frozenset({variant.name})),
+            arms[0],
+            training,
+            trial,
+        )
         twin = _twin(arms, arm)
         if twin is None:
             arms.append(arm)
@@ -238,9 +263,16 @@ def plan(variants: list[Variant], training: Training, trial: Trial, machine: Mac
     changed = replace(training, **otherwise[trial.otherwise])
     name = otherwise.label(trial.otherwise)
     if changed != training:
-        colour = next((n for n in range(1, MOST + 1) if n not in [arm.colour for arm in arms]), None)
+        colour = next(
+            (n for n in range(1, MOST + 1) if n not in [arm.colour for arm in arms]), None
+        )
         arms.append(
-            _arm(Arm(name, first.config, colour, frozenset({name}), training=changed), arms[0], training, trial)
+            _arm(
+                Arm(name, first.config, colour, frozenset({name}), training=changed),
+                arms[0],
+                training,
+                trial,
+            )
         )
     elif trial.otherwise != "nothing":
         notes.append(f"{name} skipped: the baseline is already trained this way.")
@@ -260,10 +292,13 @@ def _twin(arms: list[Arm], arm: Arm) -> int | None:
     return next((n for n, other in enumerate(arms) if other.config == arm.config), None)
 
 
-def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str, Config, set[str]]], list[str]]:
+def _combined(
+    baseline: Config, variants: list[Variant]
+) -> tuple[list[tuple[str, Config, set[str]]], list[str]]:
     """Every combination of two variants or more -> ((name, config, members), …), why one cannot be.
 
-    Two that change the same setting cannot: what one of them takes out is not there to be taken out by the other.
+    Two that change the same setting cannot: what one of them takes out is not there to be taken out
+    by the other.
     """
     combined = []
     notes = []
@@ -281,15 +316,22 @@ def _combined(baseline: Config, variants: list[Variant]) -> tuple[list[tuple[str
                 if both and all(a[name] == other[name] for name in both):
                     raise ConfigError("variants", f"both set {', '.join(both)}.")
                 if both:
-                    raise ConfigError("variants", f"they set {', '.join(both)} to different values.")
+                    raise ConfigError(
+                        "variants", f"they set {', '.join(both)} to different values."
+                    )
                 combined.append((name_of(together), apply(together, baseline), members))
             except ConfigError as error:
                 refused.append(members)
-                notes.append(f"{' and '.join(variant.name for variant in several)} cannot be combined: {error}")
+                notes.append(
+                    f"{' and '.join(variant.name for variant in several)} cannot be combined:"
+                    f" {error}"
+                )
     return combined, notes
 
 
 def _arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:
     """Changed so that it costs what the baseline does."""
-    config, how, note = held(trial.match, (arm.config, arm.training or training), (baseline.config, training))
+    config, how, note = held(
+        trial.match, (arm.config, arm.training or training), (baseline.config, training)
+    )
     return replace(arm, config=config, training=how if how != training else None, note=note)

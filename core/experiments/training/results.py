@@ -39,7 +39,11 @@ def at(rows: list[Row], step: int, field: str) -> float:
 
 def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
     """Return the newest step that all seeds of a model reached, or 0; diverged seeds do not count."""
-    steps = [runs[name, seed][-1].step if runs[name, seed] else 0 for seed in seeds if not diverged(runs[name, seed])]
+    steps = [
+        runs[name, seed][-1].step if runs[name, seed] else 0
+        for seed in seeds
+        if not diverged(runs[name, seed])
+    ]
     return min(steps, default=0)
 
 
@@ -57,37 +61,57 @@ def steps_to(rows: list[Row], level: float) -> float:
     return next((row.step for row in rows if row.accuracy >= level), math.nan)
 
 
-def scores(runs: Runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy") -> dict[int, float]:
+def scores(
+    runs: Runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy"
+) -> dict[int, float]:
     """Return a model's value at a step for each seed; NaN if it diverged or is missing."""
     runs_by_seed = {seed: runs[name, seed] for seed in plan.seeds}
-    values = {seed: last(rows, field) if step is None else at(rows, step, field) for seed, rows in runs_by_seed.items()}
-    return {seed: math.nan if diverged(runs_by_seed[seed]) else value for seed, value in values.items()}
+    values = {
+        seed: last(rows, field) if step is None else at(rows, step, field)
+        for seed, rows in runs_by_seed.items()
+    }
+    return {
+        seed: math.nan if diverged(runs_by_seed[seed]) else value for seed, value in values.items()
+    }
 
 
 def accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Interval:
     return interval(scores(runs, plan, name, step).values(), RANGE)
 
 
-def course(runs: Runs, plan: Plan, name: str, field: str, log: bool = False) -> list[tuple[int, Interval]]:
+def course(
+    runs: Runs, plan: Plan, name: str, field: str, log: bool = False
+) -> list[tuple[int, Interval]]:
     """Return a value's mean and interval over seeds for each step that all seeds reached.
 
-    log: the geometric mean, for what is shown by powers of ten. An arm of which all seeds diverged is shown up to there.
+    log: the geometric mean, for what is shown by powers of ten. An arm of which all seeds diverged
+    is shown up to there.
     """
     going = [seed for seed in plan.seeds if not diverged(runs[name, seed])] or plan.seeds
-    rows = [{row.step: getattr(row, field) for row in runs[name, seed] if not row.note} for seed in going]
+    rows = [
+        {row.step: getattr(row, field) for row in runs[name, seed] if not row.note}
+        for seed in going
+    ]
     steps = sorted(set.intersection(*(set(values) for values in rows)))
     within = RANGE if field == "accuracy" else (-math.inf, math.inf)
     values = {step: [values[step] for values in rows] for step in steps}
-    return [(step, geometric(per_seed) if log else interval(per_seed, within)) for step, per_seed in values.items()]
+    return [
+        (step, geometric(per_seed) if log else interval(per_seed, within))
+        for step, per_seed in values.items()
+    ]
 
 
-def gap(values: dict[int, float], base: dict[int, float], within: Span = CHANGE, level: float = LEVEL) -> Paired:
+def gap(
+    values: dict[int, float], base: dict[int, float], within: Span = CHANGE, level: float = LEVEL
+) -> Paired:
     """Return the paired difference values − base of accuracies, rounded against float32 noise."""
     both = {seed: round(values[seed] - base[seed], DIGITS) for seed in values}
     return paired(both, dict.fromkeys(both, 0.0), within, level)
 
 
-def gaps(pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within: Span = CHANGE) -> dict[Name, Paired]:
+def gaps(
+    pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within: Span = CHANGE
+) -> dict[Name, Paired]:
     """Return several paired differences, Holm-corrected together."""
     return together(lambda key, level: gap(*pairs[key], within, level), pairs)
 
@@ -95,11 +119,17 @@ def gaps(pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within
 def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Return one row per model at the newest step that all of them reached.
 
-    variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and loss are means);
-    diverged (how many did); difference to the baseline, difference_low, difference_high, p (paired t-test on the seeds
-    that diverged in neither; corrected for all variants, Holm); parameters, parameters_difference (relative); flops (of one sequence, forward),
-    flops_difference; note (how it was widened); loss; steps_to_90 (mean over the seeds that came to 90 % right, of the
-    first step at which they had; as coarse as the rows are), seeds_at_90 (how many did); guards (what was held alike for all); rates, where they are given (variant -> which learning rates were chosen).
+    variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and
+    loss are means);
+    diverged (how many did); difference to the baseline, difference_low, difference_high, p (paired
+    t-test on the seeds
+    that diverged in neither; corrected for all variants, Holm); parameters, parameters_difference
+    (relative); flops (of one sequence, forward),
+    flops_difference; note (how it was widened); loss; steps_to_90 (mean over the seeds that came to
+    90 % right, of the
+    first step at which they had; as coarse as the rows are), seeds_at_90 (how many did); guards
+    (what was held alike for all); rates, where they are given (variant -> which learning rates were
+    chosen).
     """
     base = plan.arms[0]
     step = common(runs, plan)
@@ -112,17 +142,29 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
         mean = accuracy(runs, plan, arm.name, step)
         off = compared.get(arm.name, nothing)
         quick = interval([steps_to(runs[arm.name, seed], NINETY) for seed in plan.seeds])
-        rows.append({
-            "variant": arm.name,
-            "accuracy": mean.mean, "low": mean.low, "high": mean.high, "seeds": mean.n,
-            "diverged": sum(bool(diverged(runs[arm.name, seed])) for seed in plan.seeds),
-            "difference": off.mean, "difference_low": off.low, "difference_high": off.high, "p": off.p,
-            "loss": interval(scores(runs, plan, arm.name, step, "loss").values()).mean,
-            "parameters": size[arm.name], "parameters_difference": size[arm.name] / size[base.name] - 1,
-            "flops": work[arm.name], "flops_difference": work[arm.name] / work[base.name] - 1,
-            "note": arm.note,
-            "steps_to_90": quick.mean, "seeds_at_90": quick.n, "guards": ", ".join(plan.guards) or "none",
-        })  # fmt: skip
+        rows.append(
+            {
+                "variant": arm.name,
+                "accuracy": mean.mean,
+                "low": mean.low,
+                "high": mean.high,
+                "seeds": mean.n,
+                "diverged": sum(bool(diverged(runs[arm.name, seed])) for seed in plan.seeds),
+                "difference": off.mean,
+                "difference_low": off.low,
+                "difference_high": off.high,
+                "p": off.p,
+                "loss": interval(scores(runs, plan, arm.name, step, "loss").values()).mean,
+                "parameters": size[arm.name],
+                "parameters_difference": size[arm.name] / size[base.name] - 1,
+                "flops": work[arm.name],
+                "flops_difference": work[arm.name] / work[base.name] - 1,
+                "note": arm.note,
+                "steps_to_90": quick.mean,
+                "seeds_at_90": quick.n,
+                "guards": ", ".join(plan.guards) or "none",
+            }
+        )
     table = pd.DataFrame(rows)
     return table.assign(rates=table.variant.map(rates)) if rates else table
 
@@ -165,12 +207,25 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
     every = frozenset(arm.name for arm in plan.parts)
 
     def scored(members: frozenset[str]) -> dict[int, float]:  # NaN of an arm that is not trained
-        return scores(runs, plan, by[members], step) if members in by else dict.fromkeys(plan.seeds, math.nan)
+        return (
+            scores(runs, plan, by[members], step)
+            if members in by
+            else dict.fromkeys(plan.seeds, math.nan)
+        )
 
     out = gaps({arm.name: (scored(frozenset()), scored(arm.members)) for arm in plan.parts})
     back = gaps({arm.name: (scored(every - arm.members), scored(every)) for arm in plan.parts})
     rows = [(name, *out[name][:3], out[name].p, *back[name][:3], back[name].p) for name in out]
-    names = ["removed", "removed_low", "removed_high", "removed_p", "alone", "alone_low", "alone_high", "alone_p"]
+    names = [
+        "removed",
+        "removed_low",
+        "removed_high",
+        "removed_p",
+        "alone",
+        "alone_low",
+        "alone_high",
+        "alone_p",
+    ]
     return pd.DataFrame(rows, columns=["part", *names])
 
 
@@ -199,7 +254,9 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
     rows = []
     off_by = gaps(sums, (-2.0, 2.0))
     for pair, values in results.items():
-        all_four = [seed for seed in plan.seeds if not any(math.isnan(v[seed]) for v in values)] or plan.seeds
+        all_four = [
+            seed for seed in plan.seeds if not any(math.isnan(v[seed]) for v in values)
+        ] or plan.seeds
         means = [interval([v[seed] for seed in all_four]).mean for v in values]
         rows.append((*pair, *means, *off_by[pair][:3], off_by[pair].p, off_by[pair].n))
     names = ["neither", "first", "second", "both", "interaction", "low", "high", "p", "seeds"]

@@ -4,7 +4,16 @@ import math
 from collections.abc import Iterable
 
 from core.experiments.training.plan import BASELINE, Plan
-from core.experiments.training.results import CHANGE, DIGITS, Runs, accuracy, common, differences, diverged, scores
+from core.experiments.training.results import (
+    CHANGE,
+    DIGITS,
+    Runs,
+    accuracy,
+    common,
+    differences,
+    diverged,
+    scores,
+)
 from core.measure.intervals import Paired, interval
 from core.model.variants import apply
 from core.settings.wording import fixed, number
@@ -21,7 +30,9 @@ def finding(runs: Runs, plan: Plan) -> str:
     step = common(runs, plan)
     diverged_runs = lost(runs, plan)
     when = "Accuracy" if step == plan.training.steps else f"At step {step}, accuracy"
-    values = {arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.colour is not None}
+    values = {
+        arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.colour is not None
+    }
     means = {name: interval(per_seed.values()).mean for name, per_seed in values.items()}
     means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
     if not means:
@@ -29,26 +40,40 @@ def finding(runs: Runs, plan: Plan) -> str:
     base = values.pop(BASELINE)
     compared = differences(runs, plan, step)
     with_pairs = {name: compared[name] for name in values if compared[name].n}
-    together = sum(not math.isnan(gap.p) for gap in compared.values())  # those that are corrected for each other
+    together = sum(
+        not math.isnan(gap.p) for gap in compared.values()
+    )  # those that are corrected for each other
     if not with_pairs:
         name = BASELINE if BASELINE in means else max(means, key=lambda name: means[name])
         return f"{diverged_runs}{when} is {percent(means[name])} ({name})."
     name = max(with_pairs, key=lambda name: abs(with_pairs[name].mean))
     both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
     fine = _decimals(with_pairs[name].mean)
-    a, other = (percent(interval([per_seed[seed] for seed in both]).mean, fine) for per_seed in (values[name], base))
+    a, other = (
+        percent(interval([per_seed[seed] for seed in both]).mean, fine)
+        for per_seed in (values[name], base)
+    )
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
-    return f"{diverged_runs}{when} is {a} for “{name}” and {other} for the baseline{some}. {told(with_pairs[name], together)}"
+    return (
+        f"{diverged_runs}{when} is {a} for “{name}” and {other} for the baseline{some}."
+        f" {told(with_pairs[name], together)}"
+    )
 
 
 def lost(runs: Runs, plan: Plan) -> str:
     """Which arms have diverged, with the first step and seed."""
     parts = []
     for arm in plan.arms:
-        diverged_runs = {seed: runs[arm.name, seed] for seed in plan.seeds if diverged(runs[arm.name, seed])}
+        diverged_runs = {
+            seed: runs[arm.name, seed] for seed in plan.seeds if diverged(runs[arm.name, seed])
+        }
         if diverged_runs:
             first = min(diverged_runs, key=lambda seed: diverged_runs[seed][-1].step)
-            share = "" if len(plan.seeds) == 1 else f" ({len(diverged_runs)} of {len(plan.seeds)} seeds)"
+            share = (
+                ""
+                if len(plan.seeds) == 1
+                else f" ({len(diverged_runs)} of {len(plan.seeds)} seeds)"
+            )
             parts.append(f"{arm.name} {diverged(diverged_runs[first])}, seed {first}{share}. ")
     return "".join(parts)
 
@@ -62,17 +87,27 @@ def told(gap: Paired, comparisons: int = 1) -> str:
         return "One seed, so significance cannot be tested: train with more seeds."
     way = "lower" if gap.mean < 0 else "higher"
     if gap.low == gap.high:
-        same = f"That is {points(abs(gap.mean))} percentage points {way} on each of the {gap.n} seeds."
+        same = (
+            f"That is {points(abs(gap.mean))} percentage points {way} on each of the {gap.n} seeds."
+        )
         return same if gap.mean else f"Accuracy is identical on all {gap.n} seeds."
     fine = max(map(_decimals, gap[:3]))
-    low, high = (-gap.high, -gap.low) if gap.clear and gap.mean < 0 else (gap.low, gap.high)  # of "lower" by how much
+    low, high = (
+        (-gap.high, -gap.low) if gap.clear and gap.mean < 0 else (gap.low, gap.high)
+    )  # of "lower" by how much
     span = f"95 % CI {points(low, fine)} to {points(high, fine)}"
-    test = f"paired t-test on {gap.n} seeds, p {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
+    test = (
+        f"paired t-test on {gap.n} seeds, p"
+        f" {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
+    )
     if comparisons > 1:
         test += f", Holm-corrected for {comparisons} variants"
     if gap.clear:
         return f"That is {points(abs(gap.mean), fine)} percentage points {way} ({span}; {test})."
-    return f"The difference, {points(gap.mean, fine)} points, is not significant ({span}; {test}).{few(gap)}"
+    return (
+        f"The difference, {points(gap.mean, fine)} points, is not significant ({span};"
+        f" {test}).{few(gap)}"
+    )
 
 
 def few(gap: Paired) -> str:
@@ -80,7 +115,10 @@ def few(gap: Paired) -> str:
     if gap.n > FEW:
         return ""
     if gap.reach >= CHANGE[1]:
-        return f" With {gap.n} seeds and this much noise no difference is detectable: train with more seeds."
+        return (
+            f" With {gap.n} seeds and this much noise no difference is detectable: train with more"
+            " seeds."
+        )
     return f" Smallest detectable difference with {gap.n} seeds: {points(gap.reach)} points."
 
 
@@ -91,7 +129,9 @@ def beats_chance(runs: Runs, plan: Plan) -> bool:
     """
     learnt = task[plan.training.task]
     step = common(runs, plan)
-    lacking = [arm for arm in plan.arms[1:] if arm.config == apply(learnt.without, plan.arms[0].config)]
+    lacking = [
+        arm for arm in plan.arms[1:] if arm.config == apply(learnt.without, plan.arms[0].config)
+    ]
     spans = [accuracy(runs, plan, arm.name, step) for arm in lacking]
     return any(span.low > learnt.chance for span in spans)
 

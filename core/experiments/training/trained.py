@@ -18,8 +18,12 @@ class Reading:
     """Answers and attention of a model for one sequence, float32 on the CPU."""
 
     answers: list[int]  # the word with the highest score at every place
-    right: list[bool | None]  # None where nothing is asked; False where the model gives no numbers any more
-    probability: list[float]  # that it gives to the right word, among those it chooses from; NaN where there is none
+    right: list[
+        bool | None
+    ]  # None where nothing is asked; False where the model gives no numbers any more
+    probability: list[
+        float
+    ]  # that it gives to the right word, among those it chooses from; NaN where there is none
     patterns: list[torch.Tensor]  # per layer (H, T, T); empty without attention
     allowed: list[torch.Tensor]  # per layer (T, T) bool, which key each query may see
     is_word: torch.Tensor  # (T,) bool, False for padding
@@ -56,10 +60,16 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         is_word = tokens != learnt.vocabulary.index(PAD)
     return Reading(
         answers.tolist(),
-        [bool(is_finite[n] and answers[n] == targets[n]) if is_asked[n] else None for n in range(length)],
+        [
+            bool(is_finite[n] and answers[n] == targets[n]) if is_asked[n] else None
+            for n in range(length)
+        ],
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in recorded.get("pattern", [])],
-        [within(square(allowed, length), state.config.window_in(layer)) for layer in range(state.config.n_layers)],
+        [
+            within(square(allowed, length), state.config.window_in(layer))
+            for layer in range(state.config.n_layers)
+        ],
         is_word,
     )
 

@@ -12,10 +12,17 @@ def arcs(base: alt.Chart) -> Drawn:
 
     Reads arc, pair, x, y, step; and the labels: x, word.
     """
-    arc = base.transform_filter("datum.word == null").mark_line(color=VARIANTS[0], strokeWidth=2).encode(
-        x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)), y=alt.Y("y:Q", axis=None), detail="arc:N", order="step:Q",
-        tooltip=[alt.Tooltip("pair:N", title="depends on")],
-    )  # fmt: skip
+    arc = (
+        base.transform_filter("datum.word == null")
+        .mark_line(color=VARIANTS[0], strokeWidth=2)
+        .encode(
+            x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)),
+            y=alt.Y("y:Q", axis=None),
+            detail="arc:N",
+            order="step:Q",
+            tooltip=[alt.Tooltip("pair:N", title="depends on")],
+        )
+    )
     text = base.transform_filter("datum.word != null").mark_text(
         angle=310, align="right", baseline="middle", dy=6, color=NEUTRAL, fontSize=12
     )

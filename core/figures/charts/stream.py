@@ -11,7 +11,11 @@ def amounts(base: alt.Chart, title: str) -> Drawn:
     """Amounts by part: part (with the amount in words), value."""
     return base.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
-        x=alt.X("value:Q", title=title, axis=alt.Axis(format="~s", labelExpr=ZERO, tickCount=5, labelBound=True)),
+        x=alt.X(
+            "value:Q",
+            title=title,
+            axis=alt.Axis(format="~s", labelExpr=ZERO, tickCount=5, labelBound=True),
+        ),
         tooltip=["part:N"],
     )
 
@@ -23,9 +27,15 @@ def growth(base: alt.Chart) -> Drawn:
     return base.mark_line(point=True).encode(
         x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=numbers()),
         y=alt.Y("value:Q", title="FLOPs" + LOG, scale=log, axis=alt.Axis(format="~s")),
-        color=alt.Color("part:N", title=None, sort=None, legend=alt.Legend(orient="top", direction="vertical"), scale=alt.Scale(range=[BASELINE, *VARIANTS])),
+        color=alt.Color(
+            "part:N",
+            title=None,
+            sort=None,
+            legend=alt.Legend(orient="top", direction="vertical"),
+            scale=alt.Scale(range=[BASELINE, *VARIANTS]),
+        ),
         tooltip=["part:N", "tokens:Q", alt.Tooltip("value:Q", title="FLOPs", format=",")],
-    )  # fmt: skip
+    )
 
 
 @spec
@@ -36,8 +46,12 @@ def stages(base: alt.Chart) -> Drawn:
     spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
         y=y, x=alt.X("min:Q", title="activation value", axis=numbers()), x2="max:Q", tooltip=tips
     )
-    middle = base.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(y=y, x="from:Q", x2="to:Q", tooltip=tips)
-    mean = base.mark_tick(thickness=3, size=18, color=VARIANTS[0]).encode(y=y, x="mean:Q", tooltip=tips)
+    middle = base.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(
+        y=y, x="from:Q", x2="to:Q", tooltip=tips
+    )
+    mean = base.mark_tick(thickness=3, size=18, color=VARIANTS[0]).encode(
+        y=y, x="mean:Q", tooltip=tips
+    )
     return spread + middle + mean
 
 
@@ -52,7 +66,11 @@ def before_after(base: alt.Chart) -> Drawn:
         scale=alt.Scale(nice=False, padding=8),
         axis=alt.Axis(tickMinStep=1),
     )
-    tips = ["dimension:Q", alt.Tooltip("before:Q", format=".4f"), alt.Tooltip("after:Q", format=".4f")]
+    tips = [
+        "dimension:Q",
+        alt.Tooltip("before:Q", format=".4f"),
+        alt.Tooltip("after:Q", format=".4f"),
+    ]
     before = base.transform_calculate(when="'before'").mark_bar(size=7)
     after = base.transform_calculate(when="'after'").mark_bar(size=2.5)
     return before.encode(
@@ -61,13 +79,21 @@ def before_after(base: alt.Chart) -> Drawn:
 
 
 @spec
-def per_token(base: alt.Chart, every: bool, title: str, top: float | None = None, percent: bool = False) -> Drawn:
+def per_token(
+    base: alt.Chart, every: bool, title: str, top: float | None = None, percent: bool = False
+) -> Drawn:
     """A bar per token: label (word), word, value."""
-    scale = alt.Scale() if top is None else alt.Scale(domain=[min(0, -top), top] if top < 0 else [0, top])
+    scale = (
+        alt.Scale()
+        if top is None
+        else alt.Scale(domain=[min(0, -top), top] if top < 0 else [0, top])
+    )
     format = ".1%" if percent else ".4f"
     return base.mark_bar(color=BASELINE).encode(
         x=words(alt.X, "label", None, every),
-        y=alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="%") if percent else numbers()),
+        y=alt.Y(
+            "value:Q", title=title, scale=scale, axis=alt.Axis(format="%") if percent else numbers()
+        ),
         tooltip=[alt.Tooltip("word:N"), alt.Tooltip("value:Q", title=title, format=format)],
     )
 
@@ -79,9 +105,15 @@ def shares(base: alt.Chart, title: str) -> Drawn:
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
         x=alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
         yOffset=alt.YOffset("kind:N", sort=None),
-        color=alt.Color("kind:N", title=None, sort=None, legend=alt.Legend(orient="top"), scale=alt.Scale(range=[BASELINE, VARIANTS[3], NEUTRAL])),
+        color=alt.Color(
+            "kind:N",
+            title=None,
+            sort=None,
+            legend=alt.Legend(orient="top"),
+            scale=alt.Scale(range=[BASELINE, VARIANTS[3], NEUTRAL]),
+        ),
         tooltip=["name:N", "kind:N", alt.Tooltip("value:Q", title="share", format=".2%")],
-    )  # fmt: skip
+    )
 
 
 @spec
@@ -91,6 +123,12 @@ def order(base: alt.Chart) -> Drawn:
         y=alt.Y("label:N", title=None, sort=None),
         x=alt.X("value:Q", title="maximum absolute difference", axis=numbers()),
         yOffset=alt.YOffset("seen:N", sort=None),
-        color=alt.Color("seen:N", title=None, sort=None, legend=alt.Legend(orient="top"), scale=alt.Scale(range=[BASELINE, VARIANTS[3]])),
+        color=alt.Color(
+            "seen:N",
+            title=None,
+            sort=None,
+            legend=alt.Legend(orient="top"),
+            scale=alt.Scale(range=[BASELINE, VARIANTS[3]]),
+        ),
         tooltip=["label:N", "seen:N", alt.Tooltip("value:Q", title="difference", format=".2e")],
-    )  # fmt: skip
+    )

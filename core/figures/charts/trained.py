@@ -34,7 +34,9 @@ def next_words(base: alt.Chart, title: str) -> Drawn:
         alt.Tooltip("chance:Q", title="sampling probability", format=".4f"),
     ]
     bars = base.mark_bar().encode(x=x, y=y, yOffset=offset, color=colour, tooltip=tips)
-    drawn = base.mark_tick(thickness=3, color=NEUTRAL).encode(x="chance:Q", y=y, yOffset=offset, tooltip=tips)
+    drawn = base.mark_tick(thickness=3, color=NEUTRAL).encode(
+        x="chance:Q", y=y, yOffset=offset, tooltip=tips
+    )
     return bars + drawn
 
 
@@ -55,9 +57,13 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
         y=y,
         x=alt.X("change:Q", title=title, axis=axis),
         tooltip=tips,
-        opacity=alt.Opacity("clear:N", scale=alt.Scale(domain=[True, False], range=[1, 0.35]), legend=None),
+        opacity=alt.Opacity(
+            "clear:N", scale=alt.Scale(domain=[True, False], range=[1, 0.35]), legend=None
+        ),
     )
-    spans = base.mark_rule(strokeWidth=1.5, color=NEUTRAL).encode(y=y, x="low:Q", x2="high:Q", tooltip=tips)
+    spans = base.mark_rule(strokeWidth=1.5, color=NEUTRAL).encode(
+        y=y, x="low:Q", x2="high:Q", tooltip=tips
+    )
     return bars + spans
 
 
@@ -70,24 +76,45 @@ def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
     Args:
         decades: Length of a logarithmic axis from 1 on; 0 for a linear axis.
     """
-    y = alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False, grid=True))
+    y = alt.Y(
+        "label:N",
+        title=None,
+        sort=None,
+        axis=alt.Axis(labelLimit=200, labelOverlap=False, grid=True),
+    )
     scale = alt.Scale(type="log", domain=[1, 10**decades]) if decades else alt.Scale(zero=False)
-    x = alt.X("value:Q", title=title, axis=numbers() if decades else numbers(tickCount=6), scale=scale)
+    x = alt.X(
+        "value:Q", title=title, axis=numbers() if decades else numbers(tickCount=6), scale=scale
+    )
     how = alt.Color(
-        "how:N", title=None, sort=None, scale=alt.Scale(range=[BASELINE, VARIANTS[0]]), legend=alt.Legend(orient="top")
+        "how:N",
+        title=None,
+        sort=None,
+        scale=alt.Scale(range=[BASELINE, VARIANTS[0]]),
+        legend=alt.Legend(orient="top"),
     )
     side = alt.YOffset("how:N", sort=None)
     tips = [
-        "label:N", "how:N", alt.Tooltip("value:Q", format=".4g"), alt.Tooltip("low:Q", title="95 % CI low", format=".4g"),
-        alt.Tooltip("high:Q", title="95 % CI high", format=".4g"), "seeds:Q", alt.Tooltip("reference:Q", title="baseline", format=".4g"),
+        "label:N",
+        "how:N",
+        alt.Tooltip("value:Q", format=".4g"),
+        alt.Tooltip("low:Q", title="95 % CI low", format=".4g"),
+        alt.Tooltip("high:Q", title="95 % CI high", format=".4g"),
+        "seeds:Q",
+        alt.Tooltip("reference:Q", title="baseline", format=".4g"),
         alt.Tooltip("p:Q", title="p, corrected (Holm)", format=".2g"),
-    ]  # fmt: skip
+    ]
     line = base.mark_rule(color=NEUTRAL, strokeDash=[4, 4]).encode(x="reference:Q")
     spans = base.mark_rule(strokeWidth=2, clip=True).encode(
         y=y, yOffset=side, x="low:Q", x2="high:Q", color=how, tooltip=tips
     )
     points = base.mark_point(filled=True, size=70, opacity=1).encode(
-        y=y, yOffset=side, x=x, color=how, shape=alt.Shape("how:N", sort=None, legend=None), tooltip=tips
+        y=y,
+        yOffset=side,
+        x=x,
+        color=how,
+        shape=alt.Shape("how:N", sort=None, legend=None),
+        tooltip=tips,
     )
     return line + points + spans  # in the order of the points: the baseline has no line
 
@@ -101,7 +128,9 @@ def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
     """
     dashes = [[int(length) for length in dash.split()] or [1, 0] for dash in DASHES[: len(names)]]
     scale = alt.Scale(domain=list(names), range=[BASELINE, *VARIANTS][: len(names)])
-    x = alt.X("distance:N", title="words between subject and verb", sort=None, axis=alt.Axis(labelAngle=0))
+    x = alt.X(
+        "distance:N", title="words between subject and verb", sort=None, axis=alt.Axis(labelAngle=0)
+    )
     side = alt.XOffset("line:N", sort=list(names), scale=alt.Scale(paddingOuter=1))
     y = alt.Y(
         "value:Q",
@@ -111,13 +140,24 @@ def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
     )
     colour = alt.Color("line:N", title=None, scale=scale, legend=None)
     tips = [
-        alt.Tooltip("line:N"), alt.Tooltip("distance:N", title="words between"), alt.Tooltip("value:Q", format=".4g"),
-        alt.Tooltip("low:Q", title="95 % CI low", format=".4g"), alt.Tooltip("high:Q", title="95 % CI high", format=".4g"), "n:Q", "seeds:Q",
+        alt.Tooltip("line:N"),
+        alt.Tooltip("distance:N", title="words between"),
+        alt.Tooltip("value:Q", format=".4g"),
+        alt.Tooltip("low:Q", title="95 % CI low", format=".4g"),
+        alt.Tooltip("high:Q", title="95 % CI high", format=".4g"),
+        "n:Q",
+        "seeds:Q",
         alt.Tooltip("p:Q", title="p, corrected (Holm)", format=".2g"),
-    ]  # fmt: skip
-    dash = alt.StrokeDash("line:N", sort=None, scale=alt.Scale(domain=list(names), range=dashes), legend=None)
-    lines = base.mark_line(strokeWidth=2).encode(x=x, xOffset=side, y=y, color=colour, strokeDash=dash)
-    spans = base.mark_rule(strokeWidth=2).encode(x=x, xOffset=side, y="low:Q", y2="high:Q", color=colour, tooltip=tips)
+    ]
+    dash = alt.StrokeDash(
+        "line:N", sort=None, scale=alt.Scale(domain=list(names), range=dashes), legend=None
+    )
+    lines = base.mark_line(strokeWidth=2).encode(
+        x=x, xOffset=side, y=y, color=colour, strokeDash=dash
+    )
+    spans = base.mark_rule(strokeWidth=2).encode(
+        x=x, xOffset=side, y="low:Q", y2="high:Q", color=colour, tooltip=tips
+    )
     shape = alt.Shape("line:N", scale=alt.Scale(domain=list(names)), legend=None)
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
         x=x, xOffset=side, y=y, color=colour, shape=shape, tooltip=tips

@@ -7,7 +7,8 @@ import torch.nn.functional as F
 
 from core.settings.menu import Menu
 
-# inputs: 2 for an activation that reads twice d_ff numbers, values and then gates, and returns d_ff.
+# inputs: 2 for an activation that reads twice d_ff numbers, values and then gates, and returns
+# d_ff.
 activation: Menu[Callable[[torch.Tensor], torch.Tensor]] = Menu("Activation", inputs=1)
 
 
@@ -16,7 +17,9 @@ def inputs(part: object) -> int:
     return int(getattr(part, "inputs", 1))
 
 
-@activation.register("relu", label="ReLU", help="max(0, x). Exactly zero for about half of its inputs.")
+@activation.register(
+    "relu", label="ReLU", help="max(0, x). Exactly zero for about half of its inputs."
+)
 def relu(x: torch.Tensor) -> torch.Tensor:
     return F.relu(x)
 
@@ -24,7 +27,10 @@ def relu(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "relu2",
     label="ReLU²",
-    help="max(0, x)². As sparse as ReLU, with more weight on large inputs (So et al., 2021, Primer, section 3).",
+    help=(
+        "max(0, x)². As sparse as ReLU, with more weight on large inputs (So et al., 2021, Primer,"
+        " section 3)."
+    ),
 )
 def relu2(x: torch.Tensor) -> torch.Tensor:
     return F.relu(x).square()
@@ -33,14 +39,20 @@ def relu2(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "leaky_relu2",
     label="Leaky ReLU²",
-    help="x², or (x/2)² for negative x. Never exactly flat, so every unit "
-    "receives a gradient (parameter-golf and modded-nanogpt, 2026).",
+    help=(
+        "x², or (x/2)² for negative x. Never exactly flat, so every unit "
+        "receives a gradient (parameter-golf and modded-nanogpt, 2026)."
+    ),
 )
 def leaky_relu2(x: torch.Tensor) -> torch.Tensor:
     return F.leaky_relu(x, 0.5).square()
 
 
-@activation.register("gelu", label="GELU", help="x·Φ(x), with Φ the standard normal CDF (Hendrycks and Gimpel, 2016).")
+@activation.register(
+    "gelu",
+    label="GELU",
+    help="x·Φ(x), with Φ the standard normal CDF (Hendrycks and Gimpel, 2016).",
+)
 def gelu(x: torch.Tensor) -> torch.Tensor:
     return F.gelu(x)
 
@@ -54,7 +66,11 @@ def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
     return F.gelu(x, approximate="tanh")
 
 
-@activation.register("silu", label="SiLU", help="x·sigmoid(x), also called Swish. Smooth, slightly negative for x < 0.")
+@activation.register(
+    "silu",
+    label="SiLU",
+    help="x·sigmoid(x), also called Swish. Smooth, slightly negative for x < 0.",
+)
 def silu(x: torch.Tensor) -> torch.Tensor:
     return F.silu(x)
 
@@ -62,7 +78,10 @@ def silu(x: torch.Tensor) -> torch.Tensor:
 @activation.register(
     "swiglu",
     label="SwiGLU",
-    help="a value times SiLU of a gate (Shazeer, 2020). The third matrix adds 50 % to the FFN's parameters.",
+    help=(
+        "a value times SiLU of a gate (Shazeer, 2020). The third matrix adds 50 % to the FFN's"
+        " parameters."
+    ),
     inputs=2,
 )
 def swiglu(x: torch.Tensor) -> torch.Tensor:
@@ -98,7 +117,9 @@ def tanh(x: torch.Tensor) -> torch.Tensor:
 
 
 @activation.register(
-    "identity", label="Identity", help="no nonlinearity: the two matrices collapse into one linear map."
+    "identity",
+    label="Identity",
+    help="no nonlinearity: the two matrices collapse into one linear map.",
 )
 def identity(x: torch.Tensor) -> torch.Tensor:
     return x

@@ -1,7 +1,9 @@
 """Initialisation: how weights are drawn, and from which random stream.
 
-Every parameter has a torch.Generator of its own, seeded from (seed, parameter name). So no global random state is
-touched, concurrent users cannot disturb each other, and removing a part leaves all other weights as they were.
+Every parameter has a torch.Generator of its own, seeded from (seed, parameter name). So no global
+random state is
+touched, concurrent users cannot disturb each other, and removing a part leaves all other weights as
+they were.
 """
 
 import hashlib
@@ -45,7 +47,10 @@ class Init:
 @init.register(
     "default",
     label="PyTorch default",
-    help="uniform within ±1/√fan_in for weights and biases, N(0, 1) for embeddings (nn.Linear, nn.Embedding).",
+    help=(
+        "uniform within ±1/√fan_in for weights and biases, N(0, 1) for embeddings (nn.Linear,"
+        " nn.Embedding)."
+    ),
 )
 class default(Init):
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
@@ -58,7 +63,10 @@ class default(Init):
 @init.register(
     "xavier",
     label="Xavier",
-    help="uniform within ±√(6/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010).",
+    help=(
+        "uniform within ±√(6/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and"
+        " Bengio, 2010)."
+    ),
 )
 class xavier(Init):
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
@@ -68,7 +76,10 @@ class xavier(Init):
 @init.register(
     "xavier_normal",
     label="Xavier normal",
-    help="standard deviation √(2/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot and Bengio, 2010).",
+    help=(
+        "standard deviation √(2/(fan_in + fan_out)), biases zero, N(0, 1) for embeddings (Glorot"
+        " and Bengio, 2010)."
+    ),
 )
 class xavier_normal(Init):
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
@@ -76,7 +87,9 @@ class xavier_normal(Init):
 
 
 @init.register(
-    "normal_002", label="N(0, 0.02)", help="standard deviation 0.02 for weights and embeddings, biases zero (GPT-2)."
+    "normal_002",
+    label="N(0, 0.02)",
+    help="standard deviation 0.02 for weights and embeddings, biases zero (GPT-2).",
 )
 class normal_002(Init):
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
@@ -87,7 +100,9 @@ class normal_002(Init):
 
 
 @init.register(
-    "normal_1", label="N(0, 1)", help="far too large on purpose: attention saturates and activations explode."
+    "normal_1",
+    label="N(0, 1)",
+    help="far too large on purpose: attention saturates and activations explode.",
 )
 class normal_1(Init):
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
@@ -95,7 +110,9 @@ class normal_1(Init):
 
 
 @init.register(
-    "normal_1_biases", label="N(0, 1) weights and biases", help="biases are random as well; far too large on purpose."
+    "normal_1_biases",
+    label="N(0, 1) weights and biases",
+    help="biases are random as well; far too large on purpose.",
 )
 class normal_1_biases(normal_1):
     def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
@@ -105,7 +122,8 @@ class normal_1_biases(normal_1):
 class Draw:
     """Source of the parameters below one path, e.g. `Draw(init["default"], 0).at("blocks.0.attn")`.
 
-    kept: where what was drawn is kept for models that share weights, so that nothing is drawn twice; None: nowhere.
+    kept: where what was drawn is kept for models that share weights, so that nothing is drawn
+    twice; None: nowhere.
     """
 
     def __init__(
@@ -124,7 +142,9 @@ class Draw:
     def at(self, path: str) -> "Draw":
         return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.kept)
 
-    def _once(self, name: str, size: tuple[int, ...], draw: Callable[[], torch.Tensor]) -> torch.Tensor:
+    def _once(
+        self, name: str, size: tuple[int, ...], draw: Callable[[], torch.Tensor]
+    ) -> torch.Tensor:
         if self.kept is None:
             return draw()
         key = (self.path + name, size)
@@ -140,7 +160,9 @@ class Draw:
         return self._once(name, shape, lambda: self._init.weight(shape, self.stream(name)))
 
     def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
-        return self._once(name, (width, fan_in), lambda: self._init.bias((width,), fan_in, self.stream(name)))
+        return self._once(
+            name, (width, fan_in), lambda: self._init.bias((width,), fan_in, self.stream(name))
+        )
 
     def rows(self, names: Iterable[str], width: int) -> torch.Tensor:
         """Return one embedding per name, each from its own stream, so it depends on the name alone."""

@@ -7,8 +7,10 @@ import torch
 
 from core.settings.menu import Menu
 
-# looks_ahead: whether a token may see what comes after it. Then all are computed again for every new one (kv_cache.py).
-# sees_all_before: whether it may see everything that came before it, so that the newest one needs no mask.
+# looks_ahead: whether a token may see what comes after it. Then all are computed again for every
+# new one (kv_cache.py).
+# sees_all_before: whether it may see everything that came before it, so that the newest one needs
+# no mask.
 mask: Menu[Any] = Menu("Mask", looks_ahead=True, sees_all_before=False)
 
 

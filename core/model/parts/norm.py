@@ -1,6 +1,7 @@
 """Normalisation of one token's vector, with a learned gain and, for LayerNorm, a bias.
 
-`linear(x, at)` is the norm with its scale taken from `at`: linear in x, so that the parts of a sum can be followed through
+`linear(x, at)` is the norm with its scale taken from `at`: linear in x, so that the parts of a sum
+can be followed through
 it one by one. norm(x) is linear(x, x) plus the bias.
 """
 
@@ -13,8 +14,10 @@ from torch import nn
 from core.model.trace import tap
 from core.settings.menu import Menu
 
-# normalises: whether it changes anything. For those who explain it: formula (of a vector) and worked (of one number x, up
-# to its result), and divides_by, the moment ("variance", "mean square") of whose sum with EPSILON it takes the root.
+# normalises: whether it changes anything. For those who explain it: formula (of a vector) and
+# worked (of one number x, up
+# to its result), and divides_by, the moment ("variance", "mean square") of whose sum with EPSILON
+# it takes the root.
 norm: Menu[Any] = Menu("Norm", normalises=True, formula="", worked="", divides_by="")
 
 EPSILON = 1e-5  # added to the variance or the mean square by default, as in torch.nn.LayerNorm
@@ -23,7 +26,10 @@ EPSILON = 1e-5  # added to the variance or the mean square by default, as in tor
 @norm.register(
     "LayerNorm",
     label="LayerNorm",
-    help="subtracts a token's mean and divides by its standard deviation, then gain and bias (Ba et al., 2016).",
+    help=(
+        "subtracts a token's mean and divides by its standard deviation, then gain and bias (Ba et"
+        " al., 2016)."
+    ),
     divides_by="variance",
     formula="(x − {mean}) / {size}: minus the mean, divided by √(variance {scale} + {epsilon}).",
     worked="({x} − {mean}) / {size} = ",
@@ -49,7 +55,10 @@ class LayerNorm(nn.Module):
 @norm.register(
     "RMSNorm",
     label="RMSNorm",
-    help="divides by the root mean square, without subtracting the mean; gain, no bias (Zhang and Sennrich, 2019).",
+    help=(
+        "divides by the root mean square, without subtracting the mean; gain, no bias (Zhang and"
+        " Sennrich, 2019)."
+    ),
     divides_by="mean square",
     formula="x / {size}: divided by √(mean square {scale} + {epsilon}); the mean, {mean}, is kept.",
     worked="{x} / {size} = ",
@@ -72,8 +81,10 @@ class RMSNorm(nn.Module):
 @norm.register(
     "DyT",
     label="DyT",
-    help="tanh(α·x) instead of a norm, with learned α (initialised to 0.5), then gain and "
-    "bias (Zhu et al., 2025, section 4).",
+    help=(
+        "tanh(α·x) instead of a norm, with learned α (initialised to 0.5), then gain and "
+        "bias (Zhu et al., 2025, section 4)."
+    ),
 )
 class DyT(nn.Module):
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
@@ -88,7 +99,9 @@ class DyT(nn.Module):
         return tap(self.site, squeezed if self.bias is None else squeezed + self.bias)
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        slope = torch.where(point == 0, self.alpha, torch.tanh(self.alpha * point) / point.where(point != 0, 1.0))
+        slope = torch.where(
+            point == 0, self.alpha, torch.tanh(self.alpha * point) / point.where(point != 0, 1.0)
+        )
         return x * slope * self.weight
 
 

@@ -21,7 +21,8 @@ def norm_places(place: Placement) -> tuple[str, ...]:
 
     "before" the sub-layer, "on the output of" it, or "after" the sum.
 
-    Raises ValueError, in words, for one that does not call each of its norms once: it would have one gain for two places, and
+    Raises ValueError, in words, for one that does not call each of its norms once: it would have
+    one gain for two places, and
     one site for two tensors.
     """
     called: list[str] = []
@@ -32,14 +33,26 @@ def norm_places(place: Placement) -> tuple[str, ...]:
 
     norms = ["norm", "second norm"][: len(inspect.signature(place).parameters) - 3]
     place(
-        torch.zeros(1), *(partial(step, name) for name in ("sublayer", "norm", "add", "second norm")[: 2 + len(norms)])
+        torch.zeros(1),
+        *(
+            partial(step, name)
+            for name in ("sublayer", "norm", "add", "second norm")[: 2 + len(norms)]
+        ),
     )
     for norm in norms:
         if called.count(norm) != 1:
-            raise ValueError(f"{place.__name__} calls its {norm} {called.count(norm)} times; a placement calls it once")
+            raise ValueError(
+                f"{place.__name__} calls its {norm} {called.count(norm)} times; a placement calls"
+                " it once"
+            )
     joins = [called.index("sublayer"), called.index("add")]
     return tuple(
-        [("before", "on the output of", "after")[sum(called.index(norm) > join for join in joins)] for norm in norms]
+        [
+            ("before", "on the output of", "after")[
+                sum(called.index(norm) > join for join in joins)
+            ]
+            for norm in norms
+        ]
     )
 
 
@@ -76,7 +89,9 @@ def output(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
 @placement.register(
     "sandwich",
     label="Sandwich norm",
-    help="norm on both the input and the output of the sub-layer (Ding et al., 2021; Gemma 2 and 3).",
+    help=(
+        "norm on both the input and the output of the sub-layer (Ding et al., 2021; Gemma 2 and 3)."
+    ),
 )
 def sandwich(x: torch.Tensor, sublayer: Map, norm: Map, add: Add, second: Map) -> torch.Tensor:
     return add(x, second(sublayer(norm(x))))
@@ -86,7 +101,9 @@ class _Read(Exception):
     """Carries what a sub-layer was about to read."""
 
 
-def halves(place: Placement, norm: Map, add: Add, *second: Map) -> tuple[Map, Callable[..., torch.Tensor]]:
+def halves(
+    place: Placement, norm: Map, add: Add, *second: Map
+) -> tuple[Map, Callable[..., torch.Tensor]]:
     """A placement cut in two at its sub-layer.
 
     -> (x -> what the sub-layer reads; (x, what the sub-layer wrote) -> what leaves)

@@ -1,6 +1,7 @@
 """Position encodings. Each overrides what it needs of embed, rotate and bias.
 
-`start`: how many tokens stand before the first of these, where a model goes on from keys and values that it kept.
+`start`: how many tokens stand before the first of these, where a model goes on from keys and values
+that it kept.
 """
 
 import functools
@@ -19,7 +20,9 @@ if TYPE_CHECKING:  # its menus are made from these parts
 # on_queries, on_scores: what a formula of queries and keys, or of scores, says of it.
 position: Menu[type["Position"]] = Menu("Positions", on_queries="", on_scores="")
 
-ROWS = 64  # a table is made for so many positions more at a time: a text that grows word by word finds it there
+# a table is made for so many positions more at a time: a text that grows word by word finds it
+# there
+ROWS = 64
 CONTEXT = 272  # rows of the learned table: 256 tokens of text and 16 of padding
 
 
@@ -35,7 +38,9 @@ class Position(nn.Module):
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         return x
 
-    def rotate(self, q: torch.Tensor, k: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    def rotate(
+        self, q: torch.Tensor, k: torch.Tensor, start: int = 0
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         return q, k  # 2 × (B, H, T, d_head)
 
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
@@ -54,22 +59,30 @@ def acts_in_attention(part: type[Position]) -> bool:
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)  # kept tables must also serve a training that comes later
-def sinusoid(length: int, width: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:  # -> (T, D)
+def sinusoid(
+    length: int, width: int, dtype: torch.dtype = torch.float32
+) -> torch.Tensor:  # -> (T, D)
     """sin and cos of t / 10000^(2i/D) in alternate columns (Vaswani et al., 2017, section 3.5)."""
     even = torch.arange(0, width, 2, dtype=torch.float64)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(10000.0) / width))
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(
+        even * (-math.log(10000.0) / width)
+    )
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :width].to(dtype)
 
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)
-def rotation(length: int, width: int, base: float, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+def rotation(
+    length: int, width: int, base: float, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return cos and sin of t / base^(2i/width), (length, width) each, once for each half.
 
     Su et al., 2021; half-split as in Llama.
     """
     even = torch.arange(0, width, 2, dtype=torch.float64)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(even * (-math.log(base) / width))
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(
+        even * (-math.log(base) / width)
+    )
     angle = torch.cat([angle, angle], dim=-1)
     return angle.cos().to(dtype), angle.sin().to(dtype)
 
@@ -79,7 +92,9 @@ def exact(x: torch.Tensor) -> torch.dtype:
     return torch.promote_types(x.dtype, torch.float32)
 
 
-def turn(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:  # (…, T, width) -> the same
+def turn(
+    x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
+) -> torch.Tensor:  # (…, T, width) -> the same
     """Rotate pairs (i, i + width/2) by an angle that grows with t."""
     a, other = x.chunk(2, -1)
     return x * cos + torch.cat([-other, a], dim=-1) * sin
@@ -140,7 +155,10 @@ class learned(Position):
 @position.register(
     "rope",
     label="RoPE",
-    help="rotates queries and keys by an angle proportional to position, so scores depend on distance (Su et al., 2021).",
+    help=(
+        "rotates queries and keys by an angle proportional to position, so scores depend on"
+        " distance (Su et al., 2021)."
+    ),
     on_queries=", rotated by position (RoPE)",
 )
 class rope(Position):
@@ -152,20 +170,30 @@ class rope(Position):
         self.base = config.rope_base
         self.rest = config.d_head - self.turned
 
-    def rotate(self, q: torch.Tensor, k: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    def rotate(
+        self, q: torch.Tensor, k: torch.Tensor, start: int = 0
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         end = start + q.shape[-2]
         tables = rotation(-(-end // ROWS) * ROWS, self.turned, self.base, exact(q))
         cos, sin = (table[start:end].to(q) for table in tables)
-        if self.rest:  # as GPT-NeoX: the first numbers of each head are turned, the others are left as they are
-            (q, *more_q), (k, *more_k) = (torch.split(x, [self.turned, self.rest], -1) for x in (q, k))
-            return torch.cat([turn(q, cos, sin), *more_q], -1), torch.cat([turn(k, cos, sin), *more_k], -1)
+        # as GPT-NeoX: the first numbers of each head are turned, the others are left as they are
+        if self.rest:
+            (q, *more_q), (k, *more_k) = (
+                torch.split(x, [self.turned, self.rest], -1) for x in (q, k)
+            )
+            return torch.cat([turn(q, cos, sin), *more_q], -1), torch.cat(
+                [turn(k, cos, sin), *more_k], -1
+            )
         return turn(q, cos, sin), turn(k, cos, sin)
 
 
 @position.register(
     "alibi",
     label="ALiBi",
-    help="subtracts a penalty from each score, linear in distance, with a slope per head (Press et al., 2021).",
+    help=(
+        "subtracts a penalty from each score, linear in distance, with a slope per head (Press et"
+        " al., 2021)."
+    ),
     on_scores=" − slope · distance (ALiBi)",
 )
 class alibi(Position):
@@ -179,6 +207,10 @@ class alibi(Position):
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
         keys = torch.arange(scores.shape[-1], device=scores.device)
         slope = self.slopes
-        if scores.dtype == torch.float64:  # which the buffer, made from float32, would be too coarse for
-            slope = torch.tensor(self.exact, dtype=torch.float64, device=scores.device)[:, None, None]
+        if (
+            scores.dtype == torch.float64
+        ):  # which the buffer, made from float32, would be too coarse for
+            slope = torch.tensor(self.exact, dtype=torch.float64, device=scores.device)[
+                :, None, None
+            ]
         return scores - slope * (keys - keys[-scores.shape[-2] :, None]).abs()

@@ -24,7 +24,10 @@ class none(Scale):
 @residual_scale.register(
     "rezero",
     label="ReZero",
-    help="multiplied by a learned scalar, initialised to 0, so an untrained block is the identity (Bachlechner et al., 2021).",
+    help=(
+        "multiplied by a learned scalar, initialised to 0, so an untrained block is the identity"
+        " (Bachlechner et al., 2021)."
+    ),
 )
 class rezero(Scale):
     def __init__(self, width: int):
@@ -38,7 +41,10 @@ class rezero(Scale):
 @residual_scale.register(
     "layerscale",
     label="LayerScale",
-    help="multiplied by a learned vector, initialised to 0.1 (Touvron et al., 2021, for up to 18 layers).",
+    help=(
+        "multiplied by a learned vector, initialised to 0.1 (Touvron et al., 2021, for up to 18"
+        " layers)."
+    ),
 )
 class layerscale(Scale):
     def __init__(self, width: int):

@@ -17,7 +17,9 @@ class Softmax(nn.Module):
 
     def forward(
         self, scores: torch.Tensor, allowed: torch.Tensor | None = None
-    ) -> torch.Tensor:  # (B, H, T, K), bool broadcastable to it, True where a query may look -> (B, H, T, K)
+    ) -> (
+        torch.Tensor
+    ):  # (B, H, T, K), bool broadcastable to it, True where a query may look -> (B, H, T, K)
         raise NotImplementedError(f"{type(self).__name__} does not say how scores become weights")
 
 
@@ -29,7 +31,8 @@ def weights(scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.
     if allowed is None:
         return scores.softmax(-1)
     alone = ~allowed.any(-1, keepdim=True)
-    # A row of −inf would give NaN, and NaN gradients even if it were overwritten: such rows pass the softmax unmasked.
+    # A row of −inf would give NaN, and NaN gradients even if it were overwritten: such rows pass
+    # the softmax unmasked.
     return scores.masked_fill(~(allowed | alone), -math.inf).softmax(-1).masked_fill(alone, 0.0)
 
 
@@ -66,7 +69,10 @@ class off_by_one(Softmax):
 @softmax.register(
     "sink",
     label="Softmax with a sink",
-    help="each head has a learned attention-sink logit that absorbs unused attention (gpt-oss, 2025).",
+    help=(
+        "each head has a learned attention-sink logit that absorbs unused attention (gpt-oss,"
+        " 2025)."
+    ),
     sums_to_one=False,
     formula="exp(s) / (exp(sink) + Σ exp(s))",
 )

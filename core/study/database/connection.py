@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, exc, make_url, select
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    NullPool,
+    create_engine,
+    event,
+    exc,
+    make_url,
+    select,
+)
 
 from core.settings.environment import ServerError
 from core.study.database.schema import clock
@@ -19,18 +29,25 @@ T = TypeVar("T")
 
 VARIABLE = "ABLATION_DATABASE_URL"
 DEFAULT = "sqlite:///studies.sqlite"  # in the folder from which the command is given
-PATIENCE = 2.0  # seconds to wait for another writer; less than core.workers.job.PATIENCE, which withdraws workers
+# seconds to wait for another writer; less than core.workers.job.PATIENCE, which withdraws workers
+PATIENCE = 2.0
 BEGIN_WITHIN = 15.0  # seconds that a busy store is waited for when it is opened
 ALLOWED = (
-    "sqlite:///studies.sqlite (a file in this folder), sqlite:////data/studies.sqlite (a file anywhere) "
-    "or postgresql://user:password@host/name"
+    "sqlite:///studies.sqlite (a file in this folder), sqlite:////data/studies.sqlite (a file"
+    " anywhere) or postgresql://user:password@host/name"
 )
-# Errors of a PostgreSQL server at connecting that waiting does not mend. They come without a code. All others may pass:
-# "the database system is shutting down", "in recovery mode", "not yet accepting connections", "too many clients already".
+# Errors of a PostgreSQL server at connecting that waiting does not mend. They come without a code.
+# All others may pass:
+# "the database system is shutting down", "in recovery mode", "not yet accepting connections", "too
+# many clients already".
 REFUSED = re.compile(
-    r"authentication failed|no password supplied|does not exist|pg_hba\.conf|not permitted|permission denied"
+    r"authentication failed|no password supplied|does not exist|pg_hba\.conf|not"
+    r" permitted|permission denied"
 )
-GONE = "is gone: its file was deleted, moved or renamed while it was in use. Restore it, or restart to create a new one"
+GONE = (
+    "is gone: its file was deleted, moved or renamed while it was in use. Restore it, or restart to"
+    " create a new one"
+)
 
 
 class StoreError(ServerError):
@@ -53,11 +70,15 @@ def address(given: str | None = None) -> URL:
     """Return the store's address: the given one (or a file), ABLATION_DATABASE_URL, or DEFAULT."""
     text = given or os.environ.get(VARIABLE) or DEFAULT
     source = "--database" if given else VARIABLE
-    text = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
+    text = (
+        text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
+    )
     try:
         url = make_url(text if "://" in text else URL.create("sqlite", database=text))
         kind = url.get_backend_name()
-        if url.drivername == "postgresql":  # SQLAlchemy 2.0 takes that for psycopg2, 2.1 for psycopg
+        if (
+            url.drivername == "postgresql"
+        ):  # SQLAlchemy 2.0 takes that for psycopg2, 2.1 for psycopg
             url = url.set(drivername="postgresql+psycopg")
     except (exc.ArgumentError, ValueError):
         kind = ""
@@ -86,7 +107,8 @@ def connect(url: URL) -> Engine:
         return engine
     arguments: dict[str, int | None] = {"connect_timeout": 3}
     if url.get_driver_name() == "psycopg":
-        # No prepared statements: behind a transaction pooler, each transaction may have another server's session.
+        # No prepared statements: behind a transaction pooler, each transaction may have another
+        # server's session.
         arguments["prepare_threshold"] = None
     try:
         return create_engine(url, pool_pre_ping=True, connect_args=arguments)
@@ -101,14 +123,18 @@ def connect_to_read(path: str, how: str) -> Engine:
         how: "mode=ro", or "immutable=1" where its folder cannot be written either.
     """
     uri = f"file:{quote(os.path.abspath(path))}?{how}"
-    # No pool: each transaction opens the file again, and so sees what was written meanwhile from elsewhere.
-    return create_engine("sqlite://", creator=lambda: sqlite3.connect(uri, uri=True), poolclass=NullPool)
+    # No pool: each transaction opens the file again, and so sees what was written meanwhile from
+    # elsewhere.
+    return create_engine(
+        "sqlite://", creator=lambda: sqlite3.connect(uri, uri=True), poolclass=NullPool
+    )
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:
     """Let readers work beside one writer. What is committed outlives any process.
 
-    After a power cut, with synchronous NORMAL, the last commits may be missing; none is ever half there.
+    After a power cut, with synchronous NORMAL, the last commits may be missing; none is ever half
+    there.
     """
     connection.isolation_level = None  # so that Python does not begin transactions of its own
     for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
@@ -124,7 +150,8 @@ class Connected:
     """Database used in transactions; it is opened with the first one.
 
     Raises:
-        StoreError: for an address that is none, and in a transaction for what goes wrong; Busy where that may pass.
+        StoreError: for an address that is none, and in a transaction for what goes wrong; Busy
+        where that may pass.
     """
 
     def __init__(self, url: str | None = None) -> None:
@@ -151,7 +178,8 @@ class Connected:
     def _check_file(self) -> None:
         """Refuse a file that was deleted while in use, and connect anew to one that was replaced.
 
-        An open connection goes on with the deleted file: all that is written would be lost when the process ends.
+        An open connection goes on with the deleted file: all that is written would be lost when the
+        process ends.
         """
         if not self.path or self.path == ":memory:":
             return
@@ -185,8 +213,13 @@ def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
         except Busy:
             if time.monotonic() > end:
                 raise
-        except StoreError as error:  # two begin at the same time: the second finds the tables of the first
-            if not isinstance(error.__cause__, exc.IntegrityError | exc.ProgrammingError) or time.monotonic() > end:
+        except (
+            StoreError
+        ) as error:  # two begin at the same time: the second finds the tables of the first
+            if (
+                not isinstance(error.__cause__, exc.IntegrityError | exc.ProgrammingError)
+                or time.monotonic() > end
+            ):
                 raise
         time.sleep(0.2)
 
@@ -202,7 +235,9 @@ def in_words(url: URL) -> Iterator[None]:
             words = message
         else:
             kind, message, why = _describe_postgresql(error)
-            words = f"{message}: {why}"  # in the server's words, which name its machine, its users and its tables
+            words = (  # in the server's words, which name its machine, its users and its tables
+                f"{message}: {why}"
+            )
         raise kind(f"The store {shown(url)} {words}.", f"The store {message}.") from error
 
 
@@ -231,7 +266,11 @@ def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, 
     if state in ("53100", "53200"):
         return Full, "has no room left", why
     passing = state[:2] in ("08", "40", "53", "57") or state == "55P03"
-    lost = not state and isinstance(error, exc.OperationalError) and not REFUSED.search(str(error.orig))
+    lost = (
+        not state
+        and isinstance(error, exc.OperationalError)
+        and not REFUSED.search(str(error.orig))
+    )
     if passing or lost or error.connection_invalidated:
         return Busy, "is currently unavailable", why
     return StoreError, "failed", why

@@ -56,7 +56,9 @@ def _sqlite_clock(element: clock, compiler: SQLCompiler, **_: Any) -> str:
 schema_version = sql.Table(
     "schema_version",
     metadata,
-    sql.Column("only", sql.Integer, primary_key=True, autoincrement=False),  # 1: of two made at once, one fails
+    sql.Column(
+        "only", sql.Integer, primary_key=True, autoincrement=False
+    ),  # 1: of two made at once, one fails
     sql.Column("version", sql.Integer, nullable=False),
 )
 
@@ -77,12 +79,16 @@ runs = sql.Table(
     sql.Column("id", sql.Integer, primary_key=True),
     sql.Column("study", sql.ForeignKey(studies.c.id, ondelete="CASCADE"), nullable=False),
     sql.Column("place", sql.Integer, nullable=False),  # in the order of the study
-    sql.Column("wanted", sql.Boolean, nullable=False),  # False: an earlier version of the file asked for it
+    sql.Column(
+        "wanted", sql.Boolean, nullable=False
+    ),  # False: an earlier version of the file asked for it
     sql.Column("task", sql.String(200), nullable=False),
     sql.Column("variant", sql.String(200), nullable=False),
     sql.Column("seed", sql.Integer, nullable=False),
     sql.Column("hash", sql.String(32), nullable=False),
-    sql.Column("spec", sql.Text, nullable=False),  # everything that determines the numbers: core.study.plan.Run.spec
+    sql.Column(
+        "spec", sql.Text, nullable=False
+    ),  # everything that determines the numbers: core.study.plan.Run.spec
     sql.Column("steps", sql.Integer, nullable=False),
     sql.Column("expected", sql.Double, nullable=False),  # seconds on one core, by core.train.budget
     sql.Column("state", sql.String(8), nullable=False),
@@ -111,7 +117,9 @@ rows = sql.Table(
     "rows",
     metadata,
     sql.Column("run", sql.ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
-    sql.Column("step", sql.Integer, primary_key=True, autoincrement=False),  # so no row can stand twice
+    sql.Column(
+        "step", sql.Integer, primary_key=True, autoincrement=False
+    ),  # so no row can stand twice
     *[sql.Column(name, Number) for name in Row._fields[1:-1]],
     sql.Column("note", sql.Text, nullable=False),
     sqlite_with_rowid=False,  # the key is the table: half the size

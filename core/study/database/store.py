@@ -1,7 +1,9 @@
 """The store of studies: their runs, every number that came out, and which process trains what.
 
-Several processes may use it at once. A run belongs to the owner that has claimed it. An owner that gave no sign of life for
-too long loses its runs, and can write nothing more of them. A queued run has no rows: so none is there twice.
+Several processes may use it at once. A run belongs to the owner that has claimed it. An owner that
+gave no sign of life for
+too long loses its runs, and can write nothing more of them. A queued run has no rows: so none is
+there twice.
 """
 
 import os
@@ -16,7 +18,13 @@ from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, updat
 from core.settings.process import alive, versions
 from core.settings.wording import count
 from core.study.database import schema
-from core.study.database.connection import Connected, NoStore, StoreError, connect_to_read, patiently
+from core.study.database.connection import (
+    Connected,
+    NoStore,
+    StoreError,
+    connect_to_read,
+    patiently,
+)
 from core.study.database.schema import (
     DIVERGED,
     DONE,
@@ -37,7 +45,15 @@ from core.train.match import late_loss
 Line = sql.Row[*tuple[Any, ...]]  # of a result, with its columns as attributes
 HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
 MANY = 1000  # values in one IN (…)
-EMPTY = {"step": 0, "seconds": 0.0, "started": None, "ended": None, "known": False, "message": "", "owner": None}
+EMPTY = {
+    "step": 0,
+    "seconds": 0.0,
+    "started": None,
+    "ended": None,
+    "known": False,
+    "message": "",
+    "owner": None,
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +91,9 @@ class Store(Connected):
         StoreError: the database cannot be used; Busy where that may pass.
     """
 
-    def __init__(self, url: str | None = None, create: bool = True, seconds: float | None = None) -> None:
+    def __init__(
+        self, url: str | None = None, create: bool = True, seconds: float | None = None
+    ) -> None:
         super().__init__(url)
         self.writable = True
         if self.path and not create and not os.path.exists(self.path):
@@ -98,14 +116,22 @@ class Store(Connected):
             with self.writing() as connection:
                 if not has_tables(connection):
                     schema.metadata.create_all(connection)
-                    connection.execute(insert(schema.schema_version).values(only=1, version=schema.VERSION))
+                    connection.execute(
+                        insert(schema.schema_version).values(only=1, version=schema.VERSION)
+                    )
         if self.url.get_backend_name() == "postgresql":
             with self.reading() as connection:
                 rights = [
-                    (table, right) for table in ("studies", "runs", "rows") for right in ("INSERT", "UPDATE", "DELETE")
+                    (table, right)
+                    for table in ("studies", "runs", "rows")
+                    for right in ("INSERT", "UPDATE", "DELETE")
                 ]
-                privileges = " AND ".join(f"has_table_privilege('{table}', '{right}')" for table, right in rights)
-                may_write = connection.exec_driver_sql(f"SELECT {privileges} AND NOT pg_is_in_recovery()")
+                privileges = " AND ".join(
+                    f"has_table_privilege('{table}', '{right}')" for table, right in rights
+                )
+                may_write = connection.exec_driver_sql(
+                    f"SELECT {privileges} AND NOT pg_is_in_recovery()"
+                )
                 self.writable = bool(may_write.scalar())
 
     def _open_to_read(self, path: str) -> None:
@@ -126,7 +152,9 @@ class Store(Connected):
     def find(self, name: str) -> int | None:
         """Return the id of a study, or None."""
         with self.reading() as connection:
-            number: int | None = connection.scalar(select(studies.c.id).where(studies.c.name == name))
+            number: int | None = connection.scalar(
+                select(studies.c.id).where(studies.c.name == name)
+            )
             return number
 
     def stored(self, study: Study) -> Stored:
@@ -148,11 +176,13 @@ class Store(Connected):
 
     def stamp(self, study: int) -> str:
         """Return a text that changes when the stored results of a study change."""
-        query = select(runs.c.state, func.count(), func.max(runs.c.ended), func.sum(runs.c.place)).where(
-            runs.c.study == study, runs.c.wanted
-        )
+        query = select(
+            runs.c.state, func.count(), func.max(runs.c.ended), func.sum(runs.c.place)
+        ).where(runs.c.study == study, runs.c.wanted)
         with self.reading() as connection:
-            source = connection.scalar(select(studies.c.source).where(studies.c.id == study))  # the names stand there
+            source = connection.scalar(
+                select(studies.c.source).where(studies.c.id == study)
+            )  # the names stand there
             states = sorted(map(tuple, connection.execute(query.group_by(runs.c.state))), key=repr)
         return repr((hash(source), states))
 
@@ -165,7 +195,9 @@ class Store(Connected):
         """Return the number of runs, expected seconds and remaining seconds for each state."""
         time_left = func.sum(runs.c.expected * (runs.c.steps - runs.c.step) / runs.c.steps)
         is_wanted = and_(runs.c.study.in_(studies), runs.c.wanted)
-        query = select(runs.c.state, func.count(), func.sum(runs.c.expected), time_left).where(is_wanted)
+        query = select(runs.c.state, func.count(), func.sum(runs.c.expected), time_left).where(
+            is_wanted
+        )
         with self.reading() as connection:
             states = connection.execute(query.group_by(runs.c.state))
             return {state: (n, float(total), float(left)) for state, n, total, left in states}
@@ -176,7 +208,11 @@ class Store(Connected):
         Args:
             spec: with the column spec, which is most of the data.
         """
-        columns = [column for column in runs.c if column.name not in HIDDEN and (spec or column.name != "spec")]
+        columns = [
+            column
+            for column in runs.c
+            if column.name not in HIDDEN and (spec or column.name != "spec")
+        ]
         query = select(*columns).where(runs.c.study == study, runs.c.wanted).order_by(runs.c.place)
         query = query.where(runs.c.state.in_(states)) if states else query
         with self.reading() as connection:
@@ -187,7 +223,9 @@ class Store(Connected):
         selected = and_(runs.c.study == study, runs.c.wanted)
         first = select(func.min(runs.c.id)).where(selected).group_by(runs.c.task, runs.c.variant)
         with self.reading() as connection:
-            lines = connection.execute(select(runs.c.task, runs.c.variant, runs.c.spec).where(runs.c.id.in_(first)))
+            lines = connection.execute(
+                select(runs.c.task, runs.c.variant, runs.c.spec).where(runs.c.id.in_(first))
+            )
             return {(name, variant): spec for name, variant, spec in lines}
 
     def results(self, study: int) -> dict[int, float]:
@@ -195,7 +233,11 @@ class Store(Connected):
         end = and_(rows.c.run == runs.c.id, rows.c.step == runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         with self.reading() as connection:
-            return dict(connection.execute(select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)).all())
+            return dict(
+                connection.execute(
+                    select(runs.c.id, rows.c.accuracy).join(rows, end).where(done)
+                ).all()
+            )
 
     def late_losses(self, study: int) -> dict[int, float]:
         """Return the late loss (core.train.match) of each run that finished without diverging."""
@@ -203,7 +245,11 @@ class Store(Connected):
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         losses_by_cell: dict[tuple[int, int], list[tuple[int, float]]] = {}
         with self.reading() as connection:
-            query = select(runs.c.id, runs.c.steps, rows.c.step, rows.c.loss).join(rows, late).where(done)
+            query = (
+                select(runs.c.id, runs.c.steps, rows.c.step, rows.c.loss)
+                .join(rows, late)
+                .where(done)
+            )
             for run, steps, step, loss in connection.execute(query.order_by(rows.c.step)):
                 losses_by_cell.setdefault((run, steps), []).append((step, loss))
         return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
@@ -221,37 +267,55 @@ class Store(Connected):
     def enrol(self, study: Study) -> Enrolled:
         """Add a study or its new runs; runs that it no longer contains stay but do not count."""
         with self.writing() as connection:
-            number = connection.scalar(select(studies.c.id).where(studies.c.name == study.name).with_for_update())
+            number = connection.scalar(
+                select(studies.c.id).where(studies.c.name == study.name).with_for_update()
+            )
             values = {"question": study.question, "source": study.source}
             if number is None:
                 created = insert(studies).values(name=study.name, created=clock(), **values)
                 number = connection.execute(created).inserted_primary_key[0]  # type: ignore[index]  # of one line there is one
             connection.execute(update(studies).where(studies.c.id == number).values(values))
-            present = connection.execute(select(runs.c.hash, runs.c.state).where(runs.c.study == number))
+            present = connection.execute(
+                select(runs.c.hash, runs.c.state).where(runs.c.study == number)
+            )
             state_of = {key: state for key, state in present}
             connection.execute(update(runs).where(runs.c.study == number).values(wanted=False))
             described = [_described(number, place, run) for place, run in enumerate(study.runs)]
-            _each(connection, insert(runs), [row for row in described if row["hash"] not in state_of])
+            _each(
+                connection, insert(runs), [row for row in described if row["hash"] not in state_of]
+            )
             names = "place", "task", "variant", "expected"
-            requeued = [{"at": e["hash"], **{n: e[n] for n in names}} for e in described if e["hash"] in state_of]
+            requeued = [
+                {"at": e["hash"], **{n: e[n] for n in names}}
+                for e in described
+                if e["hash"] in state_of
+            ]
             same = and_(runs.c.study == number, runs.c.hash == bindparam("at"))
             _each(
-                connection, update(runs).where(same).values(wanted=True, **{n: bindparam(n) for n in names}), requeued
+                connection,
+                update(runs).where(same).values(wanted=True, **{n: bindparam(n) for n in names}),
+                requeued,
             )
         states = [state_of.get(row["hash"]) for row in described]
         ended = sum(state in (DONE, DIVERGED) for state in states)
-        return Enrolled(number, states.count(None), ended, len(state_of) + states.count(None) - len(described))
+        return Enrolled(
+            number, states.count(None), ended, len(state_of) + states.count(None) - len(described)
+        )
 
     def requeue(self, study: int, states: Iterable[str] = (STOPPED, FAILED)) -> int:
         """Queue the runs of a study that were stopped or failed. Return how many."""
         with self.writing() as connection:
-            return _queue(connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted))
+            return _queue(
+                connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted)
+            )
 
     def stop(self, study: int) -> int:
         """Stop a study; its workers see it when they next store something. Return how many runs."""
         going = and_(runs.c.study == study, runs.c.state.in_((QUEUED, RUNNING)))
         with self.writing() as connection:
-            return connection.execute(update(runs).where(going).values(state=STOPPED, ended=clock())).rowcount
+            return connection.execute(
+                update(runs).where(going).values(state=STOPPED, ended=clock())
+            ).rowcount
 
     def delete(self, study: int) -> None:
         """Delete a study and all its numbers; its workers stop."""
@@ -261,10 +325,17 @@ class Store(Connected):
     def reclaim(self, studies: list[int], owner: str, running_runs: Iterable[int]) -> int:
         """Queue the runs of owners that have died. Return how many.
 
-        Runs of this owner that are not in held go back, too: the connection broke when it claimed them.
+        Runs of this owner that are not in held go back, too: the connection broke when it claimed
+        them.
         """
-        running = and_(runs.c.study.in_(studies), runs.c.state == RUNNING, runs.c.id.not_in(list(running_runs)))
-        query = select(runs.c.owner, func.max(runs.c.heartbeat), clock()).where(running).group_by(runs.c.owner)
+        running = and_(
+            runs.c.study.in_(studies), runs.c.state == RUNNING, runs.c.id.not_in(list(running_runs))
+        )
+        query = (
+            select(runs.c.owner, func.max(runs.c.heartbeat), clock())
+            .where(running)
+            .group_by(runs.c.owner)
+        )
         with self.reading() as connection:
             owners = connection.execute(query).all()
         dead = [
@@ -274,7 +345,9 @@ class Store(Connected):
         ]
         if not dead:
             return 0
-        theirs = or_(*(and_(runs.c.owner == owner, runs.c.heartbeat <= beat) for owner, beat in dead))
+        theirs = or_(
+            *(and_(runs.c.owner == owner, runs.c.heartbeat <= beat) for owner, beat in dead)
+        )
         with self.writing() as connection:
             return _queue(connection, and_(running, theirs))
 
@@ -295,10 +368,18 @@ class Store(Connected):
         with self.writing() as connection:
             claimed = connection.execute(first.with_for_update(skip_locked=True)).all()
             now = connection.execute(select(clock())).scalar_one()
-            values = {"state": RUNNING, "owner": owner, "heartbeat": now, "started": now, "tries": runs.c.tries + 1}
+            values = {
+                "state": RUNNING,
+                "owner": owner,
+                "heartbeat": now,
+                "started": now,
+                "tries": runs.c.tries + 1,
+            }
             for some in _portions([row.id for row in claimed]):
                 connection.execute(
-                    update(runs).where(runs.c.id.in_(some)).values(**values, **(trained_with or versions()))
+                    update(runs)
+                    .where(runs.c.id.in_(some))
+                    .values(**values, **(trained_with or versions()))
                 )
         return [(row.id, row.task, row.variant, row.spec) for row in claimed]
 
@@ -313,16 +394,29 @@ class Store(Connected):
         with self.writing() as connection:
             for some in _portions(list(by_run)):
                 is_own = and_(runs.c.id.in_(some), runs.c.owner == owner, runs.c.state == RUNNING)
-                numbers.update(connection.scalars(select(runs.c.id).where(is_own).with_for_update()))
-                newest = select(rows.c.run, func.max(rows.c.step)).where(rows.c.run.in_(some)).group_by(rows.c.run)
+                numbers.update(
+                    connection.scalars(select(runs.c.id).where(is_own).with_for_update())
+                )
+                newest = (
+                    select(rows.c.run, func.max(rows.c.step))
+                    .where(rows.c.run.in_(some))
+                    .group_by(rows.c.run)
+                )
                 stored |= {run: step for run, step in connection.execute(newest)}
-            new = [(run, row) for run in numbers for row in by_run[run].rows if row.step > stored.get(run, 0)]
+            new = [
+                (run, row)
+                for run in numbers
+                for row in by_run[run].rows
+                if row.step > stored.get(run, 0)
+            ]
             _each(connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new])
             now = connection.execute(select(clock())).scalar_one()
             changed = [_changes(by_run[run], now) for run in numbers]
             names = [name for name in _changes(Report(0, ""), now) if name != "at"]
             values: dict[str, Any] = {name: bindparam(name) for name in names}
-            _each(connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed)
+            _each(
+                connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed
+            )
         return set(by_run) - numbers
 
 
@@ -338,21 +432,25 @@ def has_tables(connection: sql.Connection) -> bool:
     if not columns:
         return False
     for table in schema.metadata.sorted_tables:
-        missing = [column.name for column in table.c if column.name not in columns.get(table.name, ())]
+        missing = [
+            column.name for column in table.c if column.name not in columns.get(table.name, ())
+        ]
         if missing:
             missing_part = (
-                f"column {missing[0]} of its table {table.name}" if table.name in columns else f"table {table.name}"
+                f"column {missing[0]} of its table {table.name}"
+                if table.name in columns
+                else f"table {table.name}"
             )
             raise StoreError(
-                f"This store is damaged, has another version or belongs to another program: the {missing_part} is missing. "
-                "Restore it, or choose another."
+                "This store is damaged, has another version or belongs to another program: the"
+                f" {missing_part} is missing. Restore it, or choose another."
             )
     versions = connection.scalars(select(schema.schema_version.c.version)).all()
     if versions != [schema.VERSION]:
         found_versions = ", ".join(map(str, versions)) or "none"
         raise StoreError(
-            f"This store has schema version {found_versions}, but this version of the project supports {schema.VERSION}: "
-            "update the project, or choose another store."
+            f"This store has schema version {found_versions}, but this version of the project"
+            f" supports {schema.VERSION}: update the project, or choose another store."
         )
     return True
 
@@ -364,17 +462,32 @@ def _no_store(name: str) -> NoStore:
 
 def _described(study: int, place: int, run: Run) -> dict[str, Any]:
     return {
-        "study": study, "place": place, "wanted": True, "task": run.task, "variant": run.variant, "seed": run.seed,
-        "hash": run.hash, "spec": run.spec, "steps": run.training.steps, "expected": run.expected, "state": QUEUED,
-    }  # fmt: skip
+        "study": study,
+        "place": place,
+        "wanted": True,
+        "task": run.task,
+        "variant": run.variant,
+        "seed": run.seed,
+        "hash": run.hash,
+        "spec": run.spec,
+        "steps": run.training.steps,
+        "expected": run.expected,
+        "state": QUEUED,
+    }
 
 
 def _changes(report: Report, now: float) -> dict[str, Any]:
     return {
-        "at": report.run, "state": report.state, "heartbeat": now, "step": report.step, "seconds": report.seconds,
-        "ended": None if report.state == RUNNING else now, "message": report.message, "known": report.known,
+        "at": report.run,
+        "state": report.state,
+        "heartbeat": now,
+        "step": report.step,
+        "seconds": report.seconds,
+        "ended": None if report.state == RUNNING else now,
+        "message": report.message,
+        "known": report.known,
         "device": report.device,
-    }  # fmt: skip
+    }
 
 
 def _queue(connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
@@ -386,7 +499,9 @@ def _queue(connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
     return len(numbers)
 
 
-def _each(connection: sql.Connection, statement: sql.Executable, values: list[dict[str, Any]]) -> None:
+def _each(
+    connection: sql.Connection, statement: sql.Executable, values: list[dict[str, Any]]
+) -> None:
     """Execute a statement for each of the values, of which there may be none."""
     if values:
         connection.execute(statement, values)
@@ -448,11 +563,15 @@ def standing(store: Store, study: int) -> Standing:
     by_state = store.counts([study])
     counts = {state: n for state, (n, _, _) in by_state.items()}
     total = sum(expected for _, expected, _ in by_state.values())
-    left = sum(by_state[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in by_state)
+    left = sum(
+        by_state[state][2] for state in (QUEUED, RUNNING, STOPPED, FAILED) if state in by_state
+    )
     now = store.now()
     running = store.runs(study, RUNNING, spec=False)
     lost = sum(not alive(run.owner, run.heartbeat, now) for run in running)
-    share = max(0.0, 1 - left / total) if total else 1.0  # sums of floats: what is left may come to more than all
+    share = (
+        max(0.0, 1 - left / total) if total else 1.0
+    )  # sums of floats: what is left may come to more than all
     return Standing(counts, share, left, lost, len(taken_ahead(running, now)))
 
 

@@ -1,6 +1,7 @@
 """Languages of lessons and of the words around them.
 
-The lessons are in English; languages/en.toml holds the words around them. Another language is one more file: the same
+The lessons are in English; languages/en.toml holds the words around them. Another language is one
+more file: the same
 words, and the texts of the lessons that it translates. What it lacks stays English.
 """
 
@@ -15,7 +16,8 @@ from core.settings.menu import Menu
 
 FOLDER = Path(__file__).parent.parent.parent.parent / "languages"
 ENGLISH = "en"
-# Control characters, halves of characters, and marks that turn the direction of the writing behind them.
+# Control characters, halves of characters, and marks that turn the direction of the writing behind
+# them.
 UNFIT = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 language: Menu[str] = Menu("Languages")
@@ -23,7 +25,9 @@ language: Menu[str] = Menu("Languages")
 
 @functools.cache
 def _read(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8-sig"))
+    content: dict[str, Any] = tomllib.loads(
+        (FOLDER / f"{name}.toml").read_text(encoding="utf-8-sig")
+    )
     return content
 
 
@@ -52,7 +56,10 @@ def is_complete(name: str, lesson: str) -> bool:
 def _replace(document: Any, texts: Any) -> Any:
     """Replace texts by those at the same place; in lists one after the other."""
     if isinstance(document, dict) and isinstance(texts, dict):
-        return {key: _replace(value, texts[key]) if key in texts else value for key, value in document.items()}
+        return {
+            key: _replace(value, texts[key]) if key in texts else value
+            for key, value in document.items()
+        }
     if isinstance(document, list) and isinstance(texts, list):
         return [_replace(*both) for both in zip(document, texts)] + document[len(texts) :]
     return texts
@@ -63,6 +70,7 @@ def clean(text: str) -> str:
     return " ".join(UNFIT.sub("", " ".join(text.split())).split())
 
 
-# Every file is an entry of the menu, English first; its label is the name that the language has for itself.
+# Every file is an entry of the menu, English first; its label is the name that the language has for
+# itself.
 for path in sorted(FOLDER.glob("*.toml"), key=lambda path: (path.stem != ENGLISH, path.stem)):
     language.add(path.stem, label=_read(path.stem)["name"], help="lessons in this language.")

@@ -1,6 +1,7 @@
 """Lesson: question, prediction, experiment, explanation, variation, transfer.
 
-All of it is data, read from a file in lessons/ (reader.py); docs/pages/lessons.md says how one is written.
+All of it is data, read from a file in lessons/ (reader.py); docs/pages/lessons.md says how one is
+written.
 """
 
 import math
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 from core.settings.setting import ConfigError
 from core.teaching.lessons.language import ENGLISH
 
-FIELD = re.compile(r"\{(\w+)(:range)?\}")  # in a text: a value's name, and whether its interval is meant
+FIELD = re.compile(
+    r"\{(\w+)(:range)?\}"
+)  # in a text: a value's name, and whether its interval is meant
 
 
 class LessonError(ConfigError):

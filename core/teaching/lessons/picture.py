@@ -53,10 +53,16 @@ def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> 
     if prediction.kind != "curve":
         return ("" if out else setup_svg(lesson)) or render_rows(lesson, words, out)
     if out is None:
-        curves = [("maybe", [(x, height) for x, height in enumerate(option.sketch)]) for option in prediction.options]
+        curves = [
+            ("maybe", [(x, height) for x, height in enumerate(option.sketch)])
+            for option in prediction.options
+        ]
     else:
         curves = [
-            ("first" if name == lesson.shown[0] else "", [(x, mean) for x, mean, _, _ in _along(out.values[name])])
+            (
+                "first" if name == lesson.shown[0] else "",
+                [(x, mean) for x, mean, _, _ in _along(out.values[name])],
+            )
             for name in reversed(lesson.shown)
         ]
     return draw_curves(curves)
@@ -67,12 +73,19 @@ def draw_curves(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> 
     ends = [max(point[axis] for _, points in curves for point in points) or 1.0 for axis in (0, 1)]
     drawn = '<path class="axis" d="M2 2V78H168"/>'
     for kind, points in curves:
-        places = " ".join(f"{4 + 162 * x / ends[0]:.1f},{76 - 70 * y / ends[1]:.1f}" for x, y in points)
+        places = " ".join(
+            f"{4 + 162 * x / ends[0]:.1f},{76 - 70 * y / ends[1]:.1f}" for x, y in points
+        )
         drawn += f'<path class="{kind}" d="M{places}"/>'
-    return f'<svg class="curves" viewBox="0 0 170 80" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
+    return (
+        '<svg class="curves" viewBox="0 0 170 80" preserveAspectRatio="none"'
+        f' aria-hidden="true">{drawn}</svg>'
+    )
 
 
-def svg(lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome | None = None) -> str:
+def svg(
+    lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome | None = None
+) -> str:
     """Draw the picture. out: None before the prediction is stored; then no value is measured."""
     prediction = lesson.prediction
     assert prediction is not None
@@ -83,7 +96,10 @@ def svg(lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome
         return written(value, first.unit, words)
 
     if out and first.curve and prediction.kind == "curve":
-        lines = [Line(lesson.values[name].label, *zip(*_along(out.values[name]))) for name in lesson.shown]
+        lines = [
+            Line(lesson.values[name].label, *zip(*_along(out.values[name])))
+            for name in lesson.shown
+        ]
         return curves_svg(lines, format_value, mark, words, words[first.curve])
     bars = []
     for name in lesson.shown:

@@ -1,6 +1,7 @@
 """Predictions: the predicted quantity, answers, and their verdict.
 
-One rule: as predicted if the whole interval of what was measured lies in what was predicted, not as predicted if the
+One rule: as predicted if the whole interval of what was measured lies in what was predicted, not as
+predicted if the
 whole interval lies outside, undecided otherwise.
 """
 
@@ -16,7 +17,11 @@ from core.settings.menu import Menu
 from core.teaching.lessons.lesson import Lesson, Number, Prediction
 from core.teaching.lessons.readings import EXACT, Measured, measured, reading
 
-AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED = VERDICTS = ("as_predicted", "not_as_predicted", "undecided")
+AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED = VERDICTS = (
+    "as_predicted",
+    "not_as_predicted",
+    "undecided",
+)
 KINDS = ("choice", "curve", "number", "rank")
 SURE = range(4)  # from a guess to certain
 BECAUSE = 300  # characters
@@ -95,11 +100,15 @@ def _combine_values(values: Mapping[str, Measured], number: Number, within: With
     if number.kind == "growth":
         assert first.curve is not None
         curves = first.curve.items()
-        grown = {seed: combine["growth"](curve[min(curve)], curve[max(curve)]) for seed, curve in curves}
+        grown = {
+            seed: combine["growth"](curve[min(curve)], curve[max(curve)]) for seed, curve in curves
+        }
         return Measured(grown, interval(grown.values(), (0.0, math.inf)), first.per)
     second = values[number.of[1]]
     seeds = [seed for seed in first.values if seed in second.values]
-    combined = {seed: combine[number.kind](first.values[seed], second.values[seed]) for seed in seeds}
+    combined = {
+        seed: combine[number.kind](first.values[seed], second.values[seed]) for seed in seeds
+    }
     if first.per == second.per == EXACT:
         (only,) = combined.values()
         return Measured(combined, Interval(only, only, only, 1), EXACT)
@@ -152,24 +161,34 @@ def check(prediction: Prediction, answer: Answer) -> Answer:
     if prediction.kind in ("choice", "curve"):
         if type(answer) is int and 0 <= answer < len(prediction.options):
             return answer
-        raise ValueError(f"the answer must be one of the {len(prediction.options)} that are offered")
+        raise ValueError(
+            f"the answer must be one of the {len(prediction.options)} that are offered"
+        )
     parts = answer if isinstance(answer, list) else []
     if prediction.kind == "rank":
-        if all(isinstance(name, str) for name in parts) and sorted(parts) == sorted(prediction.ranked):
+        if all(isinstance(name, str) for name in parts) and sorted(parts) == sorted(
+            prediction.ranked
+        ):
             return parts
-        raise ValueError(f"the answer must put all {len(prediction.ranked)} in order, each of them once")
+        raise ValueError(
+            f"the answer must put all {len(prediction.ranked)} in order, each of them once"
+        )
     scale = prediction.scale
     assert scale is not None
     is_pair = len(parts) == 2 and all(type(part) in (int, float) for part in parts)
     if is_pair and scale.low <= parts[0] <= scale.high and parts[1] in scale.within:
         return [float(parts[0]), float(parts[1])]
-    raise ValueError(f"the answer must be a number from {scale.low:g} to {scale.high:g}, and one of the ranges")
+    raise ValueError(
+        f"the answer must be a number from {scale.low:g} to {scale.high:g}, and one of the ranges"
+    )
 
 
 def verdict(prediction: Prediction, answer: Answer, out: Outcome) -> str:
     """Return one of VERDICTS."""
     if prediction.kind in ("choice", "curve"):
-        return judged(out.number.found, prediction.options[answer].low, prediction.options[answer].high)
+        return judged(
+            out.number.found, prediction.options[answer].low, prediction.options[answer].high
+        )
     if prediction.kind == "number":
         low, high = interval_of(answer)
         return judged(out.number.found, low, math.nextafter(high, math.inf))

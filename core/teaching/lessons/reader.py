@@ -28,7 +28,14 @@ from core.teaching.lessons.readings import reading
 
 T = TypeVar("T")
 FOLDER = Path(__file__).parent.parent.parent.parent / "lessons"
-PAGES = ("block", "depth", "training", "studies", "trained", "claims")  # to which an experiment may lead
+PAGES = (
+    "block",
+    "depth",
+    "training",
+    "studies",
+    "trained",
+    "claims",
+)  # to which an experiment may lead
 
 
 class Table:
@@ -50,14 +57,27 @@ class Table:
         value = self.rest.pop(name, default)
         if kind is float and type(value) is int:
             value = float(value)
-        words = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table"}[kind]
-        self.require(type(value) is kind, f"{self.at(name)} is {shorten(value)}; it must be {words}.")
+        words = {
+            str: "text",
+            int: "a whole number",
+            float: "a number",
+            list: "a list",
+            dict: "a table",
+        }[kind]
+        self.require(
+            type(value) is kind, f"{self.at(name)} is {shorten(value)}; it must be {words}."
+        )
         self.require(kind is not str or value or default == "", f"{self.at(name)} is empty.")
         return cast(T, value)
 
-    def one_of(self, name: str, choices: Sequence[str] | Mapping[str, Any], default: str | None = None) -> str:
+    def one_of(
+        self, name: str, choices: Sequence[str] | Mapping[str, Any], default: str | None = None
+    ) -> str:
         value = self.take(name, str, default)
-        self.require(value in choices, f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(choices)}.")
+        self.require(
+            value in choices,
+            f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(choices)}.",
+        )
         return value
 
     def names(self, key: str, choices: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
@@ -67,7 +87,10 @@ class Table:
             and all(name in choices for name in given_names)
             and len(set(given_names)) == len(given_names)
         )
-        self.require(is_good, f"{self.at(key)} must name at least {least} of the values: {', '.join(choices)}.")
+        self.require(
+            is_good,
+            f"{self.at(key)} must name at least {least} of the values: {', '.join(choices)}.",
+        )
         return tuple(given_names)
 
     def params(self, name: str) -> dict[str, str]:
@@ -81,18 +104,26 @@ class Table:
 
     def tables(self, name: str) -> "list[Table]":
         return [
-            Table(self.lesson, f"{self.at(name)} {n}", document) for n, document in enumerate(self.take(name, list), 1)
+            Table(self.lesson, f"{self.at(name)} {n}", document)
+            for n, document in enumerate(self.take(name, list), 1)
         ]
 
     def done(self) -> None:
-        self.require(not self.rest, f"{', '.join(map(self.at, self.rest))}: there is no such entry.")
+        self.require(
+            not self.rest, f"{', '.join(map(self.at, self.rest))}: there is no such entry."
+        )
 
 
 def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
     """Return the lesson that a file holds. language: of its texts. Raises LessonError."""
     table = Table(name, "", document)
-    values = {key: _value(Table(name, f"values.{key}", value)) for key, value in table.take("values", dict, {}).items()}
-    prediction = _prediction(table.table("prediction"), values) if "prediction" in table.rest else None
+    values = {
+        key: _value(Table(name, f"values.{key}", value))
+        for key, value in table.take("values", dict, {}).items()
+    }
+    prediction = (
+        _prediction(table.table("prediction"), values) if "prediction" in table.rest else None
+    )
     explanation = _explanation(table, values) if prediction else {}
     result = Lesson(
         name=name,
@@ -114,7 +145,9 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
         language=language,
     )
     table.done()
-    names = {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
+    names = (
+        {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
+    )
     is_fair = not result.given & names and result.given <= set(values)
     table.require(is_fair, "question and prediction must not use {values} that are predicted.")
     return result
@@ -149,35 +182,58 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
     are_apart = all(a.high <= other.low for a, other in pairwise(ordered))
     table.require(are_apart, "prediction.options: two of them overlap, so both could be correct.")
     if kind_of == "curve":
-        is_drawn = all(option.sketch for option in options) and reading[values[number.of[0]].reading].curve
-        table.require(is_drawn, "prediction: a curve needs a sketch for every option, and a reading with a curve.")
+        is_drawn = (
+            all(option.sketch for option in options) and reading[values[number.of[0]].reading].curve
+        )
+        table.require(
+            is_drawn,
+            "prediction: a curve needs a sketch for every option, and a reading with a curve.",
+        )
     texts = {option.text for option in options}
     labels = {values[name].label for name in ranked}
     table.require(len(texts) == len(options), "prediction.options: two of them have the same text.")
-    table.require(len(labels) == len(ranked), "prediction.ranked: two of the values have one label.")
+    table.require(
+        len(labels) == len(ranked), "prediction.ranked: two of the values have one label."
+    )
     table.done()
     return prediction
 
 
 def _number(table: Table, values: Mapping[str, Value]) -> Number:
-    number = Number(table.one_of("kind", combine), table.names("of", values), table.take("label", str))
+    number = Number(
+        table.one_of("kind", combine), table.names("of", values), table.take("label", str)
+    )
     needed = 2 if number.kind in ("ratio", "difference") else 1
     problem = f"{table.place}.of must name {needed} of the values for a {number.kind}."
     table.require(len(number.of) == needed, problem)
-    is_share = number.kind != "difference" or reading[values[number.of[0]].reading].unit == "percent"
-    table.require(is_share, f"{table.place}: a difference is for shares only; compare other values by their ratio.")
+    is_share = (
+        number.kind != "difference" or reading[values[number.of[0]].reading].unit == "percent"
+    )
+    table.require(
+        is_share,
+        f"{table.place}: a difference is for shares only; compare other values by their ratio.",
+    )
     table.done()
     return number
 
 
 def _option(table: Table) -> Option:
     sketch = tuple(table.take("sketch", list, []))
-    is_drawn = all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch) and len(sketch) != 1
+    is_drawn = (
+        all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch)
+        and len(sketch) != 1
+    )
     table.require(is_drawn, f"{table.place}.sketch must have at least two heights from 0 to 1.")
     low = table.take("from", float, -math.inf)
     high = table.take("to", float, math.inf)
     table.require(low < high, f"{table.place}: “from” must be less than “to”.")
-    option = Option(table.take("text", str), low, high, table.take("instead", str, ""), tuple(map(float, sketch)))
+    option = Option(
+        table.take("text", str),
+        low,
+        high,
+        table.take("instead", str, ""),
+        tuple(map(float, sketch)),
+    )
     table.done()
     return option
 
@@ -190,8 +246,16 @@ def _scale(table: Table) -> Scale:
         table.take("step", float),
         tuple(float(width) for width in within if type(width) in (int, float)),
     )
-    is_good = scale.low < scale.high and scale.step > 0 and scale.within and len(scale.within) == len(within)
-    table.require(is_good, f"{table.place}: low must be less than high, step above 0, and within a list of numbers.")
+    is_good = (
+        scale.low < scale.high
+        and scale.step > 0
+        and scale.within
+        and len(scale.within) == len(within)
+    )
+    table.require(
+        is_good,
+        f"{table.place}: low must be less than high, step above 0, and within a list of numbers.",
+    )
     table.done()
     return scale
 
@@ -203,7 +267,9 @@ def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
     names = [*values, "outcome"]
     for text in (*texts.values(), str(table.rest.get("means", ""))):
         for name, _ in FIELD.findall(text):
-            table.require(name in names, f"an explanation names {{{name}}}; there are {', '.join(names)}.")
+            table.require(
+                name in names, f"an explanation names {{{name}}}; there are {', '.join(names)}."
+            )
     return texts
 
 
@@ -215,10 +281,16 @@ def _way(table: Table) -> Way:
 
 def _transfer(table: Table) -> Transfer:
     options = tuple(map(str, table.take("options", list)))
-    transfer = Transfer(table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str))
-    table.require(len(set(options)) == len(options), "transfer.options: two of them have the same text.")
+    transfer = Transfer(
+        table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str)
+    )
+    table.require(
+        len(set(options)) == len(options), "transfer.options: two of them have the same text."
+    )
     is_good = 2 <= len(options) <= 5 and 0 <= transfer.right < len(options)
-    table.require(is_good, "transfer: two to five options, and “right” the number of one of them, from 1.")
+    table.require(
+        is_good, "transfer: two to five options, and “right” the number of one of them, from 1."
+    )
     table.done()
     return transfer
 
@@ -251,5 +323,7 @@ for path in sorted(FOLDER.glob("*.toml")):
         questions.append(read_lesson(path.stem))
     except LessonError as error:
         problems.append(str(error))
-for question in sorted(questions, key=lambda asked_question: (asked_question.number, asked_question.name)):
+for question in sorted(
+    questions, key=lambda asked_question: (asked_question.number, asked_question.name)
+):
     lesson.add(question.name, label=question.title, help=question.question)

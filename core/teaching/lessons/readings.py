@@ -1,6 +1,7 @@
 """Readings: what lessons can measure, with a link's parameters.
 
-A reading returns one number per seed, or per sentence; a single number is exact: nothing in it is random.
+A reading returns one number per seed, or per sentence; a single number is exact: nothing in it is
+random.
 """
 
 import functools
@@ -108,7 +109,9 @@ def exact(value: float) -> Measured:
     return Measured({0: value}, Interval(value, value, value, 1), EXACT)
 
 
-def per_seed(values: Mapping[int, float], within: Within = ANYTHING, curve: Curve | None = None) -> Measured:
+def per_seed(
+    values: Mapping[int, float], within: Within = ANYTHING, curve: Curve | None = None
+) -> Measured:
     """Return seed -> number with the interval of the mean."""
     return Measured(values, interval(values.values(), within), SEED, curve)
 
@@ -132,13 +135,24 @@ def names_of(*kinds: type[Settings]) -> tuple[str, ...]:
 def tokens_of(params: Params) -> int:
     """Return the number of words of the text whose cost is computed. Raises ConfigError."""
     text = params.get("tokens", "100")
-    if text.isascii() and text.isdigit() and len(text) <= len(str(LONGEST)) and 0 < int(text) <= LONGEST:
+    if (
+        text.isascii()
+        and text.isdigit()
+        and len(text) <= len(str(LONGEST))
+        and 0 < int(text) <= LONGEST
+    ):
         return int(text)
-    raise ConfigError("tokens", f"tokens is {text[:20]}; it must be a whole number from 1 to {LONGEST}.")
+    raise ConfigError(
+        "tokens", f"tokens is {text[:20]}; it must be a whole number from 1 to {LONGEST}."
+    )
 
 
 @reading.register(
-    "parameters", label="Parameters", help="number of parameters of the block.", unit="count", takes=names_of(Config)
+    "parameters",
+    label="Parameters",
+    help="number of parameters of the block.",
+    unit="count",
+    takes=names_of(Config),
 )
 def parameters(params: Params) -> Measured:
     return exact(sum(cost.parameters(settings_of(params, Config)).values()))
@@ -152,7 +166,9 @@ def parameters(params: Params) -> Measured:
     takes=(*names_of(Config), "tokens"),
 )
 def attention_work(params: Params) -> Measured:
-    return exact(cost.flops(settings_of(params, Config), tokens_of(params))["scores and weighted sum"])
+    return exact(
+        cost.flops(settings_of(params, Config), tokens_of(params))["scores and weighted sum"]
+    )
 
 
 @reading.register(
@@ -169,7 +185,9 @@ def block_work(params: Params) -> Measured:
 # Passes through random weights, for ten seeds
 
 
-def measure_passes(params: Params, measure: Callable[[Pass], float], text: Sequence[str] = TEXT) -> dict[int, float]:
+def measure_passes(
+    params: Params, measure: Callable[[Pass], float], text: Sequence[str] = TEXT
+) -> dict[int, float]:
     """Return seed -> a number of the pass of the text."""
     config = settings_of(params, Config)
     return {seed: measure(forward(config.replace(seed=seed), list(text), CPU)) for seed in SEEDS}
@@ -185,7 +203,9 @@ def measure_passes(params: Params, measure: Callable[[Pass], float], text: Seque
 )
 def largest_weight(params: Params) -> Measured:
     def largest(p: Pass) -> float:
-        return torch.stack([pattern.amax(-1).mean() for pattern in p.sites["pattern"]]).mean().item()
+        return (
+            torch.stack([pattern.amax(-1).mean() for pattern in p.sites["pattern"]]).mean().item()
+        )
 
     return per_seed(measure_passes(params, largest), SHARE)
 
@@ -214,7 +234,9 @@ def silent(params: Params) -> Measured:
 def turned(params: Params) -> Measured:
     def difference(p: Pass) -> float:
         table = order(p)
-        row = table[(table.position == p.config.position) & (table["mask"] == p.config.mask)].iloc[0]
+        row = table[(table.position == p.config.position) & (table["mask"] == p.config.mask)].iloc[
+            0
+        ]
         return float(row.value) if row.notices else 0.0
 
     return per_seed(measure_passes(params, difference, TURNED), POSITIVE)
@@ -278,14 +300,18 @@ def name_training(params: Params) -> tuple[str, str, str]:
     """Return study, task and variant. Raises ConfigError."""
     for name in NAMES[:2]:
         if name not in params:
-            raise ConfigError(name, f"{name} is missing; a reading of trainings takes study, task and variant.")
+            raise ConfigError(
+                name, f"{name} is missing; a reading of trainings takes study, task and variant."
+            )
     return params["study"], params["task"], params.get("variant", BASELINE)
 
 
 def training_rows(params: Params) -> dict[int, list[Row]]:
     """Return seed -> rows of a training. Raises ConfigError."""
     try:
-        return {seed: list(rows) for seed, rows in Evidence().curves(*name_training(params)).items()}
+        return {
+            seed: list(rows) for seed, rows in Evidence().curves(*name_training(params)).items()
+        }
     except (StudyError, OSError) as error:
         raise ConfigError("study", f"The results for this lesson are missing: {error}") from None
 
@@ -300,7 +326,10 @@ def training_rows(params: Params) -> dict[int, list[Row]]:
     takes=NAMES,
 )
 def accuracy(params: Params) -> Measured:
-    curve = {seed: {row.step: row.accuracy for row in rows} for seed, rows in training_rows(params).items()}
+    curve = {
+        seed: {row.step: row.accuracy for row in rows}
+        for seed, rows in training_rows(params).items()
+    }
     return per_seed(Evidence().accuracy(*name_training(params)), SHARE, curve)
 
 
@@ -313,7 +342,9 @@ def accuracy(params: Params) -> Measured:
     takes=NAMES,
 )
 def loss(params: Params) -> Measured:
-    curve = {seed: {row.step: row.loss for row in rows} for seed, rows in training_rows(params).items()}
+    curve = {
+        seed: {row.step: row.loss for row in rows} for seed, rows in training_rows(params).items()
+    }
     ends = {seed: late_loss(losses.items(), max(losses)) for seed, losses in curve.items()}
     return per_seed(ends, POSITIVE, curve)
 
@@ -328,11 +359,17 @@ def loss(params: Params) -> Measured:
 )
 def accuracy_at_own_rate(params: Params) -> Measured:
     table = read_summary(table_of("own_learning_rates"))
-    rows = table[(table.task == params.get("task")) & (table.variant == params.get("variant", BASELINE))]
+    rows = table[
+        (table.task == params.get("task")) & (table.variant == params.get("variant", BASELINE))
+    ]
     if len(rows) != 1:
-        raise ConfigError("task", "task and variant must be a cell of the study at own learning rates.")
+        raise ConfigError(
+            "task", "task and variant must be a cell of the study at own learning rates."
+        )
     row = rows.iloc[0]
-    return Measured({}, Interval(float(row.accuracy), float(row.low), float(row.high), int(row.seeds)))
+    return Measured(
+        {}, Interval(float(row.accuracy), float(row.low), float(row.high), int(row.seeds))
+    )
 
 
 # The language model that ships, trained on legal sentences
@@ -346,9 +383,14 @@ def shipped_bench() -> Bench:
 def find_head(params: Params) -> Cut:
     """Return the head that is named as on screen: "2.3" is the third of the second layer."""
     config = shipped_bench().model.config
-    heads = {f"{cut.layer + 1}.{(cut.head or 0) + 1}": cut for cut in cuts(config) if cut.part == "head"}
+    heads = {
+        f"{cut.layer + 1}.{(cut.head or 0) + 1}": cut for cut in cuts(config) if cut.part == "head"
+    }
     if params.get("head") not in heads:
-        raise ConfigError("head", f"head is {params.get('head', '')[:20]!r}; it must be one of {', '.join(heads)}.")
+        raise ConfigError(
+            "head",
+            f"head is {params.get('head', '')[:20]!r}; it must be one of {', '.join(heads)}.",
+        )
     return heads[params["head"]]
 
 
@@ -363,12 +405,17 @@ def find_head(params: Params) -> Cut:
 def reads_subject(params: Params) -> Measured:
     cut = find_head(params)
     (head_reading,) = [
-        row for row in subject_readings(shipped_bench()) if (row.layer, row.head) == (cut.layer, cut.head)
+        row
+        for row in subject_readings(shipped_bench())
+        if (row.layer, row.head) == (cut.layer, cut.head)
     ]
     return Measured(
         {},
         Interval(
-            head_reading.verb.mean, float(head_reading.verb.low), float(head_reading.verb.high), head_reading.verb.n
+            head_reading.verb.mean,
+            float(head_reading.verb.low),
+            float(head_reading.verb.high),
+            head_reading.verb.n,
         ),
         SENTENCE,
     )

@@ -17,11 +17,16 @@ def setup_svg(lesson: Lesson) -> str:
     draw = SETUPS.get(lesson.values[lesson.shown[0]].reading)
     if draw is None:
         return ""
-    return f'<svg class="setup" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{draw(lesson)}</svg>'
+    return (
+        f'<svg class="setup" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{draw(lesson)}</svg>'
+    )
 
 
 def _box(x: float, y: float, width: float, height: float, kind: str = "") -> str:
-    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2"/>'
+    return (
+        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+        ' rx="2"/>'
+    )
 
 
 def _row(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
@@ -47,7 +52,10 @@ def _tokens(lesson: Lesson) -> str:
     lengths = [int(tokens) for tokens in _params(lesson, "tokens")]
     counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
     rows = zip(counts, ("first", "base"))
-    return "".join(_row(20 + 24 * index, n, 12, kind, WIDTH * n / TOKENS) for index, (n, kind) in enumerate(rows))
+    return "".join(
+        _row(20 + 24 * index, n, 12, kind, WIDTH * n / TOKENS)
+        for index, (n, kind) in enumerate(rows)
+    )
 
 
 def _activations(_: Lesson) -> str:

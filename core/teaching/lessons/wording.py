@@ -28,7 +28,11 @@ SURE_ENOUGH = 2  # the level from which somebody was sure
 
 def written(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
     """Format a number with its unit: "83 %", "−39.5 points", "49,984", "8.0 times"."""
-    return words["no_number"] if math.isnan(value) else _add_unit(unit, _format(value, unit, words), words)
+    return (
+        words["no_number"]
+        if math.isnan(value)
+        else _add_unit(unit, _format(value, unit, words), words)
+    )
 
 
 def reach(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
@@ -68,7 +72,11 @@ def _format(value: float, unit: str, words: Words) -> str:
 
 def describe_sample(measured: Measured, words: Words) -> str:
     """Say what stands behind a number: "exact", "10 seeds", "256 sentences"."""
-    return words["exact"] if measured.per == EXACT else words[f"per_{measured.per}"].format(n=measured.found.n)
+    return (
+        words["exact"]
+        if measured.per == EXACT
+        else words[f"per_{measured.per}"].format(n=measured.found.n)
+    )
 
 
 def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
@@ -113,20 +121,29 @@ def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
     if prediction.kind == "rank":
         order = sorted(prediction.ranked, key=lambda name: -out.values[name].found.mean)
         means = [written(out.values[name].found.mean, out.unit, words) for name in order]
-        listed = " > ".join(f"{lesson.values[name].label} {mean}" for name, mean in zip(order, means))
+        listed = " > ".join(
+            f"{lesson.values[name].label} {mean}" for name, mean in zip(order, means)
+        )
         return f"{listed} ({describe_sample(out.values[order[0]], words)})"
     mean = written(out.number.found.mean, out.unit, words)
     sample = describe_sample(out.number, words)
     if out.number.per == EXACT:
         return f"{mean} ({sample})"
-    return f"{mean} ({words['interval'].format(reach=reach(out.number.found, out.unit, words))}, {sample})"
+    return (
+        f"{mean} ({words['interval'].format(reach=reach(out.number.found, out.unit, words))},"
+        f" {sample})"
+    )
 
 
 def name_result(lesson: Lesson, words: Words) -> str:
     """Name what was measured: "Result (parameters with eight heads ÷ one head)"."""
     prediction = lesson.prediction
     assert prediction is not None
-    return f"{words['measured']} ({prediction.number.label})" if prediction.number.label else words["measured"]
+    return (
+        f"{words['measured']} ({prediction.number.label})"
+        if prediction.number.label
+        else words["measured"]
+    )
 
 
 def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
@@ -142,7 +159,9 @@ def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
 
     sentence = words["ties"].format(pairs=join(tied, " / "))
     clear = clear_pairs(list(prediction.ranked), out)
-    return f"{sentence} {words['told_apart'].format(pairs=join(clear, ' > '))}" if clear else sentence
+    return (
+        f"{sentence} {words['told_apart'].format(pairs=join(clear, ' > '))}" if clear else sentence
+    )
 
 
 def explain(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
@@ -164,4 +183,6 @@ def explain_transfer(lesson: Lesson, chosen: int, words: Words) -> str:
     assert transfer is not None
     if chosen == transfer.right:
         return f"{words['right']} {transfer.because}"
-    return f"{words['not_right'].format(answer=transfer.options[transfer.right])} {transfer.because}"
+    return (
+        f"{words['not_right'].format(answer=transfer.options[transfer.right])} {transfer.because}"
+    )

@@ -1,6 +1,7 @@
 """Controls as data: what the browser is told of each (drawn by fields.js).
 
-A control shows a text of the store, and has no state of its own. What the user does with it is a delta: of the
+A control shows a text of the store, and has no state of its own. What the user does with it is a
+delta: of the
 setting itself, or, as "@name", of a function that the page registers when it is drawn.
 """
 
@@ -12,7 +13,8 @@ from ui.kit.store import HANDLER, default_of, key_of, session, value
 
 Control = dict[str, Any]  # as fields.js reads it
 NO_TITLES: Mapping[str, str] = {}
-PASTED = 100_000  # characters that a field takes: with more of them a message would be too large for Streamlit
+# characters that a field takes: with more of them a message would be too large for Streamlit
+PASTED = 100_000
 
 
 def handle(name: str, call: Callable) -> str:
@@ -76,14 +78,21 @@ def of(settings, name: str) -> Control:
     kind = kind_of(settings, name)
     now = getattr(settings, name)
     offered = choices(settings, name)
-    control = _control(kind, name, definition.write(now), definition.label) | {"help": definition.help}
+    control = _control(kind, name, definition.write(now), definition.label) | {
+        "help": definition.help
+    }
     if kind == "choice":
         control["options"] = [(key, definition.menu.label(key)) for key in offered]
         control["about"] = [capital(definition.menu.help(key)) for key in offered]
     if kind == "stops":
         control["options"] = [(definition.write(stop), number(stop, 6)) for stop in offered]
     if kind == "range":
-        control |= {"low": offered[0], "high": offered[1], "most": definition.high, "step": step_of(settings, name)}
+        control |= {
+            "low": offered[0],
+            "high": offered[1],
+            "most": definition.high,
+            "step": step_of(settings, name),
+        }
     usual = default_of(settings, name)
     control["fresh"] = definition.write(usual)
     control["usual"] = definition.show(usual)
@@ -127,7 +136,9 @@ def among(label: str, name: str, now, offered: Sequence, words: Sequence[str]) -
     return _control("tabs", name, str(now), label) | {"options": _options(offered, words)}
 
 
-def choice(label: str, name: str, now, offered: Sequence, words: Sequence[str], on: Callable | None = None) -> Control:
+def choice(
+    label: str, name: str, now, offered: Sequence, words: Sequence[str], on: Callable | None = None
+) -> Control:
     """Return one of a list.
 
     Args:
@@ -165,13 +176,18 @@ def pills(
         on: Called with an entry, and whether it is chosen now.
         search: The hint in the field that searches.
     """
-    control = _control("pills", name, list(now), label) | {"options": _options(offered, words), "hint": search}
+    control = _control("pills", name, list(now), label) | {
+        "options": _options(offered, words),
+        "hint": search,
+    }
     control |= {"colours": {}, "titles": ()}
     control["set"] = handle(name, on)
     return control
 
 
-def press(label: str, name: str, help: str, on: Callable[[], None], icon: str = "", off: bool = False) -> Control:
+def press(
+    label: str, name: str, help: str, on: Callable[[], None], icon: str = "", off: bool = False
+) -> Control:
     """Return a button. icon: its name among Material's."""
     control = _control("press", name, "", label) | {"help": help, "icon": icon, "off": off}
     control["set"] = handle(name, lambda _: on())
@@ -179,7 +195,11 @@ def press(label: str, name: str, help: str, on: Callable[[], None], icon: str = 
 
 
 def lexicon(
-    label: str, name: str, into: str, titles: tuple[str, str], groups: Sequence[tuple[str, list[str], bool]]
+    label: str,
+    name: str,
+    into: str,
+    titles: tuple[str, str],
+    groups: Sequence[tuple[str, list[str], bool]],
 ) -> Control:
     """Return words in a fold, by kind; a click puts one behind the text of a field.
 
@@ -203,7 +223,8 @@ def words(html: str) -> Control:
 
 
 def _control(kind: str, name: str, now: str | list[str], label: str) -> Control:
-    # set: the name of the delta; a control may also have `also`, a delta of other names that goes along with it.
+    # set: the name of the delta; a control may also have `also`, a delta of other names that goes
+    # along with it.
     return {"name": name, "set": name, "kind": kind, "label": label, "value": now}
 
 

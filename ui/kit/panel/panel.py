@@ -1,6 +1,7 @@
 """Rows of controls as one component (panel.js), in the sidebar and above pictures.
 
-The browser lays one component out once, where every widget of Streamlit's, and every column around it, is laid
+The browser lays one component out once, where every widget of Streamlit's, and every column around
+it, is laid
 out by itself: that is most of what a move costs.
 """
 
@@ -18,12 +19,24 @@ from ui.kit.server.scripts import with_store
 from ui.kit.store import is_moved, session
 
 HERE = Path(__file__).parent
-# Controls above the pictures -> the setting that they move: where a teacher's link does not let it be moved they are not there.
+# Controls above the pictures -> the setting that they move: where a teacher's link does not let it
+# be moved they are not there.
 SETS = {
-    "text": "text", "example_of_text": "text", "prompt": "prompt", "example_of_prompt": "prompt", "lexicon": "prompt",
-    "complete": "prompt", "compared_with": "variants", "pin": "variants", "keep": "variants",
-    "weights": "weights", "remove_head": "out", "cut_list": "out", "restore": "out", "task": "task",
-}  # fmt: skip
+    "text": "text",
+    "example_of_text": "text",
+    "prompt": "prompt",
+    "example_of_prompt": "prompt",
+    "lexicon": "prompt",
+    "complete": "prompt",
+    "compared_with": "variants",
+    "pin": "variants",
+    "keep": "variants",
+    "weights": "weights",
+    "remove_head": "out",
+    "cut_list": "out",
+    "restore": "out",
+    "task": "task",
+}
 _around: ContextVar[list[tuple[list[Control], list[Control]]]] = ContextVar("around")
 SCRIPT = "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js"))
 _panel = st.components.v2.component(
@@ -32,7 +45,8 @@ _panel = st.components.v2.component(
     js=with_store(SCRIPT, css=(HERE / "panel.css").read_text()),
     isolate_styles=False,  # a part of the page as all others, for whoever reads or steers it
 )
-# The last element of a run: what the browser says to the server, and the acknowledgement of what it said.
+# The last element of a run: what the browser says to the server, and the acknowledgement of what it
+# said.
 CHANNEL = """export default ({ data, setStateValue }) =>
   store.acknowledge(data, (message) => setStateValue("said", message))"""
 _channel = st.components.v2.component("ablation_channel", js=with_store(CHANNEL))
@@ -45,13 +59,28 @@ def acknowledge(path: str):
         path: What the address of this page ends with; nothing for the start page.
     """
     current = session()
-    data = {"session": current.id, "ack": current.number, "moves": current.moves, "page": current.page}
+    data = {
+        "session": current.id,
+        "ack": current.number,
+        "moves": current.moves,
+        "page": current.page,
+    }
     data |= {"path": f"/{path}" if path else "", "link": current.link() | current.begun}
     data["only"] = current.limits.write() if current.limits else ""
     _channel(key="channel", data=data, height=1, on_said_change=lambda: None)
 
 
-def panel(groups, *settings, back: Callable, folded=(), without=(), fixed=(), carried=(), notes=None, label: str):
+def panel(
+    groups,
+    *settings,
+    back: Callable,
+    folded=(),
+    without=(),
+    fixed=(),
+    carried=(),
+    notes=None,
+    label: str,
+):
     """Draw the controls of these groups; see ui.kit.page.sidebar."""
     limits = session().limits
     names_seen = {*limits.moved, *limits.locked} if limits else ()
@@ -63,7 +92,13 @@ def panel(groups, *settings, back: Callable, folded=(), without=(), fixed=(), ca
             own_names = [name for name in _members(settings_shown, group) if name not in names]
             for name in own_names:
                 if limits is None or name in names_seen:
-                    members.append(_member(settings_shown, name) | {"off": name in fixed, "carried": name in carried})
+                    members.append(
+                        _member(settings_shown, name)
+                        | {
+                            "off": name in fixed,
+                            "carried": name in carried,
+                        }
+                    )
             names.update(own_names)  # two kinds may share a setting
         if group in (notes or {}) and (members or limits is None):  # a note is about its controls
             members.append(words(notes[group]))
@@ -113,7 +148,11 @@ def bar(name: str, *rows: list[Control]):
         first, *others = rows or ([],)
         rows = ([*before, *first, *after], *others)
     groups = [
-        [control for control in row if control["name"] not in SETS or is_moved(SETS[control["name"]])]
+        [
+            control
+            for control in row
+            if control["name"] not in SETS or is_moved(SETS[control["name"]])
+        ]
         for row in rows
         if row
     ]
@@ -122,7 +161,8 @@ def bar(name: str, *rows: list[Control]):
 
 
 def _draw(key: str, data: dict):
-    # No lists but tuples: Streamlit asks pandas of each list whether it is a table, a twentieth of a move.
+    # No lists but tuples: Streamlit asks pandas of each list whether it is a table, a twentieth of
+    # a move.
     # Nothing that changes with every run: what the browser has already is not sent again.
     _panel(key=key, data=data | {"page": session().page})
 
@@ -130,7 +170,8 @@ def _draw(key: str, data: dict):
 def _members(settings, group: str) -> list[str]:
     """Return a group's settings that have a control, menus last in pairs.
 
-    One that does nothing beside the others has none, unless it was moved: so that it can be brought back.
+    One that does nothing beside the others has none, unless it was moved: so that it can be brought
+    back.
     """
     names = [
         name

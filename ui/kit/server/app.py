@@ -1,6 +1,7 @@
 """Extension of Streamlit's server: routes and background tasks.
 
-The server imports this module before there is a runtime: nothing that registers a component may be imported here.
+The server imports this module before there is a runtime: nothing that registers a component may be
+imported here.
 """
 
 import asyncio

@@ -1,9 +1,12 @@
 """Files to download: each is written when its link is followed.
 
-Streamlit forgets a deferred download once two scripts have ended, anybody's: with three other users at work 11 of 12 downloads
-failed. Here what a page offers belongs to its session, until that page, or the next one, has been drawn again without it.
+Streamlit forgets a deferred download once two scripts have ended, anybody's: with three other users
+at work 11 of 12 downloads
+failed. Here what a page offers belongs to its session, until that page, or the next one, has been
+drawn again without it.
 
-The server imports this module before there is a runtime: nothing that registers a component may be imported here.
+The server imports this module before there is a runtime: nothing that registers a component may be
+imported here.
 """
 
 import asyncio
@@ -78,7 +81,12 @@ def offer(file: str, write: Callable[[], str | bytes], mime: str, delay: float =
 
 
 def download_link(
-    label: str, file: str, write: Callable[[], str | bytes], mime: str, delay: float = 0.0, primary: bool = False
+    label: str,
+    file: str,
+    write: Callable[[], str | bytes],
+    mime: str,
+    delay: float = 0.0,
+    primary: bool = False,
 ) -> None:
     """Draw a link that downloads a file, which is written when the link is followed."""
     kind = "ablation-download primary" if primary else "ablation-download"

@@ -1,7 +1,9 @@
 """Scripts of components, which a browser fetches once.
 
-Streamlit sends a component's script along with every message about it: with a slider under the hand that is a dozen times a
-second. So what it sends is one line, which imports the script from an address that changes with its text.
+Streamlit sends a component's script along with every message about it: with a slider under the hand
+that is a dozen times a
+second. So what it sends is one line, which imports the script from an address that changes with its
+text.
 
 The server imports this module before there is a runtime: no component may be registered here.
 """
@@ -18,7 +20,9 @@ from starlette.routing import Route
 
 HERE = Path(__file__).parent
 PAGES = HERE.parent.parent.parent / "pages"
-PATHS = ["/" + re.sub(r"^\d+_", "", path.stem) for path in sorted(PAGES.glob("*.py"))]  # as addresses end
+PATHS = [
+    "/" + re.sub(r"^\d+_", "", path.stem) for path in sorted(PAGES.glob("*.py"))
+]  # as addresses end
 STORE = f"const PATHS = {json.dumps(PATHS)}\n{(HERE.parent / 'panel' / 'store.js').read_text()}"
 
 FOCUS = ":focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }\n"
@@ -40,14 +44,18 @@ def _with_styles(script: str, css: str) -> str:
 
 
 BROWSER = _keep(
-    _with_styles((HERE / "browser.js").read_text(encoding="utf-8"), (HERE / "frame.css").read_text(encoding="utf-8"))
+    _with_styles(
+        (HERE / "browser.js").read_text(encoding="utf-8"),
+        (HERE / "frame.css").read_text(encoding="utf-8"),
+    )
 )
 
 
 def served(script: str, css: str = "") -> str:
     """Keep a component's script. Return the line that imports it.
 
-    browser.js comes along, with the styles of all pages. A browser runs a module once for a document, however many components import it.
+    browser.js comes along, with the styles of all pages. A browser runs a module once for a
+    document, however many components import it.
 
     Args:
         css: styles of the whole page, which are added to it with the script.
@@ -66,7 +74,9 @@ def with_store(script: str, css: str = "") -> str:
 
 def component(name: str, script: Path, css: str, html: str = '<div class="root"></div>'):
     """Register a component that can change settings. Return what draws it."""
-    return st.components.v2.component(f"ablation_{name}", html=html, css=FOCUS + css, js=with_store(script.read_text()))
+    return st.components.v2.component(
+        f"ablation_{name}", html=html, css=FOCUS + css, js=with_store(script.read_text())
+    )
 
 
 def scripts_route(base: str) -> Route:

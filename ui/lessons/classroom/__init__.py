@@ -16,9 +16,13 @@ view = Menu("Views of a class")
 class ClassLook(Settings):
     """Settings of the page "Class"."""
 
-    shown: str = setting("student", "View", "Student, projector or teacher.", group="Look", menu=view)
+    shown: str = setting(
+        "student", "View", "Student, projector or teacher.", group="Look", menu=view
+    )
     code: str = setting("", "Code", "Class code.", group="Look", high=12)
-    language: str = setting(ENGLISH, "Language", "Language of this page.", group="Look", menu=language)
+    language: str = setting(
+        ENGLISH, "Language", "Language of this page.", group="Look", menu=language
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,9 @@ class ClassContext:
 
     def link_params(self, **params: str) -> dict[str, str]:
         """Return the parameters of a link, with the language."""
-        return params if self.look.language == ENGLISH else {**params, "language": self.look.language}
+        return (
+            params if self.look.language == ENGLISH else {**params, "language": self.look.language}
+        )
 
 
 # They enter the views in the menu, in this order.

@@ -34,7 +34,9 @@ SHORT = 90  # characters of a question that fit two lines of 36 px
 
 
 @view.register(
-    "projector", label="Projector", help="the question, the number of answers, then their distribution. No names."
+    "projector",
+    label="Projector",
+    help="the question, the number of answers, then their distribution. No names.",
 )
 def projector(context):
     st.html(ALONE)
@@ -69,7 +71,9 @@ def render_door(context, now: Watched, address: str, code: str) -> str:
         f'<div class="count">{escape(students(now.seats, words))}</div>',
     ]
     if not code and not now.seats:
-        lines.append(f'<div class="soft">{escape(words["class_here_alone"]).replace("`", "")}</div>')
+        lines.append(
+            f'<div class="soft">{escape(words["class_here_alone"]).replace("`", "")}</div>'
+        )
     return f'<div class="slide door"><div class="qr">{code}</div><div>{"".join(lines)}</div></div>'
 
 
@@ -84,18 +88,26 @@ def render_slide(question: Question, context, now: Watched, address: str, code: 
     height = min(LARGE, (ROOM + HEAD - head - gap * (len(bars) - 1)) // max(1, len(bars)))
     size = 28 if height >= 40 else 20
     asks = words["check_about"] if question.kind == CHECK else question.asks
-    corner = f'<div><div class="code">{escape(context.code)}</div><div class="soft">{escape(address)}</div></div>'
+    corner = (
+        f'<div><div class="code">{escape(context.code)}</div><div'
+        f' class="soft">{escape(address)}</div></div>'
+    )
     key = render_legend(counts, words) if is_revealed else ""
-    top = f'<div><div class="line"><span class="soft">{escape(question.title)}</span>{key}</div>{_render_premise(question)}<h1>{escape(asks)}</h1></div>'
+    top = (
+        '<div><div class="line"><span'
+        f' class="soft">{escape(question.title)}</span>{key}</div>{_render_premise(question)}<h1>{escape(asks)}</h1></div>'
+    )
     top += f'<div class="corner">{corner}<div class="qr">{code}</div></div>'
     answers = render_bars(bars, words, has_letters(question)) if bars else "<div></div>"
     left = render_reasons(now.picked, words) or _render_setting(question, words, is_revealed)
     right = _render_result(question, words) if is_revealed else _render_state(now, words)
     ask = 36 if len(asks) <= SHORT and question.kind != PREDICTION else 28
-    style = f"--head: {head}px; --height: {height}px; --gap: {gap}px; --size: {size}px; --ask: {ask}px"
+    style = (
+        f"--head: {head}px; --height: {height}px; --gap: {gap}px; --size: {size}px; --ask: {ask}px"
+    )
     return (
-        f'<div class="slide" style="{style}"><header>{top}</header>{answers}'
-        f'<footer><div class="{"reasons" if now.picked else ""}">{left}</div><div>{right}</div></footer></div>'
+        f'<div class="slide" style="{style}"><header>{top}</header>{answers}<footer><div'
+        f' class="{"reasons" if now.picked else ""}">{left}</div><div>{right}</div></footer></div>'
     )
 
 
@@ -116,7 +128,10 @@ def _render_setting(question: Question, words, is_revealed: bool) -> str:
     """Return what is compared, with its numbers once they may be seen."""
     if question.kind != PREDICTION:
         return ""
-    return f'<div class="soft">{escape(question.lesson.picture)}</div>{render_rows(question.lesson, words, outcome(question.lesson) if is_revealed else None)}'
+    return (
+        "<div"
+        f' class="soft">{escape(question.lesson.picture)}</div>{render_rows(question.lesson, words, outcome(question.lesson) if is_revealed else None)}'
+    )
 
 
 def _render_state(now: Watched, words) -> str:
@@ -129,8 +144,14 @@ def _render_state(now: Watched, words) -> str:
     if now.left is not None and now.time:
         share = f"{100 * min(1.0, now.left / now.time):.1f}%"
         sentence = words["class_left"].format(n=int(now.left))
-        ring = f'<div class="ring" role="timer" aria-label="{escape(sentence)}" style="--share:{share}">{int(now.left)}</div>'
-    return f'<div class="state"><div><b>{escape(votes)}</b><span class="soft">{escape(phase)}</span></div>{ring}</div>'
+        ring = (
+            f'<div class="ring" role="timer" aria-label="{escape(sentence)}"'
+            f' style="--share:{share}">{int(now.left)}</div>'
+        )
+    return (
+        f'<div class="state"><div><b>{escape(votes)}</b><span'
+        f' class="soft">{escape(phase)}</span></div>{ring}</div>'
+    )
 
 
 def _render_result(question: Question, words) -> str:
@@ -140,7 +161,9 @@ def _render_result(question: Question, words) -> str:
     if question.kind == CARRY:
         return escape(question.transfer.because)
     out = outcome(question.lesson)
-    result = f"{name_result(question.lesson, words)}: {describe_outcome(question.lesson, out, words)}"
+    result = (
+        f"{name_result(question.lesson, words)}: {describe_outcome(question.lesson, out, words)}"
+    )
     meaning = ""
     for sentence in fill_in(question.lesson.means, question.lesson, out).split(". "):
         if len(result) + len(meaning) + len(sentence) < MEANING:

@@ -32,7 +32,9 @@ SEEN = "classes_seen"  # entry of Session.kept: codes of classes that existed
 PAGE = "pages/8_Class.py"
 
 _component = st.components.v2.component(
-    "ablation_seat", html="<div></div>", js=served((Path(__file__).parent / "browser_key.js").read_text())
+    "ablation_seat",
+    html="<div></div>",
+    js=served((Path(__file__).parent / "browser_key.js").read_text()),
 )
 
 
@@ -93,7 +95,9 @@ class Seat(Key):
 
     trouble: str = ""
     votes: dict[tuple[str, int], Vote] = field(default_factory=dict)  # (question, round) -> vote
-    turn: Lock = field(default_factory=Lock, repr=False)  # a second press begins before the first has ended
+    turn: Lock = field(
+        default_factory=Lock, repr=False
+    )  # a second press begins before the first has ended
 
 
 def sync_key(place: str, key: Key) -> str:
@@ -143,17 +147,23 @@ def join(code: str, nickname: str = "", key: str = "") -> None:
             own_seat.value = classroom().join(code, nickname, key)
             own_seat.votes = classroom().mine(code, own_seat.value)
         except (ClassError, StoreError) as error:
-            is_old = bool(key) and isinstance(error, ClassError)  # a seat of a class that is over is none
+            is_old = bool(key) and isinstance(
+                error, ClassError
+            )  # a seat of a class that is over is none
             own_seat.trouble = "" if is_old else describe(error)
     look_again()
 
 
-def vote(code: str, question: str, round: int, answer: str, sure: int = 0, because: str = "") -> None:
+def vote(
+    code: str, question: str, round: int, answer: str, sure: int = 0, because: str = ""
+) -> None:
     """Send a vote (a callback). The page says that it is in only when it is stored."""
     own_seat = seat(code)
     own_seat.trouble = ""
     try:
-        own_seat.votes[question, round] = classroom().vote(code, own_seat.value, question, round, answer, sure, because)
+        own_seat.votes[question, round] = classroom().vote(
+            code, own_seat.value, question, round, answer, sure, because
+        )
     except (ClassError, StoreError) as error:
         own_seat.trouble = describe(error)
         if isinstance(error, ClassError) and error.field == "vote":
@@ -191,11 +201,17 @@ def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Cou
     if is_revealed and not votes:
         votes = {now.round: {}}
     return (
-        question.counts(votes, outcome(question.lesson) if is_revealed and question.lesson else None) if votes else []
+        question.counts(
+            votes, outcome(question.lesson) if is_revealed and question.lesson else None
+        )
+        if votes
+        else []
     )
 
 
-def distribution(question: Question, now: Watched, words, is_revealed: bool, key: str = "distribution") -> None:
+def distribution(
+    question: Question, now: Watched, words, is_revealed: bool, key: str = "distribution"
+) -> None:
     """Show how many answered what. is_revealed: whether the right answer is marked."""
     counts = count_votes(question, now, is_revealed)
     if not counts:
@@ -207,7 +223,9 @@ def distribution(question: Question, now: Watched, words, is_revealed: bool, key
 
 def has_letters(question: Question) -> bool:
     """Return whether the answers have letters: where they are those on offer, in their order."""
-    return bool(question.offered) and not (question.kind == PREDICTION and question.prediction.ranked)
+    return bool(question.offered) and not (
+        question.kind == PREDICTION and question.prediction.ranked
+    )
 
 
 def reasons(picked, words) -> None:

@@ -51,7 +51,9 @@ from ui.lessons.result import draw, render_meaning, render_result
 
 EVERY = 2.0  # seconds between two looks
 LONGEST = 60  # characters of a teacher's key, which may be typed in place of a code
-TROUBLE = "class_trouble"  # entry of the session: why a class could not be started, or opened by a key
+TROUBLE = (  # entry of the session: why a class could not be started, or opened by a key
+    "class_trouble"
+)
 USUAL = ("heads", "residuals", "order")  # lessons that a first class begins with
 
 
@@ -64,7 +66,8 @@ def student(context):
         return
     question = context.find_question(now.question)
     style_answers(
-        f"{code}_{now.question}_{now.round}", question.lesson if question and question.kind == PREDICTION else None
+        f"{code}_{now.question}_{now.round}",
+        question.lesson if question and question.kind == PREDICTION else None,
     )
     with st.container(key="seat"):
         _draw_seat(context, code, now, question)
@@ -106,10 +109,20 @@ def draw_door(context):
     left_side, right_side = st.columns(2, gap="large")
     with left_side, st.container(border=True):
         st.markdown(f"## {literal(words['class_join_title'])}")
-        with st.form("enter_form", border=False):  # Enter goes in, and the press carries what was typed just before
+        with st.form(
+            "enter_form", border=False
+        ):  # Enter goes in, and the press carries what was typed just before
             tip = words["class_key_entry"]
-            st.text_input(words["class_code"], max_chars=LONGEST, key="class_code", placeholder="e.g. BCDFG", help=tip)
-            st.form_submit_button(words["class_enter"], type="primary", key="enter", on_click=_enter)
+            st.text_input(
+                words["class_code"],
+                max_chars=LONGEST,
+                key="class_code",
+                placeholder="e.g. BCDFG",
+                help=tip,
+            )
+            st.form_submit_button(
+                words["class_enter"], type="primary", key="enter", on_click=_enter
+            )
     with right_side, st.container(border=True):
         st.markdown(f"## {literal(words['class_start_title'])}")
         st.markdown(literal(words["class_start_about"]))
@@ -118,7 +131,13 @@ def draw_door(context):
             return
         label = words["class_questions"]
         rendered = label_questions(context, question_names())
-        st.multiselect(label, question_names(), default=list(USUAL), format_func=rendered.get, key="class_questions")
+        st.multiselect(
+            label,
+            question_names(),
+            default=list(USUAL),
+            format_func=rendered.get,
+            key="class_questions",
+        )
         if listens_here_alone():
             st.info(words["class_here_alone"], icon=":material/wifi_off:")
         st.button(words["class_start"], key="start_class", on_click=_start)
@@ -130,7 +149,9 @@ def label_questions(context, offered: list[str]) -> dict[str, str]:
     for name in offered:
         question = find_question(name, context.words, context.look.language)
         labels.append(
-            f"{question.title} ({context.words['class_carry']})" if question.kind == CARRY else question.title
+            f"{question.title} ({context.words['class_carry']})"
+            if question.kind == CARRY
+            else question.title
         )
     return dict(zip(offered, distinct(labels)))
 
@@ -175,7 +196,12 @@ def _wait(code: str, before: tuple, words):
         st.rerun()
     if _sign(now) != before:
         st.rerun()
-    st.caption(literal(f"{words['class_name'].format(code=code)} · {students(now.seats, words)}{left(now, words)}"))
+    st.caption(
+        literal(
+            f"{words['class_name'].format(code=code)} ·"
+            f" {students(now.seats, words)}{left(now, words)}"
+        )
+    )
 
 
 def _ask_to_join(code: str, own_seat: Seat, words):
@@ -207,8 +233,13 @@ def _draw_vote(question: Question, code: str, now: Watched, words):
         )
         st.success(literal(sentence), icon=":material/how_to_vote:")
     if now.phase == DISCUSSION:
-        marks = [f"- **{letter(index)}**" if has_letters(question) else "-" for index in range(len(question.offered))]
-        st.markdown("\n".join(f"{mark} {literal(option)}" for mark, option in zip(marks, question.offered)))
+        marks = [
+            f"- **{letter(index)}**" if has_letters(question) else "-"
+            for index in range(len(question.offered))
+        ]
+        st.markdown(
+            "\n".join(f"{mark} {literal(option)}" for mark, option in zip(marks, question.offered))
+        )
     if now.phase != OPEN:
         return
     if own_vote is not None:
@@ -216,7 +247,13 @@ def _draw_vote(question: Question, code: str, now: Watched, words):
         return
     draw_question = {CHECK: _ask_check, CARRY: _ask_transfer}.get(question.kind, _ask_prediction)
     send = partial(vote, code, now.question, now.round)
-    draw_question(question, send, partial(setattr, own_seat, "trouble"), words, f"{code}_{now.question}_{now.round}")
+    draw_question(
+        question,
+        send,
+        partial(setattr, own_seat, "trouble"),
+        words,
+        f"{code}_{now.question}_{now.round}",
+    )
 
 
 def _ask_prediction(question: Question, send, refuse, words, place: str):
@@ -248,7 +285,9 @@ def _ask_transfer(question: Question, send, refuse, words, place: str):
     def sent():
         chosen = st.session_state.get(f"carry_{place}")
         sure = st.session_state.get(f"sure_{place}")
-        if isinstance(chosen, int) and isinstance(sure, int):  # Streamlit returns a text that is no option any more
+        if isinstance(chosen, int) and isinstance(
+            sure, int
+        ):  # Streamlit returns a text that is no option any more
             send(str(chosen), sure)
         else:
             refuse(words["store_first"])
@@ -256,7 +295,9 @@ def _ask_transfer(question: Question, send, refuse, words, place: str):
     with st.form(f"form_{place}", border=False):
         _ask_options(question.asks, question.offered, f"carry_{place}", letters=True)
         ask_sure(words, place)
-        st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
+        st.form_submit_button(
+            words["class_send"], type="primary", key=f"send_{place}", on_click=sent
+        )
 
 
 def _ask_check(question: Question, send, refuse, words, place: str):
@@ -271,7 +312,9 @@ def _ask_check(question: Question, send, refuse, words, place: str):
         for n, item in enumerate(items):
             st.markdown(f"**{n + 1}. {literal(item.asks)}**")
             _ask_options(item.asks, item.options, f"check_{place}_{n}")
-        st.form_submit_button(words["class_send"], type="primary", key=f"send_{place}", on_click=sent)
+        st.form_submit_button(
+            words["class_send"], type="primary", key=f"send_{place}", on_click=sent
+        )
 
 
 def _draw_answer(question: Question, own_seat: Seat, now: Watched, words):

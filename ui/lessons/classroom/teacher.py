@@ -8,7 +8,15 @@ import streamlit as st
 from core.export.sheets import write_csv
 from core.settings.environment import read_only
 from core.study.database.connection import StoreError
-from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, PICKED, REVEALED, ClassError, TeacherView
+from core.teaching.classroom import (
+    CLOSED,
+    DISCUSSION,
+    OPEN,
+    PICKED,
+    REVEALED,
+    ClassError,
+    TeacherView,
+)
 from core.teaching.lessons.prediction import outcome
 from core.teaching.lessons.wording import describe_outcome, name_result
 from core.teaching.questions import AFTER, BEFORE, CARRY, CHECK, PREDICTION, question_names
@@ -43,7 +51,9 @@ TIMES = {None: "class_no_limit", 30: "30 s", 60: "60 s", 120: "2 min", 300: "5 m
 TROUBLE = "class_teacher_trouble"
 NAMED = 40  # students who have not answered yet
 
-_space = st.components.v2.component("ablation_space", js=served(Path(__file__).with_name("space.js").read_text()))
+_space = st.components.v2.component(
+    "ablation_space", js=served(Path(__file__).with_name("space.js").read_text())
+)
 
 
 @view.register("teacher", label="Teacher", help="start and close voting, reveal the result.")
@@ -115,9 +125,11 @@ def _draw(context, token: str):
         about = f"{words['class_round'].format(n=now.round)}{left(now, words)}"
         votes = words["class_answered"].format(votes=now.votes, seats=now.seats)
         st.markdown(
-            f"## {literal(question.title)}\n{literal(question.asks)}  \n**{literal(votes)}** · {literal(about)}"
+            f"## {literal(question.title)}\n{literal(question.asks)}  \n**{literal(votes)}** ·"
+            f" {literal(about)}"
         )
-        # A teacher's screen is often the one on the wall: the answer shows when all see it, or when it is asked for.
+        # A teacher's screen is often the one on the wall: the answer shows when all see it, or when
+        # it is asked for.
         is_shown = now.phase == REVEALED
         if not is_shown and question.kind != CHECK:
             is_shown = st.toggle(words["class_answer"], key=f"answer_{len(now.asked)}")
@@ -133,12 +145,14 @@ def _draw_answer(question, words, is_revealed: bool):
     """Say what is right; what it means, once all have seen it."""
     if question.kind == CARRY:
         st.markdown(
-            f"**{literal(question.transfer.options[question.transfer.right])}**: {literal(question.transfer.because)}"
+            f"**{literal(question.transfer.options[question.transfer.right])}**:"
+            f" {literal(question.transfer.because)}"
         )
     if question.kind == PREDICTION:
         out = outcome(question.lesson)
         st.markdown(
-            f"{literal(name_result(question.lesson, words))}: **{literal(describe_outcome(question.lesson, out, words))}**"
+            f"{literal(name_result(question.lesson, words))}:"
+            f" **{literal(describe_outcome(question.lesson, out, words))}**"
         )
         if is_revealed:
             render_meaning(question.lesson, out, words)
@@ -149,7 +163,9 @@ def _draw_steps(context, token: str, now: TeacherView, question):
     words = context.words
     room = classroom()
     is_closed = now.phase in (CLOSED, DISCUSSION)
-    has_second_round = is_closed and now.round == 1 and question.kind != CHECK  # the eight questions are not discussed
+    has_second_round = (
+        is_closed and now.round == 1 and question.kind != CHECK
+    )  # the eight questions are not discussed
     seconds = st.session_state.get("seconds", SECONDS)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if now.phase == OPEN:
@@ -170,12 +186,16 @@ def _draw_steps(context, token: str, now: TeacherView, question):
 def _draw_next(context, token: str, now: TeacherView):
     """Let a question be opened: the next planned one is offered first."""
     words = context.words
-    offered = list(dict.fromkeys(name for name in (*now.planned, *question_names()) if name not in now.asked))
+    offered = list(
+        dict.fromkeys(name for name in (*now.planned, *question_names()) if name not in now.asked)
+    )
     if not offered:
         return
     labels = label_questions(context, offered)
     number = len(now.asked)
-    name = st.selectbox(words["class_next"], offered, format_func=labels.get, key=f"next_{number}", width=420)
+    name = st.selectbox(
+        words["class_next"], offered, format_func=labels.get, key=f"next_{number}", width=420
+    )
     seconds = st.selectbox(
         words["class_time"],
         list(TIMES),
@@ -186,7 +206,13 @@ def _draw_next(context, token: str, now: TeacherView):
     )
     st.session_state["seconds"] = seconds
     # A button of its own for every question: a second press would open the next one.
-    _step("class_open", "play_arrow", lambda: classroom().open(token, name, seconds), words, key=f"open_{number}")
+    _step(
+        "class_open",
+        "play_arrow",
+        lambda: classroom().open(token, name, seconds),
+        words,
+        key=f"open_{number}",
+    )
 
 
 def _step(name: str, icon: str, step, words, key: str = ""):
@@ -195,7 +221,9 @@ def _step(name: str, icon: str, step, words, key: str = ""):
 
 
 def _button(name: str, icon: str, step, words, key: str = "", **look):
-    st.button(words[name], key=key or name, icon=f":material/{icon}:", on_click=_do, args=(step,), **look)
+    st.button(
+        words[name], key=key or name, icon=f":material/{icon}:", on_click=_do, args=(step,), **look
+    )
 
 
 def _draw_waiting(now: TeacherView, words):
@@ -203,7 +231,9 @@ def _draw_waiting(now: TeacherView, words):
     if now.phase != OPEN or not now.waiting:
         return
     # Each by itself (U+2068 … U+2069): a name written from right to left turns no other around.
-    named = (nickname or f"{words['class_seat']} {number}" for number, nickname in now.waiting[:NAMED])
+    named = (
+        nickname or f"{words['class_seat']} {number}" for number, nickname in now.waiting[:NAMED]
+    )
     listed = ", ".join(f"\u2068{name}\u2069" for name in named)
     suffix = f" + {len(now.waiting) - NAMED}" if len(now.waiting) > NAMED else ""
     st.caption(literal(f"{words['class_waiting']}: {listed}{suffix}"))
@@ -218,7 +248,9 @@ def _draw_reasons(token: str, now: TeacherView, words):
         for reason in now.reasons:
             key = f"pick_{reason.id}"
             picked = (token, now, reason.id, key)
-            st.checkbox(literal(reason.text), value=reason.picked, key=key, on_change=_pick, args=picked)
+            st.checkbox(
+                literal(reason.text), value=reason.picked, key=key, on_change=_pick, args=picked
+            )
 
 
 def _pick(token: str, now: TeacherView, changed: int, key: str):
@@ -270,9 +302,13 @@ def _draw_take_home(context, token: str, now: TeacherView):
             download_link(words["class_html"], f"class_{now.code}.html", write_page, "text/html")
         st.caption(literal(words["class_kept"]))
         is_sure = st.checkbox(words["class_end_sure"], key="end_sure")
-        st.button(words["class_end"], disabled=not is_sure, key="end_class", on_click=partial(_end, token))
+        st.button(
+            words["class_end"], disabled=not is_sure, key="end_class", on_click=partial(_end, token)
+        )
 
 
 def _end(token: str):
-    if _do(lambda: classroom().end(token)):  # else the key would be lost, and with it the way to delete anything
+    if _do(
+        lambda: classroom().end(token)
+    ):  # else the key would be lost, and with it the way to delete anything
         change(shown="student", code="")
