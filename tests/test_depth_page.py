@@ -49,6 +49,16 @@ def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
     )
 
 
+def test_one_button_removes_the_residuals_until_something_is_compared():
+    app = fine(opened())
+    without = encode({"residual_attention": False, "residual_ffn": False})
+    app = fine(pages.button(app, "remove_residuals").click().run())
+    assert link(app)["variants"] == without and len(names(app)) == 2
+    assert "Remove residuals" not in [button.label for button in app.button]
+    app = fine(opened(residual_attention="off", residual_ffn="off"))
+    assert "Remove residuals" not in [button.label for button in app.button]
+
+
 @pytest.mark.parametrize(
     ("params", "many", "said"),
     [

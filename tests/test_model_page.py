@@ -52,6 +52,13 @@ def test_it_opens_on_the_head_that_reads_the_subject():
     assert "who" in setting(app, "prompt") and "Here: was → defendant" in text
 
 
+def test_the_prediction_is_beside_the_attention_of_the_ablated_model():
+    baseline = texts(fine(opened()))
+    ablated = texts(fine(opened(out=READER)))
+    assert "After “clerks”: Top prediction: “was”" in baseline
+    assert "After “clerks”:" in ablated and "“were” instead of “was”" in ablated
+
+
 def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
     app = fine(press(opened(), "remove_head"))
     assert setting(app, "out") == READER and setting(app, "taken") == "knockout"
@@ -232,7 +239,7 @@ def test_under_a_soft_cap_the_headline_is_the_difference_that_contributions_add_
     capped = bench.baseline.values["difference"].mean().item()
     said = texts(bring(fine(opened(taken="credit")), **own.write(model, "capped", "sentences")))
     assert (
-        f"(was or were), is {number(whole)} on average, before the soft-cap of 3 (after it"
+        f"(was vs. were), is {number(whole)} on average, before the soft-cap of 3 (after it"
         f" {number(capped)})" in said
     )
     assert capped < 0.9 * whole

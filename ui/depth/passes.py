@@ -15,11 +15,12 @@ from ui.kit import pins
 from ui.kit.page import figure
 from ui.kit.panel.control import choice, tabs
 from ui.kit.panel.panel import bar
-from ui.kit.store import bind
+from ui.kit.store import bind, is_moved
 from ui.pictures.curves import Line, Panel, curves
 from ui.pictures.heatmaps import Frames, heatmaps, in_one_frame, played
 
 ORDER = ("rms", "cosine", "rank", "entropy", "std", "largest", "mean")
+NO_RESIDUALS = {"residual_attention": False, "residual_ffn": False}
 PLAYED = ("entropy", "cosine", "rms")  # the curves on which the pass that is played is marked
 
 
@@ -33,14 +34,35 @@ def statistics(context):
         for n, j in journeys.items()
     }
     # Columns: the switch stays where it is when the legend needs a second line.
-    left, right = st.columns([3, 1])
+    left, right = st.columns([5, 3])
+    offers_removal = _can_remove_residuals(context)
     with left:
-        pins.legend(context.variants, ended, context.pins, about=_what_runs(context))
-    with right:
-        st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom))
+        about = _what_runs(context)
+        pins.legend(context.variants, ended, context.pins, about=about, hint=not offers_removal)
+    with (
+        right,
+        st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"),
+    ):
+        if offers_removal:
+            st.button(
+                "Remove residuals",
+                key="remove_residuals",
+                icon=":material/add:",
+                help="Compare with the same block without residuals.",
+                on_click=pins.toggle,
+                args=(NO_RESIDUALS, context.baseline),
+            )
+        st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom), width="content")
     context.say_rounding(journeys)
     order = [*ORDER, *[name for name in statistic if name not in ORDER]]
     _draw_curves("statistics", order, context, journeys, ended)
+
+
+def _can_remove_residuals(context) -> bool:
+    """Return whether to offer a first comparison: nothing is compared yet, and residuals are on."""
+    baseline = context.baseline
+    has_residual = baseline.residual_attention or baseline.residual_ffn
+    return len(context.variants) == 1 and has_residual and is_moved("variants")
 
 
 def _what_runs(context) -> str:
@@ -49,8 +71,10 @@ def _what_runs(context) -> str:
     if passes == 1:
         return "One block, applied once."
     if context.depth.blocks == "same":
-        return f"One block, applied {count(passes, 'time')} to its own output."
-    return f"A stack of {count(passes, 'block')}."
+        start = f"One block, applied {count(passes, 'time')} to its own output"
+    else:
+        start = f"A stack of {count(passes, 'block')}"
+    return f"{start}: how do the tokens change?"
 
 
 def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):

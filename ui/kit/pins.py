@@ -146,8 +146,14 @@ def legend(
     pins: Pins,
     kind: str = "random",
     about: str = "",
+    hint: bool = True,
 ):
-    """Draw the legend: colours, notes such as "diverged at pass 7", shared facts."""
+    """Draw the legend: colours, notes such as "diverged at pass 7", shared facts.
+
+    Args:
+        about: What is computed, in a sentence.
+        hint: Whether to say how to compare, where nothing is compared.
+    """
     entries = [
         (
             v.colour,
@@ -160,8 +166,8 @@ def legend(
     common.append(f"{seeds(variants, kind)}.")
     if len(variants) > 1:
         common.append(f"{paired(variants, kind)}.")
-    elif is_moved("variants"):
-        common.append("Choose a component under Compare with.")
+    elif hint and is_moved("variants"):
+        common.append("Remove a component under Compare with to see what it does.")
     if any("diverged" in (text or "") for text in notes.values()):
         common.append(DIVERGED)
     marks(entries, common)

@@ -258,12 +258,13 @@ def choose(look: StudyLook) -> StudyContext | None:
         new_study(store)
     if name not in studies:
         if not studies and name is not None:
-            hint = "Create one here, or run" if may_write() else "To create one, run"
-            st.caption(
-                "A study trains each variant on each task with several seeds. You have no studies"
-                f" yet; this one is built in. {hint} “python -m core.study run"
-                " studies/ablation_matrix.toml”."
+            about = (
+                "A study trains models with one component removed or replaced (rows) on several"
+                " tasks (columns). You have no studies yet; this one is built in."
             )
+            if may_write():
+                about += " Press New study to train your own."
+            st.caption(about)
         return ships(name, look) if name in shipped else None
     session().kept[SEEN] = name
     study = studies[name]

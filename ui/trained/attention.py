@@ -13,6 +13,7 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared import attention as shared
 from ui.shared.base import pick
 from ui.trained.context import view
+from ui.trained.words import compute_logits, explain_prediction
 
 
 @view.register(
@@ -103,7 +104,16 @@ def _reached(context, rolled) -> str:
 )
 def attention(context):
     shared.attention(context.shown, context.look)
+    _draw_prediction(context)
     _found(context)
+
+
+def _draw_prediction(context):
+    """Draw what the model predicts at the selected token, so that an ablation shows its effect."""
+    label = context.prompt.labels[context.after]
+    place = "After" if context.language else "At"
+    prediction = explain_prediction(context, compute_logits(context))
+    st.markdown(literal(f"{place} “{label}”: {prediction}"))
 
 
 def _found(context):

@@ -19,7 +19,7 @@ from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, curves
 from ui.trained.context import WHOLE, switch, take_out, view
 from ui.trained.parts import sweep
-from ui.trained.words import consequence, scores_of
+from ui.trained.words import compute_logits, describe_change
 
 NONE = "No later component increases its contribution significantly."
 TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
@@ -41,7 +41,7 @@ def knockout(context):
     with right:
         if context.language:
             after = context.prompt.labels[context.after]
-            figure(f"Next token after “{after}”", consequence(context, scores_of(context)))
+            figure(f"Next token after “{after}”", describe_change(context, compute_logits(context)))
         figure(
             f"Effect of removing {name_of(context.cuts).replace('− ', '')}",
             _finding(bench.questions, table.set_index("effect")),

@@ -1,4 +1,4 @@
-"""The view of the next word, and what a knock-out makes of it."""
+"""View of the next token, with and without an ablation."""
 
 from contextlib import closing
 
@@ -18,13 +18,13 @@ from ui.pictures.chips import generated, opened_step
 from ui.trained.context import WHOLE, TrainedContext, view
 
 
-def said_after(context: TrainedContext) -> int | None:
-    """The word with which the text goes on, where a text is what it is, and it does."""
+def next_token_of(context: TrainedContext) -> int | None:
+    """Return the text's own next token; None at its end, or for models of other tasks."""
     has_next = context.language and context.after + 1 < len(context.prompt.ids)
     return context.prompt.ids[context.after + 1] if has_next else None
 
 
-def scores_of(context: TrainedContext) -> dict:
+def compute_logits(context: TrainedContext) -> dict:
     """Return the logits of the next token by variant: full model, and with the ablation."""
     scores = {WHOLE: prompt.logits(context.bench, context.whole, context.after)}
     if context.cuts:
@@ -32,13 +32,13 @@ def scores_of(context: TrainedContext) -> dict:
     return scores
 
 
-def consequence(context: TrainedContext, scores: dict) -> str:
+def describe_change(context: TrainedContext, scores: dict) -> str:
     """Describe how the probabilities of the text's token and its rivals change."""
     before, now = (logits.double().softmax(-1) for logits in scores.values())
     best = int(before.argmax())
     best_now = int(now.argmax())
-    sentence = said_after(context)
-    named = list(dict.fromkeys([best if sentence is None else sentence, best_now]))
+    next_token = next_token_of(context)
+    named = list(dict.fromkeys([best if next_token is None else next_token, best_now]))
     named += [word for word in _rivals(context, named) if word not in named]
     text = "; ".join(
         f"“{context.word(word)}” {_share(before[word])} → {_share(now[word])}" for word in named
@@ -57,7 +57,7 @@ def _share(chance) -> str:
 
 
 def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
-    """The words that are scored against one of these in the task that the model has learnt."""
+    """Return the tokens that the model's task scores against one of these."""
     learnt = context.opened.learnt
     words_known = context.opened.model.vocabulary
     groups = (
@@ -76,8 +76,8 @@ def words(context):
     after = context.after
     labels = context.prompt.labels
     bar("lens", [_choose_token(context)])
-    scores = scores_of(context)
-    next_token = said_after(context)
+    scores = compute_logits(context)
+    next_token = next_token_of(context)
     extra = () if next_token is None else (next_token,)
     table = experiment.next_words(scores, context.sampling, context.opened.tokens.label, also=extra)
     # Two tokens may read alike: each has a row of its own.
@@ -90,11 +90,7 @@ def words(context):
         if not context.language:
             asks = "Prediction at"
             axis = "probability of the answer"
-        explanation = (
-            consequence(context, scores)
-            if context.cuts
-            else _told(context, scores[WHOLE], next_token)
-        )
+        explanation = explain_prediction(context, scores)
         ticks = "Grey ticks: sampling probability after temperature, top-k and top-p"
         sampling = context.sampling
         if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
@@ -112,7 +108,15 @@ def words(context):
             _text(context, after, context.told, context.cuts)
 
 
-def _told(context, scores, next_token) -> str:
+def explain_prediction(context: TrainedContext, scores: dict) -> str:
+    """Describe the prediction, or how an ablation changes it."""
+    if context.cuts:
+        return describe_change(context, scores)
+    return describe_prediction(context, scores[WHOLE], next_token_of(context))
+
+
+def describe_prediction(context, scores, next_token) -> str:
+    """Describe the most likely next token, and the probability of the text's own."""
     chances = scores.double().softmax(-1)
     best = int(chances.argmax())
     if next_token is None:

@@ -109,6 +109,7 @@ def draw_door(context):
     left_side, right_side = st.columns(2, gap="large")
     with left_side, st.container(border=True):
         st.markdown(f"## {literal(words['class_join_title'])}")
+        st.markdown(literal(words["class_join_about"]))
         with st.form(
             "enter_form", border=False
         ):  # Enter goes in, and the press carries what was typed just before
@@ -127,7 +128,7 @@ def draw_door(context):
         st.markdown(f"## {literal(words['class_start_title'])}")
         st.markdown(literal(words["class_start_about"]))
         if not may_start():
-            st.info(literal(words["class_locked"]), icon=":material/lock:")
+            st.info(words["class_locked"], icon=":material/lock:")
             return
         label = words["class_questions"]
         rendered = label_questions(context, question_names())
