@@ -41,7 +41,7 @@ PLACES = (
 
 @pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 1280), ("light", 390)])
 @pytest.mark.parametrize("place", PLACES)
-def test_every_view_is_accessible_and_fits_the_screen(open_page, place, theme, width):
+def test_views_are_accessible_and_fit_the_screen(open_page, place, theme, width):
     page = open_page(place, theme=theme, width=width)
     settle(page)
     expect(
@@ -73,7 +73,7 @@ FORBIDDEN = """for (const name of ["localStorage", "sessionStorage"]) Object.def
 })"""  # as in the frame of another site, where the browser keeps nothing for it
 
 
-def test_in_a_frame_that_may_keep_nothing_the_menu_and_presentation_mode_work(chromium, address):
+def test_menu_works_in_frame_without_storage(chromium, address):
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     wrong = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -101,7 +101,7 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll("[data-testid=stMa
   .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.currentCSSZoom))"""
 
 
-def test_presentation_mode_enlarges_text_and_pictures_and_stands_in_the_link(open_page):
+def test_presentation_mode_enlarges_and_is_in_the_link(open_page):
     page = open_page("/One_block", width=1280, height=720)
     before = page.locator(".st-key-drawing .block").bounding_box()
     page.keyboard.press("f")
@@ -136,7 +136,7 @@ def test_presentation_mode_enlarges_text_and_pictures_and_stands_in_the_link(ope
     assert page.locator("[data-testid=stSidebar]").bounding_box()["width"] > 150
 
 
-def test_in_presentation_mode_all_statistics_and_every_group_of_settings_are_in_sight(open_page):
+def test_presentation_mode_shows_all_statistics_and_settings(open_page):
     page = open_page("/Depth?present=on", width=1280, height=720)
     strip = page.locator(".st-key-panel .ablation-panel")
     plots = page.locator(".st-key-statistics .panel svg")
@@ -158,7 +158,7 @@ def test_in_presentation_mode_all_statistics_and_every_group_of_settings_are_in_
             ), name
 
 
-def test_a_link_opens_in_presentation_mode_and_a_field_takes_the_letter_f(open_page):
+def test_link_opens_presentation_mode_and_fields_accept_f(open_page):
     page = open_page("/One_block?present=on", width=1280, height=720)
     expect(page.locator("html")).to_have_attribute("data-present", "")
     assert not page.locator("[data-testid=stAlert]").count()
@@ -187,7 +187,7 @@ def test_lines_are_told_apart_without_colour(open_page):
         ("/Depth?show=play&variants=norm-none", ".st-key-played canvas"),
     ],
 )
-def test_the_text_that_stands_for_a_picture_says_the_finding(open_page, place, picture):
+def test_text_alternative_states_the_finding(open_page, place, picture):
     page = open_page(place)
     lines = (
         page.locator("[data-testid=stMain] [data-testid=stMarkdown] p")

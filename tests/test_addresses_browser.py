@@ -53,7 +53,7 @@ def watched(chromium, address) -> tuple:
 
 @pytest.mark.parametrize("query", [False, True], ids=["bare", "with settings"])
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_it_opens_without_an_error_and_asks_no_other_server(chromium, address, name, query):
+def test_pages_open_without_errors_or_foreign_requests(chromium, address, name, query):
     page, wrong = watched(chromium, address)
     page.goto(f"{address}/{name}" + f"?{PARAMETERS[name]}" * (query and bool(PARAMETERS[name])))
     settle(page)
@@ -74,7 +74,7 @@ PLACES = """
 """
 
 
-def test_what_can_be_clicked_stays_where_it_first_was(chromium, address):
+def test_clickable_elements_stay_where_they_first_were(chromium, address):
     """What is above it, and the frame of the page, used to come later: a hand on its way to a choice met something else."""
     page = chromium.new_page(viewport={"width": 1300, "height": 900})
     page.add_init_script(PLACES)
@@ -85,7 +85,7 @@ def test_what_can_be_clicked_stays_where_it_first_was(chromium, address):
     assert len(set(x)) == 1 and max(y) - min(y) < 20, (x, y)
 
 
-def test_it_opens_where_the_app_begins_further_down(chromium):
+def test_pages_open_below_a_base_path(chromium):
     with server(below="/lab/blocks") as (address, _):
         page, wrong = watched(chromium, address)
         page.goto(address)
@@ -99,7 +99,7 @@ def test_it_opens_where_the_app_begins_further_down(chromium):
         page.close()
 
 
-def test_a_browser_that_comes_through_nginx_on_any_port_is_let_in(address):
+def test_browser_gets_in_through_nginx_on_any_port(address):
     """What docs/nginx.conf sends as Host must be what the browser says in Origin: Streamlit refuses any other site's."""
     settings = (ROOT / "docs" / "nginx.conf").read_text()
     (variable,) = re.findall(r"proxy_set_header Host \$(\w+);", settings)
@@ -120,7 +120,7 @@ def test_a_browser_that_comes_through_nginx_on_any_port_is_let_in(address):
     asked.close()
 
 
-def test_scripts_of_components_are_kept_by_the_browser_and_no_others_are_there(chromium, address):
+def test_browser_caches_component_scripts_only(chromium, address):
     page = chromium.new_page()
     requests = []
     page.on("request", lambda each: requests.append(each.url) if "/scripts/" in each.url else None)

@@ -73,7 +73,7 @@ def all_domains(spec) -> list:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("view", TWICE)
-def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
+def test_variant_side_matches_page_of_its_settings(view, part):
     both, alone, baseline = (
         fine(opened(view=view, **extra)) for extra in ({"variants": part}, PARTS[part], {})
     )
@@ -118,7 +118,7 @@ def test_the_variants_side_says_what_the_page_of_its_settings_says(view, part):
 
 
 @pytest.mark.parametrize("part", ["norm-none", "mask-causal"])
-def test_the_difference_is_the_variants_numbers_less_the_baselines(part):
+def test_difference_is_variant_minus_baseline(part):
     plain, less = (
         grids(fine(opened(variants=part, **extra))) for extra in ({}, {"difference": "on"})
     )
@@ -130,7 +130,7 @@ def test_the_difference_is_the_variants_numbers_less_the_baselines(part):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_one_scale_holds_the_numbers_of_both_tables(name):
+def test_shared_scale_covers_both_tables(name):
     spec, table = draw_example(CHARTS[name])
     numbers = table.select_dtypes("number").columns
     other = table.assign(**{name: 3 * table[name] - 1 for name in numbers})
@@ -160,7 +160,7 @@ def test_one_scale_holds_the_numbers_of_both_tables(name):
 
 
 @pytest.mark.parametrize("view", ["attention", "stages", "heads"])
-def test_nothing_is_chosen_before_somebody_chose_and_a_pill_sends_nobody_away(view):
+def test_baseline_is_default_and_pills_stay_on_page(view):
     app = fine(opened(view=view))
     assert control(app, PILLS)["value"] == [] and "_beside" not in str(grids(app))
     tell(app, PILLS, ["ffn-off"])
@@ -189,7 +189,7 @@ def click(app, part: str, drawing: int = 0):
     return clicked(app, components(app, "ablation_drawing")[drawing], part)
 
 
-def test_every_part_of_the_drawing_can_be_taken_out_and_put_back():
+def test_parts_of_diagram_are_removed_and_restored():
     start = [
         "norm-none",
         "attention-off",
@@ -218,7 +218,7 @@ def test_every_part_of_the_drawing_can_be_taken_out_and_put_back():
     assert link(fine(app))["variants"] == "residual_attention-off__ffn-off"
 
 
-def test_of_four_variants_the_drawing_and_its_figures_say_whose_they_are():
+def test_diagram_of_four_variants_names_its_variant():
     app = fine(
         opened(
             weights="random",
@@ -234,14 +234,14 @@ def test_of_four_variants_the_drawing_and_its_figures_say_whose_they_are():
     assert "− FFN:" in second and "Baseline:" in second.partition("− FFN:")[2]
 
 
-def test_beside_a_pinned_baseline_the_sidebar_stands_and_can_be_worked_on():
+def test_sidebar_works_beside_pinned_baseline():
     app = fine(opened(baseline="defaults", variants="none", ffn="off"))
     assert len(components(app, "ablation_drawing")) == 2
     click(app, "residual_attention-off", 1)
     assert setting(fine(app), "residual_attention") is False and setting(app, "ffn") is False
 
 
-def test_controls_of_the_side_that_has_the_part_are_there():
+def test_controls_match_the_side_that_has_the_part():
     for params in (
         {"attention": "off", "variants": "attention-on"},
         {"n_heads": "1", "variants": "n_heads-8", "maps": "one"},

@@ -20,7 +20,7 @@ def part(page, place: str, drawing: str = "drawing"):
     return page.locator(f'.st-key-{drawing} .part[data-place="{place}"]').first
 
 
-def test_a_click_on_the_residual_shows_both_blocks_and_a_click_on_the_cut_one_again(open_page):
+def test_clicks_on_residual_add_and_remove_variant(open_page):
     page = open_page("/One_block")
     part(page, "attn_out residual").hover()
     expect(page.locator(".st-key-drawing .tip")).to_contain_text(
@@ -67,7 +67,7 @@ def middle(box) -> tuple[float, float]:
         "/Training",
     ],
 )
-def test_what_can_be_pressed_stays_where_it_is_when_a_part_is_taken_out(open_page, path, width):
+def test_buttons_stay_when_a_part_is_removed(open_page, path, width):
     """Three from the menu, and a part of the drawing: whatever is pressed next is where it was."""
     page = open_page(path, width=width)
     settle(page)
@@ -101,9 +101,7 @@ MOVED = """height => setTimeout(() => {
 
 @pytest.mark.parametrize("gap", [110, 160, 220, 300])
 @pytest.mark.parametrize("before", ["attn_out residual", "1 head"])
-def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(
-    open_page, before, gap
-):
+def test_press_hits_target_although_diagram_moved(open_page, before, gap):
     """Whatever has come above the drawing after a press: what was under the pointer is then another part, or none."""
     page = open_page("/One_block", width=1300)
     page.wait_for_timeout(1000)
@@ -128,7 +126,7 @@ def test_a_press_takes_what_the_hand_aimed_at_although_the_drawing_has_moved(
     assert params(page)["variants"] == changed
 
 
-def test_a_finger_takes_a_part_and_scrolling_takes_none(chromium, address):
+def test_tap_removes_part_and_scrolling_does_not(chromium, address):
     page = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     ).new_page()
@@ -156,7 +154,7 @@ def test_a_finger_takes_a_part_and_scrolling_takes_none(chromium, address):
     page.context.close()
 
 
-def test_all_of_the_drawing_can_be_worked_by_keys(open_page):
+def test_diagram_works_by_keyboard(open_page):
     page = open_page("/One_block")
     for place in ("mlp_out work", "attn_out work", "attn_out heads", "attn_out norm"):
         part(page, place).focus()
@@ -169,7 +167,7 @@ def test_all_of_the_drawing_can_be_worked_by_keys(open_page):
         assert params(page).get("variants") == before.get("variants")
 
 
-def test_on_a_trained_model_a_head_is_knocked_out_in_the_drawing(open_page):
+def test_diagram_removes_head_of_trained_model(open_page):
     page = open_page("/Trained_model")
     for place, out in (("attn_out head 2", "2.2"), ("mlp_out work", "2.2~2.ffn")):
         part(page, place).click()
@@ -179,7 +177,7 @@ def test_on_a_trained_model_a_head_is_knocked_out_in_the_drawing(open_page):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_a_change_is_found_by_its_words(open_page, width):
+def test_search_finds_changes_by_words(open_page, width):
     page = open_page("/One_block?view=stages", width=width)
     page.get_by_text("Compare with", exact=True).click()
     page.get_by_role("searchbox", name="Search ablations").fill("rms")

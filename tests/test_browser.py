@@ -57,7 +57,7 @@ def centre(layout, panel, row, col):
     ],
     ids=["default", "causal", "long"],
 )
-def test_the_picture_shows_the_numbers(open_page, query, config, text, theme):
+def test_picture_shows_numbers(open_page, query, config, text, theme):
     page = open_page("/One_block?weights=random" + query, theme=theme)
     canvas, layout = canvas_of(page, "all_heads")
     canvas.scroll_into_view_if_needed()
@@ -114,7 +114,7 @@ def rings(canvas, layout) -> list[list[bool]]:
     return has_ring
 
 
-def test_a_ring_stands_on_the_strongest_weight_and_follows_the_mouse_in_all_heads(open_page):
+def test_ring_marks_strongest_weight_and_follows_mouse(open_page):
     page = open_page(theme="light")
     canvas, layout = canvas_of(page, "all_heads")
     expect(page.get_by_text("Strongest: L2H3, was → defendant")).to_be_visible()
@@ -127,7 +127,7 @@ def test_a_ring_stands_on_the_strongest_weight_and_follows_the_mouse_in_all_head
     assert rings(canvas, layout) == at_rest
 
 
-def test_a_click_opens_that_head(open_page):
+def test_click_opens_head(open_page):
     page = open_page()
     canvas, layout = canvas_of(page, "all_heads")
     x, y = centre(layout, 3, 5, 5)
@@ -139,7 +139,7 @@ def test_a_click_opens_that_head(open_page):
 
 
 @pytest.mark.parametrize("view", ["maps=one", "view=steps"])
-def test_a_chosen_head_stays_when_layers_come_and_go_and_its_name_changes(open_page, view):
+def test_selected_head_stays_when_layers_change(open_page, view):
     """A browser says which words a list shows, and those of heads are others where there are several layers."""
     page = open_page(f"/One_block?weights=random&{view}&head=3")
     chosen = page.get_by_test_id("stMain").get_by_role("combobox", name="Head")
@@ -168,7 +168,7 @@ def test_typed_markup_is_shown_and_not_run(open_page):
         ("/Depth", ".st-key-statistics svg"),
     ],
 )
-def test_the_first_screen_shows_the_pictures_without_scrolling(open_page, path, picture):
+def test_first_screen_shows_pictures(open_page, path, picture):
     page = open_page(path)
     for element in page.locator(picture).all():
         box = element.bounding_box()

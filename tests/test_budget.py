@@ -168,7 +168,7 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
     ],
     ids=str,
 )
-def test_what_muon_costs_is_counted(changes):
+def test_muon_cost_is_counted(changes):
     config = task["copy"].config(**changes)
     model = Transformer(config, task["copy"].vocabulary)
     with FlopCounterMode(display=False) as counted:
@@ -183,7 +183,7 @@ def test_what_muon_costs_is_counted(changes):
 
 
 @pytest.mark.parametrize("name", task)
-def test_memory_is_above_weights_gradients_and_optimiser_whatever_the_size(name):
+def test_memory_exceeds_weights_gradients_and_optimiser(name):
     for change in ({}, {"d_model": 256, "d_ff": None}, {"d_head": 64}, {"tied": True}):
         config = task[name].config(**change)
         training = settings_of(name, batch=1)
@@ -201,7 +201,7 @@ def test_memory_grows_with_batch_and_model(batch, layers, width):
     assert memory(config, training) <= memory(config, replace(training, length=training.length + 1))
 
 
-def test_trainings_that_take_too_long_are_refused_with_both_figures(monkeypatch):
+def test_slow_trainings_are_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "20")
     count = states(30, steps=3000)
     with pytest.raises(TimeLimit) as refused:
@@ -216,7 +216,7 @@ def test_trainings_that_take_too_long_are_refused_with_both_figures(monkeypatch)
     assert check([], 2) == 0
 
 
-def test_a_training_that_needs_too_much_memory_is_refused_with_both_figures(monkeypatch):
+def test_training_above_memory_limit_is_refused(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
     large = states(2, config=task["copy"].config(d_model=256, d_ff=None)) + states(1)
     with pytest.raises(MemoryLimit, match="ABLATION_MAX_MB") as refused:
@@ -227,7 +227,7 @@ def test_a_training_that_needs_too_much_memory_is_refused_with_both_figures(monk
     assert allowed == 10 and asked == round(memory(large[0].config, large[0].training) / 2**20)
 
 
-def test_what_many_trainings_keep_together_is_limited(monkeypatch):
+def test_memory_of_many_trainings_is_limited(monkeypatch):
     """They advance together: the states of all are kept until the last one ends. The same one counts once."""
     config = Config(d_model=512, n_heads=1, d_ff=1700, n_layers=1)
     training = Training(task="copy", steps=60, batch=1, length=2)
@@ -249,7 +249,7 @@ def test_what_many_trainings_keep_together_is_limited(monkeypatch):
 
 
 @pytest.mark.parametrize("name", task)
-def test_every_task_can_be_trained_with_three_seeds_and_four_variants(name):
+def test_tasks_train_with_three_seeds_and_four_variants(name):
     check(15 * [start(task[name].config(), Training(task=name), 0)], 2)
 
 

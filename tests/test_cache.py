@@ -10,7 +10,7 @@ from core.settings.progress import tell, watched
 from tests.test_long_questions import Left, leave_after
 
 
-def test_a_cache_keeps_the_latest_up_to_its_size():
+def test_cache_keeps_latest_up_to_its_size():
     cache = LRUCache(10 / 2**20)
     built = []
 
@@ -29,7 +29,7 @@ def test_a_cache_keeps_the_latest_up_to_its_size():
     assert cache.peek("a") == "new" and cache.bytes == 7 and cache.peek("c") is None
 
 
-def test_caches_of_a_group_empty_those_that_were_not_used_for_longest():
+def test_grouped_caches_evict_least_recently_used():
     group = CacheGroup(10 / 2**20)
     first, second, third = (LRUCache(8 / 2**20, group) for _ in range(3))
     first.put("a", "a", 3)
@@ -43,7 +43,7 @@ def test_caches_of_a_group_empty_those_that_were_not_used_for_longest():
     assert first.peek("a") and second.peek("d")
 
 
-def test_a_cached_function_is_called_once_for_the_same_arguments():
+def test_cached_function_is_called_once_per_arguments():
     called = []
 
     @cached(megabytes=10 / 2**20, size=len)
@@ -57,7 +57,7 @@ def test_a_cached_function_is_called_once_for_the_same_arguments():
 
 
 @pytest.mark.parametrize("kind", ["cache", "once"])
-def test_threads_that_ask_for_what_is_being_made_wait_for_it(kind):
+def test_threads_wait_for_a_result_in_progress(kind):
     cache = LRUCache(1)
     begun = threading.Event()
     on = threading.Event()
@@ -84,7 +84,7 @@ def test_threads_that_ask_for_what_is_being_made_wait_for_it(kind):
         assert call()[0] is built[1]
 
 
-def test_a_user_who_waits_can_leave_and_where_the_first_one_leaves_the_next_goes_on():
+def test_waiting_user_can_leave_and_next_continues():
     cache = LRUCache(1)
     begun = threading.Event()
     on = threading.Event()

@@ -34,7 +34,7 @@ opened = files.from_upload
     ("field", "name"),
     [*PARTS, ("tied", True), ("bias", False), ("ffn", False), ("attention", False)],
 )
-def test_what_is_written_is_read_back_to_the_last_bit(field, name):
+def test_written_model_reads_back_bit_for_bit(field, name):
     transformer = model(**{field: name} if field != "mask" else {})
     read = opened(own.write(transformer, "a model", seed=3))
     ids = torch.tensor([[1, 2, 3, 4, 5]])
@@ -44,7 +44,7 @@ def test_what_is_written_is_read_back_to_the_last_bit(field, name):
     assert opened(own.write(transformer, "a\nb" + "x" * 500)).name == "a�b" + "x" * 77
 
 
-def test_a_training_is_saved_as_far_as_it_came(tmp_path):
+def test_unfinished_training_can_be_saved(tmp_path):
     state, _ = chunk(start(task["copy"].config(), Training(task="copy", steps=5), 1), 0.0)
     for name, data in own.write_trained(state, "copy", 0.5).items():
         (tmp_path / name).write_bytes(data)
@@ -60,7 +60,7 @@ def test_a_training_is_saved_as_far_as_it_came(tmp_path):
     assert read.key == direct.key
 
 
-def test_what_is_taken_away_is_one_archive_of_both_files():
+def test_download_is_one_archive():
     written = own.write(model(), "zipped")
     with zipfile.ZipFile(io.BytesIO(own.zipped(written))) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == written
@@ -148,12 +148,12 @@ def with_tensors(change) -> dict[str, bytes]:
         ({}, "is a safetensors file"),
     ],
 )
-def test_what_is_no_model_is_refused_by_name_and_not_executed(written, told):
+def test_files_that_are_no_model_are_refused_by_name(written, told):
     with pytest.raises(CheckpointError, match=told.replace("(", r"\(")):
         opened(written)
 
 
-def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch):
+def test_oversized_files_are_refused_before_reading(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     with pytest.raises(MemoryLimit, match="ABLATION_MAX_MB"):
         opened(
@@ -170,7 +170,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch):
 
 @pytest.mark.parametrize("stored", ["caf\u00e9", "cafe\u0301"])
 @pytest.mark.parametrize("typed", ["caf\u00e9", "cafe\u0301", "Cafe\u0301"])
-def test_a_word_is_known_in_both_forms_of_unicode(stored, typed):
+def test_unicode_forms_of_a_word_are_equal(stored, typed):
     made = Transformer(Config(d_model=16, n_heads=2, mask="causal"), ("the", stored))
     encoded = opened(own.write(made, "accents")).tokens.encode(f"the {typed}")
     assert encoded.ids == [0, 1] and not encoded.left_out
@@ -251,7 +251,7 @@ def test_gpt2_equals_hugging_face(tmp_path, changes):
     assert ours.longest == 40
 
 
-def test_every_knock_out_works_on_gpt2_as_on_hugging_face(tmp_path):
+def test_ablations_on_gpt2_match_hugging_face(tmp_path):
     """A head's rows of W_O set to zero over there; a sub-layer's output set to zero by a hook."""
     theirs = gpt2(tmp_path)
     ids = torch.randint(0, len(SPELLED), (2, 12))
@@ -299,7 +299,7 @@ def test_every_knock_out_works_on_gpt2_as_on_hugging_face(tmp_path):
         ({"vocab_size": 30}, "has token IDs up to 51"),
     ],
 )
-def test_a_gpt2_that_is_not_what_its_configuration_says_is_refused(tmp_path, change, told):
+def test_gpt2_with_wrong_configuration_is_refused(tmp_path, change, told):
     gpt2(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
@@ -307,7 +307,7 @@ def test_a_gpt2_that_is_not_what_its_configuration_says_is_refused(tmp_path, cha
         files.from_folder(tmp_path)
 
 
-def test_a_gpt2_without_its_tokenizer_is_refused(tmp_path):
+def test_gpt2_without_tokenizer_is_refused(tmp_path):
     gpt2(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"version": "1.0"}')
     with pytest.raises(CheckpointError, match="tokenizer.json: model is None; GPT-2's is BPE"):
@@ -376,7 +376,7 @@ def test_gpt2_saved_in_a_wrapper_equals_hugging_face(tmp_path, prefix):
 TEXT = "The judges were late, the judge was late.<|endoftext|>The Judge"
 
 
-def test_a_tokenizer_with_a_token_for_the_unknown_spells_as_hugging_face(tmp_path):
+def test_tokenizer_with_unknown_token_matches_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
     path = tmp_path / "tokenizer.json"
     document = json.loads(path.read_text())
@@ -389,7 +389,7 @@ def test_a_tokenizer_with_a_token_for_the_unknown_spells_as_hugging_face(tmp_pat
     assert ids.count(0) > 3
 
 
-def test_gpt2_with_its_vocabulary_in_two_files_equals_hugging_face(tmp_path):
+def test_gpt2_with_vocab_and_merges_matches_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
     tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")).model.save(str(tmp_path))
     (tmp_path / "tokenizer.json").unlink()
@@ -470,7 +470,7 @@ def test_gpt2_without_one_of_two_embeddings_is_refused(tmp_path, missing, told):
     ("given", "ends"),
     [([50, 3], (50, 3)), ([0, 99, "x", True], (0,)), (7, (7,)), ([], ()), (None, ())],
 )
-def test_every_token_that_ends_a_text_is_known(tmp_path, given, ends):
+def test_end_tokens_are_known(tmp_path, given, ends):
     theirs = gpt2(tmp_path)
     change_settings(tmp_path, eos_token_id=given)
     assert equals(tmp_path, theirs).ends == ends
@@ -489,7 +489,7 @@ def test_gpt2_with_infinite_mask_buffers_equals_hugging_face(tmp_path):
     equals(tmp_path, theirs)
 
 
-def test_an_added_token_beyond_the_models_words_is_left_out_and_said(tmp_path):
+def test_added_tokens_beyond_vocabulary_are_skipped_and_noted(tmp_path):
     theirs = gpt2(tmp_path)
     path = tmp_path / "tokenizer.json"
     added = [

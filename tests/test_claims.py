@@ -45,7 +45,7 @@ of_each_claim = pytest.mark.parametrize("name", claim)
 
 
 @given(some.floats(-1, 1), some.floats(0, 1), some.floats(0.01, 0.5), some.booleans())
-def test_the_rule_is_that_of_every_value_that_the_interval_holds(mean, reach, effect, alike):
+def test_verdict_holds_for_all_values_in_interval(mean, reach, effect, alike):
     actual = Interval(mean, mean - reach, mean + reach, 5)
     held = np.linspace(actual.low, actual.high, 2001)
     counts = np.abs(held) < effect if alike else held > effect
@@ -184,12 +184,12 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_what_ships_of_a_claim_is_what_its_trainings_say(name):
+def test_shipped_claims_match_their_trainings(name):
     assert claim[name](Evidence()) == pytest.approx(BY_HAND[name]())
     assert SHIPPED[name] == pytest.approx(BY_HAND[name]())
 
 
-def test_a_training_that_diverged_counts_with_what_guessing_gets():
+def test_diverged_training_counts_as_chance():
     class Curves:
         @staticmethod
         def rows(run):
@@ -224,7 +224,7 @@ def small():
     return Transformer(config, task["sentences"].vocabulary)
 
 
-def test_a_head_is_removed_where_it_writes(small):
+def test_head_is_removed_at_its_output(small):
     tokens, targets = claims.texts(0, 16)
 
     def right(head: tuple[int, int] | None) -> float:
@@ -255,7 +255,7 @@ def test_a_head_is_removed_where_it_writes(small):
     assert claims.accuracy(small, tokens, targets) == pytest.approx(right(None))
 
 
-def test_attention_to_the_first_word_is_an_average_of_weights(small):
+def test_attention_to_first_token_is_mean_of_weights(small):
     tokens, _ = claims.texts(0, 4)
     with torch.inference_mode(), trace(sites=("pattern",)) as record:
         small(tokens)
@@ -281,7 +281,7 @@ def test_attention_to_the_first_word_is_an_average_of_weights(small):
         (0.2, 0.4, "includes the threshold of 0.30"),
     ],
 )
-def test_a_verdict_is_told_with_its_number_and_its_reason(low, high, words):
+def test_verdict_states_number_and_reason(low, high, words):
     class Rule:
         smallest = 0.3
         alike = False
@@ -304,15 +304,13 @@ def test_a_verdict_is_told_with_its_number_and_its_reason(low, high, words):
         FILE.read_text()[:300],
     ],
 )
-def test_a_file_that_is_damaged_or_not_whole_is_refused_in_words(tmp_path, text):
+def test_damaged_or_partial_file_is_refused_in_words(tmp_path, text):
     (tmp_path / "claims.csv").write_text(text)
     with pytest.raises(StudyError, match="make claims recreates it"):
         read_values(tmp_path / "claims.csv")
 
 
-def test_one_claim_measured_anew_leaves_the_others_and_one_that_is_new_too(
-    tmp_path, monkeypatch, capsys
-):
+def test_measuring_one_claim_keeps_the_others(tmp_path, monkeypatch, capsys):
     path = tmp_path / "claims.csv"
     old = {
         name: values for name, values in SHIPPED.items() if name != "induction"
@@ -323,7 +321,7 @@ def test_one_claim_measured_anew_leaves_the_others_and_one_that_is_new_too(
     assert read_values(path) == SHIPPED and claim.label("induction") in capsys.readouterr().out
 
 
-def test_padding_does_not_count_in_the_claim_on_attention_sinks():
+def test_padding_is_ignored_in_attention_sink_claim():
     asked = Transformer(task["sentences"].config(), task["sentences"].vocabulary)
     tokens, _ = task["sentences"](generator(0, "sinks"), 6)
     rows = []

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("by", ["click", "key"])
-def test_a_claim_of_the_list_shows_how_it_was_measured(open_page, by):
+def test_listed_claim_shows_its_measurement(open_page, by):
     page = open_page("/Claims")
     row = page.get_by_role("button", name=claim.label("rms_norm"))
     row.focus()
@@ -24,7 +24,7 @@ def test_a_claim_of_the_list_shows_how_it_was_measured(open_page, by):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_every_verdict_is_in_sight_whatever_the_width(open_page, width, theme):
+def test_verdicts_are_in_sight_at_any_width(open_page, width, theme):
     page = open_page("/Claims", width=width, theme=theme)
     rows = page.locator(".st-key-claims .row")
     expect(rows).to_have_count(len(claim))

@@ -20,7 +20,7 @@ def rows(app) -> list[dict]:
     return json.loads(json.loads(listed.json))["rows"]
 
 
-def test_the_list_holds_every_claim_with_its_verdict():
+def test_list_has_all_claims_with_verdicts():
     app = fine(opened(CLAIMS.path))
     values = read_values()
     actual = {name: judged(values[name], claim[name]) for name in claim}
@@ -33,7 +33,7 @@ def test_the_list_holds_every_claim_with_its_verdict():
 
 
 @of_each_claim
-def test_one_claim_says_how_it_was_measured(name):
+def test_single_claim_shows_its_measurement(name):
     app = fine(opened(CLAIMS.path, shown="evidence", claim=name))
     text = " ".join(said_on(app))
     actual = judged(read_values()[name], claim[name])

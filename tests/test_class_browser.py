@@ -49,7 +49,7 @@ def choose(page, option: str):
     page.get_by_role("radio", name=WORDS["sure_2"]).click()
 
 
-def test_a_teacher_runs_a_lesson_with_three_students(open_page):
+def test_teacher_runs_lesson_with_three_students(open_page):
     teacher, code = started(open_page)
     assert re.fullmatch("[A-Z]{5}", code)
     projector = open_page(f"/Class?shown=projector&code={code}", width=1280, height=720)
@@ -95,7 +95,7 @@ def test_a_teacher_runs_a_lesson_with_three_students(open_page):
     expect(students[0].get_by_text(WORDS["class_join_title"])).to_be_visible()
 
 
-def test_the_teacher_key_never_stays_in_the_address(open_page, address):
+def test_teacher_key_leaves_the_address(open_page, address):
     teacher, code = started(open_page)
     expect(teacher).to_have_url(re.compile(f"code={code}"))
     teacher.get_by_role("button", name=WORDS["class_key"]).click()
@@ -115,7 +115,7 @@ def test_the_teacher_key_never_stays_in_the_address(open_page, address):
     assert key not in elsewhere.url
 
 
-def test_the_server_key_leaves_the_address_and_the_history(open_page):
+def test_server_key_leaves_address_and_history(open_page):
     page = open_page("/Depth?key=wrong-key-1&passes=4")
     expect(page).not_to_have_url(re.compile("wrong-key-1"))
     assert "passes=4" in page.url
@@ -124,7 +124,7 @@ def test_the_server_key_leaves_the_address_and_the_history(open_page):
     assert "wrong-key-1" not in page.url
 
 
-def test_the_space_bar_takes_the_next_step_but_not_from_a_field_or_another_button(open_page):
+def test_space_bar_takes_next_step_outside_fields(open_page):
     teacher, code = started(open_page)
     step = teacher.locator("[data-testid=stBaseButton-primary]:visible")
     expect(step).to_contain_text(WORDS["class_open"])

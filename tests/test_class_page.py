@@ -96,7 +96,7 @@ def texts(app) -> str:
     ).replace("\\", "")
 
 
-def test_a_class_from_the_first_question_to_the_last():
+def test_class_from_first_question_to_last():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
     bob = join(code)
@@ -132,7 +132,7 @@ def test_a_class_from_the_first_question_to_the_last():
     )
 
 
-def test_answers_have_the_same_letters_on_phone_and_projector_and_the_right_one_is_marked_without_votes():
+def test_answer_letters_match_on_phone_and_projector():
     teacher, code, _ = start("heads")
     ann = join(code)
     ask(again(teacher))
@@ -166,7 +166,7 @@ def test_that_students_cannot_connect_is_said_until_one_has(monkeypatch):
 @pytest.mark.parametrize(
     "name", ["check/before", "heads/carry", "layer_norm", "placement", "knowledge"]
 )
-def test_every_kind_of_question_can_be_answered(name):
+def test_students_answer_all_kinds_of_questions(name):
     teacher, code, token = start(name)
     ann = join(code)
     ask(again(teacher))
@@ -208,7 +208,7 @@ def _first(box):
     return labels[box.proto.options[0]]
 
 
-def test_a_reload_leads_back_to_the_seat():
+def test_reload_returns_to_the_seat():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
     key = ann.session_state[SESSION].kept[KEPT][code].value
@@ -222,7 +222,7 @@ def test_a_reload_leads_back_to_the_seat():
 
 
 @pytest.mark.parametrize("code", ["XXXXX", "<b>"])
-def test_a_wrong_code_is_said_and_the_door_is_there(code):
+def test_wrong_code_shows_message_and_door(code):
     start("heads")
     app = fine(opened(CLASS.path, code=code))
     assert warned(app) and any(button.key == "enter" for button in app.button)
@@ -237,7 +237,7 @@ def test_without_the_token_nobody_is_the_teacher(token):
     )
 
 
-def test_a_teacher_goes_on_elsewhere_by_typing_the_key():
+def test_teacher_continues_elsewhere_by_key():
     _, code, token = start("heads")
     app = fine(opened(CLASS.path))
     next(field for field in app.text_input if field.key == "class_code").set_value(token)
@@ -246,7 +246,7 @@ def test_a_teacher_goes_on_elsewhere_by_typing_the_key():
     assert link(app)["code"] == code and token not in str(link(app))
 
 
-def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
+def test_students_see_nothing_of_teacher_or_others():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
     bob = join(code, "Bob")
@@ -257,14 +257,14 @@ def test_a_student_is_told_nothing_of_the_teacher_or_of_others():
     assert token not in sent and "only mine" not in sent and "Ann" not in sent
 
 
-def test_who_may_not_write_cannot_start_a_class_unless_it_is_allowed(monkeypatch):
+def test_starting_a_class_needs_permission(monkeypatch):
     monkeypatch.setenv("ABLATION_READ_ONLY", "1")
     assert not any(item.key == "start_class" for item in fine(opened(CLASS.path)).button)
     monkeypatch.setenv(server.VARIABLE, "1")
     assert any(item.key == "start_class" for item in fine(opened(CLASS.path)).button)
 
 
-def test_the_end_deletes_everything():
+def test_ending_a_class_deletes_everything():
     teacher, code, token = start("heads")
     ann = join(code)
     teacher = again(teacher)
@@ -279,13 +279,13 @@ def test_the_end_deletes_everything():
     )
 
 
-def test_a_qr_code_is_drawn_and_addresses_are_of_this_network():
+def test_qr_code_is_drawn_for_local_addresses():
     assert qr_svg(class_link("http://10.0.0.1:8501/Class", code="BCDFG")).startswith("<svg")
     assert in_the_room().replace(".", "").isdigit() or in_the_room() == "localhost"
 
 
 @pytest.mark.parametrize("is_asked_for", [False, True])
-def test_the_teacher_sees_the_right_answer_once_it_is_revealed_or_asked_for(is_asked_for):
+def test_teacher_sees_answer_once_revealed_or_requested(is_asked_for):
     """The teacher's screen is often the one that all see."""
     teacher, code, _ = start("heads")
     ann = join(code)
@@ -315,7 +315,7 @@ def test_the_teacher_sees_the_right_answer_once_it_is_revealed_or_asked_for(is_a
 
 
 @pytest.mark.parametrize("address, is_reachable", [("", True), ("127.0.0.1", False)])
-def test_the_projector_has_a_qr_code_where_others_reach_the_server(address, is_reachable):
+def test_projector_has_qr_code_when_server_is_reachable(address, is_reachable):
     _, code, _ = start("heads")
     before = config.get_option("server.address")
     config.set_option("server.address", address)
@@ -344,7 +344,7 @@ def test_answers_keep_their_places_on_the_projector():
 
 
 @pytest.mark.parametrize("name", question_names())
-def test_every_question_fits_the_projector(name):
+def test_questions_fit_the_projector(name):
     teacher, code, token = start(name)
     ask(again(teacher))
     projector = fine(opened(CLASS.path, shown="projector", code=code))
@@ -353,7 +353,7 @@ def test_every_question_fits_the_projector(name):
     assert int(height) * bars + 12 * (bars - 1) <= 348 and int(height) >= 28
 
 
-def test_each_page_has_one_filled_button():
+def test_pages_have_one_filled_button():
     teacher, code, _ = start("heads")
     ann = join(code)
     for step in ("", "open", "class_close", "class_discuss_now", "class_reveal"):

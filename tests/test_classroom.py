@@ -33,7 +33,7 @@ def room(store):
 # A lesson
 
 
-def test_a_question_in_two_rounds(room):
+def test_question_in_two_rounds(room):
     where = room.store
     seen = room.store.watch(room.code)
     assert (seen.phase, seen.question, seen.round, seen.left, seen.seats, seen.votes) == (
@@ -118,7 +118,7 @@ def test_tables_for_the_teacher(room):
     ) == [*table]
 
 
-def test_every_step_may_be_taken_twice(room):
+def test_steps_may_be_repeated(room):
     where = room.store
     token = room.token
     room.vote(0)
@@ -142,7 +142,7 @@ def test_every_step_may_be_taken_twice(room):
     assert len(stored(where)) == 1
 
 
-def test_steps_out_of_their_order_are_refused_and_change_nothing(room):
+def test_steps_out_of_order_are_refused_without_effect(room):
     where = room.store
     token = room.token
     for step in (where.discuss, where.again, where.show, where.reveal):
@@ -164,7 +164,7 @@ def test_steps_out_of_their_order_are_refused_and_change_nothing(room):
     assert room.phase == REVEALED
 
 
-def test_a_new_question_closes_the_one_before(room):
+def test_new_question_closes_previous_one(room):
     room.store.open(room.token, "next")
     with refused("moved_on", "round 1"):
         room.vote(0)
@@ -178,7 +178,7 @@ def test_a_new_question_closes_the_one_before(room):
 # Votes
 
 
-def test_a_vote_is_there_once_and_stays_as_it_is(room):
+def test_vote_counts_once_and_stays(room):
     first = room.vote(0, "a", because="so")
     assert room.vote(0, "a", because="so") == first == room.vote(0, " a ", because="so\n")
     for other in (
@@ -247,7 +247,7 @@ def test_at_most_three_reasons_of_the_question_are_picked(room):
 # Who sees and changes what
 
 
-def test_two_classes_never_mix(store):
+def test_classes_never_mix(store):
     one = lesson(store)
     two = lesson(store, 1)
     for room in (one, two):
@@ -305,14 +305,14 @@ def test_only_the_teachers_key_controls_a_class(room):
         assert secret not in "".join(rows) and classroom.hash_secret(secret) in "".join(rows)
 
 
-def test_what_everybody_sees_names_nobody(room):
+def test_public_view_names_nobody(room):
     room.vote(0, "a", because="so")
     room.store.close(room.token), room.store.show(room.token)
     for seen in (room.store.watch(room.code), room.store.of_teacher(room.token).reasons):
         assert not [name for name in ("s0", "s1", room.token, *room.keys) if name in repr(seen)]
 
 
-def test_a_code_is_read_as_people_write_it(room):
+def test_codes_are_read_as_people_write_them(room):
     a = room.code[:2]
     b = room.code[2:]
     for typed in (room.code.lower(), f" {a} {b}\n", f"{a}-{b}".lower()):
@@ -357,13 +357,13 @@ GIVEN = {
 
 
 @pytest.mark.parametrize(("values", "words"), GIVEN.values(), ids=GIVEN)
-def test_what_cannot_be_voted_is_said(room, values, words):
+def test_invalid_votes_are_refused_in_words(room, values, words):
     with refused(next(iter(values)), words):
         room.vote(0, **values)
     assert stored(room.store) == []
 
 
-def test_what_a_teacher_cannot_ask_is_said(room):
+def test_invalid_questions_are_refused_in_words(room):
     for seconds in (0, 3601, float("nan"), float("inf"), "ten", True):
         for call in (
             lambda s: room.store.open(room.token, "x", s),
@@ -378,7 +378,7 @@ def test_what_a_teacher_cannot_ask_is_said(room):
 # The database
 
 
-def test_nothing_is_created_before_a_class_is_started_and_studies_stay(database, tmp_path):  # noqa: F811
+def test_tables_are_created_with_first_class_only(database, tmp_path):  # noqa: F811
     own = Classroom(database)
     assert own.sweep() == 0
     for ask, field in (
@@ -399,7 +399,7 @@ def test_nothing_is_created_before_a_class_is_started_and_studies_stay(database,
     other.close(), own.shut()
 
 
-def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatch):
+def test_server_deletes_class_after_a_day(store, monkeypatch):
     monkeypatch.setenv(
         "ABLATION_DATABASE_URL", store.database.url.render_as_string(hide_password=False)
     )
@@ -425,9 +425,7 @@ def test_a_class_is_gone_after_a_day_and_the_server_deletes_it(store, monkeypatc
             assert connection.execute(table.select()).first() is None
 
 
-def test_an_answer_of_the_database_that_is_lost_is_asked_for_again_and_nothing_stands_twice(
-    store, monkeypatch
-):
+def test_lost_database_answer_is_retried_without_duplicates(store, monkeypatch):
     """The connection breaks after each second commit, before it could say that all was well."""
     calls = []
 

@@ -63,7 +63,7 @@ def voter(where, room, answer, keys) -> subprocess.Popen:
     return process
 
 
-def test_sixty_seats_that_vote_at_once_and_send_twice_have_one_vote_each(store):
+def test_sixty_simultaneous_double_votes_count_once(store):
     room = lesson(store, SEATS, "q")
     accepted = []
 
@@ -79,7 +79,7 @@ def test_sixty_seats_that_vote_at_once_and_send_twice_have_one_vote_each(store):
     assert store.watch(room.code).votes == SEATS and store.of_teacher(room.token).waiting == ()
 
 
-def test_one_seat_that_sends_two_answers_at_once_has_one_of_them(store):
+def test_simultaneous_answers_of_a_seat_count_once(store):
     room = lesson(store, 2, "q")
     problems = at_once(*[lambda answer=answer: room.vote(0, answer) for answer in "abcdef"])
     assert len(problems) == 5 and {error.field for error in problems} == {"vote"}
@@ -89,7 +89,7 @@ def test_one_seat_that_sends_two_answers_at_once_has_one_of_them(store):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 20])
-def test_a_process_that_is_killed_has_lost_nothing_that_was_accepted(store, database, after):  # noqa: F811
+def test_killed_process_loses_no_accepted_vote(store, database, after):  # noqa: F811
     room = lesson(store, 200, "q")
     process = voter(database, room, "yes", room.keys)
     process.stdin.write("\n")
@@ -112,7 +112,7 @@ def test_a_process_that_is_killed_has_lost_nothing_that_was_accepted(store, data
     assert len(stored(store)) == len(accepted) + 2
 
 
-def test_a_server_that_is_restarted_between_votes_has_them(postgresql):  # noqa: F811
+def test_restarted_server_keeps_votes(postgresql):  # noqa: F811
     where = postgresql.new()
     store = Classroom(where)
     room = lesson(store, 3, "q")

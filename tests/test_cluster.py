@@ -84,14 +84,14 @@ def ready(workers, count):
     wait(lambda: not workers.look() and workers.count >= count)
 
 
-def test_a_study_is_trained_and_stored_to_the_last_bit(workers, store):
+def test_cluster_study_is_stored_bit_for_bit(workers, store):
     reports = finish(store, STUDY, workers)
     check_complete(store, STUDY)
     assert reports[-1].counts == {DONE: 8} and not any(step.absent for step in reports)
     assert {run.tries for run in store.runs(1)} == {1}
 
 
-def test_as_many_are_in_hand_as_the_cluster_has_threads_or_as_were_asked_for(machines, workers):
+def test_runs_in_hand_match_threads_or_limit(machines, workers):
     assert workers.count == 2
     one = Cluster(machines.address, 1)
     wait(lambda: not one.look() and len(one.members) == 2)
@@ -99,15 +99,13 @@ def test_as_many_are_in_hand_as_the_cluster_has_threads_or_as_were_asked_for(mac
     one.close()
 
 
-def test_a_chunk_is_trained_by_one_thread_whatever_its_process_was_set_to():
+def test_chunks_use_one_thread():
     torch.set_num_threads(2)
     worker.train_chunk(pickle.dumps([STUDY.runs[0].start()]), 0.0)
     assert torch.get_num_threads() == 1
 
 
-def test_a_worker_that_is_killed_costs_nothing_and_another_takes_its_place(
-    machines, workers, store
-):
+def test_killed_worker_is_replaced_without_loss(machines, workers, store):
     killed = []
 
     def kill(seen):
@@ -122,7 +120,7 @@ def test_a_worker_that_is_killed_costs_nothing_and_another_takes_its_place(
     ready(workers, 2)
 
 
-def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store):
+def test_missing_workers_are_reported_and_replaced(machines, workers, store):
     observed = []
 
     def kill(progress):
@@ -142,9 +140,7 @@ def test_all_workers_gone_is_said_and_a_new_one_goes_on(machines, workers, store
     ready(workers, 2)
 
 
-def test_a_worker_without_this_project_is_left_out_by_name(
-    machines, workers, store, tmp_path, caplog
-):
+def test_worker_without_project_is_excluded_by_name(machines, workers, store, tmp_path, caplog):
     strange = machines._start(
         "worker",
         machines.address,
@@ -167,7 +163,7 @@ def test_a_worker_without_this_project_is_left_out_by_name(
     machines.kill(strange)
 
 
-def test_workers_without_the_device_wait_for_one_that_has_it(machines, store, caplog):
+def test_runs_wait_for_worker_with_their_device(machines, store, caplog):
     own = Cluster(machines.address)
     own.require(GPU.runs[0].machine)
     reports = finish(store, GPU, own, until=lambda each: len(caplog.messages) == 2)
@@ -199,7 +195,7 @@ def _steps(path) -> int:
         return 0
 
 
-def test_ctrl_c_stores_what_there_is_and_leaves_no_call_on_the_cluster(machines, workers, tmp_path):
+def test_ctrl_c_stores_results_and_clears_cluster(machines, workers, tmp_path):
     (tmp_path / "long.toml").write_text(LONG.source.replace("steps = 400", "steps = 20_000"))
     first = started(tmp_path, machines.address, "run", "long.toml", "--database", "x.sqlite")
     wait(lambda: _steps(tmp_path / "x.sqlite"), process=first)
@@ -210,9 +206,7 @@ def test_ctrl_c_stores_what_there_is_and_leaves_no_call_on_the_cluster(machines,
     wait(lambda: not any(workers._client.processing().values()))
 
 
-def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
-    tmp_path, monkeypatch, capsys
-):
+def test_lost_scheduler_ends_in_words_and_local_run_completes(tmp_path, monkeypatch, capsys):
     (tmp_path / "long.toml").write_text(LONG.source)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "GRACE", 1.0)
@@ -250,7 +244,7 @@ def test_a_scheduler_that_is_gone_ends_it_in_words_and_a_local_run_completes_it(
     store.close()
 
 
-def test_a_scheduler_that_comes_back_is_found_again(alone, store):
+def test_returning_scheduler_is_found(alone, store):
     own, workers = alone
     observed = []
 
@@ -296,7 +290,7 @@ def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
 @pytest.mark.parametrize(
     "address", ["10.0.0.1", "tcp://", "tcp://host", "not an address", "tcp://host:port"]
 )
-def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, address):
+def test_bad_addresses_are_refused_in_words(tmp_path, monkeypatch, capsys, address):
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(TEXT)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
@@ -307,7 +301,7 @@ def test_what_is_no_address_is_refused_in_words(tmp_path, monkeypatch, capsys, a
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "http", "strange"])
-def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
+def test_unreachable_scheduler_is_reported_in_words(monkeypatch, scheme):
     monkeypatch.setattr(cluster, "CONNECT", 0.5)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address := f"{scheme}://127.0.0.1:{free_port()}")
     with pytest.raises(
@@ -318,7 +312,7 @@ def test_where_nobody_answers_is_said_in_words(monkeypatch, scheme):
     assert caught.value.told == "The training cluster does not answer."  # visitors learn no address
 
 
-def test_a_cluster_without_dask_says_what_to_install(monkeypatch):
+def test_missing_dask_names_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:8786")
     with pytest.raises(ClusterError, match="pip install distributed=="):
@@ -362,7 +356,7 @@ def test_workers_must_be_alike_and_the_difference_is_named():
     )
 
 
-def test_the_store_is_told_what_trained_not_what_asked_for_it(monkeypatch):
+def test_store_records_training_machine(monkeypatch):
     monkeypatch.setattr(cluster, "connect", lambda *_: None)
     made = Cluster("tcp://127.0.0.1:1")
     assert made.versions() == versions()

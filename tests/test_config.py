@@ -45,7 +45,7 @@ def assert_says_what_is_allowed(error, field, begin="{} is "):
 # Values that cannot be
 
 
-def test_every_field_is_a_setting_with_words():
+def test_fields_are_settings_with_labels():
     assert list(SETTINGS) == [field.name for field in dataclasses.fields(Config)]
     for name, setting in SETTINGS.items():
         assert setting.label and setting.help.endswith(".") and setting.group, name
@@ -54,7 +54,7 @@ def test_every_field_is_a_setting_with_words():
 
 
 @pytest.mark.parametrize("field", NUMBERS)
-def test_bounds_belong_to_what_is_allowed_and_nothing_beyond_does(field):
+def test_bounds_match_allowed_values(field):
     low = SETTINGS[field].low
     high = SETTINGS[field].high
     # 64 heads need a width that 64 divides, and so many of keys and values as many heads; every
@@ -131,7 +131,7 @@ def test_rope_turns_every_whole_pair_of_its_share(d_head, share, pairs):
     assert Config(position="rope", d_head=d_head, rope_share=share).turned == 2 * pairs
 
 
-def test_turned_pairs_match_hugging_face_where_the_share_is_whole_pairs():
+def test_rotated_pairs_match_hugging_face():
     """Elsewhere GPT-NeoX rounds an odd number up to a pair, beyond the share."""
     rotary = transformers.models.gpt_neox.modeling_gpt_neox.GPTNeoXRotaryEmbedding
     compared = 0
@@ -186,14 +186,14 @@ def configs(draw):
 
 
 @given(configs())
-def test_a_link_brings_back_what_it_was_made_from(config):
+def test_link_restores_its_config(config):
     link = config.write()
     assert all(isinstance(text, str) for text in link.values())
     assert Config.read(link) == (config, [])
 
 
 @given(configs())
-def test_a_link_names_only_what_differs_from_the_defaults(config):
+def test_link_has_only_changed_settings(config):
     gated = MENUS["activation"][config.activation].inputs == 2
     followed = {
         "d_ff": round(8 * config.d_model / 3) if config.matched and gated else 4 * config.d_model,
@@ -206,7 +206,7 @@ def test_a_link_names_only_what_differs_from_the_defaults(config):
     assert config.write().keys() == differs
 
 
-def test_biases_in_attention_follow_the_others_until_they_are_moved():
+def test_attention_biases_follow_others_until_changed():
     assert Config(bias=False).write() == Config().replace(bias=False).write() == {"bias": "off"}
     assert not Config.read({"bias": "off"})[0].attention_bias
     moved = Config(attention_bias=False)
@@ -242,7 +242,7 @@ def test_switches_are_read_from_the_usual_words(field):
         assert getattr(Config.read({field: text})[0], field) is False
 
 
-def test_bad_values_are_each_named_and_everything_else_is_kept():
+def test_bad_values_are_named_and_others_kept():
     link = {
         "d_model": "96",
         "n_heads": "5",  # does not divide 96; the nearest below that does is 4
@@ -276,7 +276,7 @@ def test_bad_values_are_each_named_and_everything_else_is_kept():
             assert_says_what_is_allowed(problem, problem.field, "The link sets {} to ")
 
 
-def test_settings_that_do_not_go_together_cost_only_one_of_them():
+def test_conflicting_settings_change_only_one():
     config, problems = Config.read(
         {"d_model": "24", "n_heads": "8", "position": "rope", "seed": "7"}
     )

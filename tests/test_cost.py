@@ -65,7 +65,7 @@ def test_costs_are_those_of_the_model(config):
         {"window": 2, "global_every": 2, "n_layers": 3},
     ],
 )
-def test_what_is_kept_of_a_text_is_what_the_cache_holds(change):
+def test_cached_bytes_match_the_cache(change):
     """Of a layer with a window no more than it can ever be asked for."""
     config = Config(d_model=16, n_heads=4, mask="causal").replace(**change)
     model = Transformer(config, ["a", "b"])
@@ -82,7 +82,7 @@ def test_what_is_kept_of_a_text_is_what_the_cache_holds(change):
     assert held == kept_bytes(config, 6)
 
 
-def test_grouped_queries_keep_a_fraction_and_matched_widths_as_many_parameters():
+def test_grouped_queries_cache_less_at_equal_parameters():
     assert kept_bytes(Config(n_kv_heads=1), 100) * 4 == kept_bytes(Config(), 100)
     plain, gated = (
         parameters(Config(activation=name, matched=True, bias=False))["ffn"]
@@ -91,13 +91,13 @@ def test_grouped_queries_keep_a_fraction_and_matched_widths_as_many_parameters()
     assert abs(gated / plain - 1) < 0.005
 
 
-def test_the_numbers_of_the_default_block():
+def test_default_block_has_known_numbers():
     assert parameters(Config()) == {"attention": 16_640, "ffn": 33_088, "norm": 256}
     assert sum(parameters(Config()).values()) == 49_984
     assert parameters(Config(d_head=32))["attention"] == 4 * 64 * 128 + 3 * 128 + 64
 
 
-def test_a_run_over_the_limit_is_refused_with_both_figures(monkeypatch):
+def test_run_over_limit_is_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
     with pytest.raises(MemoryLimit, match="20 MB.*10 MB.*ABLATION_MAX_MB"):
         room_for(20 << 20, "This")

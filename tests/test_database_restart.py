@@ -63,7 +63,7 @@ def kill_a_backend(store: Store):
     os.kill(patiently(others)[0], signal.SIGKILL)
 
 
-def test_two_commands_and_an_app_outlive_restarts_and_killed_backends(postgresql, tmp_path):  # noqa: F811
+def test_commands_and_app_survive_restarts_and_killed_backends(postgresql, tmp_path):  # noqa: F811
     where = postgresql.new()
     (tmp_path / "study.toml").write_text(STUDY.source)
     store = Store(where)

@@ -162,9 +162,7 @@ def assert_statistics(made, expected, tolerance):
 @EVERY
 @WAYS
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_every_statistic_of_every_pass_is_what_its_definition_says_of_the_reference(
-    change, way, setting
-):
+def test_statistics_of_all_passes_match_the_reference(change, way, setting):
     config = BASE.replace(**SETTINGS[setting] | change)
     model, ids, real, order = shaken(config, way, 4)
     # float32 rounds to 6e-8. Four passes let that grow, here to less than 5e-6, and the
@@ -195,7 +193,7 @@ def test_travel_measures_the_model_that_the_settings_name(way, setting):
 @WAYS
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("passes", [1, 2, 5])
-def test_attention_and_similarity_are_kept_of_the_passes_that_are_shown(way, setting, passes):
+def test_shown_passes_keep_attention_and_similarity(way, setting, passes):
     config = BASE.replace(**SETTINGS[setting])
     depth = Depth(passes, way)
     built, order = depth.plan(config)
@@ -227,7 +225,7 @@ def test_without_attention_there_are_no_patterns_and_no_entropy():
     assert set(journey_made.alike) == {1, 2, 3}
 
 
-def test_the_table_says_what_the_journeys_say():
+def test_table_matches_journeys():
     journeys = {
         "one": travel(BASE, WORDS, HERE, Depth(2)),
         "two": travel(BASE.replace(seed=1), WORDS, HERE, Depth(2)),
@@ -239,7 +237,7 @@ def test_the_table_says_what_the_journeys_say():
 
 
 @pytest.mark.parametrize("passes", [0, 101, 2.5, True, "4"])
-def test_a_number_of_passes_that_cannot_be_is_refused_in_words(passes):
+def test_impossible_number_of_passes_is_refused_in_words(passes):
     with pytest.raises(
         ConfigError, match="passes is .*; it must be a whole number from 1 to 100"
     ) as refused:
@@ -295,7 +293,7 @@ def test_effective_rank_of_singular_values_that_are_known(singular, shape):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 256])
-def test_entropy_of_even_attention_is_log2_n_and_of_one_hot_0(n):
+def test_uniform_entropy_is_log2_n_and_one_hot_0(n):
     even = torch.full((2, n, n), 1 / n)
     assert attention_entropy(even, n).item() == pytest.approx(math.log2(n), abs=1e-5)
     assert attention_entropy(torch.eye(n).expand(2, n, n), n).item() == 0
@@ -310,7 +308,7 @@ def test_cosine_of_identical_orthogonal_and_opposite_tokens():
     assert measured(torch.stack([one, -one]))["cosine"] == pytest.approx(-1, abs=1e-12)
 
 
-def test_a_single_token_is_like_itself_and_has_no_others():
+def test_single_token_is_similar_to_itself_only():
     got = measured(normal(1, 16))
     assert math.isnan(got["cosine"])
     assert got["rank"] == pytest.approx(1, abs=1e-6)
@@ -321,7 +319,7 @@ def test_a_single_token_is_like_itself_and_has_no_others():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_a_stream_of_zeros_has_sizes_of_zero_and_raises_nothing(dtype):
+def test_zero_stream_has_zero_statistics(dtype):
     got = measured(torch.zeros(4, 8, dtype=dtype))
     assert got["rms"] == got["std"] == got["mean"] == got["largest"] == got["cosine"] == 0
     assert math.isnan(got["rank"]) and math.isnan(got["entropy"])
@@ -338,7 +336,7 @@ def right(x) -> dict[str, float]:
     ("average", "spread"),
     [(1e4, 1e-3), (1e4, 0.1), (-3e6, 1.0), (1.0, 1e-6), (1.0, 1e-3), (1.0, 3e-3), (1e30, 1e24)],
 )
-def test_the_spread_of_numbers_far_from_zero(average, spread):
+def test_spread_of_numbers_far_from_zero(average, spread):
     """In float32 near 1e4 numbers stand 0.001 apart: rounded first, so that both sides see the same numbers."""
     x = (average + spread * normal(6, 64)).float()
     got = measured(x)
@@ -349,7 +347,7 @@ def test_the_spread_of_numbers_far_from_zero(average, spread):
 
 
 @pytest.mark.parametrize("size", [1e37, 1e-37, 1e-42])
-def test_the_largest_and_smallest_numbers_of_float32(size):
+def test_extreme_float32_numbers(size):
     x = (size * normal(6, 64).clamp(-3, 3)).float()
     assert x.isfinite().all() and x.any()
     assert measured(x) == pytest.approx(right(x), rel=1e-6, nan_ok=True)
@@ -400,7 +398,7 @@ TOO_LARGE = {"init": "normal_1", "norm": "none"}
         ]
     ),
 )
-def test_it_diverges_where_the_bare_blocks_do(change, way):
+def test_divergence_matches_bare_blocks(change, way):
     config = BASE.replace(**TOO_LARGE | change)
     passes = 60
     pass_ = first_not_finite(config, way, passes)
@@ -415,7 +413,7 @@ def test_it_diverges_where_the_bare_blocks_do(change, way):
 
 
 @WAYS
-def test_in_float16_it_diverges_where_float32_and_bfloat16_go_on(way):
+def test_float16_diverges_before_float32_and_bfloat16(way):
     """float16 ends at 65,504. Machine lends it to a GPU only, but a CPU can compute it."""
     config = BASE.replace(**TOO_LARGE)
     passes = 4
@@ -434,7 +432,7 @@ def test_in_float16_it_diverges_where_float32_and_bfloat16_go_on(way):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_in_half_precision_the_statistics_are_those_of_the_rounded_stream(dtype):
+def test_half_precision_statistics_use_rounded_stream(dtype):
     built, order = Depth(3, "separate").plan(BASE)
     with torch.inference_mode():
         model, ids, real = prepared(built, WORDS, HERE)
@@ -490,7 +488,7 @@ def come_back() -> Config:
 
 
 @pytest.mark.parametrize("by", ["travel", "grid"])
-def test_a_stream_that_comes_back_from_infinity_stays_diverged(by):
+def test_stream_stays_diverged_after_infinity(by):
     if by == "travel":
         values = travel(come_back(), ["the"], HERE, Depth(100)).values
     else:
@@ -514,7 +512,7 @@ def test_a_stream_that_comes_back_from_infinity_stays_diverged(by):
         ]
     ),
 )
-def test_measured_in_chunks_or_all_at_once_is_the_same(change, way, monkeypatch):
+def test_chunked_measurement_equals_measurement_at_once(change, way, monkeypatch):
     config = BASE.replace(**change)
     model, ids, real, order = shaken(config, way, 20)
     sizes = []
@@ -602,7 +600,7 @@ def in_float64(config, depth: Depth) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("init, chaotic", [("normal_1", True), ("default", False)])
-def test_the_pass_from_which_rounding_decides_is_the_first_that_differs_from_float64(init, chaotic):
+def test_rounding_pass_is_first_to_differ_from_float64(init, chaotic):
     config = CHAOTIC.replace(init=init)
     depth = Depth(passes=40)
     journey_made = travel(config, WORDS, HERE, depth, compare_precision=True)
@@ -622,7 +620,7 @@ def test_the_pass_from_which_rounding_decides_is_the_first_that_differs_from_flo
     assert journey_made.rounded == (off.index(True) if chaotic else None)
 
 
-def test_findings_speak_of_the_passes_that_rounding_does_not_decide():
+def test_findings_skip_passes_decided_by_rounding():
     journeys = {"baseline": travel(CHAOTIC, WORDS, HERE, Depth(passes=40), compare_precision=True)}
     first = journeys["baseline"].rounded
     shorter = {"baseline": travel(CHAOTIC, WORDS, HERE, Depth(passes=first - 1))}

@@ -54,7 +54,7 @@ def scale(panel) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_curves_show_the_numbers(open_page, theme):
+def test_depth_curves_show_numbers(open_page, theme):
     page = open_page("/Depth?variants=norm-none&passes=12", theme=theme)
     shown = {
         "Does the residual stream grow?": ("rms", True),
@@ -94,7 +94,7 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
     expect(panel.locator(".tip")).to_contain_text("pass 6")
 
 
-def test_a_click_on_the_grid_makes_a_variant(open_page):
+def test_click_on_grid_adds_variant(open_page):
     page = open_page("/Depth?show=grid&variants=none")
     canvas, layout = canvas_of(page, "grid_cells")
     grid_results = grid(Config(), Axes(), words(DEFAULT_TEXT))
@@ -135,7 +135,7 @@ def open_take_away(page):
     return body
 
 
-def test_a_table_taken_away_holds_the_numbers(open_page):
+def test_exported_table_has_the_numbers(open_page):
     page = open_page("/Depth?variants=norm-none&passes=4")
     body = open_take_away(page)
     text = downloaded(page, body.get_by_role("link", name="statistics").click).decode("utf-8-sig")

@@ -35,7 +35,7 @@ def names(app) -> list[str]:
     return [n.strip() for n in re.findall(r"●</span> ([^<]*)", legend(app))]
 
 
-def test_it_opens_on_ten_passes_and_nothing_is_compared_before_somebody_chose():
+def test_page_opens_on_ten_passes_without_comparison():
     app = fine(opened())
     assert link(app) == {}
     assert setting(app, "passes") == 10
@@ -67,7 +67,7 @@ def test_one_button_removes_the_residuals_until_something_is_compared():
         ({"grid": "norm-RMSNorm"}, 40, ""),
     ],
 )
-def test_the_grid_says_which_combinations_are_the_same_model(params, many, said):
+def test_grid_lists_equal_combinations(params, many, said):
     app = fine(opened(show="grid", **params))
     shown = " ".join(
         [
@@ -80,7 +80,7 @@ def test_the_grid_says_which_combinations_are_the_same_model(params, many, said)
     assert said in captions and bool(said) == ("omitted" in captions)
 
 
-def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
+def test_impossible_variant_is_left_out_with_reason():
     app = fine(opened(d_model="72", variants="n_heads-5~norm-none"))
     assert "5 heads skipped" in said(app) and "must divide" in said(app)
     assert names(app)[1:] == ["− norm"]
@@ -89,7 +89,7 @@ def test_a_variant_that_cannot_be_is_left_out_with_its_reason():
 
 
 @pytest.mark.parametrize("name", ablation)
-def test_one_click_adds_an_ablation_and_one_takes_it_away(name):
+def test_click_adds_and_second_click_removes_ablation(name):
     text = encode(ablation[name])
     label = ablation.label(name)
     app = opened(variants="none", position="learned")
@@ -106,13 +106,13 @@ def offered(app) -> list[str]:
     return words(app, PILLS)
 
 
-def test_an_ablation_that_would_change_nothing_is_not_offered():
+def test_ablations_without_effect_are_not_offered():
     assert "− positions" not in offered(opened())
     assert "− positions" in offered(opened(position="rope"))
     assert "− norm" not in offered(opened(norm="none", variants="none"))
 
 
-def test_a_fifth_variant_is_refused_and_the_four_are_kept():
+def test_fifth_variant_is_refused_and_four_stay():
     four = [encode(part) for part in ablation.values()][:4]
     app = opened(variants="~".join(four))
     tell(app, PILLS, [*four, "n_heads-1"])
@@ -136,7 +136,7 @@ def test_pinning_keeps_the_baseline_while_the_sidebar_moves():
     assert setting(app, "n_heads") == 4
 
 
-def test_pins_travel_between_pages_and_settings_are_as_they_were():
+def test_pins_travel_between_pages_with_settings():
     app = moved(opened(variants="ffn-off~scale-off", passes="5"), mask="causal")
     app.query_params.clear()
     app.switch_page(BLOCK).run()
@@ -155,7 +155,7 @@ def test_pins_travel_between_pages_and_settings_are_as_they_were():
     assert link(moved(app, seed=3)) == pinned | {"passes": "5", "seed": "3"}
 
 
-def test_a_link_opens_the_same_again():
+def test_link_reopens_the_same_page():
     app = press(
         moved(opened(show="grid", grid_order="largest"), d_model=32, activation="relu"), "pin"
     )
@@ -192,7 +192,7 @@ def test_a_link_opens_the_same_again():
     ],
     ids=lambda p: str(sorted(p) if isinstance(p, set) else p)[:40],
 )
-def test_every_table_on_a_page_is_offered_as_csv(page, params, tables):
+def test_tables_are_offered_as_csv(page, params, tables):
     app = opened(page, **params)
     offered = tables_of(app)
     assert tables <= set(offered)

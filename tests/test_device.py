@@ -35,11 +35,11 @@ def test_core_imports_neither_streamlit_nor_altair():
     )
 
 
-def test_the_bytes_of_every_precision_are_known():
+def test_precisions_have_known_bytes():
     assert {name: part.itemsize for name, part in dtype.items()} == BYTES
 
 
-def test_what_is_not_there_is_refused_in_words(monkeypatch):
+def test_missing_device_is_refused_in_words(monkeypatch):
     monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
     with pytest.raises(
         ConfigError, match="device is cuda, which is not available here; available: cpu"
@@ -73,7 +73,7 @@ def clock(monkeypatch, *took):
     return left
 
 
-def test_a_small_pass_is_timed_by_the_median_of_three_after_the_first(monkeypatch):
+def test_small_pass_is_timed_by_median_of_three(monkeypatch):
     left = clock(monkeypatch, 10.0, 9.0, 0.3, 0.2)
     assert str(forward(Config(seed=77), TOKENS).timing) == "0.3 ms (median of 3)" and not left
     left = clock(monkeypatch, 10.0, 9.0, 0.3, 0.2)
@@ -84,7 +84,7 @@ def test_a_small_pass_is_timed_by_the_median_of_three_after_the_first(monkeypatc
     )
 
 
-def test_a_large_pass_is_timed_once_and_says_when(monkeypatch):
+def test_large_pass_is_timed_once_with_date(monkeypatch):
     large = Config(d_model=512, n_heads=8, n_layers=2)
     assert sum(flops(large, len(TOKENS)).values()) > 2e7
     for took, shown in (((40.0, 7.0), "7"), ((1500.0,), "1,500")):
@@ -102,7 +102,7 @@ def test_a_large_pass_is_timed_once_and_says_when(monkeypatch):
 @pytest.mark.gpu
 @needs_gpu
 @pytest.mark.parametrize("field, entry", [(f, e) for f, menu in MENUS.items() for e in menu])
-def test_a_gpu_gives_the_same_numbers_for_every_part(field, entry):
+def test_gpu_matches_cpu_for_all_parts(field, entry):
     config = Config(**{field: entry}, n_layers=2, padding=2)
     on_first, on_second = (
         forward(config, TOKENS, Machine(device=place)) for place in ("cpu", "cuda")
@@ -116,7 +116,7 @@ def test_a_gpu_gives_the_same_numbers_for_every_part(field, entry):
 @pytest.mark.gpu
 @needs_gpu
 @pytest.mark.parametrize("name", dtype)
-def test_every_precision_runs_on_a_gpu_and_is_timed_by_its_events(name):
+def test_precisions_run_on_gpu_timed_by_events(name):
     seen = forward(Config(), TOKENS, Machine(device="cuda", dtype=name))
     assert seen.machine.name == torch.cuda.get_device_name()
     assert 0 < seen.timing.milliseconds < 10_000

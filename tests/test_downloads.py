@@ -27,7 +27,7 @@ def client():
         yield client
 
 
-def test_a_file_is_written_when_it_is_asked_for_and_each_time_anew(session, client):
+def test_files_are_written_on_each_request(session, client):
     written = []
     address = downloads.offer(
         "a b.csv", lambda: written.append(1) or f"{len(written)}\n", "text/csv"
@@ -43,7 +43,7 @@ def test_a_file_is_written_when_it_is_asked_for_and_each_time_anew(session, clie
     assert headers["Cache-Control"] == "no-store"
 
 
-def test_what_a_page_no_longer_offers_is_gone_once_it_is_drawn(session, client):
+def test_offers_end_when_page_is_redrawn(session, client):
     first, second = (
         downloads.offer(name, lambda: b"data", "text/plain") for name in ("one", "two")
     )
@@ -54,7 +54,7 @@ def test_what_a_page_no_longer_offers_is_gone_once_it_is_drawn(session, client):
     assert client.get(first).content == b"newer" and client.get(second).status_code == 404
 
 
-def test_a_session_takes_its_offers_with_it(session, client):
+def test_session_takes_its_offers_along(session, client):
     address = downloads.offer("one", lambda: b"data", "text/plain")
     assert (
         client.get(address).status_code == 200
@@ -65,7 +65,7 @@ def test_a_session_takes_its_offers_with_it(session, client):
     assert answer.status_code == 404 and answer.text == downloads.GONE
 
 
-def test_a_file_that_cannot_be_written_is_said_and_logged(session, client, caplog):
+def test_failed_file_is_reported_and_logged(session, client, caplog):
     address = downloads.offer("one", lambda: 1 / 0, "text/plain")
     answer = client.get(address)
     assert (
@@ -104,7 +104,7 @@ def downloaded(page, link, others=()) -> tuple[str, bytes]:
 
 
 @pytest.mark.browser
-def test_every_file_arrives_while_others_are_at_work(open_page):
+def test_files_arrive_during_other_work(open_page):
     page = open_page("/One_block?weights=random")
     page.locator(".st-key-take_away button").click()
     table = page.get_by_role("link", name="Attention maps")
@@ -122,7 +122,7 @@ def test_every_file_arrives_while_others_are_at_work(open_page):
 
 
 @pytest.mark.browser
-def test_after_a_restart_and_below_a_path_files_arrive_again(open_page):
+def test_files_arrive_after_restart_below_a_path(open_page):
     with server(below="/lab") as (address, process):
         page = open_page("/One_block?weights=random", at=address)
         port = int(address.rpartition(":")[2].partition("/")[0])

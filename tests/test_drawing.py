@@ -22,7 +22,7 @@ def drawn(config, layer=0):
 
 
 @pytest.mark.parametrize("config", list(configs(25)), ids=str)
-def test_what_ran_is_what_is_drawn(config):
+def test_diagram_shows_what_ran(config):
     svg, words = drawn(config)
     seen = forward(config, TOKENS)
     for name, there in (
@@ -82,7 +82,7 @@ def test_only_what_differs_from_the_defaults_is_marked():
         assert "changed" in drawn(Config(**change))[0]
 
 
-def test_in_parallel_the_network_reads_the_stream_where_attention_does():
+def test_parallel_ffn_reads_attention_input():
     """The wire to its box begins at the stream, above the first sum, and passes attention by."""
     for parallel in (False, True):
         svg, _ = drawn(Config(parallel=parallel))
@@ -96,7 +96,7 @@ def test_in_parallel_the_network_reads_the_stream_where_attention_does():
         assert any(point.startswith("291,") for wire in wires for point in wire) == parallel
 
 
-def test_layers_that_differ_are_shown_and_this_one_is_marked():
+def test_differing_layers_are_shown_and_current_is_marked():
     config = Config(n_layers=6, window=4, global_every=3, position="rope", nope_every=2)
     svg, words = drawn(config, layer=2)
     assert "window 4 in layers 1, 2, 4, 5" in words and "positions in layers 1, 3, 5" in words
@@ -115,7 +115,7 @@ def test_layers_that_differ_are_shown_and_this_one_is_marked():
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
-def test_heads_stay_where_they_are_when_one_is_knocked_out(placement):
+def test_heads_stay_in_place_when_one_is_removed(placement):
     """Or the second of two quick clicks hits something else."""
 
     def heads(*knocked):
@@ -159,7 +159,7 @@ def _targets(svg):
     ],
     ids=["pre", "sandwich", "post", "many heads", "off"],
 )
-def test_everything_that_can_be_clicked_is_seen_and_large_enough(config, knocked):
+def test_clickable_parts_are_visible_and_large_enough(config, knocked):
     targets = _targets(block_svg(forward(config, TOKENS), 0, knocked))
     assert targets
     for place, (least, visible) in targets.items():

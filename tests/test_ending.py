@@ -45,14 +45,14 @@ async def visit(address: str, process, seconds: float, asked: signal.Signals) ->
 
 
 @pytest.mark.parametrize("seconds, asked", [(0.5, signal.SIGTERM), (4.0, signal.SIGINT)])
-def test_an_app_that_is_asked_to_end_while_its_workers_start_ends_soon(seconds, asked):
+def test_app_ends_soon_while_workers_start(seconds, asked):
     with server() as (address, process):
         took, actual = asyncio.run(visit(address, process, seconds, asked))
         assert took < SOON and len(actual) >= 2, (took, actual)
         assert not still_running(actual, 1)  # they were ended before it was, not left to notice
 
 
-def test_what_is_to_be_done_later_is_left_when_the_process_ends(monkeypatch):
+def test_scheduled_calls_are_dropped_when_process_ends(monkeypatch):
     over = threading.Event()
     done = []
     monkeypatch.setattr(ending, "_is_over", over)

@@ -159,7 +159,7 @@ def titled(cases: list) -> dict:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.key)
-def test_every_page_opens_without_a_message(page):
+def test_pages_open_without_messages(page):
     app = open_page(page)
     assert not app.error
     assert not app.warning
@@ -180,7 +180,7 @@ MORE_VIEWS = [
 
 
 @pytest.mark.parametrize("page, view, state", **titled(VIEWS))
-def test_every_view_opens(page, view, state):
+def test_views_open(page, view, state):
     app = open_page(page, **{page.parameter: view}, **state)
     assert not app.error
     assert session(app).page == page.key
@@ -190,8 +190,8 @@ def test_every_view_opens(page, view, state):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page, view, state", **titled(MORE_VIEWS))
-def test_every_view_opens_in_every_state(page, view, state):
-    test_every_view_opens(page, view, state)
+def test_views_open_in_all_states(page, view, state):
+    test_views_open(page, view, state)
 
 
 ENTRIES = [
@@ -207,7 +207,7 @@ ENTRIES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page, name, value", **titled(ENTRIES))
-def test_every_entry_of_a_menu_and_every_end_of_a_number_opens(page, name, value):
+def test_menu_entries_and_number_bounds_open(page, name, value):
     message = messages(open_page(page, **START_WITH.get(page.key, {}) | {name: value}))
     # Settings that exclude each other, or a model that is too large for this machine, are named and
     # nothing more.
@@ -225,7 +225,7 @@ WRONG = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page, name, text", **titled(WRONG))
-def test_a_wrong_value_is_named_with_what_is_allowed_and_the_rest_is_kept(page, name, text):
+def test_wrong_value_is_named_with_allowed_ones(page, name, text):
     kept = {other: value for other, value in KEPT.get(page.key, {}).items() if other != name}
     app = open_page(page, **START_WITH.get(page.key, {}) | {name: text} | kept)
     assert re.search(rf"sets {name} to |\b{name} is ", messages(app))
@@ -235,7 +235,7 @@ def test_a_wrong_value_is_named_with_what_is_allowed_and_the_rest_is_kept(page, 
 
 
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
-def test_an_unknown_name_in_a_link_is_named(page):
+def test_unknown_name_in_link_is_named(page):
     assert "nonsense" in messages(open_page(page, nonsense="1"))
 
 
@@ -248,12 +248,12 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("page, name", **titled(TEXTS))
-def test_a_text_that_is_too_long_is_named(page, name):
+def test_too_long_text_is_named(page, name):
     assert f"{name} " in messages(open_page(page, **{name: "x" * LARGE}))
 
 
 @pytest.mark.parametrize("key, name, text, allowed", BAD_TEXTS)
-def test_a_text_that_cannot_be_read_is_named_with_what_is_allowed(key, name, text, allowed):
+def test_unreadable_text_is_named_with_allowed_form(key, name, text, allowed):
     page = next(page for page in PAGES if page.key == key)
     message = messages(open_page(page, **{name: text}))
     assert name in message
@@ -280,12 +280,12 @@ def links(draw):
 @pytest.mark.slow
 @given(links())
 @settings(max_examples=100)
-def test_no_link_breaks_a_page(page_and_link):
+def test_links_never_break_a_page(page_and_link):
     page, link = page_and_link
     open_page(page, **link)
 
 
-def test_a_device_that_is_not_there_is_named(monkeypatch):
+def test_missing_device_in_link_is_named(monkeypatch):
     if torch.cuda.is_available():
         monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
     page = next(page for page in PAGES if page.key == "block")
@@ -293,7 +293,7 @@ def test_a_device_that_is_not_there_is_named(monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_link_of_the_start_page_opens_without_a_message():
+def test_start_page_links_open_without_messages():
     shown = open_page(START).get("page_link")
     links = [link for element in shown if (link := element.proto).query_string]
     assert len(shown) >= 8

@@ -40,7 +40,7 @@ def seen(request):
     return forward(CASES[request.param], TOKENS)
 
 
-def test_the_layer_norm_of_the_text_book():
+def test_layer_norm_matches_textbook():
     """(3.2, −1.5, 0.8, 2.1, −0.3, 1.7, −2.4, 0.5): mean 0.5125, population variance 3.0536."""
     numbers = torch.tensor([3.2, -1.5, 0.8, 2.1, -0.3, 1.7, -2.4, 0.5])
     shown = forward(Config(d_model=8, n_heads=1), ["a"])
@@ -72,7 +72,7 @@ def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
             np.testing.assert_allclose(table.after, (before - centre) / size, atol=2e-6)
 
 
-def test_every_step_of_the_walk(seen):
+def test_attention_steps_match_hand_computation(seen):
     c = seen.config
     head = 1
     steps = {step.name: step.matrix.double().numpy() for step in attention.walk(seen, 0, head)}
@@ -223,7 +223,7 @@ def test_silent_units_by_hand(seen):
     assert table.token.tolist() == list(range(14)) and table.word.tolist() == list(TOKENS)
 
 
-def test_the_strongest_units_by_hand(seen):
+def test_strongest_units_match_hand_computation(seen):
     """By size: a unit far below zero is one that fires, too. For a gated activation, before is its value without the gate."""
     before, after = (seen.sites[site][0][5].tolist() for site in ("mlp_pre", "mlp_post"))
     expected = sorted(range(seen.config.d_ff), key=lambda unit: (-abs(after[unit]), unit))[:8]
@@ -233,7 +233,7 @@ def test_the_strongest_units_by_hand(seen):
     assert table.before.tolist() == [before[unit] for unit in expected]
 
 
-def test_the_map_of_units_by_hand(seen):
+def test_unit_map_matches_hand_computation(seen):
     """The units that are most active over the real tokens, in order of number."""
     rows = seen.sites["mlp_post"][0][: seen.n_real].tolist()
     active = {unit: math.fsum(row[unit] ** 2 for row in rows) for unit in range(seen.config.d_ff)}
@@ -244,7 +244,7 @@ def test_the_map_of_units_by_hand(seen):
 
 
 @pytest.mark.parametrize("padding", [0, 3])
-def test_every_activation_by_hand(padding):
+def test_activations_match_hand_computation(padding):
     table = neurons.every_activation(forward(Config(padding=padding), TOKENS), 0)
     assert table.activation.tolist() == list(MENUS["activation"])
     for row in table.itertuples():
@@ -258,7 +258,7 @@ def test_every_activation_by_hand(padding):
 
 @pytest.mark.parametrize("position", MENUS["position"])
 @pytest.mark.parametrize("mask", MENUS["mask"])
-def test_the_table_of_orders_is_that_of_the_models_themselves(position, mask):
+def test_order_table_matches_models(position, mask):
     table = positions.order(forward(Config(n_layers=2), TOKENS)).set_index(["position", "mask"])
     config = Config(position=position, mask=mask, n_layers=2)
     first, second = (
@@ -366,7 +366,7 @@ def test_bad_pairs_are_named(bad):
     assert "1 to 14" in notes[0]
 
 
-def test_the_table_of_stages_by_hand(seen):
+def test_stage_table_matches_hand_computation(seen):
     """Padding counts here: the table is about tensors as they are."""
     for layer in seen.layers:
         table = stages.stages(seen, layer)
@@ -389,7 +389,7 @@ def test_the_table_of_stages_by_hand(seen):
             assert [row[name] for name in meter] == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
-def test_padding_does_not_count_in_the_entropy_of_a_training():
+def test_padding_is_ignored_in_training_entropy():
     learnt = task["sentences"]
     state = start(learnt.config(), Training(task="sentences"), 0)
     tokens, targets = learnt(generator(0, "entropy"), 1)

@@ -468,7 +468,7 @@ def assert_same(lines: list[list[str]], expected: pd.DataFrame, tolerance: float
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_a_script_and_its_notebook_print_what_the_page_shows(name, printed):
+def test_script_and_notebook_print_page_numbers(name, printed):
     from_script, from_notebook = printed[name]
     assert from_notebook == from_script
     actual = sections(from_script)
@@ -480,7 +480,7 @@ def test_a_script_and_its_notebook_print_what_the_page_shows(name, printed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["block", "training", "trained"])
-def test_a_script_says_what_to_install_where_core_is_missing(name, tmp_path):
+def test_script_names_what_to_install_without_core(name, tmp_path):
     made = CASES[name][0]
     cells = json.loads(made.notebook())["cells"]
     imports = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
@@ -493,7 +493,7 @@ def test_a_script_says_what_to_install_where_core_is_missing(name, tmp_path):
         assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
 
 
-def test_a_script_is_short():
+def test_scripts_are_short():
     lengths = {name: len(made.python().splitlines()) for name, (made, _) in CASES.items()}
     assert lengths["block"] <= 60 and max(lengths.values()) < 100, lengths
 
@@ -525,7 +525,7 @@ def configs() -> list[Config]:
     ]
 
 
-def test_a_script_has_every_setting_of_a_model():
+def test_script_has_all_settings_of_model():
     variants = {f"variant {n}": config for n, config in enumerate(configs())}
     script = assigned(compare_script({"baseline": SMALL} | variants, ODD, CPU).python())
     assert script["BASELINE"] == SMALL and script["VARIANTS"] == {"baseline": SMALL} | variants
@@ -538,7 +538,7 @@ def test_a_script_has_every_setting_of_a_model():
     "tokens",
     [ODD, TOKENS, ["a"], ["a b"], ["\x1b", "\u2028"], words(DEFAULT_TEXT) * 9, ["w" * 200]],
 )
-def test_a_script_has_every_token(tokens):
+def test_script_has_all_tokens(tokens):
     assert assigned(block_script(SMALL, tokens, CPU).python())["TOKENS"] == tokens
 
 
@@ -561,6 +561,6 @@ def plans():
             yield Plan(tuple(arms), training, Trial(seeds=2), Machine("cpu", "bfloat16"))
 
 
-def test_a_script_has_the_whole_plan_of_a_training():
+def test_script_has_whole_training_plan():
     for made in plans():
         assert assigned(training_script(made).python())["PLAN"] == made

@@ -51,7 +51,7 @@ EVERY = [name for name in compared if not compared[name].split]  # what is compa
 
 
 @pytest.mark.parametrize("member", members())
-def test_the_first_weights_are_the_baselines_where_name_and_shape_are(member):
+def test_initial_weights_equal_baseline_where_shapes_match(member):
     first, base = (
         Transformer(config_of(item, 1), family.vocabulary()).state_dict()
         for item in (member, WHOLE)
@@ -61,7 +61,7 @@ def test_the_first_weights_are_the_baselines_where_name_and_shape_are(member):
 
 
 @pytest.mark.parametrize("member, seed", SHIPS)
-def test_it_opens_as_what_it_says_and_its_hash_is_that_of_the_file(member, seed):
+def test_member_opens_with_matching_hash(member, seed):
     model = opened(member, seed)
     file = FOLDER / family.file_of(member, seed)
     assert (
@@ -74,7 +74,7 @@ def test_it_opens_as_what_it_says_and_its_hash_is_that_of_the_file(member, seed)
     assert set(steps) == {model.about["steps"]} and model.about["steps"] <= legal.STEPS
 
 
-def test_the_baseline_of_the_first_seed_is_the_model_that_ships():
+def test_baseline_of_first_seed_is_shipped_model():
     ours = opened(WHOLE, 0).model.state_dict()
     ships = files.from_folder(files.ROOT / files.SHIPPED).model.state_dict()
     assert ours.keys() == ships.keys() and all(
@@ -84,7 +84,7 @@ def test_the_baseline_of_the_first_seed_is_the_model_that_ships():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("member, seed", SHIPS)
-def test_the_table_is_what_its_file_gives(member, seed):
+def test_family_table_matches_file(member, seed):
     def rows(how):
         kept = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == how)]
         return {(line.meter, line.at): (line.value, line.n) for line in kept.itertuples()}
@@ -109,7 +109,7 @@ def test_the_table_is_what_its_file_gives(member, seed):
 
 
 @pytest.mark.parametrize("member", ["norm-none", "attention-off", "activation-swiglu"])
-def test_what_is_examined_equals_one_sentence_at_a_time_in_float64(member):
+def test_examined_values_match_single_sentences_in_float64(member):
     model = opened(member, 0)
     count = 48
     number = {word: index for index, word in enumerate(model.model.vocabulary)}
@@ -154,7 +154,7 @@ def test_what_is_examined_equals_one_sentence_at_a_time_in_float64(member):
     }
 
 
-def test_cut_afterwards_has_the_trained_weights_and_the_settings_of_the_member():
+def test_ablated_member_has_trained_weights_and_new_settings():
     full = opened(WHOLE, 0)
     cut = cut_afterwards("norm-none", full)
     assert cut.config == config_of("norm-none", 0) and cut.key != full.key
@@ -187,7 +187,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_summary_is_a_paired_test_corrected_by_holm_and_the_sentence_counts_it(name):
+def test_summary_is_paired_test_with_holm(name):
     onto, times = (
         (np.log, 10) if name == "perplexity" else (np.asarray, 1)
     )  # a perplexity is 1 or more
@@ -229,7 +229,7 @@ def test_the_summary_is_a_paired_test_corrected_by_holm_and_the_sentence_counts_
         (lambda file: (file.parent / SUMS).write_bytes(b"\xff\xfe"), "is not included"),
     ],
 )
-def test_a_damaged_file_is_told_and_costs_itself(tmp_path, damage, says):
+def test_damaged_member_is_named_and_alone_lost(tmp_path, damage, says):
     for member in (WHOLE, "norm-none"):
         file = tmp_path / family.file_of(member, 0)
         file.write_bytes((FOLDER / file.name).read_bytes())
@@ -241,9 +241,7 @@ def test_a_damaged_file_is_told_and_costs_itself(tmp_path, damage, says):
         assert opened(WHOLE, 0, tmp_path).config == BASELINE
 
 
-def test_the_command_trains_to_the_last_bit_and_goes_on_with_what_is_missing(
-    tmp_path, monkeypatch, capsys
-):
+def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(legal, "STEPS", 3)
     monkeypatch.setattr(command, "members", lambda: [WHOLE, "attention-off"])
     command.train_what_is_missing(tmp_path / "one", [0])
@@ -261,7 +259,7 @@ def test_the_command_trains_to_the_last_bit_and_goes_on_with_what_is_missing(
 
 
 @pytest.mark.slow
-def test_a_whole_member_that_is_trained_anew_is_the_one_that_ships(tmp_path):
+def test_retrained_baseline_equals_shipped_model(tmp_path):
     """To the last bit on a machine like the one that trained it. On another, sums are rounded in another order: it is as good."""
     member = "placement-post"
     (tmp_path / family.file_of(member, 0)).write_bytes(command.trained(member, 0))
@@ -318,7 +316,7 @@ ENOUGH = {"0": 30, "1–5": 40, "6–28": 50}
 @pytest.mark.parametrize(
     "made, member", [(at_distances(FAR, ENOUGH), "norm-none"), *((TABLE, m) for m in members()[1:])]
 )
-def test_by_distance_is_a_paired_test_of_what_is_shown_corrected_by_holm(made, member):
+def test_by_distance_is_paired_test_with_holm(made, member):
     rows = by_distance(made, member)
     kept = made[(made.meter == "accuracy") & (made["at"] != "")]
 

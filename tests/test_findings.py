@@ -45,7 +45,7 @@ def sentences(*configs, tokens=TOKENS, passes=10) -> dict[str, str]:
 )
 @pytest.mark.parametrize("first", [Config(), EXPLODES, FADES, Config(attention=False, ffn=False)])
 @pytest.mark.parametrize("tokens", [TOKENS, ["one"], ["the", "the", "the"]], ids=len)
-def test_there_is_always_a_sentence_without_a_number_that_is_none(first, second, tokens):
+def test_findings_never_contain_nan(first, second, tokens):
     for meter, text in sentences(*filter(None, (first, second)), tokens=tokens, passes=20).items():
         assert text.endswith(".") and text[0].isupper() or text.startswith("v1: "), (meter, text)
         assert not re.search(r"\bnan\b|\binf\b|(?<!rank is )undefined|-\d|None", text), (
@@ -54,7 +54,7 @@ def test_there_is_always_a_sentence_without_a_number_that_is_none(first, second,
         )
 
 
-def test_the_one_that_differs_most_is_told():
+def test_finding_names_largest_difference():
     base = travel(Config(bias=False), TOKENS, None, Depth(30))
     others = [Config(bias=False, init="normal_1"), FADES, EXPLODES]
     order = [far("rms", travel(c, TOKENS, None, Depth(30)), base) for c in others]
@@ -86,7 +86,7 @@ PARTS = {
 
 @settings(max_examples=150)
 @given(some.fixed_dictionaries({k: some.sampled_from(v) for k, v in PARTS.items()}), some.data())
-def test_no_difference_means_none_at_any_pass(parts, data):
+def test_equal_sentence_requires_equality_at_all_passes(parts, data):
     field = data.draw(some.sampled_from(list(PARTS)))
     base = Config(**parts)
     other = base.replace(**{field: data.draw(some.sampled_from(PARTS[field]))})
@@ -116,7 +116,7 @@ def test_no_difference_means_none_at_any_pass(parts, data):
         ) and high == pytest.approx(np.nanmax(message), rel=0.01, abs=0.006)
 
 
-def test_spread_evenly_is_over_what_each_real_token_may_see():
+def test_uniform_entropy_covers_visible_tokens():
     for padding, mask in [(0, "none"), (0, "causal"), (3, "none"), (3, "causal")]:
         journey = travel(Config(padding=padding, mask=mask), TOKENS, None, Depth(2))
         sees = [index + 1 if mask == "causal" else len(TOKENS) for index in range(len(TOKENS))]
@@ -130,7 +130,7 @@ def test_spread_evenly_is_over_what_each_real_token_may_see():
 
 
 @pytest.mark.parametrize("every", [2, 3])
-def test_spread_evenly_is_over_what_the_last_pass_may_see(every):
+def test_uniform_entropy_uses_last_pass_window(every):
     """Three passes through blocks of their own: with every third of them global the last one is, with every second it is not."""
     journey = travel(Config(window=3, global_every=every), TOKENS, None, Depth(3, "separate"))
     length = len(TOKENS)
@@ -140,7 +140,7 @@ def test_spread_evenly_is_over_what_the_last_pass_may_see(every):
 
 
 @pytest.mark.parametrize("meter", statistic)
-def test_what_a_part_explains_is_its_share_of_the_variance(meter):
+def test_explained_share_is_share_of_variance(meter):
     grid_results = grid(Config(), Axes(), TOKENS)
     values = (
         np.log10(grid_results.ends(meter)) if statistic[meter].log else grid_results.ends(meter)
@@ -170,7 +170,7 @@ def head_and_cells(data: bytes):
     return head, np.frombuffer(data[start:], "<f4")
 
 
-def test_zeros_and_explosions_keep_their_numbers_on_a_logarithmic_scale():
+def test_zeros_and_explosions_keep_numbers_on_log_scale():
     values = torch.tensor([[[0.0, 1e-30, 0.5, 1.0, 2.0, 1e35, math.nan]]], dtype=torch.float64)
     head, cells = head_and_cells(pack(values, ["r"], list("abcdefg"), log=True))
     back = 10.0 ** cells.astype(float)

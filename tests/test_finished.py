@@ -94,7 +94,7 @@ def untrained(app) -> bool:
     return RUNNING not in app.session_state[SESSION].kept
 
 
-def test_what_ships_is_shown_at_once_and_says_what_made_it():
+def test_shipped_results_show_at_once_with_provenance():
     plan = ship(**TINY, **CPU)
     app = fine(opened(**TINY, **CPU))
     assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
@@ -112,7 +112,7 @@ def test_what_ships_is_shown_at_once_and_says_what_made_it():
     assert re.search(r"^4 runs × 6 steps, about .* on \d worker", start_line(app))
 
 
-def test_views_without_anything_to_show_have_no_tab_until_a_link_opens_them():
+def test_empty_views_have_no_tab_unless_linked():
     """Shipped curves have no weights, and one variant has no interactions."""
     ship(**TINY, **CPU)
     assert offered(fine(opened(**TINY, **CPU)), "trained") == ["learning", "play", "steps"]
@@ -122,7 +122,7 @@ def test_views_without_anything_to_show_have_no_tab_until_a_link_opens_them():
     assert {"answers", "attention"} <= set(offered(app, "trained"))
 
 
-def test_it_is_trained_anew_by_one_click():
+def test_click_retrains_shipped_result():
     plan = ship(**TINY, **CPU)
     app = finish(fine(button(fine(opened(**TINY, **CPU)), "start").click().run()))
     assert running(app).plan == plan and running(app).job.known == 0 and SHIPS not in texts(app)
@@ -132,7 +132,7 @@ def test_it_is_trained_anew_by_one_click():
 @pytest.mark.parametrize(
     "changed", [{"seed": "1"}, {"steps": "7"}, {"device": "auto"}, {"variants": "n_heads-1"}]
 )
-def test_what_differs_in_one_setting_is_not_what_ships(changed):
+def test_changed_setting_is_not_shipped_result(changed):
     ship(**TINY, **CPU)
     app = fine(opened(**(TINY | CPU | changed)))
     assert SHIPS not in texts(app) and "Press Start" in texts(app)
@@ -142,7 +142,7 @@ def test_what_differs_in_one_setting_is_not_what_ships(changed):
 @pytest.mark.parametrize(
     "data", [None, b"", b"PK\x03\x04 and no more"], ids=["missing", "empty", "cut"]
 )
-def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
+def test_damaged_curves_are_reported_and_alone_lost(data):
     if data is not None:
         finished.FILES[0].write_bytes(data)
     app = fine(opened(**TINY, **CPU))
@@ -151,7 +151,7 @@ def test_a_file_of_curves_that_is_damaged_costs_the_curves_and_is_said(data):
     assert finished.DAMAGED not in texts(app)
 
 
-def test_what_another_visitor_has_trained_is_shown_at_once_with_its_models():
+def test_training_of_another_session_shows_at_once():
     plan = running(trained(**TINY)).plan
     app = fine(opened(**TINY))
     assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
@@ -162,7 +162,7 @@ def test_what_another_visitor_has_trained_is_shown_at_once_with_its_models():
     assert "seed 0 at the latest checkpoint" in texts(app)
 
 
-def test_a_model_that_another_visitor_has_trained_can_be_taken_apart():
+def test_model_trained_by_another_session_opens():
     trained(**TINY)
     app = fine(opened(**TINY))
     assert untrained(app)
@@ -170,13 +170,13 @@ def test_a_model_that_another_visitor_has_trained_can_be_taken_apart():
     assert "baseline, seed 0" in menu.proto.options
 
 
-def test_what_is_known_in_part_is_said_and_not_shown():
+def test_partial_results_are_reported_but_not_shown():
     trained(**TINY)
     app = fine(opened(**(TINY | {"variants": "n_heads-1"})))
     assert "Press Start" in texts(app) and "(2 cached)" in start_line(app)
 
 
-def test_moved_to_what_ships_it_is_shown_and_moved_back_ones_own_is():
+def test_shipped_and_own_results_switch_with_settings():
     ship(**TINY, **CPU)
     app = trained(**(TINY | {"seed": "5"}), **CPU)
     move(app, seed=0).run()
@@ -187,7 +187,7 @@ def test_moved_to_what_ships_it_is_shown_and_moved_back_ones_own_is():
     assert "The results below are for earlier settings. 4 runs" in start_line(fine(app))
 
 
-def test_while_something_else_is_trained_what_ships_is_shown_and_the_other_goes_on():
+def test_shipped_results_show_during_other_training():
     ship(**(TINY | {"steps": "50"}), **CPU)
     app = fine(opened(**(TINY | {"steps": "3000"}), **CPU))
     app = fine(button(app, "start").click().run())
@@ -214,7 +214,7 @@ def link_of(store, task="copy", variant="1 head", **extra) -> dict:
     return read_query(table[(table.task == task) & (table.variant == variant)].link.item()) | extra
 
 
-def test_what_a_study_hands_over_is_shown_at_once(store):
+def test_study_results_show_at_once(store):
     link = link_of(store)
     assert "Press Start" in texts(opened(**link))
     known.hand_over(store, store.find("made up"), "made *up*", "copy", "1 head")
@@ -241,7 +241,7 @@ def test_what_a_study_hands_over_is_shown_at_once(store):
     assert "Press Start" in texts(opened(**link_of(store, variant="− norm")))
 
 
-def test_a_click_on_the_page_studies_hands_its_cell_over(store, monkeypatch):
+def test_click_in_studies_opens_its_cell(store, monkeypatch):
     monkeypatch.setattr(server, "store", lambda: store)
     app = AppTest.from_file("../app.py", default_timeout=60).switch_page("pages/4_Studies.py")
     app.query_params["study"] = "made up"

@@ -19,7 +19,7 @@ LOST = TABLE[(TABLE.task == "reverse") & (TABLE.variant == "− positions")].ilo
 
 
 @pytest.mark.parametrize("theme, width", [("light", 1400), ("dark", 390)])
-def test_a_click_on_a_cell_shows_its_curves_and_trains_nothing(open_page, theme, width):
+def test_click_on_cell_shows_curves_without_training(open_page, theme, width):
     page = open_page("/", theme=theme, width=width)
     page.locator(f".st-key-home_matrix svg a[href='{LOST.link}']").first.click()
     page.wait_for_url("**/Training?*")

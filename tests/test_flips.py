@@ -19,7 +19,7 @@ def answers(gained, lost, same):
     return [1.0] * gained + [-1.0] * lost + [0.0] * same
 
 
-def test_five_flips_of_256_are_no_more_than_chance_and_six_are():
+def test_six_flips_of_256_are_significant_and_five_not():
     five = changed(answers(0, 5, 251))
     six = changed(answers(0, 6, 250))
     assert five.p == 0.0625 and not five.clear and five.high == 0.0
@@ -28,7 +28,7 @@ def test_five_flips_of_256_are_no_more_than_chance_and_six_are():
 
 
 @given(FLIPS)
-def test_for_one_question_a_text_it_is_mcnemars_exact_test(flips):
+def test_single_questions_use_exact_mcnemar_test(flips):
     gained, lost, same = flips
     actual = changed(answers(gained, lost, same))
     expected = stats.binomtest(gained, gained + lost, 0.5).pvalue if gained + lost else 1.0
@@ -44,7 +44,7 @@ def test_for_one_question_a_text_it_is_mcnemars_exact_test(flips):
         some.sampled_from([-1, -0.75, -1 / 3, 0, 0.25, 0.5, 2 / 3, 1]), min_size=2, max_size=10
     )
 )
-def test_for_several_questions_a_text_all_signs_are_tried(values):
+def test_several_questions_use_exact_sign_flips(values):
     sums = [
         abs(sum(s * v for s, v in zip(signs, values)))
         for signs in itertools.product((-1, 1), repeat=len(values))
@@ -53,7 +53,7 @@ def test_for_several_questions_a_text_all_signs_are_tried(values):
     assert changed(values).p == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_interval_is_the_published_one():
+def test_interval_matches_published_values():
     # 21 children, 1 and 7 discordant: Fagerland, Lydersen and Laake (2014), table of intervals for
     # the difference, Tango's
     assert tango(1, 7, 21) == pytest.approx((-0.517, -0.026), abs=0.0005)
@@ -80,7 +80,7 @@ def slow_score(change, gained, lost, n):
 
 
 @given(some.integers(1, 30), some.integers(1, 30), some.integers(1, 200), LEVELS)
-def test_at_the_ends_of_the_interval_the_score_is_the_normal_quantile(gained, lost, same, level):
+def test_interval_ends_have_normal_quantile_score(gained, lost, same, level):
     n = gained + lost + same
     z = stats.norm.ppf((1 + level) / 2)
     low, high = tango(gained, lost, n, level)
@@ -118,7 +118,7 @@ def test_also_for_several_questions_a_text(values, level):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("gain", "loss"), [(0.0, 0.02), (0.05, 0.05), (0.1, 0.3)])
-def test_the_interval_holds_the_true_change_in_95_of_100_experiments(gain, loss):
+def test_change_interval_covers_truth_in_95_of_100(gain, loss):
     random = np.random.default_rng(1)
     counts = random.multinomial(256, [gain, loss, 1 - gain - loss], 1500)
     observed = {}
@@ -128,12 +128,12 @@ def test_the_interval_holds_the_true_change_in_95_of_100_experiments(gain, loss)
     assert np.mean(held) > 0.93
 
 
-def test_where_nothing_flips_the_interval_still_says_how_much_may_have_been_missed():
+def test_interval_without_flips_bounds_missed_change():
     actual = changed(answers(0, 0, 256))
     assert (actual.mean, actual.p) == (0.0, 1.0) and -0.02 < actual.low < 0 < actual.high < 0.02
 
 
-def test_one_text_or_none_says_nothing_of_chance():
+def test_fewer_than_two_texts_have_no_p():
     assert (
         math.isnan(changed([1.0]).p)
         and math.isnan(changed([1.0]).low)

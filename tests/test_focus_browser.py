@@ -39,7 +39,7 @@ def press(page, locator, key="Enter", until=settle):
         ("/Trained_model", "Remove L2H3", None),
     ],
 )
-def test_the_focus_is_never_lost(open_page, path, what, then):
+def test_focus_is_never_lost(open_page, path, what, then):
     page = open_page(path)
     one = (
         page.get_by_role("link", name="Depth")
@@ -56,7 +56,7 @@ def test_the_focus_is_never_lost(open_page, path, what, then):
         assert page.locator("h1").inner_text() == "Depth" and "Depth" in actual
 
 
-def test_it_goes_from_start_to_stop_and_back(open_page):
+def test_focus_moves_from_start_to_stop_and_back(open_page):
     page = open_page("/Training?steps=2000&seeds=1")
     # A page that trains changes all the time: it has settled when the training is over.
     stop = page.get_by_role("button", name="Stop", exact=True)
@@ -71,7 +71,7 @@ def test_it_goes_from_start_to_stop_and_back(open_page):
     assert focused(page)
 
 
-def test_a_ring_is_drawn_around_a_tab_and_an_ablation_of_the_menu(open_page):
+def test_focus_ring_surrounds_tabs_and_menu_entries(open_page):
     page = open_page("/One_block?weights=random")
     page.get_by_text("Compare with", exact=True).click()
     for name, role in (("Attention", "radio"), ("− norm", "checkbox")):
@@ -86,7 +86,7 @@ def test_a_ring_is_drawn_around_a_tab_and_an_ablation_of_the_menu(open_page):
 
 
 @pytest.mark.parametrize("width", [1280, 1366, 1400, 1920])
-def test_the_sheet_of_changes_is_on_the_screen_and_enter_takes_what_is_left(open_page, width):
+def test_change_sheet_fits_screen_and_enter_picks(open_page, width):
     page = open_page("/One_block?weights=random")
     page.set_viewport_size({"width": width, "height": 800})
     press(page, page.locator(".more summary"))
@@ -99,7 +99,7 @@ def test_the_sheet_of_changes_is_on_the_screen_and_enter_takes_what_is_left(open
     page.wait_for_url("**variants=position-rope*")
 
 
-def test_arrow_keys_go_from_map_to_map_and_mark_the_cell(open_page):
+def test_arrow_keys_move_between_maps_and_cells(open_page):
     page = open_page("/One_block?weights=random&text=one two three")
     maps, layout = canvas_of(page, "all_heads")
     tip = page.locator(".st-key-all_heads .tip")

@@ -43,7 +43,7 @@ def found() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_none_goes_without_the_guard(path):
+def test_fragments_always_have_the_guard(path):
     """Streamlit's own fragment is called in ui/kit/guard.py alone; a dialog is guarded."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute):
@@ -82,7 +82,7 @@ def draw(module, function):
 
 
 @pytest.mark.parametrize("module, function", found())
-def test_an_error_in_it_is_told_in_a_sentence(module, function, monkeypatch):
+def test_fragment_error_becomes_a_sentence(module, function, monkeypatch):
     app = AppTest.from_function(draw, args=(module, function), default_timeout=30).run()
     check(app)
     fragments = list(app._fragment_storage._fragments)

@@ -45,7 +45,7 @@ def model(**changes) -> Transformer:
 
 @pytest.mark.parametrize(("field", "name"), CHOICES)
 @pytest.mark.parametrize("cuts", [(1,) * 14, (14,), (5, 1, 8), (13, 1)])
-def test_what_is_kept_changes_nothing(field, name, cuts):
+def test_kv_cache_changes_nothing(field, name, cuts):
     """Logits of a text in one go and piece by piece: equal to 1e-5 of their size."""
     transformer = model(**{field: name})
     with torch.inference_mode():
@@ -70,7 +70,7 @@ def test_what_is_kept_changes_nothing(field, name, cuts):
 )
 @pytest.mark.parametrize("window", [1, 3, 5])
 @pytest.mark.parametrize("cuts", [(1,) * 14, (5, 1, 8), (8, 4, 2), (2, 12), (6, 6, 2)], ids=str)
-def test_chunks_beyond_a_window_read_what_the_whole_text_reads(changes, window, cuts):
+def test_chunks_beyond_window_match_whole_text(changes, window, cuts):
     """A chunk of several tokens, after more than the window holds: none of them reads what comes after it."""
     transformer = model(window=window, **changes)
     with torch.inference_mode():
@@ -82,7 +82,7 @@ def test_chunks_beyond_a_window_read_what_the_whole_text_reads(changes, window, 
     )
 
 
-def test_taps_see_the_new_tokens_alone_with_all_their_keys():
+def test_taps_see_new_tokens_with_all_keys():
     transformer = model()
     with torch.inference_mode(), trace() as full:
         transformer(IDS)
@@ -98,7 +98,7 @@ def test_taps_see_the_new_tokens_alone_with_all_their_keys():
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_kept_needs_a_causal_mask():
+def test_kv_cache_needs_causal_mask():
     with pytest.raises(ValueError, match="no token attends to later ones"):
         Past(model(mask="none"))
 
@@ -110,7 +110,7 @@ def test_what_is_kept_needs_a_causal_mask():
 @pytest.mark.parametrize(
     "edits", [(), (Lesion((Cut(1, "head", 1), Cut(0, "ffn"))),)], ids=["whole", "knocked out"]
 )
-def test_a_text_goes_on_the_same_with_and_without_keeping(changes, edits):
+def test_generation_matches_with_and_without_cache(changes, edits):
     transformer = model(**changes)
     sampling = Sampling(words=20, temperature=1.3, top_k=12, top_p=0.9, draw=3)
     one, other = (
@@ -126,7 +126,7 @@ def test_a_text_goes_on_the_same_with_and_without_keeping(changes, edits):
             torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-6)
 
 
-def test_the_same_seed_writes_the_same_text_and_another_another():
+def test_seeds_determine_generated_text():
     transformer = model()
     texts = [
         [s.token for s in generate(transformer, IDS[0], Sampling(words=30, draw=draw))]
@@ -191,12 +191,12 @@ def test_words_are_drawn_as_often_as_their_chance_says():
         ("words", 10**9),
     ],
 )
-def test_what_cannot_be_is_told(name, value):
+def test_impossible_sampling_is_refused_in_words(name, value):
     with pytest.raises(ConfigError, match=name):
         Sampling(**{name: value})
 
 
-def test_top_k_of_one_takes_the_likeliest_and_the_models_own_probability_is_told():
+def test_top_k_1_takes_likeliest_with_model_probability():
     transformer = model()
     for step in generate(transformer, IDS[0], Sampling(words=8, top_k=1, temperature=2.0)):
         assert step.token == int(step.logits.argmax()) and step.chance == 1.0
@@ -206,7 +206,7 @@ def test_top_k_of_one_takes_the_likeliest_and_the_models_own_probability_is_told
         assert step.probability < 1
 
 
-def test_the_nucleus_is_the_fewest_words_that_make_up_p():
+def test_nucleus_is_smallest_set_reaching_p():
     """Where words before one make up p to the last bit, that one is out; of equal words the first ones stay."""
     for words, p, kept in [
         (2, 0.5, 1),
@@ -235,7 +235,7 @@ def test_the_nucleus_is_the_fewest_words_that_make_up_p():
     ],
     ids=str,
 )
-def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
+def test_sliding_context_reads_last_tokens_only(changes, context):
     """Against the float64 pass in reference.py over the last tokens, with positions counted from the first of them."""
     transformer = model(d_model=8, n_heads=2, d_ff=8, **{"n_layers": 2, **changes}).requires_grad_(
         False
@@ -257,7 +257,7 @@ def test_a_sliding_context_reads_the_last_tokens_alone(changes, context):
         ids.append(step.token)
 
 
-def test_a_sliding_context_is_the_loop_of_nanogpt():
+def test_sliding_context_matches_nanogpt_loop():
     """Greedy, as in nanoGPT's generate(): the last block_size tokens, the whole pass again for each."""
     transformer = model(position="learned")
     ids = IDS[:1]
@@ -283,7 +283,7 @@ def test_weights_outside_the_window_or_the_context_are_none():
     assert weights_read(alone, 0, 0, 14) == []
 
 
-def test_random_weights_go_on_with_the_words_of_the_sentence():
+def test_random_weights_continue_with_sentence_words():
     tokens = ("the", "dog", "bites", "the", "man")
     config = Config(d_model=16, n_heads=2, padding=3, mask="causal")
     words, steps = continuation(config, tokens, Machine(), "random", Sampling(words=30), 6)

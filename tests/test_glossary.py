@@ -21,7 +21,7 @@ SHOWN = {  # term -> a link at which it stands beside a figure, a caption or a c
 
 
 @pytest.mark.parametrize("term", TERMS)
-def test_every_term_is_explained_where_it_stands(term):
+def test_terms_are_explained_in_place(term):
     page, link = SHOWN[term]
     app = fine(opened(page, **link))
     helps = [element.proto.help for element in [*app.markdown, *app.caption]]

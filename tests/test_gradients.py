@@ -149,7 +149,7 @@ def assert_agree(made, bare):
 
 @EVERY
 @WAYS
-def test_norms_are_those_of_autograd_on_the_bare_model_in_float64(change, way, monkeypatch):
+def test_gradient_norms_match_autograd_in_float64(change, way, monkeypatch):
     config = BASE.replace(**change)
     if config.init.startswith(
         "normal_1"
@@ -163,7 +163,7 @@ def test_norms_are_those_of_autograd_on_the_bare_model_in_float64(change, way, m
 @pytest.mark.parametrize("change", named(NORMED))
 @pytest.mark.parametrize("padding", [0, 2])
 @WAYS
-def test_so_they_are_for_every_norm_in_every_place_and_every_residual(change, padding, way):
+def test_gradient_norms_match_for_all_norms_and_residuals(change, padding, way):
     config = BASE.replace(padding=padding, **change)
     assert_agree(gradients(config, WORDS, HERE, Depth(3, way)), Bare(config, way, 3))
 
@@ -176,7 +176,7 @@ def in_float64(monkeypatch):
     monkeypatch.setattr("core.experiments.depth.gradients.prepared", wide)
 
 
-def test_a_repeated_block_has_one_layer_and_its_gradients_add_up_over_the_passes():
+def test_repeated_block_sums_gradients_over_passes():
     config = BASE.replace(padding=2)
     passes = 3
     bare = Bare(config, "same", passes)
@@ -265,7 +265,7 @@ def assert_numbers_or_diverged(made):
 @pytest.mark.slow
 @EVERY
 @WAYS
-def test_64_passes_deep_everything_runs_and_is_a_number_or_flagged(change, way):
+def test_gradients_at_64_passes_are_finite_or_flagged(change, way):
     gradient_results = gradients(BASE.replace(**change), WORDS, HERE, Depth(64, way))
     assert len(gradient_results.stream) == 65
     assert_numbers_or_diverged(gradient_results)

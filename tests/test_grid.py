@@ -86,7 +86,7 @@ GRIDS = {
 }
 
 
-def test_the_axes_offer_every_entry_of_every_menu_but_the_initial_weights():
+def test_axes_offer_all_menu_entries_except_init():
     assert {axis: set(AXES[axis].entries) for axis in MENUS if axis != "init"} == {
         field: set(menu) for field, menu in MENUS.items() if field != "init"
     }
@@ -140,7 +140,7 @@ def assert_cells_are_journeys(baseline, chosen, way, passes=4):
 @WAYS
 @pytest.mark.parametrize("name", GRIDS)
 @pytest.mark.parametrize("padding", [0, 2])
-def test_every_cell_is_what_travel_measures(name, way, padding):
+def test_grid_cells_match_travel(name, way, padding):
     made = assert_cells_are_journeys(BASE.replace(padding=padding), axes(**GRIDS[name]), way)
     if not made.left_out:
         assert len(made.configs) + made.repeats == np.prod(
@@ -163,7 +163,7 @@ def test_so_it_is_for_every_way_to_draw_weights(init, way):
 
 
 @WAYS
-def test_cells_diverge_at_the_pass_at_which_they_do_alone(way):
+def test_grid_cells_diverge_as_they_do_alone(way):
     # Without attention, so that rounding is not magnified: a pass more or less would be a fault.
     chosen = axes(
         norm="all", residual="all", attention=["off"], activation=["relu", "identity", "tanh"]
@@ -176,7 +176,7 @@ def test_cells_diverge_at_the_pass_at_which_they_do_alone(way):
             assert np.isnan(values[index:]).all() and np.isfinite(values[:index, 0]).all()
 
 
-def test_families_that_differ_in_size_seed_or_padding_run_one_after_the_other():
+def test_families_of_different_size_run_in_turn():
     configs = [
         BASE,
         BASE.replace(d_model=16),
@@ -197,7 +197,7 @@ def test_families_that_differ_in_size_seed_or_padding_run_one_after_the_other():
         assert index == alone.diverged
 
 
-def test_measured_in_chunks_or_all_at_once_is_the_same(monkeypatch):
+def test_chunked_grid_equals_grid_at_once(monkeypatch):
     monkeypatch.setattr("core.experiments.depth.grid.CHUNK", 1 << 30)
     configs = [BASE, BASE.replace(norm="none"), BASE.replace(attention=False)]
     full = travel_together(configs, WORDS, HERE, [0] * 5)
@@ -213,7 +213,7 @@ def test_measured_in_chunks_or_all_at_once_is_the_same(monkeypatch):
 @WAYS
 @pytest.mark.parametrize("tokens", [WORDS, WORDS[:4]], ids=len)
 @pytest.mark.parametrize("name", GRIDS)
-def test_the_grid_shows_each_model_once(name, tokens, way):
+def test_grid_shows_each_model_once(name, tokens, way):
     """Each combination that is not shown has the numbers of one that is; no two that are shown have the same.
 
     But for two that are different models with the same first numbers: a sink learns what softmax +
@@ -253,7 +253,7 @@ def test_the_grid_shows_each_model_once(name, tokens, way):
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_a_grid_reads_what_it_writes(name):
+def test_grid_link_reads_back(name):
     chosen_axes = axes(**GRIDS[name])
     assert Axes(chosen_axes.grid) == chosen_axes
     assert Axes(write_axes(chosen_axes.chosen)).chosen == chosen_axes.chosen
@@ -274,7 +274,7 @@ def test_a_grid_reads_what_it_writes(name):
         ),
     ],
 )
-def test_a_bad_text_is_refused_in_words_and_the_rest_is_kept(text, names, instead):
+def test_bad_grid_text_is_refused_and_rest_kept(text, names, instead):
     with pytest.raises(ConfigError) as refused:
         Axes(text)
     assert refused.value.field == "grid"
@@ -287,7 +287,7 @@ def test_a_bad_text_is_refused_in_words_and_the_rest_is_kept(text, names, instea
     assert len(problems) == 1
 
 
-def test_heads_that_do_not_divide_the_width_are_left_out_with_the_reason():
+def test_heads_that_do_not_divide_width_are_left_out():
     grid_results = grid(
         Config(d_model=12, n_heads=2), axes(n_heads="all", norm="all"), WORDS, HERE, Depth(1)
     )
@@ -332,7 +332,7 @@ def test_alike_is_what_differs_by_rounding_alone(columns, alike):
     assert ended(**columns).alike(next(iter(columns))) == alike
 
 
-def test_what_an_axis_explains_is_weighted_by_its_variants():
+def test_explained_share_is_weighted_by_variants():
     """Eta squared, from SciPy's analysis of variance: of groups of one, two and five, one of whose variants diverged."""
     dice = np.random.default_rng(0)
     ends = 3 * dice.normal(size=9) + np.array([0, 1, 1, 4, 4, 4, 4, 4, 4])
@@ -363,7 +363,7 @@ def test_too_many_variants_are_refused_with_their_number():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_the_estimate_is_above_the_weights_that_are_made_and_the_streams_that_wait(dtype):
+def test_estimate_exceeds_weights_and_waiting_streams(dtype):
     """Variants that differ in what attention or the feed-forward network reads have weights of their own."""
     switches = itertools.product(
         [False, True], [False, True], ["usual", "sink"], ["gelu", "swiglu"], [0, 3]

@@ -35,7 +35,7 @@ HERE = settings(max_examples=40, suppress_health_check=[HealthCheck.function_sco
 # What is searched
 
 
-def test_every_model_has_the_same_rates_to_choose_from():
+def test_models_choose_from_equal_rates():
     actual: dict = {}
     for run in SEARCHED.runs:
         model = run.task, without_rate(run.variant, run.training.learning_rate)
@@ -69,7 +69,7 @@ def test_rates_of_the_menu_are_around_each_models_own(kind):
     assert guards(text) == [RATE_SEARCHED] * (kind != "none")
 
 
-def test_a_task_can_have_its_own_variants():
+def test_tasks_can_have_own_variants():
     text = TEXT + '[task.copy]\nvariants = ["1 head"]\n[task.reverse]\nvariants = []\n'
     actual = {(run.task, run.variant) for run in parse(text).runs}
     assert actual == {("copy", BASELINE), ("copy", "1 head"), ("reverse", BASELINE)}
@@ -97,7 +97,7 @@ def test_a_task_can_have_its_own_variants():
         ),
     ],
 )
-def test_two_that_differ_in_the_searched_rate_alone_are_refused(variants, words):
+def test_setups_differing_in_searched_rate_alone_are_refused(variants, words):
     """They would be one model, with the rates of both."""
     with pytest.raises(StudyError) as error:
         parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"') + variants)
@@ -135,7 +135,7 @@ OUTCOMES = some.one_of(
 
 @HERE
 @given(some.lists(OUTCOMES, min_size=len(SEARCHED.runs), max_size=len(SEARCHED.runs)))
-def test_a_seed_is_judged_at_the_rate_that_ends_with_the_least_loss(tmp_path_factory, outcomes):
+def test_seed_uses_rate_with_least_final_loss(tmp_path_factory, outcomes):
     store = Store(str(tmp_path_factory.mktemp("store") / "studies.sqlite"))
     of = {run.hash: outcome for run, outcome in zip(SEARCHED.runs, outcomes)}
     table = searched_table(store, fill(store, SEARCHED, lambda run: of[run.hash]), "")
@@ -157,7 +157,7 @@ def test_a_seed_is_judged_at_the_rate_that_ends_with_the_least_loss(tmp_path_fac
     store.close()
 
 
-def test_differences_are_those_of_the_chosen_runs_corrected_by_holm(store):
+def test_differences_use_chosen_runs_with_holm(store):
     def outcome(run) -> float:
         return round(
             0.5
@@ -185,7 +185,7 @@ def test_differences_are_those_of_the_chosen_runs_corrected_by_holm(store):
             ) == pytest.approx((mean, low, high, p), abs=1e-6)
 
 
-def test_a_rate_at_which_a_run_diverged_is_chosen_only_where_all_did(store):
+def test_diverged_rate_is_chosen_only_if_all_diverged(store):
     high = max(RATES)
     table = judged_table(
         store, fill(store, SEARCHED, lambda run: NAN if run.training.learning_rate == high else 0.1)
@@ -200,7 +200,7 @@ def test_a_rate_at_which_a_run_diverged_is_chosen_only_where_all_did(store):
 
 @pytest.mark.parametrize("kind", ["parameters", "flops"])
 @pytest.mark.parametrize("part", ablation)
-def test_what_is_held_equal_is_as_on_the_page_training(part, kind):
+def test_matching_works_as_on_training_page(part, kind):
     """The same model as Training makes, and as dear as the baseline wherever it can be."""
     changes = ablation[part]
     setting = Setup("recall", "recall", {})
@@ -220,7 +220,7 @@ def test_what_is_held_equal_is_as_on_the_page_training(part, kind):
         assert abs(costs[0] / costs[1] - 1) <= CLOSE
 
 
-def test_a_study_says_what_it_holds_equal(store):
+def test_study_states_what_is_matched(store):
     text = TEXT.replace('device = "cpu"', 'device = "cpu"\nequal = "parameters"')
     table = judged_table(store, fill(store, parse(text), lambda run: 0.5))
     assert set(table.guards) == {"equal parameters"}
@@ -266,7 +266,7 @@ def test_mistakes_are_named(line, words):
 
 
 @pytest.mark.slow
-def test_a_searched_study_is_trained_and_exported_by_the_command(tmp_path):
+def test_command_trains_and_exports_searched_study(tmp_path):
     text = (
         SEARCHED.source.replace("steps = 40", "steps = 4")
         .replace("every = 20", "every = 2")

@@ -135,7 +135,7 @@ def test_only_the_files_that_are_needed_are_taken(there):
         files.from_hub("somebody/model")
 
 
-def test_a_model_in_several_files_is_taken_whole_and_other_files_are_left(there, tmp_path):
+def test_sharded_model_downloads_without_other_files(there, tmp_path):
     pytest.importorskip("transformers")
     from tests.test_checkpoint import gpt2
 
@@ -155,7 +155,7 @@ def test_a_model_in_several_files_is_taken_whole_and_other_files_are_left(there,
     assert there.taken() == sorted(["config.json", "tokenizer.json", *parts])
 
 
-def test_a_vocabulary_in_two_files_is_taken_where_there_is_no_tokenizer():
+def test_vocab_and_merges_download_without_tokenizer():
     names = ("config.json", "model.safetensors", "vocab.json", "merges.txt", "README.md")
     assert files.needed(names) == [*names[:4]]
     assert files.needed((*names, "tokenizer.json")) == [
@@ -166,7 +166,7 @@ def test_a_vocabulary_in_two_files_is_taken_where_there_is_no_tokenizer():
     assert files.needed(("config.json",)) == ["config.json", "model.safetensors"]
 
 
-def test_a_model_that_is_too_large_is_not_downloaded(there, monkeypatch):
+def test_oversized_model_is_not_downloaded(there, monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     there.put("somebody/large", OLD, {**model("large"), "model.safetensors": bytes(2 << 20)})
     with pytest.raises(
@@ -176,7 +176,7 @@ def test_a_model_that_is_too_large_is_not_downloaded(there, monkeypatch):
     assert not there.taken()
 
 
-def test_all_downloads_together_have_a_limit_and_what_was_used_longest_ago_goes(there, monkeypatch):
+def test_downloads_are_limited_and_oldest_are_deleted(there, monkeypatch):
     monkeypatch.setenv("ABLATION_HUB_MB", "3")
     for index, name in enumerate("ab"):
         there.put(f"some/{name}", name * 40, {**model(name), "tokenizer.json": bytes(1 << 20)})
@@ -191,7 +191,7 @@ def test_all_downloads_together_have_a_limit_and_what_was_used_longest_ago_goes(
     assert len(kept()) == 2
 
 
-def test_a_hub_that_does_not_answer_is_given_up(there, monkeypatch):
+def test_unanswering_hub_times_out(there, monkeypatch):
     monkeypatch.setattr(files, "PATIENCE", 0.5)
     there.put("somebody/model", OLD, model("silent"))
     there.silent, begun = True, time.monotonic()
@@ -209,7 +209,7 @@ def test_a_hub_that_does_not_answer_is_given_up(there, monkeypatch):
 @pytest.mark.parametrize(
     "name", ["no such name at all!", "../../etc/passwd", "a/b/c", "", "x" * 300, "é/ü", "a\x00b"]
 )
-def test_a_name_that_is_none_is_told_and_nothing_is_asked(there, name):
+def test_invalid_name_is_refused_without_request(there, name):
     with pytest.raises(CheckpointError, match="is not a model ID"):
         files.from_hub(name)
     assert there.asked == []

@@ -95,7 +95,7 @@ def is_exact(job, name) -> bool:
 
 
 @pytest.mark.parametrize("many", [1, 2])
-def test_rows_are_those_of_a_training_in_one_piece_on_any_number_of_workers(quick, many):
+def test_rows_equal_single_training_on_any_workers(quick, many):
     pool = ProcessPool(many)
     job = Job(pool, states((0, 1, 2), name="reverse", steps=30))
     wait(lambda: job.done, job)
@@ -115,7 +115,7 @@ def test_divergence_is_a_result(workers):
     assert row.note == f"diverged at step {row.step}" and job.error is None and job.progress == 1
 
 
-def test_a_training_goes_on_after_a_stop_with_the_rows_of_one_that_never_stopped(workers, quick):
+def test_stopped_training_resumes_with_equal_rows(workers, quick):
     states_given = states((0, 1), steps=300, batch=10, name="reverse")
     job = Job(workers, states_given)
     for share in (0.1, 0.5):
@@ -132,7 +132,7 @@ def test_a_training_goes_on_after_a_stop_with_the_rows_of_one_that_never_stopped
 # The queue
 
 
-def test_jobs_take_turns_chunk_by_chunk_and_none_waits_for_another_to_end(workers, quick):
+def test_jobs_take_turns_by_chunks(workers, quick):
     running = [Job(workers, endless((seed,))) for seed in (31, 32, 33, 34, 35)]
     assert workers.sharing == 5 and workers.workers_per_job() == 2 / 5
     seconds = [job.trainings["baseline", seed] for job, seed in zip(running, (31, 32, 33, 34, 35))]
@@ -147,7 +147,7 @@ def test_jobs_take_turns_chunk_by_chunk_and_none_waits_for_another_to_end(worker
         job.stop()
 
 
-def test_a_job_in_the_background_gets_what_the_others_leave(single, quick):
+def test_background_job_gets_spare_workers(single, quick):
     watched = [Job(single, endless((seed,))) for seed in (41, 42)]
     wait(lambda: all(job.progress > 0 for job in watched), *watched)
     behind = Job(single, endless((44,)), background=True)
@@ -159,7 +159,7 @@ def test_a_job_in_the_background_gets_what_the_others_leave(single, quick):
     wait(lambda: behind.progress > 0, behind)
 
 
-def test_a_stop_frees_the_workers_within_a_second(workers):
+def test_stop_frees_workers_within_a_second(workers):
     job = Job(workers, endless((0, 1)))
     wait(lambda: job.progress > 0, job)
     job.stop()
@@ -168,7 +168,7 @@ def test_a_stop_frees_the_workers_within_a_second(workers):
     assert time.monotonic() - before < 10 * jobs.CHUNK  # on a busy machine; a chunk takes 0.4 s
 
 
-def test_a_job_that_nobody_polls_pauses_and_goes_on_when_polled_again(workers, quick, monkeypatch):
+def test_unpolled_job_pauses_and_resumes(workers, quick, monkeypatch):
     monkeypatch.setattr(jobs, "PATIENCE", 0.3)
     job = Job(workers, endless())
     wait(lambda: job.progress > 0, job)
@@ -184,7 +184,7 @@ def test_a_job_that_nobody_polls_pauses_and_goes_on_when_polled_again(workers, q
 
 
 @pytest.mark.parametrize("many", [1, 2])
-def test_the_same_training_that_two_ask_for_is_trained_once(quick, many, monkeypatch):
+def test_shared_training_runs_once(quick, many, monkeypatch):
     pool = ProcessPool(many)
     states_given = states((0, 1), steps=200, batch=18)
     steps = []
@@ -234,7 +234,7 @@ def train_until(pool, given, share):
     return job.states, {name: list(rows) for name, rows in job.rows.items()}
 
 
-def test_an_unfinished_training_goes_on_for_whoever_starts_it_again(workers, quick):
+def test_unfinished_training_resumes_for_anyone(workers, quick):
     states_given = states((0,), steps=500, batch=15)
     before, rows = train_until(workers, states_given, 0.1)
     repeated = Job(workers, states_given)
@@ -248,7 +248,7 @@ def test_an_unfinished_training_goes_on_for_whoever_starts_it_again(workers, qui
     assert is_exact(repeated, ("baseline", 0))
 
 
-def test_what_is_kept_is_bounded_and_rows_stay_when_models_are_evicted(quick, monkeypatch):
+def test_cache_is_bounded_and_rows_outlive_models(quick, monkeypatch):
     pool = ProcessPool(2)
     ((_, state),) = train_until(pool, states((50,), steps=3), 1)[0].items()
     assert state.optimiser is None and state.data is None
@@ -277,7 +277,7 @@ class Idle(ProcessPool):
         return Future()
 
 
-def test_the_time_left_is_the_estimate_corrected_by_what_was_measured():
+def test_time_left_is_corrected_by_measurement():
     pool = Idle(2)
     job = Job(pool, states((0, 1, 2), steps=100, batch=3))
     estimate = budget.expected(list(job.states.values()), 2)
@@ -310,7 +310,7 @@ def test_diverged_trainings_leave_nothing_to_train():
 # Failures
 
 
-def test_a_killed_worker_costs_its_chunk_and_no_job(quick):
+def test_killed_worker_costs_one_chunk(quick):
     pool = ProcessPool(2)
     both = [Job(pool, states((seed,), steps=400, batch=11 + seed)) for seed in (0, 1)]
     wait(lambda: all(job.progress > 0.1 for job in both), *both)
@@ -331,7 +331,7 @@ def _die_while_sending():
     multiprocessing.connection.Connection._send = send_half
 
 
-def test_a_worker_that_is_killed_while_it_sends_does_not_hold_up_the_others(quick):
+def test_worker_killed_while_sending_does_not_block(quick):
     pool = ProcessPool(2)
     job = Job(pool, states((0,), steps=600, batch=17))
     wait(lambda: job.progress > 0.02, job)
@@ -346,7 +346,7 @@ def test_a_worker_that_is_killed_while_it_sends_does_not_hold_up_the_others(quic
     pool.close()
 
 
-def test_workers_that_are_killed_again_and_again_end_their_job():
+def test_repeatedly_killed_workers_end_their_job():
     class Fatal(ProcessPool):
         def train(self, states, seconds):
             return self.submit(os._exit, 1)
@@ -359,7 +359,7 @@ def test_workers_that_are_killed_again_and_again_end_their_job():
     assert job.rows == {("baseline", 0): []}
 
 
-def test_a_training_that_fails_stops_its_own_job_and_no_other(workers, quick):
+def test_failing_training_stops_only_its_job(workers, quick):
     good = Job(workers, states((0,), steps=200, batch=13))
     ((name, state),) = states((1,), batch=13).items()
     fine = start(state.config, state.training, 2)
@@ -419,7 +419,7 @@ def _main_file():
     return getattr(sys.modules.get("__mp_main__"), "__file__", None)
 
 
-def test_a_closed_pool_leaves_no_process_and_trains_no_more():
+def test_closed_pool_leaves_no_process():
     pool = ProcessPool(2)
     job = Job(pool, endless((0, 1)))
     wait(lambda: job.progress > 0, job)
@@ -432,6 +432,6 @@ def test_a_closed_pool_leaves_no_process_and_trains_no_more():
 
 
 @pytest.mark.parametrize("text, count", [("3", 3), ("0", None), ("many", None), ("", None)])
-def test_the_number_of_workers_can_be_set(monkeypatch, text, count):
+def test_number_of_workers_can_be_set(monkeypatch, text, count):
     monkeypatch.setenv("ABLATION_WORKERS", text)
     assert worker_count() == (count or min(2, os.cpu_count()))

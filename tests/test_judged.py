@@ -36,7 +36,7 @@ def row(step: int, accuracy: float, note: str = "", loss: float = 1.0) -> Row:
 
 
 @pytest.mark.parametrize("kind", search)
-def test_every_model_is_trained_at_as_many_rates(kind):
+def test_models_train_at_equally_many_rates(kind):
     experiment = planned(search=kind)
     count = {"none": 1, "three": 3, "five": 5}[kind]
     actual = list(experiment.trainings())
@@ -57,7 +57,7 @@ def test_every_model_is_trained_at_as_many_rates(kind):
     some.integers(1, 40),
 )
 @example([(9, 1.0), (10, 3.0)], 10)  # nine tenths of the way is not late
-def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
+def test_late_loss_is_mean_of_last_tenth(losses, end):
     late = [loss for step, loss in losses if end * 0.9 + 1e-9 < step <= end]
     actual = late_loss(losses, end)
     assert actual == (pytest.approx(sum(late) / len(late)) if late else math.inf)
@@ -70,7 +70,7 @@ def test_a_late_loss_is_the_mean_of_the_last_tenth(losses, end):
         min_size=1,
     )
 )
-def test_the_rate_of_the_least_loss_is_chosen_the_lowest_of_equals(losses):
+def test_rate_with_least_loss_wins_lowest_of_ties(losses):
     rate = choose(losses)
     assert all(
         losses[rate] < loss or (losses[rate] == loss and rate <= other)
@@ -80,7 +80,7 @@ def test_the_rate_of_the_least_loss_is_chosen_the_lowest_of_equals(losses):
 
 @given(some.data())
 @settings(max_examples=60)
-def test_what_is_compared_is_the_run_at_the_chosen_rate(data):
+def test_comparison_uses_run_at_chosen_rate(data):
     """Runs that have come to different steps: the choice is made where all of a model's runs of a seed have come, each seed by itself."""
     experiment = planned(search="three", seeds=2)
     steps = [1, 5, 10, 15, 20]
@@ -114,7 +114,7 @@ def test_what_is_compared_is_the_run_at_the_chosen_rate(data):
 
 
 @pytest.mark.parametrize("best", ["", ", learning rate 0.01", ", learning rate 0.09"])
-def test_a_best_rate_at_an_end_of_those_tried_is_told(best):
+def test_best_rate_at_edge_is_reported(best):
     experiment = planned(search="three")
     runs = {
         (name, seed): [row(20, 0.5, loss=float(name not in (f"− FFN{best}", "baseline", "− norm")))]
@@ -123,7 +123,7 @@ def test_a_best_rate_at_an_end_of_those_tried_is_told(best):
     assert at_an_end(experiment, judged(runs, experiment).names) == ["− FFN"] * bool(best)
 
 
-def test_a_curve_stands_at_the_baselines_steps_as_far_as_it_had_come_by_then():
+def test_curve_is_sampled_at_baseline_steps():
     experiment = planned(match="time")
     arm = next(arm for arm in experiment.arms if arm.name == "− FFN")
     assert arm.training.steps > SHORT.steps and arm.note.startswith(f"{arm.training.steps} steps")
@@ -147,7 +147,7 @@ def test_a_curve_stands_at_the_baselines_steps_as_far_as_it_had_come_by_then():
     assert set(table.guards) == {"equal estimated training time"} and table.note[0] == ""
 
 
-def test_one_that_diverged_is_lost_at_the_time_it_was():
+def test_diverged_run_is_lost_at_its_time():
     slow = Arm(
         "slow",
         Config(),
@@ -166,7 +166,7 @@ def test_one_that_diverged_is_lost_at_the_time_it_was():
 
 
 @pytest.mark.parametrize(("steps", "lost_at"), [(58, 29), (116, 58), (140, 70)])
-def test_a_row_at_the_very_step_is_taken(steps, lost_at):
+def test_row_at_exact_step_is_used(steps, lost_at):
     """50 · (58 / 100) is less than 29 in floats, and 29 / (58 / 100) more than 50."""
     plain = dataclasses.replace(SHORT, steps=100, every=10)
     longer = Arm(
@@ -208,7 +208,7 @@ def test_guards_go_together(part, kind):
 
 
 @pytest.mark.parametrize("kind", otherwise)
-def test_the_baseline_can_be_trained_once_more_in_another_way(kind):
+def test_baseline_trains_again_as_training_variant(kind):
     training = dataclasses.replace(SHORT, decay="linear", warmup=5)
     experiment, notes = plan(BOTH, training, Trial(seeds=2, otherwise=kind), CPU)
     alone = plan(BOTH, training, Trial(seeds=2), CPU)[0]

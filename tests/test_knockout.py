@@ -110,13 +110,13 @@ def test_sentences_are_held_out_and_their_anatomy_is_right():
         assert actual.clause == any(w in ("who", "whom") for w in between)
 
 
-def test_the_grammar_says_what_the_anatomy_says():
+def test_grammar_matches_anatomy():
     """Whoever wrote the sentence knows its number: the verb of the writer is the verb found."""
     for words in sentences(300, 1):
         assert words.count(".") == 1 and words[anatomy(words).verb] in BE
 
 
-def test_questions_ask_for_the_verb_after_what_stands_before_it(made):
+def test_questions_ask_for_verb_after_its_context(made):
     q = made.questions
     words = [
         [vocabulary()[t] for t in row[:n]] for row, n in zip(q.tokens.tolist(), q.lengths.tolist())
@@ -133,7 +133,7 @@ def test_questions_ask_for_the_verb_after_what_stands_before_it(made):
 
 
 @pytest.mark.parametrize("of", ["sentences", "copy", "facts"])
-def test_resampling_takes_another_text_of_the_same_length_and_never_the_same(of, made):
+def test_resampling_uses_other_text_of_same_length(of, made):
     q = made.questions if of == "sentences" else questions(learner(of), 64)
     for one, other, length in zip(q.tokens, q.elsewhere, q.lengths.tolist()):
         assert one[:length].tolist() != other[:length].tolist()
@@ -143,7 +143,7 @@ def test_resampling_takes_another_text_of_the_same_length_and_never_the_same(of,
 
 
 @pytest.mark.parametrize("name", task)
-def test_every_tasks_model_can_be_asked_and_cut_everywhere(name):
+def test_ablations_work_on_models_of_all_tasks(name):
     opened = learner(name)
     bench = knockout.bench(opened, 32)
     assert len(bench.baseline.correct) == len(bench.questions.row) > 0
@@ -182,7 +182,7 @@ def by_hand(logits, full, q):
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
-def test_the_whole_models_answers_equal_those_without_padding(changes):
+def test_baseline_answers_match_unpadded_texts(changes):
     bench = knockout.bench(legal(**changes), 64)
     expected = slow(bench)
     torch.testing.assert_close(
@@ -290,7 +290,7 @@ def constant_by_position(**changes) -> Opened:
 
 
 @pytest.mark.parametrize("cut", [Cut(0, "ffn"), Cut(0, "head", 0)], ids=lambda cut: cut.name)
-def test_mean_ablation_of_a_part_that_reads_the_position_alone_has_no_effect(cut):
+def test_mean_ablation_of_position_only_part_has_no_effect(cut):
     bench = knockout.bench(constant_by_position(), 32)
     assert bench.positions_with_means == bench.questions.tokens.shape[1]
     with_zero, with_mean = (bench.effect((cut,), how) for how in ("zero", "mean"))
@@ -301,14 +301,14 @@ def test_mean_ablation_of_a_part_that_reads_the_position_alone_has_no_effect(cut
     assert (other.values["difference"] - bench.baseline.values["difference"]).abs().max() > 1e-3
 
 
-def test_several_at_once_are_not_one_after_another_but_together(made):
+def test_joint_ablation_differs_from_sequence(made):
     both = made.effect((Cut(0, "head", 1), Cut(1, "ffn")), "zero")
     logits = slow(made, lambda row: (Lesion((Cut(0, "head", 1), Cut(1, "ffn"))),))
     expected = by_hand(logits, slow(made), made.questions)
     np.testing.assert_allclose(both.values["difference"], expected.difference, rtol=1e-3, atol=1e-4)
 
 
-def test_the_baseline_is_never_overwritten(made):
+def test_baseline_is_never_overwritten(made):
     before = {name: x.clone() for name, x in made.baseline.values.items()}
     streams = [[x.clone() for x in stream] for stream in made.streams]
     read = prompt.read(made.opened, "the judge , who was late , was right .")
@@ -325,7 +325,7 @@ def test_the_baseline_is_never_overwritten(made):
     assert knockout.measured(made, (), "zero") is made.baseline
 
 
-def test_two_visitors_with_other_knock_outs_read_their_own_numbers(made):
+def test_concurrent_ablations_read_own_numbers(made):
     every = cuts(made.model.config)
     wrong = []
     expected = {
@@ -350,7 +350,7 @@ def test_two_visitors_with_other_knock_outs_read_their_own_numbers(made):
     assert not wrong
 
 
-def test_accuracy_by_distance_is_the_mean_of_the_right_ones(made):
+def test_accuracy_by_distance_is_mean_of_correct(made):
     table = tables.by_distance(made.baseline, made.questions)
     q = made.questions
     assert table.questions.sum() == len(q.row)
@@ -383,7 +383,7 @@ def test_readings_are_the_attention_on_the_subject(made):
         )
 
 
-def test_an_even_spread_over_a_window_is_over_what_that_layer_sees():
+def test_uniform_attention_respects_layer_window():
     bench = knockout.bench(legal(window=9, global_every=2), 96)
     q = bench.questions
     even = {}
@@ -404,7 +404,7 @@ def anatomy_of(q, n):
 
 
 @pytest.mark.parametrize("name", ["copy", "sentences"])
-def test_a_text_counts_once_however_much_it_is_asked(name):
+def test_text_counts_once_however_many_questions(name):
     q = questions(learner(name), 24)
     values = torch.rand(2, len(q.row), generator=torch.Generator().manual_seed(3))
     actual = q.per_text(values)
@@ -425,7 +425,7 @@ def test_wrong_is_the_likeliest_word_that_is_not_right(name):
 
 
 @pytest.mark.parametrize("name", ["copy", "recall"])
-def test_where_no_answers_are_named_the_right_word_must_be_the_likeliest_of_all(name):
+def test_right_token_must_be_likeliest_without_rivals(name):
     opened = learner(name)
     bench = knockout.bench(opened, 32)
     q = bench.questions
@@ -439,7 +439,7 @@ def test_where_no_answers_are_named_the_right_word_must_be_the_likeliest_of_all(
     assert 0 < bench.seconds < 60  # it is what the sweep's estimate is made of
 
 
-def test_what_is_asked_begins_with_words_that_training_never_read():
+def test_questions_begin_with_words_unseen_in_training():
     asked = {words[: anatomy(words).verb] for words in sentences(512, 0)}
     read = set()
     for seed in range(4):
@@ -488,7 +488,7 @@ def test_contributions_add_up_to_the_whole(changes):
             )
 
 
-def test_contributions_under_a_soft_cap_add_up_to_the_difference_before_it():
+def test_contributions_add_up_before_soft_cap():
     bench = knockout.bench(legal(logit_cap=2.0), 48)
     plain = knockout.bench(legal(), 48)  # the same weights
     for made in ((), (Cut(0, "head", 1),)):
@@ -501,7 +501,7 @@ def test_contributions_under_a_soft_cap_add_up_to_the_difference_before_it():
         )
 
 
-def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it():
+def test_skips_pass_share_of_early_contribution():
     """Of two layers the second reads the first one's output twice: as it is, and times the skip's number."""
     bench = knockout.bench(legal(skips=True, norm="none"), 48)
     q = bench.questions
@@ -533,7 +533,7 @@ def test_with_skips_an_early_part_adds_what_it_wrote_and_the_skips_share_of_it()
         (Cut(0, "ffn"),),
     ],
 )
-def test_a_parts_contribution_is_what_it_wrote_read_through_the_last_norm(made, out, how):
+def test_contribution_is_output_through_final_norm(made, out, how):
     """By hand, for one text: a head's z through its columns of W_O, all others as they stand; centred and scaled as the
     stream is, times gain. What takes the place of a whole sub-layer belongs to no head."""
     q = made.questions
@@ -582,7 +582,7 @@ def whole_name(row) -> str:
     return made.get(row.kind, {"embedding": "embedding", "norms": "norm biases"}.get(row.kind))
 
 
-def test_the_table_of_contributions_has_every_part_with_its_interval(made):
+def test_contribution_table_has_all_parts_with_intervals(made):
     table = credit.table(made)
     each = credit.of_bench(made).numpy()
     ps = [scipy.stats.ttest_1samp(values, 0).pvalue for values in each]
@@ -621,7 +621,7 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
 
 
 @pytest.mark.parametrize("cut", cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
-def test_what_is_left_out_of_the_takeover_wrote_what_it_wrote(made, cut):
+def test_parts_outside_takeover_are_unchanged(made, cut):
     """To the last bit: so it cannot have taken anything over."""
     asked = set(credit.takeover(made, (cut,), "mean").name)
     effect = made.effect((cut,), "mean")
@@ -642,7 +642,7 @@ def test_what_is_left_out_of_the_takeover_wrote_what_it_wrote(made, cut):
 # One text
 
 
-def test_a_word_that_is_unknown_is_marked_and_read(made):
+def test_unknown_word_is_marked_and_read(made):
     read = prompt.read(
         made.opened, "The defendant , who had filed a motion to dismiss , was liable ."
     )
@@ -658,7 +658,7 @@ def short(rows: int) -> Opened:
     return Opened("short", transformer, Words(vocabulary()), "sentences")
 
 
-def test_a_text_is_cut_to_what_the_model_can_read(made):
+def test_text_is_cut_to_model_length(made):
     for opened, limit in ((made.opened, 256), (short(12), 12)):
         words = ["judge", "xylophone"] * 256
         for count in (limit - 1, limit, limit + 1, 2 * limit):
@@ -671,7 +671,7 @@ def test_a_text_is_cut_to_what_the_model_can_read(made):
             assert list(read.notes) == message * (count > limit)
 
 
-def test_the_verb_is_the_last_with_something_before_it(made):
+def test_verb_is_last_with_context(made):
     for text, index in [
         ("was", None),
         ("was late", None),
@@ -710,7 +710,7 @@ def test_resampling_one_text_takes_another_of_its_length(made):
         prompt.look(made, prompt.read(made.opened, "the judge " * 50), (cut,), "resample")
 
 
-def test_the_lens_ends_with_what_the_model_says(made):
+def test_logit_lens_ends_with_prediction(made):
     read = prompt.read(made.opened, "the judge , who was late , was right .")
     forward_pass = prompt.look(made, read)
     table = prompt.logit_lens(made.model, forward_pass, made.opened.tokens.label)
@@ -806,7 +806,7 @@ def test_with_all_attention_knocked_out_no_word_reaches_another(made):
         )
 
 
-def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
+def test_continuation_is_cached_per_ablation(made):
     read = prompt.read(made.opened, "the judge")
     sampling = Sampling(words=6)
     full = [s.token for s in prompt.continuation(made, read, 1, sampling)]
@@ -822,7 +822,7 @@ def test_a_text_that_goes_on_is_kept_under_its_own_knock_out(made):
 
 
 @pytest.mark.parametrize("how", ["", "zero", "mean"])
-def test_a_text_goes_on_from_the_word_that_is_named(made, how):
+def test_continuation_starts_at_named_token(made, how):
     """As generate has it, which is given no more of the text; another word is another text."""
     read = prompt.read(made.opened, "the judge , who was late , was right .")
     sampling = Sampling(words=5, draw=2)
@@ -842,7 +842,7 @@ def test_a_text_goes_on_from_the_word_that_is_named(made, how):
 
 
 @pytest.mark.parametrize("after, room", [(3, 8), (8, 3), (11, 1)])
-def test_a_text_ends_where_positions_do(after, room):
+def test_continuation_ends_with_positions(after, room):
     bench = knockout.bench(short(12), 16)
     read = prompt.read(bench.opened, " ".join(["judge"] * 12))
     if after < 11:  # all that fit; with one further word there would be none to read it with

@@ -33,7 +33,7 @@ def drawn(chart) -> tuple[dict, pd.DataFrame]:
 
 
 @pytest.mark.parametrize("out", ["", HEAD])
-def test_next_words_with_equal_labels_have_bars_of_their_own(monkeypatch, out):
+def test_next_words_with_equal_labels_have_own_bars(monkeypatch, out):
     monkeypatch.setattr(Words, "label", lambda self, token: f"{LONG} {token}")
     app = fine(opened(taken="words", out=out))
     spec, table = drawn(app.get("vega_lite_chart")[0])
@@ -61,7 +61,7 @@ def test_pairs_of_the_same_words_are_two_arcs():
     assert arcs.pair.unique().tolist() == ["dog → the"]
 
 
-def test_removing_one_of_two_pairs_with_the_same_words_keeps_the_other():
+def test_removing_one_of_two_equal_pairs_keeps_other():
     app = fine(
         opened(
             "pages/1_One_block.py",
@@ -77,7 +77,7 @@ def test_removing_one_of_two_pairs_with_the_same_words_keeps_the_other():
     assert setting(fine(app), "pairs") == "2-1"
 
 
-def test_the_logit_lens_compares_words_and_not_their_labels(monkeypatch):
+def test_logit_lens_compares_tokens_not_labels(monkeypatch):
     said = texts(fine(opened(taken="layers")))
     monkeypatch.setattr(Words, "label", lambda self, token: LONG)
     (first,) = re.findall("top-1 from (layer \\d) onwards", said)
@@ -119,7 +119,7 @@ def test_cells_whose_names_read_alike_are_two_rows():
         ("transfer", "transfer.options: two of them have the same text"),
     ],
 )
-def test_a_lesson_with_equal_answers_is_refused(place, words):
+def test_lesson_with_equal_answers_is_refused(place, words):
     document = load(FOLDER / "order.toml")
     options = document[place]["options"]
     if place == "prediction":
@@ -135,6 +135,6 @@ def test_a_lesson_with_equal_answers_is_refused(place, words):
     [*MENUS.values(), task, knockout.effect, comparison.compared, comparison.removed],
     ids=lambda menu: menu.title,
 )
-def test_no_two_entries_of_a_menu_have_one_label(menu):
+def test_menu_labels_are_unique(menu):
     labels = [menu.label(name) for name in menu]
     assert len(set(labels)) == len(labels)

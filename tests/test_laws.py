@@ -71,7 +71,7 @@ def near(got, right, tolerance):
 # Shapes of things
 
 
-def test_the_sites_are_these_in_this_order():
+def test_sites_have_fixed_order():
     """Pages, stored tables and links name them: a new name or another order is a decision, not an accident."""
     assert (
         list(SITES)
@@ -91,7 +91,7 @@ def test_only_known_sites_are_tapped(change):
     assert {"embed", "resid_pre", "resid_post", "logits"} <= tapped
 
 
-def test_the_default_block_has_as_many_parameters_as_the_formulas_say():
+def test_default_block_parameters_match_formulas():
     def count(module):
         return sum(parameter.numel() for parameter in module.parameters())
 
@@ -113,7 +113,7 @@ def test_d_ff_and_d_head_follow_d_model(width):
 
 @EVERY
 @pytest.mark.parametrize("padded", [False, True])
-def test_it_runs_forward_and_backward_and_every_parameter_gets_a_gradient(change, padded):
+def test_forward_and_backward_reach_all_parameters(change, padded):
     # A short learned table's other rows and the words not in the text get zeros: each table has one
     # gradient as a whole.
     model = Transformer(BASE.replace(**change), WORDS)
@@ -191,7 +191,7 @@ def test_tracing_changes_nothing_bit_for_bit(change):
 
 
 @pytest.mark.parametrize("change", named(without("mask")))
-def test_a_causal_models_past_does_not_see_the_future(change):
+def test_causal_model_ignores_the_future(change):
     config = BASE.replace(mask="causal").replace(**change)
     for index in range(1, 6):
         changed = TOKENS.clone()
@@ -214,7 +214,7 @@ def test_without_a_mask_it_does():
 
 
 @EVERY
-def test_same_config_and_seed_same_numbers_and_another_seed_others(change):
+def test_config_and_seed_determine_numbers(change):
     config = BASE.replace(**change)
     torch.manual_seed(1)
     once = Transformer(config, WORDS)
@@ -226,7 +226,7 @@ def test_same_config_and_seed_same_numbers_and_another_seed_others(change):
     assert not torch.equal(once(TOKENS), run(config.replace(seed=4)))
 
 
-def test_the_same_numbers_in_every_thread_whatever_the_others_do():
+def test_threads_give_equal_numbers():
     """The measured fault of torch.manual_seed: of 20 seeded runs beside other users, 8 came out different."""
     configs = [BASE.replace(seed=seed, position="learned") for seed in range(4)]
     expected = [run(config) for config in configs]
@@ -265,7 +265,7 @@ def test_streams_are_the_same_on_every_machine():
 
 
 @EVERY
-def test_the_global_random_states_are_untouched(change):
+def test_global_random_states_are_untouched(change):
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
     model = Transformer(BASE.replace(dropout=0.5).replace(**change), WORDS)
     with dropping(generator(0, "dropout")):
@@ -289,7 +289,7 @@ def test_the_global_random_states_are_untouched(change):
     ),
 )
 @pytest.mark.parametrize("share", [0.0, 0.5])
-def test_the_stream_is_the_sum_of_what_was_written_to_it(change, share):
+def test_stream_is_sum_of_writes(change, share):
     config = BASE.replace(n_layers=3, placement="pre", dropout=share).replace(**change)
     with torch.no_grad(), dropping(generator(0, "dropout")), trace() as record:
         Transformer(config, WORDS)(TOKENS)
@@ -310,7 +310,7 @@ ALTERNATIVES = OFF + [
 @pytest.mark.parametrize(
     "change", named([*ALTERNATIVES, {"n_layers": 3}, {"n_heads": 4}, {"dropout": 0.5}])
 )
-def test_changing_a_part_leaves_the_initial_values_of_all_others_alone(change):
+def test_changing_a_part_keeps_other_initial_weights(change):
     """Paired comparison for free: what differs between two variants is the part and not the luck of the draw."""
     full, changed = (
         Transformer(config, WORDS).state_dict() for config in (FULL, apply(change, FULL))
@@ -338,7 +338,7 @@ def test_changing_a_part_leaves_the_initial_values_of_all_others_alone(change):
     ],
     ids=str,
 )
-def test_a_part_that_is_off_is_gone_and_nothing_else_with_it(change, gone):
+def test_switching_off_a_part_removes_it_alone(change, gone):
     full, changed = (
         Transformer(config, WORDS).state_dict() for config in (FULL, FULL.replace(**change))
     )
@@ -349,7 +349,7 @@ def test_a_part_that_is_off_is_gone_and_nothing_else_with_it(change, gone):
 
 
 @pytest.mark.parametrize("init", MENUS["init"])
-def test_fused_queries_keys_and_values_hold_the_numbers_of_three_matrices(init):
+def test_fused_qkv_holds_three_matrices(init):
     config = BASE.replace(init=init)
     fused = MultiHeadAttention(config).qkv
     width = config.d_model
@@ -360,7 +360,7 @@ def test_fused_queries_keys_and_values_hold_the_numbers_of_three_matrices(init):
         assert torch.equal(fused.bias[rows], draw.bias(f"b_{name}", width, width))
 
 
-def test_a_block_or_sublayer_by_itself_is_the_one_in_the_model():
+def test_block_alone_equals_block_in_model():
     model = Transformer(BASE, WORDS)
     alone = {"": Block(BASE), "attn.": MultiHeadAttention(BASE), "mlp.": FeedForward(BASE)}
     for path, module in alone.items():
@@ -383,7 +383,7 @@ def test_other_words_leave_a_words_vector_alone(longer, init):
     assert len({tuple(vector.tolist()) for vector in after.values()}) == len(longer)
 
 
-def test_a_vector_depends_on_the_whole_word():
+def test_word_vector_depends_on_whole_word():
     rows = drawing(BASE).at("embed").rows(("can", "can#2", "Can", "can"), 16)
     assert torch.equal(rows[0], rows[3])
     assert not torch.equal(rows[0], rows[1]) and not torch.equal(rows[0], rows[2])
@@ -425,7 +425,7 @@ def test_weights_sum_to_1_or_are_all_zero(change, padding):
 
 
 @pytest.mark.parametrize("size", [1.0, 1e4, 1e30])
-def test_empty_rows_of_a_mask_give_zeros_and_finite_gradients(size):
+def test_empty_mask_rows_give_zeros_and_finite_gradients(size):
     stream = generator(0, "scores")
     scores = (size * torch.randn(2, 3, 4, 4, generator=stream)).requires_grad_()
     allowed = torch.rand(2, 1, 4, 4, generator=stream) < 0.5
@@ -445,7 +445,7 @@ def test_empty_rows_of_a_mask_give_zeros_and_finite_gradients(size):
     assert (scores.grad[~allowed.expand_as(scores)] == 0).all()
 
 
-def test_a_mask_that_allows_everything_is_no_mask():
+def test_mask_allowing_all_equals_no_mask():
     scores = torch.randn(2, 3, 4, 4, generator=generator(0, "scores"))
     assert torch.equal(weights(scores, torch.ones(4, 4, dtype=torch.bool)), weights(scores))
 
@@ -505,7 +505,7 @@ def test_with_positions_or_a_mask_it_does(change):
     assert (run(config, TOKENS[:, order]) - run(config)[:, order]).abs().max() > 1e-3
 
 
-def test_equal_configs_are_equal_hash_equal_and_are_the_same_model():
+def test_equal_configs_hash_equal_and_build_equal_models():
     plain = Config(d_model=32, n_heads=2)
     typed = Config(d_model=np.int64(32), n_heads=2, d_ff=128, dropout=0, norm="LayerNorm")
     assert plain == typed and hash(plain) == hash(typed)

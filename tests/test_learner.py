@@ -42,7 +42,7 @@ def test_at_first_it_is_the_tasks_own_model(name):
 
 
 @given(given_settings())
-def test_a_link_holds_what_differs_from_the_tasks_own_and_nothing_else(settings):
+def test_link_has_only_changes_from_task_defaults(settings):
     name, values = settings
     learner = Learner(task=name, **values)
     link = learner.write()
@@ -54,7 +54,7 @@ def test_a_link_holds_what_differs_from_the_tasks_own_and_nothing_else(settings)
 
 
 @given(given_settings(), st.sampled_from(list(task)))
-def test_another_task_keeps_what_was_moved_and_brings_its_own_for_the_rest(settings, other):
+def test_new_task_keeps_changes_and_sets_the_rest(settings, other):
     name, values = settings
     link = Learner(task=name, **values).write() | {"task": other}
     learner, problems = Learner.read(link)
@@ -67,7 +67,7 @@ def test_another_task_keeps_what_was_moved_and_brings_its_own_for_the_rest(setti
 
 
 @given(given_settings())
-def test_a_learner_is_a_config(settings):
+def test_learner_is_a_config(settings):
     name, values = settings
     learner = Learner(task=name, **values)
     assert isinstance(learner, Config) and learner.plain() == Config(
@@ -96,7 +96,7 @@ def test_a_learner_is_a_config(settings):
         ),
     ],
 )
-def test_a_bad_value_is_named_and_the_rest_kept(params, field, kept):
+def test_bad_value_is_named_and_rest_kept(params, field, kept):
     learner, problems = Learner.read(params)
     assert learner == kept
     assert [problem.field for problem in problems] == [field]
@@ -118,7 +118,7 @@ def test_variants_that_were_chosen_stay_when_the_task_changes():
 
 
 @pytest.mark.parametrize("name", showcase)
-def test_every_experiment_is_a_link_that_can_be_trained(name):
+def test_presets_are_links_that_train(name):
     link = showcase[name]
     kinds = (Training, Learner, Removed, Trial)
     (training, learner, pins, trial), problems = zip(*(kind.read(link) for kind in kinds))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
         ("/Trained_model?taken=sweep", []),
     ],
 )
-def test_axes_of_charts_are_plain_and_say_where_they_are_logarithmic(open_page, path, log):
+def test_chart_axes_are_plain_and_name_log_scales(open_page, path, log):
     page = open_page(path, width=1280, height=1000)
     texts = page.locator("[data-testid=stVegaLiteChart] svg text")
     texts.first.wait_for()
@@ -60,6 +60,6 @@ def cut_off(page) -> list[str]:
         "/One_block?view=stages",
     ],
 )
-def test_nothing_is_cut_off_at_1280_pixels(open_page, path):
+def test_charts_fit_1280_pixels(open_page, path):
     page = open_page(path, width=1280, height=1000)
     assert cut_off(page) == []

@@ -59,7 +59,7 @@ def recorded(made) -> dict:
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 @pytest.mark.parametrize("head", range(4))
 @pytest.mark.parametrize("layer", range(2))
-def test_a_head_at_zero_equals_a_model_whose_rows_of_w_o_are_zero(changes, layer, head):
+def test_zeroed_head_equals_zero_rows_in_w_o(changes, layer, head):
     transformer = model(**changes)
     cut_off = model(**changes)
     width = transformer.config.d_head
@@ -74,7 +74,7 @@ def test_a_head_at_zero_equals_a_model_whose_rows_of_w_o_are_zero(changes, layer
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 @pytest.mark.parametrize("kind", ["attention", "ffn"])
-def test_a_sublayer_at_zero_equals_a_model_whose_last_map_is_zero(changes, kind):
+def test_zeroed_sublayer_equals_zero_last_map(changes, kind):
     transformer = model(**changes)
     cut_off = model(**changes)
     last = cut_off.blocks[1].attn.out if kind == "attention" else cut_off.blocks[1].mlp.w_out
@@ -87,7 +87,7 @@ def test_a_sublayer_at_zero_equals_a_model_whose_last_map_is_zero(changes, kind)
     )
 
 
-def test_a_layer_at_zero_is_both_of_its_sublayers_and_leaves_the_stream_alone():
+def test_zeroed_layer_is_both_sublayers_without_touching_stream():
     transformer = model()
     actual, _ = run(transformer, Lesion((Cut(0, "layer"),)))
     both, _ = run(transformer, Lesion((Cut(0, "attention"), Cut(0, "ffn"))))
@@ -99,7 +99,7 @@ def test_a_layer_at_zero_is_both_of_its_sublayers_and_leaves_the_stream_alone():
 
 @pytest.mark.parametrize("cut", EVERY, ids=lambda cut: cut.name)
 @pytest.mark.parametrize("how", mode)
-def test_what_stands_there_afterwards_is_what_the_mode_says(cut, how):
+def test_replacement_matches_ablation_mode(cut, how):
     transformer = model()
     known = recorded(transformer)
     _, plain = run(transformer, sites=("z", "attn_out", "mlp_out"))
@@ -123,7 +123,7 @@ def test_what_stands_there_afterwards_is_what_the_mode_says(cut, how):
 
 
 @pytest.mark.parametrize("how", mode)
-def test_an_edit_leaves_the_tensors_of_the_model_as_they_were(how):
+def test_edit_keeps_model_tensors(how):
     transformer = model()
     before = {name: x.clone() for name, x in transformer.state_dict().items()}
     known = recorded(transformer)
@@ -140,7 +140,7 @@ def test_an_edit_leaves_the_tensors_of_the_model_as_they_were(how):
     assert torch.equal(run(transformer)[0], full)
 
 
-def test_visitors_with_other_knock_outs_do_not_disturb_each_other():
+def test_concurrent_ablations_do_not_interfere():
     transformer = model()
     expected = {cut: run(transformer, Lesion((cut,)))[0] for cut in EVERY}
     full = run(transformer)[0]
@@ -159,7 +159,7 @@ def test_visitors_with_other_knock_outs_do_not_disturb_each_other():
     assert not wrong
 
 
-def test_a_link_reads_the_same_in_any_order_and_names_no_place_twice():
+def test_ablation_links_ignore_order_and_repeats():
     config = Config(n_layers=2)
     read, notes = read_cuts("2.ffn~1.2~2.ffn~1.2", config)
     assert read == (Cut(0, "head", 1), Cut(1, "ffn")) and not notes
@@ -170,7 +170,7 @@ def test_a_link_reads_the_same_in_any_order_and_names_no_place_twice():
 @pytest.mark.parametrize(
     "text", ["9.1", "1.99", "1.mlp", "x", "0.1", "1.", "-1.1", "1.1.1", "\x00", "1.head", "𝟙.1"]
 )
-def test_a_place_that_is_none_is_named_and_the_rest_is_kept(text):
+def test_unknown_place_is_named_and_rest_kept(text):
     actual, notes = read_cuts(f"1.2~{text}~2.ffn", Config(n_layers=2))
     assert (
         actual == (Cut(0, "head", 1), Cut(1, "ffn"))
@@ -187,7 +187,7 @@ def test_a_place_that_is_none_is_named_and_the_rest_is_kept(text):
         ("resample", "no activations were recorded"),
     ],
 )
-def test_a_lesion_that_cannot_be_is_told(how, told):
+def test_impossible_lesion_is_refused_in_words(how, told):
     with pytest.raises(ConfigError, match=told):
         Lesion((Cut(0, "ffn"),), how)
 
@@ -207,7 +207,7 @@ def test_tokens_beyond_the_means_take_the_last_one(cut):
 
 
 @pytest.mark.parametrize("field", ["norm"])
-def test_a_norm_is_linear_once_its_scale_is_taken(field):
+def test_norm_is_linear_at_fixed_scale(field):
     x, index = torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(0)).unbind()
     for kind in MENUS[field].values():
         norm = kind("ln", 16)

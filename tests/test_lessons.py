@@ -48,7 +48,7 @@ def answers(of) -> list:
     return [[place, within] for place in places for within in prediction.scale.within]
 
 
-def test_all_files_are_read_and_stand_in_the_order_of_their_numbers():
+def test_lesson_files_load_in_order():
     assert not problems and set(lesson) == {path.stem for path in FOLDER.glob("*.toml")}
     assert [read_lesson(name).number for name in lesson] == list(range(len(lesson)))
     assert all(read_lesson(name).minutes <= 5 for name in lesson)
@@ -56,7 +56,7 @@ def test_all_files_are_read_and_stand_in_the_order_of_their_numbers():
 
 
 @of_each
-def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name):
+def test_choices_have_one_right_answer_with_explanations(name):
     lesson_read = read_lesson(name)
     actual = [
         prediction.verdict(lesson_read.prediction, answer, outcome(lesson_read))
@@ -79,7 +79,7 @@ def test_a_choice_has_one_right_answer_and_the_others_say_why_they_are_not(name)
 @pytest.mark.parametrize(
     "name", [name for name in WITH_PREDICTION if read_lesson(name).prediction.kind == "rank"]
 )
-def test_a_rank_is_judged_pair_by_pair(name):
+def test_ranking_is_judged_pair_by_pair(name):
     from scipy.stats import ttest_rel
 
     lesson_read = read_lesson(name)
@@ -113,7 +113,7 @@ def test_a_rank_is_judged_pair_by_pair(name):
 
 
 @given(some.floats(-5, 5), some.floats(0, 3), some.floats(-5, 5), some.floats(0.001, 5))
-def test_the_rule(mean, half, low, width):
+def test_verdict_rule(mean, half, low, width):
     actual = Interval(mean, mean - half, mean + half, 5)
     high = low + width
     text = judged(actual, low, high)
@@ -184,7 +184,7 @@ def test_texts_hold_the_numbers_that_were_measured(name, verdict):
 
 @of_each
 @given(data=some.data())
-def test_an_answer_is_read_back_as_it_was_written(name, data):
+def test_answers_read_back(name, data):
     asked = read_lesson(name).prediction
     answer = data.draw(some.sampled_from(answers(read_lesson(name))))
     assert prediction.read(asked, prediction.write(answer)) == prediction.check(asked, answer)
@@ -250,7 +250,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-def test_a_fault_in_a_file_is_named(fault):
+def test_file_faults_are_named(fault):
     document = copy.deepcopy(load(FOLDER / "heads.toml"))
     mend, words = BROKEN[fault]
     mend(document)
@@ -260,7 +260,7 @@ def test_a_fault_in_a_file_is_named(fault):
 
 
 @pytest.mark.parametrize("name", language)
-def test_a_language_names_nothing_that_is_not_there(name):
+def test_translation_names_only_existing_entries(name):
     assert phrases(name).keys() == phrases(ENGLISH).keys()
     for key, text in phrases(name).items():
         assert set(FIELD.findall(text)) == set(FIELD.findall(phrases(ENGLISH)[key])), key
@@ -328,7 +328,7 @@ def test_numbers_are_written_as_in_the_language(value, unit, text):
     assert written(value, unit, phrases("de")) == text
 
 
-def test_a_lesson_that_is_not_translated_is_english_with_its_numbers(monkeypatch):
+def test_untranslated_lesson_is_english_with_its_numbers(monkeypatch):
     monkeypatch.setattr(
         "core.teaching.lessons.reader.is_complete", lambda language, name: language == ENGLISH
     )
@@ -354,7 +354,7 @@ def texts_of(given) -> list[str]:
 NOT_READ = ("of", "link", "page", "reading", "kind", "ranked", "shown", "difficulty", "right")
 
 
-def test_the_axis_of_exactly_as_many_parameters_ends_at_their_number():
+def test_parameter_axis_ends_at_exact_number():
     of = read_lesson("heads")
     exactly = next(n for n, each in enumerate(of.prediction.options) if each.low < 1 < each.high)
     drawn = re.findall(

@@ -74,7 +74,7 @@ def kept(page, name: str):
 
 
 @of_each
-def test_a_lesson_to_its_end(open_page, name):
+def test_lesson_runs_to_its_end(open_page, name):
     lesson_read = read_lesson(name)
     words = phrases(ENGLISH)
     out = outcome(read_lesson(name))
@@ -140,7 +140,7 @@ def tab_to(page, target):
     pytest.fail("it cannot be reached")
 
 
-def test_a_lesson_by_keyboard_alone(open_page):
+def test_lesson_works_by_keyboard(open_page):
     page = open_page(address("heads"))
     words = phrases(ENGLISH)
     tab_to(page, page.locator(".st-key-answer_heads [role=radiogroup]"))
@@ -209,7 +209,7 @@ def test_on_a_phone_nothing_is_cut(open_page, name):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["heads", "layer_norm", "placement", "knowledge", "attention"])
-def test_what_came_out_can_be_read_by_all(open_page, name, theme):
+def test_results_are_accessible(open_page, name, theme):
     page = open_page(address(name), theme=theme)
     kept(page, name)
     actual = Axe().run(page).response["violations"]
@@ -236,7 +236,7 @@ def test_what_came_out_can_be_read_by_all(open_page, name, theme):
     )
 
 
-def test_a_language_stays_while_lessons_change(open_page):
+def test_language_stays_across_lessons(open_page):
     page = open_page("/Lessons?language=de")
     words = phrases("de")
     expect(page.locator("html")).to_have_attribute("lang", "de")

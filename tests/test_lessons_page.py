@@ -75,7 +75,7 @@ def picture(app) -> str:
 
 
 @of_each
-def test_nothing_is_measured_before_the_prediction_is_stored(name, monkeypatch):
+def test_measurement_waits_for_stored_prediction(name, monkeypatch):
     requests = []
 
     def watched(reading, params):
@@ -95,7 +95,7 @@ def test_nothing_is_measured_before_the_prediction_is_stored(name, monkeypatch):
     assert len(requests) == len(lesson_read.values)
 
 
-def test_the_path_measures_what_is_done_and_nothing_else(monkeypatch):
+def test_path_measures_only_finished_lessons(monkeypatch):
     requests = []
 
     def watched(reading, params):
@@ -120,7 +120,7 @@ def test_the_path_measures_what_is_done_and_nothing_else(monkeypatch):
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 @of_each
-def test_it_says_what_follows_from_the_numbers(name, verdict):
+def test_explanation_follows_from_numbers(name, verdict):
     lesson_read = read_lesson(name)
     fitting = (
         answer
@@ -146,7 +146,7 @@ def test_it_says_what_follows_from_the_numbers(name, verdict):
 
 
 @pytest.mark.parametrize("because", ["<b>bold</b> **strong** $x$ :smile:", "a\nb\x00", "x" * 900])
-def test_a_reason_of_any_characters_shows_literally(because):
+def test_reasons_show_literally(because):
     app = answer(open_lesson("heads"), "heads", 0)
     app = (
         next(field for field in app.text_input if field.key == "because_heads")
@@ -164,7 +164,7 @@ def test_a_reason_of_any_characters_shows_literally(because):
     )
 
 
-def test_what_the_browser_has_kept_is_there_again():
+def test_stored_predictions_return():
     app = open_lesson("heads")
     (component,) = components(app, "ablation_progress")
     app = fine(
@@ -191,7 +191,7 @@ def test_what_the_browser_has_kept_is_there_again():
         '{"moon": {"answer": 1, "sure": 1}}',
     ],
 )
-def test_what_a_browser_cannot_have_kept_is_left_out(told):
+def test_impossible_stored_predictions_are_dropped(told):
     assert read(told) == {}
 
 
@@ -208,7 +208,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_experiment_opens_as_it_is_meant(way):
+def test_experiments_open_as_intended(way):
     page = next(item for item in PAGES if item.key == way.page)
     app = fine(opened(page.path, **way.params))
     assert not warned(app)
@@ -224,7 +224,7 @@ def pressed(app, name: str):
 
 
 @pytest.mark.parametrize("name", [name for name in lesson if read_lesson(name).prediction])
-def test_what_is_taken_back_in_the_moment_of_storing_is_not_stored(name):
+def test_withdrawn_answer_is_not_stored(name):
     first = answers(read_lesson(name))[0]
     last = answers(read_lesson(name))[-1]
     app = answer(open_lesson(name), name, first)

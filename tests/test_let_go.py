@@ -29,7 +29,7 @@ SHOWN = [
 @pytest.mark.parametrize(
     "page, params", SHOWN, ids=lambda it: it.key if hasattr(it, "key") else "-".join(it.values())
 )
-def test_a_page_that_is_drawn_holds_nothing_it_was_drawn_of(page, params):
+def test_drawn_page_holds_no_inputs(page, params):
     app = fine(opened(page.path, **params))
     gc.collect()
     held = [
@@ -40,7 +40,7 @@ def test_a_page_that_is_drawn_holds_nothing_it_was_drawn_of(page, params):
     assert not held and app.session_state  # the visitor is still there
 
 
-def test_a_visitor_keeps_no_pass():
+def test_session_keeps_no_pass():
     app = fine(
         opened(
             ONE_BLOCK.path,

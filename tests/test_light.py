@@ -28,7 +28,7 @@ print([each for each in ("torch._dynamo", "torch._inductor", "sympy") if each in
 
 
 @pytest.mark.slow
-def test_a_model_that_comes_from_a_file_loads_no_compiler():
+def test_model_from_file_loads_no_compiler():
     """Whatever it is made of."""
     done = subprocess.run(
         [sys.executable, "-c", OPENED], capture_output=True, text=True, timeout=120

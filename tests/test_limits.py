@@ -64,7 +64,7 @@ def test_links_that_were_written_with_a_seal_still_open():
         "x" * 5000,
     ],
 )
-def test_what_cannot_be_read_limits_nothing(text):
+def test_unreadable_limits_limit_nothing(text):
     assert read(text) is None
     app = fine(opened(ONE_BLOCK.path, only=text))
     assert len(links(app)) == len(PAGES)
@@ -111,7 +111,7 @@ def _words(app):
         ("seed", "3"),
     ],
 )
-def test_the_address_moves_nothing_that_is_locked(name, value):
+def test_address_cannot_change_locked_settings(name, value):
     app = locked(norm="RMSNorm")
     before = {item: setting(app, item) for item in ("norm", "n_heads", "text", "variants", "seed")}
     app = fine(
@@ -123,7 +123,7 @@ def test_the_address_moves_nothing_that_is_locked(name, value):
     assert setting(app, "view") in ("attention", "cost")
 
 
-def test_an_address_without_the_limits_does_not_lift_them():
+def test_address_without_limits_keeps_them():
     app = locked(norm="RMSNorm")
     for text in (
         None,
@@ -142,7 +142,7 @@ def test_an_address_without_the_limits_does_not_lift_them():
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page is not ONE_BLOCK], ids=lambda page: page.key
 )
-def test_a_page_that_is_left_out_shows_nothing_but_the_way_back(page):
+def test_excluded_page_shows_only_way_back(page):
     app = locked(page=page)
     assert not controls(app) and any(
         "does not include this page" in note.value for note in app.info
@@ -151,7 +151,7 @@ def test_a_page_that_is_left_out_shows_nothing_but_the_way_back(page):
     assert not app.button and not app.slider and not app.text_input
 
 
-def test_a_click_in_the_drawing_moves_nothing_that_is_locked():
+def test_diagram_click_cannot_change_locked_settings():
     from tests.pages import clicked
 
     app = locked()
@@ -161,7 +161,7 @@ def test_a_click_in_the_drawing_moves_nothing_that_is_locked():
     assert setting(app, "variants") in ("", "none") and setting(app, "residual_attention") is True
 
 
-def test_locked_values_go_along_to_the_other_pages_that_are_left():
+def test_locked_values_travel_to_other_pages():
     limits = Limits(pages=("block", "depth", "training"), moved=("passes",))
     app = locked(limits, norm="RMSNorm", d_model="96")
     for page in (DEPTH, TRAINING):

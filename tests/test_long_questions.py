@@ -34,7 +34,7 @@ from tests.test_page import fine
 # The sentences
 
 
-def test_many_sentences_at_once_are_those_that_a_writer_writes_one_by_one():
+def test_vectorised_sentences_match_single_writer():
     numbers = torch.randint(2**31, (5000, NUMBERS), generator=generator(3, "sentences"))
     rows = forms().write(numbers.numpy(), VOCABULARY).tolist()
     for line, row in zip(numbers.tolist(), rows):
@@ -55,7 +55,7 @@ def test_many_sentences_at_once_are_those_that_a_writer_writes_one_by_one():
         (4096, "fe365d10bc232441"),
     ],
 )
-def test_the_questions_stay_the_same(many, digest):
+def test_questions_stay_the_same(many, digest):
     """Digests of what was drawn one sentence at a time, which took 47 seconds for the last of them."""
     drawn = (sentences.__wrapped__(many, 0), sentences.__wrapped__(8 * many, 1))
     assert hashlib.blake2b(repr(drawn).encode(), digest_size=8).hexdigest() == digest
@@ -79,7 +79,7 @@ def leave_after(signs: int):
 # Heavy runs
 
 
-def test_heavy_runs_go_one_at_a_time_and_whoever_waits_says_so_and_can_leave(monkeypatch):
+def test_heavy_runs_queue_and_waiting_ones_can_leave(monkeypatch):
     monkeypatch.setattr(memory, "HEAVY", 0)
     begun = threading.Event()
     on = threading.Event()
@@ -101,7 +101,7 @@ def test_heavy_runs_go_one_at_a_time_and_whoever_waits_says_so_and_can_leave(mon
 
 
 @pytest.mark.parametrize("what", ["look", "effect", "text"])
-def test_what_stands_elsewhere_is_recorded_in_a_turn_of_its_own(what, monkeypatch):
+def test_recording_for_replacement_takes_own_turn(what, monkeypatch):
     """Six visitors at once who had the mean put in took 3 GB."""
     monkeypatch.setattr(memory, "HEAVY", 0)
     model = legal()
@@ -139,7 +139,7 @@ def everything(bench):
     bench.opened.results.get((bench.key, "readings"), lambda: (tables.readings(bench), 10_000))
 
 
-def test_a_bench_that_is_not_kept_is_not_held_by_what_was_measured_on_it(monkeypatch):
+def test_uncached_bench_is_released(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "3")
     model = legal()
     bench = knockout.bench(model, 64)
@@ -150,7 +150,7 @@ def test_a_bench_that_is_not_kept_is_not_held_by_what_was_measured_on_it(monkeyp
     assert gone() is None and model.results.entries
 
 
-def test_what_was_measured_on_other_texts_is_another_result():
+def test_other_texts_give_another_result():
     model = legal()
     few = knockout.bench(model, 32)
     count = knockout.bench(model, 64)
@@ -197,7 +197,7 @@ def deep(what: str, seed: int):
 
 
 @pytest.mark.parametrize("what", DEEP)
-def test_every_pass_says_how_far_it_is_and_can_be_the_last(what, monkeypatch):
+def test_passes_report_progress_and_can_be_last(what, monkeypatch):
     monkeypatch.setattr(memory, "HEAVY", 0)
     signs = []
     with watched(lambda share, words: signs.append((share, words))):
@@ -217,7 +217,7 @@ def test_every_pass_says_how_far_it_is_and_can_be_the_last(what, monkeypatch):
     deep(what, 7102)
 
 
-def test_a_sweep_of_hours_is_refused_and_one_of_a_minute_asks_first(monkeypatch):
+def test_sweep_of_hours_is_refused_of_a_minute_asks(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "60")
     monkeypatch.setattr(knockout.Bench, "sweep_seconds", 5 * 3600.0)
     sweep = knockout.Bench.sweep
@@ -269,7 +269,7 @@ def test_many_texts_take_no_more_memory_than_is_said(wordy, many):
     assert limited(measure, megabytes=text + 60) == [many] * 4  # and what PyTorch itself takes
 
 
-def test_in_smaller_portions_the_answers_are_the_same(monkeypatch):
+def test_smaller_slices_give_equal_answers(monkeypatch):
     model = legal()
     asked_questions = questions(model, 64)
     full = knockout.Bench(model, asked_questions)

@@ -64,7 +64,7 @@ def fitted(kind, name, change):
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", task)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_task_without_every_part_comes_within_two_percent(kind, name, change):
+def test_matching_comes_within_two_percent_for_all_parts(kind, name, change):
     full, changed, made, tokens, words = fitted(kind, name, CHANGES[change])
     expected = size(kind, full, tokens, words)
     if change == "neither":
@@ -83,7 +83,7 @@ def test_every_task_without_every_part_comes_within_two_percent(kind, name, chan
 
 @pytest.mark.parametrize("name", task)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_formula_is_what_is_counted(kind, name):
+def test_formula_matches_count(kind, name):
     for change in CHANGES.values():
         config = apply(change, task[name].config())
         learnt = task[name]
@@ -134,7 +134,7 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", task)
-def test_a_model_that_costs_as_much_already_comes_back_as_it_is(kind, name):
+def test_matched_model_is_returned_unchanged(kind, name):
     full, _, made, *_ = fitted(kind, name, {})
     assert made is full or made == full
     for change in (

@@ -27,7 +27,7 @@ def matrix(open_page):
     return opened
 
 
-def test_its_cells_are_one_stop_for_tab_and_arrows_lead_from_one_to_the_next(matrix):
+def test_matrix_cells_are_one_tab_stop_with_arrows(matrix):
     page = matrix()
     tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
     text = {(line.variant, line.task): told(line) for line in lines(TABLE)}
@@ -62,7 +62,7 @@ def test_its_cells_are_one_stop_for_tab_and_arrows_lead_from_one_to_the_next(mat
     page.wait_for_url("**/Training?*")
 
 
-def test_readers_of_screens_are_told_rows_columns_and_each_cell(matrix):
+def test_screen_readers_get_rows_columns_and_cells(matrix):
     page = matrix()
     tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
     grid = page.get_by_role("grid", name=describe(TABLE))
@@ -78,7 +78,7 @@ def test_readers_of_screens_are_told_rows_columns_and_each_cell(matrix):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_on_a_phone_the_names_of_rows_stay_while_the_tasks_go_by(matrix, theme):
+def test_phone_keeps_row_names_while_scrolling(matrix, theme):
     page = matrix(width=390, height=844, theme=theme)
     names = page.locator(".st-key-home_matrix .names")
     before = names.bounding_box()
@@ -103,7 +103,7 @@ def test_on_a_phone_the_names_of_rows_stay_while_the_tasks_go_by(matrix, theme):
     assert page.locator(CELLS).first.bounding_box()["x"] >= box["x"] + box["width"] - 1
 
 
-def test_back_from_a_cell_leads_to_the_study_that_was_open(open_page):
+def test_back_from_cell_returns_to_its_study(open_page):
     """Streamlit's own switch wrote the cell's settings into the address of the start page, too: Back led there, with a warning."""
     page = open_page("/?parts=positions")
     page.locator(CELLS).nth(3).click()

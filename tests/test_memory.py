@@ -20,9 +20,7 @@ from tests.test_page import fine, opened
     "megabytes, cores, expected",
     [(690, 2, 1), (1000, 2, 2), (2700, 2, 2), (24_000, 1, 1), (300, 8, 1)],
 )
-def test_the_number_of_workers_follows_from_memory_and_cores(
-    monkeypatch, megabytes, cores, expected
-):
+def test_worker_count_follows_memory_and_cores(monkeypatch, megabytes, cores, expected):
     monkeypatch.delenv("ABLATION_WORKERS", raising=False)
     monkeypatch.setattr(pool, "machine_mb", lambda: megabytes)
     monkeypatch.setattr(
@@ -40,7 +38,7 @@ def test_the_number_of_workers_follows_from_memory_and_cores(
         ("", "memory/memory.limit_in_bytes"),
     ],
 )
-def test_the_memory_limit_of_the_own_cgroup_is_found(monkeypatch, tmp_path, groups, file):
+def test_own_cgroup_memory_limit_is_found(monkeypatch, tmp_path, groups, file):
     process = tmp_path / "cgroup"
     process.write_text(groups)
     path = memory.Path
@@ -59,7 +57,7 @@ def test_the_memory_limit_of_the_own_cgroup_is_found(monkeypatch, tmp_path, grou
 @pytest.mark.parametrize(
     "megabytes, expected", [(300, 200), (690, 230), (1000, 333), (2700, 900), (24_000, 1024)]
 )
-def test_the_limit_of_a_run_follows_from_the_memory(monkeypatch, megabytes, expected):
+def test_run_limit_follows_memory(monkeypatch, megabytes, expected):
     monkeypatch.delenv("ABLATION_MAX_MB", raising=False)
     monkeypatch.setattr(memory, "machine_mb", lambda: megabytes)
     memory._default_max_mb.cache_clear()
@@ -69,7 +67,7 @@ def test_the_limit_of_a_run_follows_from_the_memory(monkeypatch, megabytes, expe
     memory._default_max_mb.cache_clear()
 
 
-def test_a_page_starts_no_worker(monkeypatch):
+def test_pages_start_no_workers(monkeypatch):
     calls = []
     monkeypatch.setattr(pool.ProcessPool, "submit", lambda self, call, *given: calls.append(call))
     for path in ("app.py", "pages/1_One_block.py", "pages/3_Training.py"):
@@ -78,7 +76,7 @@ def test_a_page_starts_no_worker(monkeypatch):
 
 
 @pytest.mark.browser
-def test_the_smallest_cloud_opens_every_page_and_trains(chromium):
+def test_smallest_cloud_opens_all_pages_and_trains(chromium):
     if not small_container.can_limit_memory():
         pytest.skip(
             "no memory cgroup can be made here; needs Linux and the right to write /sys/fs/cgroup"
@@ -112,7 +110,7 @@ print(asked, (freed - before) >> 20, (_resident() - before) >> 20)
 @pytest.mark.skipif(
     not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc", reason="glibc's own"
 )
-def test_what_is_freed_below_something_that_lives_is_given_back():
+def test_freed_memory_below_live_memory_is_returned():
     text = subprocess.run(
         [sys.executable, "-c", GROWS], capture_output=True, text=True, check=True, timeout=60
     ).stdout

@@ -31,7 +31,7 @@ def told(page) -> str:
     return plain(page.locator("[data-testid=stMain]").inner_text())
 
 
-def test_a_click_on_the_map_of_every_part_knocks_it_out(open_page):
+def test_click_on_sweep_map_removes_part(open_page):
     page = open_page(f"{PAGE}?taken=sweep")
     canvas, layout = canvas_of(page, "sweep_map")
     canvas.click(position=dict(zip("xy", centre(layout, 0, 1, 5))))
@@ -39,7 +39,7 @@ def test_a_click_on_the_map_of_every_part_knocks_it_out(open_page):
     assert "Effect of removing FFN 2" in told(page) and accuracy("2.ffn") in told(page)
 
 
-def test_every_word_that_was_written_can_be_opened(open_page):
+def test_generated_words_can_be_opened(open_page):
     page = open_page(f"{PAGE}?taken=words&temperature=0")
     bench = knockout.bench(SHIPPED)
     read = prompt.read(SHIPPED, task["sentences"].texts[0][1])
@@ -61,7 +61,7 @@ def test_every_word_that_was_written_can_be_opened(open_page):
         assert shown == f"{weights[best].item():.2f}"
 
 
-def test_a_trained_model_is_taken_apart_from_the_training_page(open_page):
+def test_training_page_opens_trained_model(open_page):
     page = open_page("/Training?task=copy&steps=30&seeds=1&d_model=16&n_heads=2&begin=on")
     page.get_by_text("Done:").wait_for(timeout=60_000)
     settle(page)
@@ -78,7 +78,7 @@ def test_a_trained_model_is_taken_apart_from_the_training_page(open_page):
     assert "in logit difference" in told(page)
 
 
-def test_a_sentence_is_written_by_clicks_and_by_keys(open_page):
+def test_sentence_is_written_by_clicks_and_keys(open_page):
     """Quick hands lose no word; what can come next is what stands first; the focus stays in the list."""
     page = open_page(f"{PAGE}?taken=words&prompt=the")
     field = page.get_by_label("Prompt", exact=True)

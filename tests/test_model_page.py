@@ -31,7 +31,7 @@ def opened(page=PAGE, **params):
     return pages.opened(page, **params)
 
 
-def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
+def test_family_member_opens_and_its_script_too():
     app = fine(opened(taken="without"))
     app = fine(tell(app, "open_member", "family/norm-none.0"))
     assert (
@@ -41,7 +41,7 @@ def test_one_of_the_family_is_opened_by_one_choice_and_its_script_opens_it():
     assert opening_call("family/norm-none.0") == 'family.opened("norm-none", 0)'
 
 
-def test_it_opens_on_the_head_that_reads_the_subject():
+def test_page_opens_on_head_that_reads_subject():
     app = fine(opened())
     text = texts(app)
     assert "L2H3" in text and "held-out sentences" in text
@@ -59,7 +59,7 @@ def test_the_prediction_is_beside_the_attention_of_the_ablated_model():
     assert "After “clerks”:" in ablated and "“were” instead of “was”" in ablated
 
 
-def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
+def test_removing_that_head_shows_loss_and_takeover():
     app = fine(press(opened(), "remove_head"))
     assert setting(app, "out") == READER and setting(app, "taken") == "knockout"
     text = texts(app)
@@ -80,7 +80,7 @@ def test_removing_that_head_says_how_much_worse_it_gets_and_who_took_over():
 
 
 @pytest.mark.parametrize("out", ["", "1.ffn"])
-def test_who_decides_is_told_with_its_share_of_the_whole(out):
+def test_largest_contribution_is_named_with_share(out):
     """The part that adds most, and the whole from the answers themselves: not from what the parts add up to."""
     bench = knockout.bench(SHIPPED)
     some_cuts = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() == out)
@@ -114,7 +114,7 @@ def test_who_decides_is_told_with_its_share_of_the_whole(out):
     ],
 )
 @pytest.mark.parametrize("view", views)
-def test_every_text_shows_literally_or_is_told(view, text):
+def test_texts_show_literally_or_are_refused(view, text):
     app = fine(opened(taken=view, prompt=text, out=READER))
     assert not app.error or "vocabulary" in told(app)
 
@@ -134,7 +134,7 @@ def small(**changes) -> dict[str, bytes]:
     return own.write(made, "mine", "reverse")
 
 
-def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
+def test_uploaded_model_opens_for_its_session_only():
     app = bring(fine(opened(out=READER)), **small())
     assert setting(app, "model") == "mine" and setting(app, "out") == ""
     assert f"{files.from_upload(small()).parameters:,} parameters" in texts(app)
@@ -142,7 +142,7 @@ def test_a_model_that_is_brought_along_is_opened_and_seen_by_nobody_else():
     assert "There is no model “mine”" in told(other) and setting(other, "model") == files.SHIPPED
 
 
-def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
+def test_session_models_are_limited_by_memory(monkeypatch):
     app = fine(opened())
     for seed in range(6):
         app = bring(app, **small(seed=seed))
@@ -166,7 +166,7 @@ def test_a_visitor_keeps_no_more_models_than_there_is_room_for(monkeypatch):
         ({"model.safetensors": small()["model.safetensors"]}, "config.json is missing"),
     ],
 )
-def test_a_file_that_is_no_model_is_refused_and_nothing_is_lost(sent, why):
+def test_file_without_model_is_refused_without_loss(sent, why):
     app = bring(fine(opened(out=READER, prompt="the judges were late .")), **sent)
     assert why in told(app)
     assert setting(app, "model") == files.SHIPPED and setting(app, "out") == READER
@@ -179,7 +179,7 @@ def test_visitors_of_a_public_server_can_have_nothing_downloaded(monkeypatch):
     assert not any(item.key == "model_hub" for item in fine(opened()).text_input)
 
 
-def test_a_folder_of_models_is_offered(tmp_path, monkeypatch):
+def test_model_folder_is_offered(tmp_path, monkeypatch):
     (tmp_path / "ours").mkdir()
     for name, data in small().items():
         (tmp_path / "ours" / name).write_bytes(data)
@@ -196,7 +196,7 @@ def test_a_folder_of_models_is_offered(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("view", views)
-def test_the_script_of_every_view(view, monkeypatch):
+def test_views_have_scripts(view, monkeypatch):
     taken = []
     monkeypatch.setattr("ui.kit.takeaway.offer", lambda page, script, *more: taken.append(script()))
     fine(opened(taken=view, out=READER, mode="mean"))
@@ -215,7 +215,7 @@ def test_the_script_of_every_view(view, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_shipped_model_is_what_its_readme_says():
+def test_shipped_model_matches_its_readme():
     """At every distance at least 0.98 right; one head that puts at least 0.6 of the verb's attention on its subject."""
     size = sum(file.stat().st_size for file in (files.ROOT / files.SHIPPED).iterdir())
     assert size < 5_000_000
@@ -230,7 +230,7 @@ def test_the_shipped_model_is_what_its_readme_says():
     assert settings_["format"] == "ablation-lab" and torch.isfinite(SHIPPED.model.embed).all()
 
 
-def test_under_a_soft_cap_the_headline_is_the_difference_that_contributions_add_up_to():
+def test_headline_under_soft_cap_is_sum_of_contributions():
     """The shipped weights under a cap: the same contributions, and smaller logits."""
     model = Transformer(SHIPPED.config.replace(logit_cap=3.0), SHIPPED.model.vocabulary)
     model.load_state_dict(SHIPPED.model.state_dict())

@@ -16,7 +16,7 @@ def numbers(*shape, seed=0):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_iteration_is_the_papers_odd_polynomial_of_the_singular_values(shape):
+def test_muon_iteration_is_odd_polynomial_of_singular_values(shape):
     """In float64, by a singular value decomposition: U f(f(…S…)) Vᵀ with f(s) = a·s + b·s³ + c·s⁵, from s / ‖S‖."""
     x = numbers(*shape).double()
     u, s, vt = np.linalg.svd(x.numpy(), full_matrices=False)
@@ -28,7 +28,7 @@ def test_the_iteration_is_the_papers_odd_polynomial_of_the_singular_values(shape
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_matrix_moves_as_under_pytorchs_muon(shape):
+def test_muon_step_matches_pytorch(shape):
     """Which iterates in bfloat16: so to two digits of an update, and exactly in what does not go through the iteration."""
     ours, theirs = (torch.nn.Parameter(numbers(*shape)) for _ in range(2))
     mine = Muon([ours], [(shape[0],)], 0.02, 0.1)
@@ -60,7 +60,7 @@ def test_everything_else_moves_as_under_pytorchs_adamw():
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_matrices_that_lie_one_below_the_other_are_made_orthogonal_each_by_itself():
+def test_stacked_matrices_are_orthogonalised_separately():
     full = torch.nn.Parameter(numbers(20, 8))
     parts = [torch.nn.Parameter(part.clone()) for part in numbers(20, 8).split([12, 4, 4])]
     one = Muon([full], [(12, 4, 4)], 0.02, 0.0)
@@ -73,7 +73,7 @@ def test_matrices_that_lie_one_below_the_other_are_made_orthogonal_each_by_itsel
     torch.testing.assert_close(full, torch.cat(list(parts)))
 
 
-def test_it_is_the_matrices_of_the_blocks_and_nothing_else():
+def test_muon_takes_only_matrices_of_blocks():
     model = Transformer(
         Config(
             d_model=16,
@@ -95,7 +95,7 @@ def test_it_is_the_matrices_of_the_blocks_and_nothing_else():
     assert {"embed", "position.weight", "unembed.weight", "blocks.0.attn.q_norm"} <= heights.keys()
 
 
-def test_the_direction_does_not_depend_on_the_scale_where_squares_overflow():
+def test_muon_direction_is_scale_free_when_squares_overflow():
     x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(orthogonal(1e30 * x), orthogonal(x), atol=1e-5)
     both = orthogonal(torch.stack([1e30 * x, x]))  # side by side

@@ -55,7 +55,7 @@ def chances():
     return [slowly(TEXT.split()[:verb], removed) for removed in ("", READER)]
 
 
-def test_the_text_that_the_page_opens_on_is_known_word_by_word_and_no_other_head_is_needed_to_turn_it(
+def test_default_text_is_known_and_depends_on_one_head(
     chances,
 ):
     """A sentence of the grammar, held out, whose nouns after the subject are all of the other number."""
@@ -69,7 +69,7 @@ def test_the_text_that_the_page_opens_on_is_known_word_by_word_and_no_other_head
     assert full[right] > 0.9 > 0.1 > full[wrong] and without[wrong] > 0.9 > 0.1 > without[right]
 
 
-def test_both_probabilities_stand_side_by_side_with_and_without_the_head(chances):
+def test_probabilities_stand_side_by_side_with_and_without_head(chances):
     full, without = chances
     text = texts(fine(opened(taken="words", out=READER)))
     was, were = (f"“{word}” {full[word]:.2f} → {without[word]:.2f}" for word in BE)
@@ -77,7 +77,7 @@ def test_both_probabilities_stand_side_by_side_with_and_without_the_head(chances
         assert f"{was}; {were}." in element and "“were” instead of “was”" in element
 
 
-def test_the_likeliest_word_is_named_where_the_text_has_another_or_none():
+def test_likeliest_word_is_named_where_text_differs():
     text = "the witness said that the owners of".split()
     chances = slowly(text)
     best = max(chances, key=chances.get)
@@ -96,7 +96,7 @@ def test_the_likeliest_word_is_named_where_the_text_has_another_or_none():
 SENTENCES = [list(sentence) for sentence in sentences(512, SEED)]
 
 
-def test_what_can_come_next_is_just_what_the_writer_writes_there():
+def test_following_words_match_the_writer():
     """By its kind: of every beginning of many sentences, the kinds that follow it in any other sentence of the same kinds so far."""
     kind = {word: name for name, group in finely().items() for word in group}
     observed: dict[tuple[str, ...], set[str]] = {}
@@ -138,7 +138,7 @@ def finely() -> dict[str, list[str]]:
     return {**links, **groups, **lists}
 
 
-def test_every_word_is_offered_once_what_can_come_next_first():
+def test_words_are_offered_once_with_following_first():
     for text in (
         "",
         "the",
@@ -159,7 +159,7 @@ def test_every_word_is_offered_once_what_can_come_next_first():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("beginning", ["the witness said that the owners", "the lawyer", "the"])
-def test_a_text_is_completed_by_the_likeliest_word_each_time_up_to_its_full_stop(beginning):
+def test_text_completes_greedily_to_its_full_stop(beginning):
     app = fine(press(opened(prompt=beginning), "complete"))
     text = beginning.split()
     while text[-1] != ".":
@@ -170,7 +170,7 @@ def test_a_text_is_completed_by_the_likeliest_word_each_time_up_to_its_full_stop
     assert setting(fine(press(app, "complete")), "prompt") == " ".join(text)
 
 
-def test_words_are_offered_where_the_model_has_those_of_the_grammar():
+def test_words_are_offered_where_model_knows_grammar():
     app = fine(opened(prompt="the lawyer"))
     field = control(app, "lexicon")
     assert field["label"] == "Vocabulary" and field["titles"] == ["Likely next", "Other"]

@@ -50,11 +50,11 @@ def summary(app) -> str:
     return next(item for item in written(app) if "parameters" in item)
 
 
-def test_the_default_block_has_49984_parameters():
+def test_default_block_has_49984_parameters():
     assert "49,984 parameters" in summary(fine(opened()))
 
 
-def test_a_run_that_is_too_large_is_refused_before_anything_is_built(monkeypatch):
+def test_oversized_run_is_refused_before_building(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "40")
     monkeypatch.setattr("core.experiments.forward.Transformer", None)  # building it would fail
     app = opened(d_model="1024", n_layers="12", d_ff="777")
@@ -115,7 +115,7 @@ def moved(app, **values):
     return fine(move(app, **values).run())
 
 
-def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
+def test_dividing_heads_are_offered_and_conflicts_reported():
     app = moved(opened(d_model="72"), n_heads=24)
     assert shown_words(app, "n_heads") == ["1", "2", "3", "4", "6", "8", "9", "12", "18", "24"]
     app = moved(app, d_model=64)
@@ -127,7 +127,7 @@ def test_only_heads_that_divide_are_offered_and_a_conflict_is_said():
     assert "must be even" in told(app)
 
 
-def test_two_users_do_not_see_each_other():
+def test_sessions_do_not_see_each_other():
     one = opened(d_ff="96", seed="1")
     two = opened(d_ff="320", seed="2", text="quite another sentence")
     moved(one, norm="none")
@@ -155,7 +155,7 @@ def test_numbers_out_of_range_are_said_to_be_so(view, n_layers, activation):
         assert not re.search(r"\b(nan|inf)\b", element.value), element.value
 
 
-def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
+def test_script_of_three_head_counts_has_all(monkeypatch):
     taken = []
     monkeypatch.setattr("ui.kit.takeaway.offer", lambda page, script, *more: taken.append(script()))
     fine(opened(view="heads", compare="on"))
@@ -163,7 +163,7 @@ def test_the_script_of_1_4_and_8_heads_holds_all_three(monkeypatch):
     assert all(f'"{name}":' in made.python() for name in ("1 head", "4 heads", "8 heads"))
 
 
-def test_a_control_that_would_do_nothing_is_not_there_until_it_would():
+def test_controls_without_effect_are_hidden():
     shown = controls(opened(weights="random"))
     assert (
         "window" in shown
@@ -180,7 +180,7 @@ def test_a_control_that_would_do_nothing_is_not_there_until_it_would():
     )
 
 
-def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
+def test_explicit_default_can_be_released():
     app = opened(n_heads="4")
     tell(tell(app, "n_kv_heads", "2"), "n_kv_heads", "4")
     assert (
@@ -195,7 +195,7 @@ def test_what_was_chosen_as_it_would_be_anyway_can_be_let_go_again():
     assert "n_kv_heads" not in link(app)
 
 
-def test_a_text_goes_on_with_random_weights_in_a_context_that_slides():
+def test_random_weights_generate_in_sliding_context():
     app = fine(opened(view="text", text="the dog bites the man", context="6", words="9"))
     (chips,) = components(app, "ablation_chips")
     tokens = json.loads(json.loads(chips.json))["tokens"]

@@ -68,7 +68,7 @@ def test_pictures_and_link_follow_what_is_dragged(open_page, path):
     assert page.evaluate("history.length") == entries + 1
 
 
-def test_what_is_held_stays_under_the_finger_when_its_bounds_open_up(open_page):
+def test_held_slider_stays_when_bounds_change(open_page):
     page = open_page("/One_block?weights=random")
     field, x, y, way = thumb(page, "d_model")
     top = field.get_attribute("max")
@@ -85,7 +85,7 @@ def test_what_is_held_stays_under_the_finger_when_its_bounds_open_up(open_page):
     assert params(page) == {"d_model": under}
 
 
-def test_a_finger_moves_it_on_a_phone(chromium, address):
+def test_finger_moves_slider_on_phone(chromium, address):
     context = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     )
@@ -106,7 +106,7 @@ def test_a_finger_moves_it_on_a_phone(chromium, address):
     context.close()
 
 
-def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address):
+def test_phone_has_controls_in_sheet_below_picture(chromium, address):
     page = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     ).new_page()
@@ -136,9 +136,7 @@ def test_on_a_phone_the_controls_are_a_sheet_below_the_picture(chromium, address
 
 
 @pytest.mark.parametrize("path", [page.path for page in PAGES], ids=[page.key for page in PAGES])
-def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(
-    chromium, address, path
-):
+def test_link_is_copied_by_key_without_rerun(chromium, address, path):
     context = chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
     sent = []
@@ -155,7 +153,7 @@ def test_on_every_page_the_link_is_copied_by_a_key_without_a_run_of_the_page(
     context.close()
 
 
-def test_all_of_it_can_be_done_by_keys_and_the_focus_stays(open_page):
+def test_panel_works_by_keyboard_and_keeps_focus(open_page):
     page = open_page("/One_block?weights=random")
     page.get_by_role("slider", name="Width (d_model)").focus()
     for key, name in (("ArrowRight", "Width (d_model)"), ("Home", "Width (d_model)")):
@@ -174,7 +172,7 @@ def test_all_of_it_can_be_done_by_keys_and_the_focus_stays(open_page):
     assert params(page) == {"d_model": "8", "attention": "off", "norm": "RMSNorm"}
 
 
-def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
+def test_controls_have_help_and_reset(open_page):
     page = open_page("/One_block?weights=random&d_model=96&d_ff=100&norm=none")
     page.get_by_role("button", name="About Norm").click()
     expect(page.locator("[data-name=norm] .help")).to_contain_text("RMSNorm")
@@ -193,7 +191,7 @@ def test_each_says_what_it_is_for_and_goes_back_by_one_click(open_page):
 
 
 @pytest.mark.parametrize("key, then", [("ArrowRight", 100), ("ArrowLeft", 50)])
-def test_a_value_between_two_steps_is_shown_as_it_is(open_page, key, then):
+def test_value_between_steps_is_shown_as_is(open_page, key, then):
     """As a link may have it; the first move goes to the next step."""
     page = open_page("/Training?steps=60")
     field = page.locator("[data-name=steps] input")
@@ -208,7 +206,7 @@ def test_a_value_between_two_steps_is_shown_as_it_is(open_page, key, then):
     assert params(page)["steps"] == str(then + 50)
 
 
-def test_what_somebody_types_is_kept_whatever_the_page_comes_to_meanwhile(open_page):
+def test_typed_text_is_kept_while_page_changes(open_page):
     """It may have had another text under way as they began. Seen where a page was turned to in a slow browser, once in eight."""
     page = open_page("/One_block?weights=random&text=one+two")
     field = page.get_by_role("textbox", name="Sentence")
@@ -228,7 +226,7 @@ def test_what_somebody_types_is_kept_whatever_the_page_comes_to_meanwhile(open_p
     )
 
 
-def test_sizes_and_components_of_one_block_are_in_the_first_screen(open_page):
+def test_first_screen_has_sizes_and_components(open_page):
     page = open_page("/One_block?weights=random", width=1280, height=720)
     for name in (
         "d_model",
@@ -243,7 +241,7 @@ def test_sizes_and_components_of_one_block_are_in_the_first_screen(open_page):
         assert box["y"] + box["height"] <= 720, name
 
 
-def test_two_blocks_and_their_maps_are_in_one_screen(open_page):
+def test_side_by_side_maps_fit_one_screen(open_page):
     page = open_page("/One_block?variants=residual_attention-off", width=1280, height=720)
     for element in (
         ".st-key-drawing svg",

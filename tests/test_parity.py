@@ -201,7 +201,7 @@ class Masked(nn.Module):
 
 
 @pytest.mark.parametrize("hidden", [True, False])
-def test_dropout_in_the_feed_forward_network_is_where_pytorch_has_it(hidden):
+def test_ffn_dropout_is_where_pytorch_has_it(hidden):
     """The masks come from the same stream in the same order: the numbers agree only if the places do."""
     config = CONFIG.replace(activation="relu", dropout=0.4, ffn_dropout=hidden)
     ours = Block(config)
@@ -309,7 +309,7 @@ def loss_of(logits):
     return F.cross_entropy(logits.flatten(0, 1), TEXT.roll(-1, 1).flatten())
 
 
-def test_a_tied_model_is_one_whose_two_tables_are_equal_and_learns_from_both():
+def test_tied_model_has_equal_tables_and_learns_from_both():
     tied, own = Transformer(TIED, WORDS), Transformer(TIED.replace(tied=False), WORDS)
     with torch.no_grad():
         own.unembed.weight.copy_(own.embed)
@@ -323,7 +323,7 @@ def test_a_tied_model_is_one_whose_two_tables_are_equal_and_learns_from_both():
     )
 
 
-def test_the_tie_holds_through_states_copies_and_calls_with_other_weights():
+def test_tie_survives_states_copies_and_functional_calls():
     model = shake(Transformer(TIED, WORDS))
     with torch.no_grad():
         model.embed += 0.3
@@ -356,7 +356,7 @@ def scores_of(tokens, position, words="abcdefgh"):
 
 
 @pytest.mark.parametrize("position", ["none", "rope", "alibi"])
-def test_scores_of_relative_positions_do_not_change_when_all_tokens_move(position):
+def test_relative_scores_ignore_shift_of_all_tokens(position):
     there = scores_of([1, 2, 3, 4, 2], position)
     moved = scores_of([7, 7, 7, 1, 2, 3, 4, 2], position)[:, 3:, 3:]
     same(moved, there)
@@ -371,7 +371,7 @@ def test_scores_of_absolute_positions_do_change(position):
 
 
 @pytest.mark.parametrize("position", ["rope", "alibi"])
-def test_scores_of_a_repeated_token_depend_on_distance_and_on_nothing_else(position):
+def test_relative_scores_depend_on_distance_only(position):
     scores = scores_of([1] * 8, position)
     same(scores[:, 1:, 1:], scores[:, :-1, :-1])  # equal along every diagonal
     assert (scores[:, 0, 1:] - scores[:, 0, :1]).abs().amax(

@@ -100,9 +100,7 @@ def above(svg: str, of_a_canvas: bool, height: int) -> int:
 
 
 @pytest.mark.parametrize("path", EVERY)
-def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(
-    open_page, chromium, address, path
-):
+def test_exported_picture_has_page_colours(open_page, chromium, address, path):
     page = open_page(path, width=1400, height=3000)
     if "begin=on" in path:
         page.get_by_text(re.compile("^Done:")).wait_for(timeout=120_000)
@@ -136,7 +134,7 @@ def test_a_picture_that_is_taken_away_has_the_colours_of_the_page(
             )
 
 
-def test_a_figure_can_be_read_on_whatever_colour_its_cell_has(chromium):
+def test_numbers_are_readable_on_all_cell_colours(chromium):
     source = "".join(
         Path(f"ui/pictures/canvas/{name}.js").read_text() for name in ("values", "grid")
     )

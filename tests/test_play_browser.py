@@ -40,7 +40,7 @@ def scrubber(page):
 
 
 @pytest.mark.parametrize("matrix", ["pattern", "alike"])
-def test_each_pass_shows_its_numbers_and_marks_them_on_the_curves(open_page, matrix):
+def test_played_pass_shows_numbers_and_marks_curves(open_page, matrix):
     page = open_page(f"{LINK}&matrix={matrix}")
     seen = [
         travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), played=1)
@@ -65,7 +65,7 @@ def test_each_pass_shows_its_numbers_and_marks_them_on_the_curves(open_page, mat
         page.keyboard.press("ArrowRight")
 
 
-def test_it_plays_to_the_end_by_itself_and_begins_anew(open_page):
+def test_play_runs_to_end_and_restarts(open_page):
     page = open_page(LINK)
     page.get_by_role("combobox", name="Speed").select_option("8")
     button = page.locator(".st-key-played .player button").first
@@ -93,7 +93,7 @@ def frames(download) -> list[bytes]:
     return shown
 
 
-def test_the_animated_picture_has_every_pass(open_page):
+def test_animation_has_all_passes(open_page):
     page = open_page(LINK)
     with page.expect_download() as download:
         page.get_by_role("button", name="Export animation").click()
@@ -114,9 +114,7 @@ def other_view(page):
 
 
 @pytest.mark.parametrize("done", [seed_changed, other_view])
-def test_whatever_is_done_while_an_animated_picture_is_made_it_comes_as_it_was_and_the_page_is_as_it_is(
-    open_page, done
-):
+def test_animation_is_unaffected_by_actions_during_export(open_page, done):
     """It is made of what was shown when it was asked for, beside the page: which follows the hand as always."""
     page = open_page(MANY, width=1300)
     take = page.get_by_role("button", name="Export animation")

@@ -28,13 +28,13 @@ def owner(process: int) -> str:
     return f"{here}|{process}|{number}"
 
 
-def test_a_process_that_runs_is_alive_as_long_as_its_heartbeat_is_fresh(windows):
+def test_process_is_alive_while_heartbeat_is_fresh(windows):
     assert is_running(os.getpid())
     assert alive(new_owner(), 100.0, 100.0 + STALE - 1)
     assert not alive(new_owner(), 100.0, 100.0 + STALE + 1)
 
 
-def test_a_process_that_has_ended_is_not_alive_also_while_nobody_has_asked_how_it_ended(windows):
+def test_ended_process_is_not_alive(windows):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     while psutil.Process(ended.pid).status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
@@ -43,5 +43,5 @@ def test_a_process_that_has_ended_is_not_alive_also_while_nobody_has_asked_how_i
     assert not is_running(ended.pid) and not alive(owner(ended.pid), 100.0, 100.0)
 
 
-def test_a_process_of_another_machine_goes_by_its_heartbeat_alone(windows):
+def test_remote_process_is_alive_by_heartbeat_only(windows):
     assert alive(f"elsewhere|{2**31 - 1}|0", 100.0, 101.0)

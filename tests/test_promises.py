@@ -18,12 +18,12 @@ PROMISED = json.loads((FOLDER / "record.json").read_text())
 GONE = "teacher"  # a key was a parameter of the Class page; keys no longer stand in links
 
 
-def test_every_run_of_every_shipped_study_keeps_its_hash():
+def test_shipped_runs_keep_their_hashes():
     runs = record.record_runs()
     assert {study: runs[study] for study in PROMISED["runs"]} == PROMISED["runs"]
 
 
-def test_every_parameter_of_a_link_keeps_its_name_default_and_menu_keys():
+def test_link_parameters_keep_names_defaults_and_keys():
     parameters = record.record_parameters()
     for name, (default, menu) in PROMISED["parameters"].items():
         if name.endswith(f".{GONE}"):
@@ -34,7 +34,7 @@ def test_every_parameter_of_a_link_keeps_its_name_default_and_menu_keys():
 
 
 @pytest.mark.parametrize("page", PROMISED["links"])
-def test_a_link_opens_the_same_settings(page):
+def test_old_link_opens_same_settings(page):
     opened = record.record_links()[page]
     promised = PROMISED["links"][page]
     for kind, values in promised["values"].items():
@@ -64,7 +64,7 @@ def test_tables_of_pages_stay():
             )
 
 
-def test_a_saved_model_opens_and_predicts_the_same():
+def test_saved_model_predicts_the_same():
     settings = json.loads((FOLDER / "config.json").read_text())
     written = own.write(record.tiny_model(), "promised", "", note="kept")
     assert set(settings) <= set(json.loads(written["config.json"]))
@@ -77,7 +77,7 @@ def test_a_saved_model_opens_and_predicts_the_same():
     )
 
 
-def test_a_store_written_earlier_opens_with_its_rows(tmp_path):
+def test_old_store_opens_with_its_rows(tmp_path):
     shutil.copy(FOLDER / "store.sqlite", tmp_path / "store.sqlite")
     store = Store(f"sqlite:///{tmp_path / 'store.sqlite'}")
     study = store.find("promised")

@@ -381,7 +381,7 @@ def test_logits_and_gradients_are_theirs(build, dtype, near):
 
 
 @pytest.mark.parametrize("build", MODELS, ids=lambda build: build.__name__)
-def test_each_part_shows(build):
+def test_components_have_visible_effect(build):
     """Without any one of its parts the model is another: so each was compared."""
     _, ours, _, config = both(build, torch.float32)
     usual = Config(d_model=32, n_heads=4, n_layers=4)

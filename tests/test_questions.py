@@ -68,7 +68,7 @@ def test_everything_can_be_asked_and_nothing_else():
 @of_each
 @settings(max_examples=40)
 @given(data=some.data())
-def test_every_vote_is_counted_once(name, data):
+def test_votes_are_counted_once(name, data):
     question = find_question(name, WORDS)
     offered = some_answers(name)
     votes = {
@@ -103,7 +103,7 @@ def test_every_vote_is_counted_once(name, data):
 
 
 @pytest.mark.parametrize("name", WITH_PREDICTION)
-def test_the_right_answers_are_marked_only_once_they_may_be_seen(name):
+def test_right_answers_are_marked_only_when_allowed(name):
     question = find_question(name, WORDS)
     out = outcome(read_lesson(name))
     votes = {1: dict.fromkeys(some_answers(name), 1)}
@@ -141,7 +141,7 @@ class Seen(html.parser.HTMLParser):
 
 
 @given(some.lists(some.text(max_size=60), min_size=1, max_size=5), some.integers(0, 10**6))
-def test_a_picture_of_votes_says_what_it_shows(labels, many):
+def test_vote_picture_describes_itself(labels, many):
     svg = tally_svg([Count(label, [many, n]) for n, label in enumerate(labels)], "votes")
     parser = Seen()
     parser.feed(svg)
@@ -156,7 +156,7 @@ def rows(*lines) -> pd.DataFrame:
     return pd.DataFrame([("BCDFG", *line) for line in lines], columns=columns)
 
 
-def test_the_page_to_take_home_holds_what_was_typed_as_text_and_no_names():
+def test_handout_has_typed_text_and_no_names():
     evil = '<img src=x onerror=alert(1)> "quoted" </html><script>'
     table = rows(
         ("heads", 1, 1, "Ann", "0", 1, evil, 3.0),
@@ -221,7 +221,7 @@ def test_there_are_eight_questions_with_one_right_answer_each():
         max_size=20,
     )
 )
-def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
+def test_gain_is_hakes_with_jackknife_interval(seats):
     before, after = ({seat: pair[n] / 8 for seat, pair in seats.items()} for n in (0, 1))
     actual = gain(before, after)
     a = np.array(list(before.values()))
@@ -253,7 +253,7 @@ def test_the_gain_is_hakes_and_its_interval_the_jackknife_s(seats):
 
 
 @pytest.mark.parametrize("after", [0.9, 0.5, 0.1])
-def test_what_is_said_of_the_gain_follows_from_its_interval(after):
+def test_gain_sentence_follows_from_interval(after):
     lines = []
     for seat in range(12):
         wrong = [(n + 1) % 4 for n in right()]
@@ -270,7 +270,7 @@ def test_what_is_said_of_the_gain_follows_from_its_interval(after):
     assert (WORDS["class_gain_undecided"] in text) == (actual.low <= 0 <= actual.high)
 
 
-def test_the_table_of_a_class_says_in_words_what_was_answered_and_how_sure():
+def test_class_table_has_answers_and_confidence_in_words():
     name = next(
         name for name in WITH_PREDICTION if find_question(name, WORDS).lesson.prediction.options
     )

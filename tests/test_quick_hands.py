@@ -70,7 +70,7 @@ def pages(monkeypatch):
 @pytest.mark.parametrize("page", KINDS)
 @given(data=some.data())
 @settings(max_examples=80)
-def test_lost_doubled_and_late_messages_apply_each_change_once_and_in_order(page, data):
+def test_lost_doubled_and_late_messages_apply_once_in_order(page, data):
     here = Session(page=page)
     changes: list[dict] = []
     messages: list[dict] = []
@@ -88,7 +88,7 @@ def test_lost_doubled_and_late_messages_apply_each_change_once_and_in_order(page
 @pytest.mark.parametrize("page", KINDS)
 @given(data=some.data())
 @settings(max_examples=80)
-def test_settings_are_what_was_chosen_as_nearly_as_it_can_be(page, data):
+def test_settings_are_nearest_valid_to_choices(page, data):
     changes = data.draw(some.lists(deltas(page), max_size=8))
     choices = applied(page, changes)
     chosen, _ = store.build(link_of(choices, KINDS[page]), KINDS[page])
@@ -106,7 +106,7 @@ def test_settings_are_what_was_chosen_as_nearly_as_it_can_be(page, data):
 @pytest.mark.parametrize("page", KINDS)
 @given(data=some.data())
 @settings(max_examples=60)
-def test_a_link_opens_the_state_that_wrote_it(page, data):
+def test_link_restores_state_that_wrote_it(page, data):
     choices = applied(page, data.draw(some.lists(deltas(page), max_size=6)))
     repeated, problems = apply({}, {ALL: None, **link_of(choices, KINDS[page])}, KINDS[page])
     assert (repeated, problems) == (choices, [])
@@ -122,7 +122,7 @@ def test_locked_settings_stay(data):
     assert choices["Config.d_model"] == "96" and "Config.norm" not in choices
 
 
-def test_with_trained_weights_a_page_has_choices_of_its_own():
+def test_trained_weights_have_own_choices_per_page():
     kinds = (BlockConfig,)
     choices, _ = apply({"Config.d_model": "96"}, {"norm": "none"}, kinds)
     assert link_of(choices, kinds) == {"norm": "none"}
@@ -133,7 +133,7 @@ def test_with_trained_weights_a_page_has_choices_of_its_own():
     assert choices["BlockConfig.norm"] == "none"
 
 
-def test_what_was_said_to_a_server_before_its_restart_is_not_applied():
+def test_messages_from_before_restart_are_ignored():
     here = Session(page="one_block")
     here.take({"session": "another", "deltas": [[1, "one_block", {"d_model": "96"}]]})
     assert here.choices == {} and here.number == 0
@@ -186,7 +186,7 @@ class Hands:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
-def test_a_run_that_is_cut_short_loses_no_change(name, monkeypatch):
+def test_interrupted_run_loses_no_change(name, monkeypatch):
     @given(some.lists(some.tuples(deltas(name), some.integers(0, 30)), min_size=1, max_size=4))
     @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def hold(changes):
@@ -213,9 +213,7 @@ def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
 
 
 @pytest.mark.parametrize("name, value, meets", [("d_ff", 512, 128), ("d_head", 8, 32)])
-def test_what_was_set_stays_when_the_width_passes_where_it_would_be_the_same(
-    name, value, meets, monkeypatch
-):
+def test_chosen_value_stays_when_width_passes_its_default(name, value, meets, monkeypatch):
     user = Hands("one_block", monkeypatch)
     move(user.app, **{name: value}).run()
     for width in (meets, 2 * meets):
@@ -223,7 +221,7 @@ def test_what_was_set_stays_when_the_width_passes_where_it_would_be_the_same(
         assert setting(user.app, name) == value and link(user.app)[name] == str(value)
 
 
-def test_a_width_that_the_heads_do_not_divide_is_passed_without_losing_them(monkeypatch):
+def test_width_passes_values_that_heads_do_not_divide(monkeypatch):
     user = Hands("one_block", monkeypatch)
     move(user.app, n_heads=16).run()
     for width, heads, notes in ((72, 12, 1), (80, 16, 0), (88, 11, 1), (88, 11, 1), (96, 16, 0)):

@@ -59,7 +59,7 @@ def test_keys_in_quick_succession_change_one_setting(open_page, path, label, tim
 
 
 @pytest.mark.parametrize("gap", [60])
-def test_keys_that_push_a_slider_beyond_its_first_end_are_not_lost(open_page, gap):
+def test_keys_beyond_first_slider_end_are_kept(open_page, gap):
     """It ends at 32 at first; who comes back from there has the first end again."""
     page = open_page("/Depth")
     for key, times in (("ArrowRight", 30), ("ArrowLeft", 20), ("ArrowRight", 17)):
@@ -67,7 +67,7 @@ def test_keys_that_push_a_slider_beyond_its_first_end_are_not_lost(open_page, ga
     assert params(page) == {"passes": "37"}
 
 
-def test_a_text_too_large_for_a_message_is_cut_in_the_field(open_page):
+def test_long_text_is_cut_in_the_field(open_page):
     page = open_page("/One_block?weights=random")
     field = page.get_by_role("textbox", name="Sentence")
     field.evaluate(
@@ -92,7 +92,7 @@ def test_clicks_in_quick_succession_change_one_setting(open_page, gap):
 
 
 @pytest.mark.parametrize("gap", [60])
-def test_a_task_brings_its_own_settings_also_when_keys_follow_at_once(open_page, gap):
+def test_task_sets_its_defaults_despite_quick_keys(open_page, gap):
     page = open_page("/Training")
     page.locator("[data-name=task] select").select_option(label="Associative recall")
     press(page, "Random seed", "ArrowRight", 3, gap)
@@ -100,7 +100,7 @@ def test_a_task_brings_its_own_settings_also_when_keys_follow_at_once(open_page,
 
 
 @pytest.mark.parametrize("gap", [60])
-def test_a_typed_sentence_stays_when_keys_follow_at_once(open_page, gap):
+def test_typed_sentence_survives_quick_keys(open_page, gap):
     page = open_page("/One_block?weights=random")
     field = page.get_by_role("textbox", name="Sentence")
     field.fill("my own words")
@@ -111,7 +111,7 @@ def test_a_typed_sentence_stays_when_keys_follow_at_once(open_page, gap):
 
 
 @pytest.mark.parametrize("gap", GAPS)
-def test_an_example_and_a_pill_stay_when_keys_follow_at_once(open_page, gap):
+def test_example_and_pill_survive_quick_keys(open_page, gap):
     page = open_page("/Depth")
     page.get_by_text("Compare with", exact=True).click()
     page.get_by_role("checkbox", name="1 head", exact=True).click()
@@ -137,7 +137,7 @@ def test_back_undoes_the_last_move_however_quickly_it_comes(open_page):
 
 
 @pytest.mark.parametrize("gap", [60])
-def test_forth_and_back_leaves_the_address_at_what_is_shown(open_page, gap):
+def test_forth_and_back_leaves_matching_address(open_page, gap):
     page = open_page("/One_block?weights=random")
     for times, back in ((4, 2), (3, 1), (3, 2)):
         press(page, "Width (d_model)", "ArrowRight", times, gap)
@@ -147,7 +147,7 @@ def test_forth_and_back_leaves_the_address_at_what_is_shown(open_page, gap):
         assert params(page)["d_model"] == shown
 
 
-def test_one_back_leads_from_an_experiment_to_the_page_it_was_opened_on(open_page):
+def test_back_returns_to_page_of_experiment(open_page):
     page = open_page("/")
     page.locator(".st-key-home_matrix svg a").first.click()
     page.wait_for_function("location.pathname.endsWith('/Training')")
@@ -157,7 +157,7 @@ def test_one_back_leads_from_an_experiment_to_the_page_it_was_opened_on(open_pag
     expect(page.get_by_text("What does each component contribute?")).to_be_visible()
 
 
-def test_quick_clicks_on_a_picture_that_gives_way_to_another_are_no_error(open_page):
+def test_quick_clicks_on_replaced_picture_are_harmless(open_page):
     page = open_page("/Trained_model?taken=sweep")
     canvas, layout = canvas_of(page, "sweep_map")
     box = canvas.bounding_box()
@@ -176,7 +176,7 @@ def turn_to(page, name):
 
 
 @pytest.mark.parametrize("gap", [60])
-def test_each_page_is_one_entry_of_the_history_also_when_backs_are_quick(open_page, gap):
+def test_quick_backs_step_page_by_page(open_page, gap):
     page = open_page("/One_block?weights=random")
     for name in ("Depth", "Training", "One block"):
         turn_to(page, name)
@@ -204,7 +204,7 @@ def test_each_page_is_one_entry_of_the_history_also_when_backs_are_quick(open_pa
 
 
 @pytest.mark.parametrize("pause", [0, 20, 60])
-def test_what_is_moved_just_before_another_page_is_asked_for_is_not_lost(open_page, pause):
+def test_change_just_before_page_switch_is_kept(open_page, pause):
     page = open_page("/One_block?weights=random")
     page.get_by_test_id("stSidebar").get_by_role("link", name="Depth", exact=True).hover()
     press(page, "Width (d_model)", "ArrowRight", 3, 20)
@@ -222,9 +222,7 @@ WebSocket.prototype.addEventListener = function (type, call, ...more) {
 
 
 @pytest.mark.parametrize("pause", [0, 150, 300, 450])
-def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page_s(
-    chromium, address, pause
-):
+def test_late_link_does_not_apply_to_next_page(chromium, address, pause):
     """Every message of the server is 400 ms late: what it says of One block comes when Training has been clicked."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
@@ -245,7 +243,7 @@ def test_a_link_that_comes_when_another_page_has_been_asked_for_is_not_that_page
 
 
 @pytest.mark.parametrize("slowed", [1, 4])
-def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(open_page, slowed):
+def test_tap_on_menu_keeps_typed_sentence(open_page, slowed):
     """It takes the focus from the field and asks for the page at one moment; Streamlit sends the words after the page."""
     page = open_page("/One_block?weights=random", has_touch=True)
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowed})
@@ -263,7 +261,7 @@ def test_a_typed_sentence_is_kept_by_a_tap_on_the_menu(open_page, slowed):
 
 @pytest.mark.parametrize("view", ["attention", pytest.param("steps", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("gap", [60, pytest.param(90, marks=pytest.mark.slow)])
-def test_no_quick_click_in_the_drawing_is_lost(open_page, view, gap):
+def test_quick_diagram_clicks_are_kept(open_page, view, gap):
     """A second click takes a first one back, so one that is lost turns what is out into what is in."""
     page = open_page(f"/Trained_model?taken={view}&out=1.1")
     out = {"1.1"}
@@ -281,7 +279,7 @@ def test_no_quick_click_in_the_drawing_is_lost(open_page, view, gap):
         assert set(params(page).get("out", "").split("~")) - {""} == out
 
 
-def test_a_click_that_the_server_did_not_hear_is_sent_again_once(open_page):
+def test_unheard_click_is_resent_once(open_page):
     page = open_page("/Trained_model?taken=attention&out=1.1")
     part = page.locator(".part[data-part='2.2']")
     part.wait_for()
@@ -320,7 +318,7 @@ def drawn_by_a_finger(page, x, y, across, up):
     "path, name",
     [("/Depth", "passes"), ("/One_block?weights=random", "d_model"), ("/Training", "seeds")],
 )
-def test_a_finger_that_scrolls_the_page_on_a_slider_moves_no_slider(chromium, address, path, name):
+def test_scrolling_finger_moves_no_slider(chromium, address, path, name):
     context = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     )

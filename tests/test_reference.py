@@ -70,7 +70,7 @@ def assert_same(seen, expected, tolerance):
             assert worst <= tolerance, f"{site}[{layer}] is off by {worst:.1e}"  # also refuses NaN
 
 
-def test_every_menu_entry_has_a_formula_there():
+def test_reference_has_formulas_for_all_menu_entries():
     """All of them also where only some cases of the test below are run."""
     for field, menu in MENUS.items():
         for name in menu:
@@ -81,7 +81,7 @@ def test_every_menu_entry_has_a_formula_there():
 @pytest.mark.parametrize(
     ("field", "name"), [(field, name) for field, menu in MENUS.items() for name in menu]
 )
-def test_every_menu_entry_computes_what_the_paper_says(field, name):
+def test_menu_entries_match_the_papers(field, name):
     assert_agrees(
         Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, mask="causal").replace(**{field: name})
     )
@@ -92,7 +92,7 @@ SWITCHES = [field for field, definition in Config.settings().items() if definiti
 
 @pytest.mark.parametrize("field", SWITCHES)
 @pytest.mark.parametrize("placement", MENUS["placement"])
-def test_every_switch_the_other_way(field, placement):
+def test_switches_match_reference_when_flipped(field, placement):
     config = Config(d_model=16, n_heads=2, d_ff=24, n_layers=2, placement=placement)
     assert_agrees(config.replace(**{field: not getattr(config, field)}))
 
@@ -154,13 +154,13 @@ def test_alibi_slopes_for_any_number_of_heads(heads):
     assert_agrees(Config(d_model=24, n_heads=heads, d_ff=8, position="alibi"))
 
 
-def test_a_lone_token_and_a_sentence_of_nothing_but_padding():
+def test_single_token_and_padding_only_match_reference():
     config = Config(d_model=16, n_heads=2, d_ff=8, n_layers=2)
     assert_agrees(config, torch.tensor([[3]]), torch.tensor([[True]]))
     assert_agrees(config, torch.tensor([[0, 0, 0]]), torch.tensor([[False, False, False]]))
 
 
-def test_the_reference_sees_every_site():
+def test_reference_sees_all_sites():
     """Otherwise a comparison of what both have recorded could leave a site out."""
     config = Config(d_model=8, n_heads=2, d_ff=8, placement="sandwich", gate=True)
     model = build(config)
@@ -285,7 +285,7 @@ def test_initial_weights_follow_their_law(name):
 
 
 @pytest.mark.parametrize("name", MENUS["init"])
-def test_the_model_draws_each_parameter_for_its_own_shape(name):
+def test_parameters_are_drawn_for_own_shapes(name):
     """The fused matrix counts as three of n_heads · d_head each, W_O reads as many, W_out reads d_ff numbers, and so on."""
     width = 64
     heads = 4 * 24

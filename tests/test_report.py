@@ -115,7 +115,7 @@ def test_typed_text_stays_text(name, conclusion, because):
 
 
 @pytest.mark.parametrize("spoken", language)
-def test_parts_stand_in_their_order_and_nothing_is_asked_of_a_server(spoken):
+def test_report_has_parts_in_order_without_server(spoken):
     text = write(everything(), spoken)
     words = phrases(spoken)
     shown = plain(text)
@@ -140,7 +140,7 @@ def test_parts_stand_in_their_order_and_nothing_is_asked_of_a_server(spoken):
 
 
 @of_each
-def test_every_verdict_and_every_number_stands_in_it(name):
+def test_report_has_all_verdicts_and_numbers(name):
     lesson_read = read_lesson(name)
     out = outcome(lesson_read)
     for chosen in answers(lesson_read)[:6]:
@@ -186,7 +186,7 @@ def test_its_script_prints_its_numbers(tmp_path):
     assert {row["lesson"] for row in rows} == set(WITH_PREDICTION)
 
 
-def test_what_cannot_be_measured_costs_its_own_numbers_alone(monkeypatch):
+def test_unmeasurable_value_loses_only_its_numbers(monkeypatch):
     def missing(of):
         raise ConfigError("study", "/home/somebody/study.npz is missing")
 
@@ -199,7 +199,7 @@ def test_what_cannot_be_measured_costs_its_own_numbers_alone(monkeypatch):
     )
 
 
-def test_the_view_offers_the_file_with_what_was_typed_and_set():
+def test_report_download_has_typed_texts_and_settings():
     app = fine(opened(DEPTH.path, passes="30"))
     app = app.switch_page(LESSONS.path)
     app.query_params.clear()
@@ -229,7 +229,7 @@ OUTSIDE = """() => [...document.querySelectorAll("svg text")].filter(each => {
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
-def test_from_the_disk_it_asks_for_nothing_fits_and_prints(chromium, tmp_path, width, theme):
+def test_report_file_needs_no_network_and_prints(chromium, tmp_path, width, theme):
     file = tmp_path / FILE
     report = Report(everything().entries, HARM[0] + "x" * 60, HARM[2] * 20, SETTINGS)
     file.write_text(write(report), encoding="utf-8")

@@ -71,7 +71,7 @@ def a_part(page):
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", ""),
 )
-def test_what_is_moved_first_after_a_restart_counts(restarted, path, do, expected):
+def test_first_change_after_restart_counts(restarted, path, do, expected):
     opened, repeated = restarted
     page = opened(path)
     press(page, "Width (d_model)", "ArrowRight", 3, 60)

@@ -65,7 +65,7 @@ def ended(made, accuracies):
 # Plans
 
 
-def test_arms_are_the_baseline_and_its_variants_with_the_same_seeds():
+def test_arms_are_baseline_and_variants_with_equal_seeds():
     experiment, notes = planned(NO_NORM, {"n_heads": 1}, baseline=BASE.replace(seed=5), seeds=4)
     assert notes == [] and experiment.seeds == [5, 6, 7, 8]
     assert [(arm.name, arm.colour, arm.members, arm.note) for arm in experiment.arms] == [
@@ -87,7 +87,7 @@ def test_arms_are_the_baseline_and_its_variants_with_the_same_seeds():
 
 
 @pytest.mark.parametrize("many", [2, 3, 4])
-def test_all_combinations_are_all_subsets(many):
+def test_combinations_are_all_subsets(many):
     changes = [NO_NORM, NO_FFN, NO_SCALING, {"position": "learned"}][:many]
     experiment, notes = planned(*changes, together=True)
     assert notes == [] and len(experiment.arms) == 2**many
@@ -106,7 +106,7 @@ def test_all_combinations_are_all_subsets(many):
             assert arm.name == "baseline" or all(names[n] in arm.name for n in several)
 
 
-def test_what_cannot_be_combined_is_named_once():
+def test_impossible_combination_is_named_once():
     experiment, notes = planned({"n_heads": 1}, {"n_heads": 4}, NO_NORM, together=True)
     assert notes == ["1 head and 4 heads cannot be combined: they set n_heads to different values."]
     assert {arm.members for arm in experiment.arms if arm.colour is None} == {
@@ -123,7 +123,7 @@ def test_what_cannot_be_combined_is_named_once():
     assert len(notes) == 6 and len(experiment.arms) == 5  # every pair, and no larger set again
 
 
-def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_both():
+def test_combination_equal_to_variant_trains_once():
     experiment, notes = planned(NO_NORM, NO_FFN, NO_NORM | NO_FFN, together=True, seeds=2)
     names = [arm.name for arm in experiment.arms]
     assert (
@@ -150,7 +150,7 @@ def test_a_combination_that_is_a_variant_already_is_trained_once_and_counted_as_
 
 @pytest.mark.parametrize("kind", ["parameters", "flops"])
 @pytest.mark.parametrize("name", task)
-def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
+def test_matched_arms_cost_the_same_and_say_how(kind, name):
     training = Training(task=name)
     experiment, _ = planned(
         NO_ATTENTION,
@@ -192,7 +192,7 @@ def test_held_equal_every_arm_costs_as_much_and_says_how(kind, name):
     st.sampled_from(["nothing", "parameters"]),
     st.booleans(),
 )
-def test_no_plan_holds_a_model_or_a_name_twice(changes, kind, together):
+def test_plan_has_unique_models_and_names(changes, kind, together):
     variants, left_out = lineup(
         task["copy"].config(), Pins(variants=NEXT.join(map(encode, changes)))
     )
@@ -234,7 +234,7 @@ def values_of(runs, made, name, step):
     return actual
 
 
-def test_all_are_compared_at_the_newest_step_that_all_have_reached():
+def test_arms_are_compared_at_newest_common_step():
     experiment, _ = planned(NO_NORM, seeds=2)
     runs = {
         ("baseline", 0): [row(1, 0.1), row(10, 0.5), row(20, 0.9)],
@@ -257,7 +257,7 @@ def test_all_are_compared_at_the_newest_step_that_all_have_reached():
     assert finding(runs, experiment) == ""
 
 
-def test_a_run_that_diverged_counts_at_no_step_at_all():
+def test_diverged_run_counts_at_no_step():
     experiment, _ = planned(NO_NORM, seeds=2)
     runs = ended(experiment, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
     assert list(summary(runs, experiment).seeds) == [2, 1]
@@ -303,7 +303,7 @@ def made_up(draw, together=False):
 
 
 @given(made_up())
-def test_the_summary_is_what_plain_numpy_and_scipy_say(case):
+def test_summary_matches_numpy_and_scipy(case):
     made, runs = case
     table = summary(runs, made)
     step = results.common(runs, made)
@@ -354,7 +354,7 @@ def shown_number(text):
 
 
 @given(made_up())
-def test_a_finding_says_what_the_table_says(case):
+def test_finding_matches_table(case):
     made, runs = case
     text = finding(runs, made)
     table = summary(runs, made)
@@ -421,7 +421,7 @@ def test_a_finding_says_what_the_table_says(case):
 
 
 @given(made_up())
-def test_a_course_is_the_mean_of_what_all_seeds_have_reached(case):
+def test_course_is_mean_over_seeds_that_reached_step(case):
     made, runs = case
     for arm in made.arms:
         going = [
@@ -440,7 +440,7 @@ def test_a_course_is_the_mean_of_what_all_seeds_have_reached(case):
                 )
 
 
-def test_of_several_differences_each_has_to_be_clearer():
+def test_multiple_differences_need_stronger_evidence():
     one = {0: 0.1, 1: 0.12, 2: 0.08}
     base = dict.fromkeys(range(3), 0.0)
     noise = {0: 0.3, 1: -0.2, 2: 0.1}
@@ -464,7 +464,7 @@ def gaps(draw):
 
 
 @given(gaps())
-def test_a_difference_in_words_is_the_difference_in_numbers(gap):
+def test_sentence_matches_difference_in_numbers(gap):
     text = told(gap)
     assert ("lower" in text) == (gap.mean < 0 and gap.p < 0.05) and ("higher" in text) == (
         gap.mean > 0 and gap.p < 0.05
@@ -495,7 +495,7 @@ def test_a_difference_in_words_is_the_difference_in_numbers(gap):
 
 @pytest.mark.slow
 @given(made_up(together=True))
-def test_effects_and_interactions_are_what_plain_numpy_and_scipy_say(case):
+def test_effects_and_interactions_match_numpy_and_scipy(case):
     made, runs = case
     singles = [arm.name for arm in made.arms if arm.colour]
     assume(len(singles) > 1)
@@ -561,7 +561,7 @@ def a_state(name, **changes):
 
 @pytest.mark.parametrize("name", task)
 @pytest.mark.parametrize("change", [{}, {"attention": False}, {"mask": "none"}], ids=str)
-def test_a_reading_is_what_the_model_says(name, change):
+def test_reading_matches_model(name, change):
     state = a_state(name, **change)
     learnt = task[name]
     tokens, targets = held_out(name, 2)
@@ -621,7 +621,7 @@ def test_before_training_it_is_the_model_as_drawn(name):
     assert one.probability != now.probability
 
 
-def test_a_contrast_is_the_sequence_on_which_models_differ_most():
+def test_contrast_is_sequence_with_most_disagreement():
     training = Training(task="reverse", steps=60, batch=16, warmup=0)
     config = task["reverse"].config(d_model=16, n_heads=2, n_layers=1)
     end = chunk(start(config, training, 0), 1e9)[0]

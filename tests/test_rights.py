@@ -33,7 +33,7 @@ def public(monkeypatch, url):  # noqa: F811
 
 
 @pytest.mark.parametrize("value", [None, "", "1", "yes", "no", "off"])
-def test_a_server_is_read_only_unless_that_is_switched_off(monkeypatch, value):
+def test_server_is_read_only_by_default(monkeypatch, value):
     monkeypatch.delenv("ABLATION_READ_ONLY", raising=False)
     if value is not None:
         monkeypatch.setenv("ABLATION_READ_ONLY", value)
@@ -42,7 +42,7 @@ def test_a_server_is_read_only_unless_that_is_switched_off(monkeypatch, value):
     assert not environment.read_only()
 
 
-def test_a_visitor_can_look_and_change_nothing(store, public):  # noqa: F811
+def test_read_only_user_can_look_but_not_change(store, public):  # noqa: F811
     fill(store, study(), lambda run: "queued" if run.seed else score(run))
     app = good(opened())
     assert not CHANGES & set(labels(app)) and button(app, "New study").disabled
@@ -50,14 +50,14 @@ def test_a_visitor_can_look_and_change_nothing(store, public):  # noqa: F811
 
 
 @pytest.mark.parametrize("address", [{"key": "wrong"}, {"key": ""}, {"key": SECRET[:-1]}])
-def test_a_wrong_key_is_said_and_opens_nothing(store, public, address):  # noqa: F811
+def test_wrong_key_is_reported_and_opens_nothing(store, public, address):  # noqa: F811
     fill(store, study(), score)
     app = fine(opened(**address))
     assert rights.WRONG[:30] in told(app) and not CHANGES & set(labels(app))
     assert "key" not in link(app)
 
 
-def test_who_holds_the_key_may_and_the_key_leaves_the_link(store, public):  # noqa: F811
+def test_key_grants_rights_and_leaves_link(store, public):  # noqa: F811
     fill(store, study(), score)
     app = good(opened(key=SECRET))
     assert "Delete study" in labels(app) and "key" not in link(app) and SECRET not in texts(app)

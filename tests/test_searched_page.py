@@ -19,7 +19,7 @@ SHORT = TINY | {"task": "copy", "variants": "ffn-off"}
 
 
 @pytest.mark.parametrize("kind", [kind_name for kind_name in search if kind_name != "none"])
-def test_each_model_stands_at_the_rate_that_its_other_seeds_chose(kind):
+def test_models_stand_at_rate_chosen_by_other_seeds(kind):
     app = trained(search=kind, **SHORT)
     plan = running(app).plan
     count = {"three": 3, "five": 5}[kind] * 4
@@ -46,7 +46,7 @@ def test_each_model_stands_at_the_rate_that_its_other_seeds_chose(kind):
     assert set(tables_of(app)["all logged steps"]().variant) == names and len(names) == count // 2
 
 
-def test_a_rate_is_told_once_all_have_been_trained():
+def test_rate_is_reported_after_all_were_trained():
     app = fine(opened(search="three", **SHORT | {"steps": "20000", "seed": "73"}))
     app = fine(button(app, "start").click().run())
     try:
@@ -57,7 +57,7 @@ def test_a_rate_is_told_once_all_have_been_trained():
         running(app).job.stop()
 
 
-def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):
+def test_link_of_searched_cell_opens_search(tmp_path):
     """A study that is searched as the page can search it: its cell is what the page then shows, to the last run."""
     from core.study.database.store import Store
     from core.study.tables import judged_table
@@ -81,7 +81,7 @@ def test_the_link_of_a_searched_cell_opens_the_search(tmp_path):
 
 
 @pytest.mark.parametrize("guards", [{}, {"search": "three"}, {"match": "time"}])
-def test_the_learning_rate_is_said_to_be_one_only_where_it_is(guards):
+def test_single_learning_rate_is_named_only_if_single(guards):
     app = trained(trained="steps", **guards, **SHORT)
     drawn = "".join(str(element.proto) for element in app.get("bidi_component"))
     assert ("Same for all models." in drawn) == (not guards)

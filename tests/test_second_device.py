@@ -147,7 +147,7 @@ def assert_same(here, there, near: float = NEAR, index: str = "result"):
 
 
 @pytest.mark.skipif(NAME != "second", reason="a real GPU needs no proof that it is one")
-def test_the_second_device_refuses_what_a_gpu_refuses():
+def test_second_device_refuses_what_gpus_refuse():
     x = torch.randn(3, 4, device=NAME)
     here = torch.ones(4)
 
@@ -184,7 +184,7 @@ def test_the_second_device_refuses_what_a_gpu_refuses():
 
 
 @pytest.mark.skipif(NAME != "second", reason="a real GPU needs no proof that it is one")
-def test_the_second_device_does_what_a_gpu_does():
+def test_second_device_computes_what_gpus_compute():
     here = torch.arange(12.0).view(3, 4)
     x = here.to(NAME)
     assert x.device.type == NAME and not x.is_cpu and x.cpu().is_cpu and torch.equal(x.cpu(), here)
@@ -218,7 +218,7 @@ def test_the_second_device_does_what_a_gpu_does():
     assert moved(x).dtype == torch.float32
 
 
-def test_a_machine_says_what_it_is():
+def test_machine_describes_itself():
     machine = Machine(NAME)
     assert machine.torch_device == NAME and machine.name == device_name(machine)
     assert machine.name == (torch.cuda.get_device_name() if NAME == "cuda" else "Second device")
@@ -246,7 +246,7 @@ def test_time_is_taken_by_the_devices_events(monkeypatch):
 
 @EVERY
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_pass(changes, dtype):
+def test_pass_matches(changes, dtype):
     assert_same(
         *(forward(SMALL.replace(**changes), TOKENS, machine) for machine in both(dtype)),
         roughly(dtype),
@@ -254,7 +254,7 @@ def test_a_pass(changes, dtype):
 
 
 @pytest.mark.parametrize("changes", MORE, ids=str)
-def test_a_pass_in_float16(changes):
+def test_pass_in_float16_matches(changes):
     """Which a CPU can, but is not asked to outside of this test."""
     machines = Machine.anywhere("cpu", "float16"), Machine(NAME, "float16")
     assert_same(
@@ -264,7 +264,7 @@ def test_a_pass_in_float16(changes):
 
 
 @pytest.mark.parametrize("mask", ["causal", "none"])
-def test_a_text_goes_on_in_a_context_that_slides(mask):
+def test_generation_in_sliding_context_matches(mask):
     config = SMALL.replace(mask=mask, n_layers=2)
     sampling = Sampling(words=12, top_p=0.95)
     texts = [
@@ -274,7 +274,7 @@ def test_a_text_goes_on_in_a_context_that_slides(mask):
     assert on_first == on_second
 
 
-def test_a_pass_with_dropout():
+def test_pass_with_dropout_matches():
     config = SMALL.replace(dropout=0.3, ffn_dropout=True)
     on_first, on_second = (forward(config, TOKENS, machine, dropout=True) for machine in both())
     assert_same(on_first, on_second)
@@ -316,7 +316,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("position", ["sinusoidal", "rope", "alibi"])
-def test_what_a_view_makes_of_a_pass(view, position):
+def test_view_data_match(view, position):
     config = SMALL.replace(position=position, mask="causal")
     assert_same(*(VIEWS[view](forward(config, TOKENS, machine)) for machine in both()))
 
@@ -370,7 +370,7 @@ ALONE_IN_IT = "norm-__placement-__residual-__activation-__n_heads-"
 
 @pytest.mark.parametrize("way", blocks)
 @pytest.mark.parametrize("axes", GRIDS)
-def test_a_grid(axes, way):
+def test_grid_matches(axes, way):
     """At first with nothing but the axis in question, and the first grid of the page whole."""
     chosen = GRIDS[axes]
     if chosen:
@@ -388,7 +388,7 @@ def test_a_grid(axes, way):
 @pytest.mark.parametrize(
     "axes", ["", "position-none+sinusoidal+learned+rope+alibi__mask-none+causal__norm-none"]
 )
-def test_a_grid_in_bfloat16(axes):
+def test_grid_in_bfloat16_matches(axes):
     made = [
         grid(SMALL, Axes(axes), TOKENS, machine, Depth(passes=2)) for machine in both("bfloat16")
     ]
@@ -443,7 +443,7 @@ def test_training(name, method, dtype):
     )
 
 
-def test_a_training_that_diverges():
+def test_diverging_training_matches():
     training = Training(
         task="copy", batch=4, steps=20, optimiser="sgd", learning_rate=1000.0, warmup=0
     )
@@ -475,7 +475,7 @@ def test_seeds_side_by_side(name, method, dtype):
 
 
 @pytest.mark.parametrize("name", ["reverse", "sentences"])
-def test_what_a_trained_model_answers(name):
+def test_trained_answers_match(name):
     tokens, targets = task[name](torch.Generator().manual_seed(1), 5)
     built = []
     for machine in both():
@@ -508,7 +508,7 @@ every = 3
 """
 
 
-def test_a_study_and_a_job_of_several_seeds_in_worker_processes(tmp_path, monkeypatch):
+def test_study_and_job_in_workers_match(tmp_path, monkeypatch):
     """A job stacks its seeds on such a device, a study trains them one by one."""
     pytest.importorskip("sqlalchemy")
     from core.study.database.schema import DONE
@@ -596,7 +596,7 @@ TEXT = "the judge , who was late , was right ."
 
 @pytest.mark.parametrize("how", mode)
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
-def test_every_knock_out(changes, how):
+def test_ablations_match(changes, how):
     on_first, on_second = benches(**changes)
     assert_same(on_first.whole, on_second.whole)
     assert_same(on_first.patterns, on_second.patterns)
@@ -623,7 +623,7 @@ def test_every_knock_out(changes, how):
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
-def test_what_each_part_adds_and_reads(changes):
+def test_contributions_and_readings_match(changes):
     made = benches(**changes)
     assert_same(*(contributions.table(variant) for variant in made))
     some = (cuts(made[0].model.config)[0],)
@@ -632,7 +632,7 @@ def test_what_each_part_adds_and_reads(changes):
 
 
 @pytest.mark.parametrize("how", mode)
-def test_a_text_with_and_without_a_knock_out(how):
+def test_prompt_with_and_without_ablation_matches(how):
     built = []
     for bench in benches():
         read = prompt.read(bench.opened, TEXT)
@@ -664,7 +664,7 @@ def test_a_text_with_and_without_a_knock_out(how):
 
 
 @pytest.mark.parametrize("how", ["", "zero", "mean"])
-def test_a_text_that_goes_on_after_a_knock_out(how):
+def test_continuation_after_ablation_matches(how):
     built = []
     for bench in benches():
         some = (Cut(0, "layer"),) if how else ()
@@ -679,7 +679,7 @@ def test_a_text_that_goes_on_after_a_knock_out(how):
 @pytest.mark.parametrize(
     "changes", [{}, {"position": "learned"}, {"position": "alibi"}, {"mask": "none"}], ids=str
 )
-def test_a_text_that_goes_on(changes, cache):
+def test_continuation_matches(changes, cache):
     ids = torch.tensor([3, 7, 11, 4])
     made = [
         list(
@@ -740,7 +740,7 @@ def _fine(app, what):
     return app
 
 
-def test_every_view_of_one_block():
+def test_views_of_one_block_open():
     views = pytest.importorskip("ui.block").view
     written = pytest.importorskip("tests.pages").written
     for view in views:
@@ -756,13 +756,13 @@ def test_every_view_of_one_block():
         assert any(Machine(NAME).name in item for item in written(app)), view
 
 
-def test_every_view_of_depth():
+def test_views_of_depth_open():
     views = pytest.importorskip("ui.depth").view
     for view in views:
         opens("pages/2_Depth.py", device=NAME, show=view, passes="4")
 
 
-def test_every_view_of_a_trained_model(monkeypatch):
+def test_views_of_trained_model_open(monkeypatch):
     """Which goes to the fastest device if it is large."""
     views = pytest.importorskip("ui.trained").view
     choose = pytest.importorskip("ui.shared.models")
@@ -779,7 +779,7 @@ def test_every_view_of_a_trained_model(monkeypatch):
         )
 
 
-def test_every_view_of_a_training():
+def test_views_of_training_open():
     views = pytest.importorskip("ui.training").view
     tiny = dict(
         task="copy",
@@ -836,7 +836,7 @@ def scripts(machine: Machine) -> dict[str, Script]:
 
 
 @pytest.mark.parametrize("name", ["block", "compare", "depth", "grid", "training"])
-def test_an_exported_script(name):
+def test_exported_scripts_match(name):
     on_first, on_second = (printed(scripts(machine)[name].python()) for machine in both())
     one, other = (
         list(chain.from_iterable(line.split(",") for line in text.splitlines()))

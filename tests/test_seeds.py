@@ -37,14 +37,14 @@ def varied(values, least=1e-6):
 
 
 @pytest.mark.parametrize("of", [1, 2, 7, 40, 333])
-def test_the_interval_of_a_share_is_that_of_scipy(of):
+def test_share_interval_matches_scipy(of):
     for right in range(of + 1):
         ends = stats.binomtest(right, of).proportion_ci(0.95, method="wilson")
         assert close(wilson(right, of), (right / of, ends.low, ends.high))
     assert wilson(0, of)[:2] == (0, 0) and wilson(of, of)[::2] == (1, 1)  # to the last bit
 
 
-def test_a_share_of_nothing_is_no_number():
+def test_share_of_nothing_is_nan():
     assert all(math.isnan(item) for item in wilson(0, 0))
 
 
@@ -52,18 +52,18 @@ def test_a_share_of_nothing_is_no_number():
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=40).filter(varied))
-def test_an_interval_is_that_of_scipy(values):
+def test_interval_matches_scipy(values):
     actual = interval(values)
     assert close(actual[:3], scipy_interval(values)) and actual.n == len(values)
 
 
 @pytest.mark.parametrize("n", range(2, 31))
-def test_an_interval_is_that_of_scipy_for_every_number_of_seeds(n):
+def test_interval_matches_scipy_for_any_number_of_seeds(n):
     values = np.random.default_rng(n).normal(0.7, 0.1, n).tolist()
     assert close(interval(values)[:3], scipy_interval(values))
 
 
-def test_an_interval_by_hand():
+def test_interval_matches_hand_computation():
     # 0.5, 0.6, 0.7: mean 0.6, standard deviation 0.1, t(2, 0.975) = 4.302653 from a printed table
     actual = interval([0.5, 0.6, 0.7])
     assert actual[:3] == pytest.approx(
@@ -71,7 +71,7 @@ def test_an_interval_by_hand():
     )
 
 
-def test_none_and_one_have_no_interval():
+def test_fewer_than_two_values_have_no_interval():
     nothing = interval([])
     one = interval([0.25])
     assert nothing.n == 0 and all(map(math.isnan, nothing[:3]))
@@ -81,7 +81,7 @@ def test_none_and_one_have_no_interval():
 
 
 @given(NUMBERS, st.integers(2, 30))
-def test_where_all_are_the_same_the_interval_is_that_number_to_the_last_bit(value, n):
+def test_equal_values_have_exact_interval(value, n):
     assert interval([value] * n) == (value, value, value, n)
 
 
@@ -91,7 +91,7 @@ def test_nan_is_left_out(values):
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
-def test_an_interval_is_cut_at_what_a_value_can_be_and_nowhere_else(values):
+def test_interval_is_clipped_to_possible_values_only(values):
     free = interval(values)
     cut = interval(values, (0.0, 1.0))
     assert (cut.mean, cut.n) == (free.mean, free.n)
@@ -111,7 +111,7 @@ def test_any_iterable_will_do():
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=30))
-def test_a_paired_difference_is_that_of_scipy(pairs):
+def test_paired_difference_matches_scipy(pairs):
     some, others = zip(*pairs)
     differences = [a - b for a, b in pairs]
     if not varied(differences):
@@ -149,14 +149,14 @@ def test_pairs_are_made_by_seed_whatever_is_missing(values, base):
         assert actual.p == pytest.approx(test.pvalue, rel=1e-6, abs=1e-12)
 
 
-def test_the_order_of_seeds_does_not_matter():
+def test_seed_order_does_not_matter():
     one = {3: 0.9, 1: 0.5, 2: 0.8}
     other = {1: 0.4, 2: 0.1, 3: 0.6}
     assert paired(one, other) == paired(dict(sorted(one.items())), other)
     assert paired(one, other).mean == pytest.approx((0.3 + 0.1 + 0.7) / 3)
 
 
-def test_the_other_way_round_the_sign_turns():
+def test_reversed_difference_flips_sign():
     one = {0: 0.9, 1: 0.5, 2: 0.8}
     other = {0: 0.4, 1: 0.1, 2: 0.6}
     there = paired(one, other)
@@ -176,7 +176,7 @@ def test_differences_without_any_spread():
         assert stats.ttest_rel([0.5, 0.75], [0.25, 0.5]).pvalue == 0.0  # SciPy says so too
 
 
-def test_a_difference_is_cut_at_what_it_can_be():
+def test_difference_is_clipped_to_possible_values():
     free = paired({0: 0.1, 1: 0.9}, {0: 0.9, 1: 0.8})
     cut = paired({0: 0.1, 1: 0.9}, {0: 0.9, 1: 0.8}, (-1.0, 1.0))
     assert free.low < -1 and free.high > 1
@@ -202,7 +202,7 @@ def compared(samples, within=(-math.inf, math.inf)):
 
 
 @given(FAMILIES)
-def test_several_are_corrected_as_a_closed_test_by_definition_does(samples):
+def test_holm_matches_closed_test(samples):
     samples = [sample for sample in samples if len(sample) < 2 or varied(sample)]
     actual = compared(samples)
     expected = differences(dict(enumerate(samples)))
@@ -228,7 +228,7 @@ def test_more_comparisons_never_make_an_interval_narrower(samples):
         assert not one.clear or alone.clear
 
 
-def test_one_alone_is_not_corrected_and_one_seed_does_not_count():
+def test_single_difference_is_uncorrected_and_single_seed_ignored():
     one = [0.1, 0.12, 0.02]
     assert (
         compared([one])[0]
@@ -237,7 +237,7 @@ def test_one_alone_is_not_corrected_and_one_seed_does_not_count():
     )
 
 
-def test_among_twelve_that_are_nothing_but_noise_one_family_in_twenty_names_one():
+def test_family_error_of_twelve_noise_differences_is_5_percent():
     random = np.random.default_rng(12)
     families = random.normal(0, 0.1, (1500, 12, 5)).tolist()
     named = [any(item.clear for item in compared(samples).values()) for samples in families]
@@ -250,7 +250,7 @@ def test_among_twelve_that_are_nothing_but_noise_one_family_in_twenty_names_one(
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
-def test_the_interval_holds_the_true_mean_in_95_of_100_experiments(n):
+def test_mean_interval_covers_truth_in_95_of_100(n):
     random = np.random.default_rng(n)
     drawn = random.normal(0.4, 0.2, (4000, n)).tolist()
     held = [actual.low <= 0.4 <= actual.high for actual in map(interval, drawn)]
@@ -258,7 +258,7 @@ def test_the_interval_holds_the_true_mean_in_95_of_100_experiments(n):
 
 
 @pytest.mark.parametrize("n", [2, 3, 10])
-def test_where_there_is_no_difference_one_in_twenty_is_called_clear(n):
+def test_false_positive_rate_is_5_percent(n):
     random = np.random.default_rng(n)
     hard = random.normal(
         0, 1.0, (4000, n)
@@ -282,7 +282,7 @@ def test_pairing_sees_what_seeds_alone_would_hide():
 @pytest.mark.parametrize(
     "values", [[1.0, 10.0, 100.0], [0.2, 0.3], [5.0], [1e-30, 1e-20, 3e-25, float("nan")]]
 )
-def test_a_geometric_mean_is_that_of_the_logarithms(values):
+def test_geometric_mean_is_mean_of_logarithms(values):
     actual = geometric(values)
     logs = interval([math.log(value) for value in values if value == value])
     assert actual.n == logs.n and actual.mean == pytest.approx(math.exp(logs.mean))
@@ -290,7 +290,7 @@ def test_a_geometric_mean_is_that_of_the_logarithms(values):
         assert (actual.low, actual.high) == pytest.approx((math.exp(logs.low), math.exp(logs.high)))
 
 
-def test_what_has_no_logarithm_has_no_geometric_mean():
+def test_geometric_mean_needs_positive_values():
     assert math.isnan(geometric([1.0, 0.0]).mean) and math.isnan(geometric([]).mean)
     wide = geometric([1e-300, 1e300])
     assert wide.mean == pytest.approx(1.0) and math.isnan(wide.high)  # beyond all numbers
@@ -301,7 +301,7 @@ def test_what_has_no_logarithm_has_no_geometric_mean():
     [[math.inf, -math.inf, 1.0], [1e300, -1e300, 0.0]],
     ids=["infinite", "too large to be squared"],
 )
-def test_numbers_without_a_mean_or_a_spread_have_no_interval(values):
+def test_infinite_or_nan_values_have_no_interval(values):
     """As of a model whose weights are huge: nothing is said, rather than the page lost."""
     actual = interval(values)
     assert math.isnan(actual.low) and math.isnan(actual.high)

@@ -58,7 +58,7 @@ def test_nginx_takes_as_large_files_as_the_server():
     assert int(line[1]) == config.get_option("server.maxUploadSize")
 
 
-def test_a_patch_would_be_found():
+def test_detector_finds_patches():
     code = (
         "import uvicorn.server as s\nfrom a import B\ns.C.d = 1\nB.e = 2\nsetattr(B, 'f', 3)\nb ="
         " B()\nb.g = 4"
@@ -66,7 +66,7 @@ def test_a_patch_would_be_found():
     assert patched(ast.parse(code)) == ["s.C.d", "B.e", "B."]
 
 
-def test_nothing_of_any_library_is_patched():
+def test_libraries_are_not_patched():
     actual = {str(path): patched(ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
     assert {path: names for path, names in actual.items() if names} == {}
 
@@ -79,20 +79,20 @@ def test_nothing_of_any_library_is_patched():
         ("/one_block", "./One_block"),
     ],
 )
-def test_an_address_typed_in_small_letters_leads_to_its_page(typed, page):
+def test_lower_case_address_leads_to_its_page(typed, page):
     client = TestClient(Starlette(routes=served.routes()), follow_redirects=False)
     answer = client.get(typed)
     assert answer.status_code == 307 and answer.headers["Location"] == page
 
 
-def test_the_address_of_an_app_further_down_gets_its_slash_whatever_the_proxy(monkeypatch):
+def test_base_path_gets_its_slash_behind_any_proxy(monkeypatch):
     monkeypatch.setattr(served.config, "get_option", lambda name: "/lab/blocks")
     client = TestClient(Starlette(routes=served.routes()), follow_redirects=False)
     for asked, found in (("/lab/blocks", "./blocks/"), ("/lab/blocks?a=1", "./blocks/?a=1")):
         assert client.get(asked).headers["Location"] == found  # neither scheme nor host
 
 
-def test_nginx_writes_no_key_of_an_address_into_its_log():
+def test_nginx_log_has_no_keys():
     settings = (ROOT / "docs" / "nginx.conf").read_text()
     (name,) = re.findall(r"access_log \S+ (\w+);", settings)
     (logged,) = re.findall(rf"log_format {name} '(.*)';", settings)
@@ -111,7 +111,7 @@ def test_nginx_writes_no_key_of_an_address_into_its_log():
         ((-1, -1), None),
     ],
 )
-def test_it_asks_for_more_file_handles_where_there_are_more(monkeypatch, limits, wanted):
+def test_server_raises_file_handle_limit(monkeypatch, limits, wanted):
     import resource
 
     requests = []
@@ -121,7 +121,7 @@ def test_it_asks_for_more_file_handles_where_there_are_more(monkeypatch, limits,
     assert requests == ([wanted] if wanted else [])
 
 
-def test_a_task_that_fails_is_tried_again(caplog):
+def test_failing_task_is_retried(caplog):
     calls = []
 
     def fail():

@@ -14,7 +14,7 @@ def session(monkeypatch):
     return Session()
 
 
-def test_a_size_from_another_page_is_named_on_the_first_visit_only(session):
+def test_size_from_another_page_is_named_once(session):
     session.open("block", {}, is_back=False)
     session.change({"d_model": "96"})
     assert session.set_elsewhere == []
@@ -23,7 +23,7 @@ def test_a_size_from_another_page_is_named_on_the_first_visit_only(session):
         assert session.set_elsewhere == brought
 
 
-def test_what_a_link_sets_is_not_from_another_page(session):
+def test_values_from_link_are_not_from_another_page(session):
     session.open("block", {"d_model": "96"}, is_back=False)
     assert session.set_elsewhere == []
     session.open("depth", {"d_model": "128", "n_heads": "8"}, is_back=False)

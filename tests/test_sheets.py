@@ -37,7 +37,7 @@ def test_everything_else_is_written_as_it_is(cell):
 
 
 @pytest.mark.parametrize("kind", [object, "str", "category"])
-def test_a_table_is_written_without_formulas_and_with_its_numbers(kind):
+def test_table_is_written_without_formulas(kind):
     table = pd.DataFrame(
         {
             "=word": pd.Series(EVIL, dtype=kind),
@@ -70,11 +70,11 @@ def called(capsys, *args) -> tuple[int, str, str]:
     return (code, *capsys.readouterr())
 
 
-def test_a_summary_has_the_columns_that_are_read(store):
+def test_summary_has_all_read_columns(store):
     assert set(summary_table(store, fill(store, study(), score)).columns) == {*TEXTS, *NUMBERS}
 
 
-def test_every_study_is_exported_into_a_folder_of_its_own(store, capsys, tmp_path):
+def test_studies_are_exported_to_own_folders(store, capsys, tmp_path):
     names = ["norm v1.5", "norm v1.6", "..", "研究", "実験"]
     numbers = [fill(store, study(name), score) for name in names]
     (tmp_path / "out").mkdir()
@@ -106,7 +106,7 @@ def test_csv_and_parquet_hold_the_same_tables(store, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_what_is_exported_is_every_table_and_the_file(store, tmp_path, kind):
+def test_export_has_all_tables_and_study_file(store, tmp_path, kind):
     number = fill(store, study(), score)
     made = export(store, number, tmp_path / "x", kind)
     assert [path.name for path in made] == ["study.toml", *(f"{name}.{kind}" for name in TABLES)]
@@ -120,14 +120,14 @@ def test_what_is_exported_is_every_table_and_the_file(store, tmp_path, kind):
         (b"\xff\xfe\n", "is not a CSV file"),
     ],
 )
-def test_a_file_that_is_no_summary_is_refused_in_words(data, words, store, tmp_path, capsys):
+def test_file_without_summary_is_refused_in_words(data, words, store, tmp_path, capsys):
     fill(store, study(), score)
     (tmp_path / "x.csv").write_bytes(data)
     code, _, errors = called(capsys, "check", "made up", "--with", "x.csv")
     assert code == command.MISTAKE and words in errors and "Traceback" not in errors
 
 
-def test_a_table_has_one_byte_order_mark_and_is_read_with_and_without_it(tmp_path):
+def test_table_has_one_byte_order_mark_read_optionally(tmp_path):
     """By the mark Excel knows that a file is UTF-8."""
     table, mark = (
         pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]}),

@@ -26,7 +26,7 @@ of_each_study = pytest.mark.parametrize("name", shipped)
 
 
 @of_each_study
-def test_the_menu_and_the_makefile_say_what_the_file_says(name):
+def test_menu_and_makefile_match_study_file(name):
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert f"SHIPPED := {' '.join(shipped)}\n" in text
     asks = shipped.help(name)
@@ -37,7 +37,7 @@ def test_the_menu_and_the_makefile_say_what_the_file_says(name):
 
 
 @of_each_study
-def test_the_table_has_every_cell_of_the_study_and_its_link(name):
+def test_table_has_all_cells_with_links(name):
     table = pd.read_csv(table_of(name))
     study = STUDIES[name]
     first = {run.task: run for run in study.runs if run.variant == BASELINE}
@@ -75,7 +75,7 @@ def best_by_loss(runs):
     return chosen
 
 
-def test_every_run_ships_in_one_file():
+def test_runs_ship_in_one_file_only():
     files = {name: read_curves(curves_of(name)).hashes() for name in STUDIES}
     assert sum(map(len, files.values())) == len(set.union(*files.values()))
     assert set.union(*files.values()) == {
@@ -83,7 +83,7 @@ def test_every_run_ships_in_one_file():
     }
 
 
-def test_no_shipped_run_counts_as_diverged_for_a_norm_alone():
+def test_shipped_runs_never_diverged_by_norm_alone():
     """A run diverged where its loss, gradient or update is infinite or NaN; a gradient's norm beyond float32 is neither."""
     ended = {}
     for name, study in STUDIES.items():
@@ -94,7 +94,7 @@ def test_no_shipped_run_counts_as_diverged_for_a_norm_alone():
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_curves_have_every_run_of_the_study_and_end_where_its_table_does(name):
+def test_shipped_curves_match_table_at_their_end(name):
     curves = shipped_curves(name)
     ends = {}
     search = "\nsearch = " in STUDIES[name].source
@@ -118,7 +118,7 @@ def test_the_curves_have_every_run_of_the_study_and_end_where_its_table_does(nam
 
 
 @pytest.mark.parametrize("variant", [name for name in TABLE.variant.unique() if name != BASELINE])
-def test_every_part_has_a_task_that_needs_it_and_one_that_does_not(variant):
+def test_parts_have_tasks_that_need_them_and_not(variant):
     lines = TABLE[TABLE.variant == variant]
     assert ((lines.difference <= -0.3) & (lines.p < 0.05)).any()
     assert (lines.difference.abs() < 0.02).any()
@@ -131,7 +131,7 @@ NO_PARTS = set(
 
 
 @pytest.mark.parametrize("setting", sorted((MODEL | TRAINING).keys() - NO_PARTS))
-def test_every_part_has_a_row_and_so_has_every_entry_of_its_menu(setting):
+def test_parts_and_menu_entries_have_rows(setting):
     asked = {
         getattr(of, setting)
         for name in shipped
@@ -144,7 +144,7 @@ def test_every_part_has_a_row_and_so_has_every_entry_of_its_menu(setting):
     assert len(asked) > 1 and menu <= asked
 
 
-def test_each_part_is_searched_on_the_task_that_tells_most():
+def test_parts_are_searched_on_most_informative_task():
     """Where its difference is largest of those whose interval does not hold 0, or largest where every interval does."""
     expected = {}
     for name in set(shipped) - {"own_learning_rates"}:
@@ -164,7 +164,7 @@ def test_each_part_is_searched_on_the_task_that_tells_most():
     assert set(table.guards) == {"learning rate searched"}
 
 
-def test_what_is_searched_stands_beside_the_same_at_one_rate():
+def test_searched_cells_stand_beside_single_rate_cells():
     tables = [pd.read_csv(table_of(name)) for name in shipped]
     searched = tables[-1].query("variant != 'baseline'")
     both = beside_one_rate(tables[-1], tables)
@@ -182,7 +182,7 @@ def test_what_is_searched_stands_beside_the_same_at_one_rate():
     assert is_sparse(tables[-1]) and not any(map(is_sparse, tables[:-1]))
 
 
-def test_the_picture_is_of_the_table():
+def test_picture_matches_table():
     assert (ROOT / "docs" / "ablation_matrix.svg").read_text(encoding="utf-8") == matrix_svg(
         TABLE, style=STYLE
     ) + "\n"

@@ -72,7 +72,7 @@ def assert_as_alone(states, tolerance=1e-5):
 
 
 @pytest.mark.parametrize("name", task)
-def test_every_task_is_trained_as_it_is_alone(name):
+def test_stacked_tasks_train_as_alone(name):
     config = task[name].config(d_model=16, n_heads=2, n_layers=1)
     assert_as_alone(begun(config, Training(task=name, steps=30, batch=8, every=3)))
 
@@ -101,7 +101,7 @@ CHANGES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_every_part_is_trained_as_it_is_alone(change, method):
+def test_stacked_parts_train_as_alone(change, method):
     assert_as_alone(begun(SMALL.replace(**change), dataclasses.replace(SHORT, optimiser=method)))
 
 
@@ -133,7 +133,7 @@ def test_so_it_is_with_every_way_of_training(change, method):
     assert_states_near(*assert_as_alone(states))
 
 
-def test_each_seed_is_clipped_by_its_own_norm():
+def test_stacked_seeds_are_clipped_by_own_norm():
     """Between the norms of the seeds: some are shortened, and others are not."""
     sgd = dataclasses.replace(SHORT, optimiser="sgd", weight_decay=0.0, steps=1, warmup=0)
     norms = sorted(rows[0].gradient_norm for _, rows in chunk(begun(training=sgd), FOREVER))
@@ -142,7 +142,7 @@ def test_each_seed_is_clipped_by_its_own_norm():
     assert_states_near(*assert_as_alone(states), 1e-6)
 
 
-def test_bfloat16_is_trained_as_it_is_alone_as_far_as_its_digits_go():
+def test_stacked_bfloat16_matches_within_its_precision():
     states = begun(
         training=dataclasses.replace(SHORT, steps=3),
         machine=Machine(device="cpu", dtype="bfloat16"),
@@ -178,7 +178,7 @@ def one_by_one(states):
 
 
 @pytest.mark.parametrize("method", optimiser)
-def test_any_cutting_gives_the_same_rows_and_the_same_weights_to_the_last_bit(method):
+def test_chunking_keeps_stacked_rows_and_weights_exact(method):
     states = begun(training=dataclasses.replace(SHORT, optimiser=method, steps=9))
     full = chunk(states, FOREVER)
     rows, ends = in_steps(states, stacked)
@@ -197,7 +197,7 @@ def test_any_cutting_gives_the_same_rows_and_the_same_weights_to_the_last_bit(me
     ids=["first stacked", "first alone"],
 )
 @pytest.mark.parametrize("method", optimiser)
-def test_a_run_goes_on_stacked_or_alone(method, ways):
+def test_stacked_run_can_continue_alone(method, ways):
     states = begun(BARE, dataclasses.replace(SHORT, optimiser=method))
     rows, ends = in_steps(states, *ways)
     apart = [alone(state, FOREVER) for state in states]
@@ -205,7 +205,7 @@ def test_a_run_goes_on_stacked_or_alone(method, ways):
     assert_states_near(ends, [state for state, _ in apart])
 
 
-def test_a_seed_is_the_same_whoever_stands_beside_it():
+def test_seed_result_is_independent_of_stack():
     few, extra = (chunk(begun(seeds=seeds), FOREVER) for seeds in ((5, 6), (6, 9, 5, 7)))
     assert_near([few[0][1], few[1][1]], [extra[2][1], extra[0][1]])
 
@@ -233,7 +233,7 @@ def spoiled(state, which, factor):
 )
 @pytest.mark.parametrize("every", [1, 4, 100])
 @pytest.mark.parametrize("method", optimiser)
-def test_who_diverges_stops_and_the_others_go_on_unharmed(method, every, which, factor):
+def test_diverged_seed_leaves_others_unharmed(method, every, which, factor):
     training = dataclasses.replace(SHORT, optimiser=method, every=every, steps=12)
     begin = [
         state
@@ -253,7 +253,7 @@ def test_who_diverges_stops_and_the_others_go_on_unharmed(method, every, which, 
 # What can be stacked
 
 
-def test_only_what_differs_in_nothing_but_the_seed_can_be_stacked():
+def test_only_seeds_can_be_stacked():
     states = begun()
     assert can_stack(states) and can_stack(states[:1]) and not can_stack([])
     further = alone(states[0], 0)[0]
@@ -280,7 +280,7 @@ def test_only_what_differs_in_nothing_but_the_seed_can_be_stacked():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_a_gpu_trains_each_seed_as_it_does_alone(change, method):
+def test_gpu_trains_stacked_seeds_as_alone(change, method):
     training = dataclasses.replace(SHORT, optimiser=method, steps=10)
     states = begun(BARE.replace(**change), training, machine=Machine(device="cuda"))
     rows, ends = in_steps(states, stacked, one_by_one, stacked)

@@ -54,7 +54,7 @@ def made() -> Flip:
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_its_figures_are_those_of_the_model_one_sentence_at_a_time(made, removed):
+def test_start_figures_match_single_sentences(made, removed):
     side = made.without if removed else made.whole
     chances, weights = slowly(TEXT.split(), removed)
     assert side.chances == pytest.approx(chances, abs=1e-5) and side.wrong == removed
@@ -72,7 +72,7 @@ def test_its_figures_are_those_of_the_model_one_sentence_at_a_time(made, removed
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
+def test_switch_shows_ablated_side_and_figures(made, removed):
     app = fine(pages.opened("app.py"))
     (switch,) = app.toggle
     if removed:
@@ -95,7 +95,7 @@ def test_the_switch_shows_the_other_side_and_its_figures(made, removed):
 
 @pytest.mark.parametrize("chosen, wrong", [("was", False), ("were", True)])
 @pytest.mark.parametrize("removed", [False, True])
-def test_the_picture_holds_every_word_and_says_what_it_shows(chosen, wrong, removed):
+def test_start_picture_has_all_words_and_description(chosen, wrong, removed):
     words = ["the", "defendant", "<b>", ","]
     weights = [0.01, 0.8, 0.15, 0.04]
     svg = agreement_svg(words, weights, chosen, wrong, removed)
@@ -116,7 +116,7 @@ def test_the_picture_holds_every_word_and_says_what_it_shows(chosen, wrong, remo
     assert ("is removed" in text) == removed
 
 
-def test_the_prediction_says_whether_the_top_token_is_correct():
+def test_prediction_states_whether_top_token_is_correct():
     likeliest = {"was": 0.48, ",": 0.23, "<b>": 0.093, "were": 0.0021}
     full = Side({"was": 0.48, "were": 0.0021}, likeliest, 10, 10)
     shown = prediction_html(full)
@@ -135,9 +135,7 @@ def test_the_prediction_says_whether_the_top_token_is_correct():
 
 
 @pytest.mark.parametrize("is_cut", [False, True])
-def test_a_shipped_model_that_is_missing_or_damaged_costs_its_card_and_is_named(
-    is_cut, tmp_path, monkeypatch
-):
+def test_broken_shipped_model_loses_only_its_card(is_cut, tmp_path, monkeypatch):
     shutil.copytree(files.ROOT, tmp_path / "models")
     weights = tmp_path / "models" / files.SHIPPED / "model.safetensors"
     if is_cut:
@@ -159,9 +157,7 @@ def test_a_shipped_model_that_is_missing_or_damaged_costs_its_card_and_is_named(
 
 
 @pytest.mark.parametrize("data", [None, b"task\n1\n"], ids=["missing", "another"])
-def test_a_table_of_results_that_is_missing_or_damaged_costs_its_picture_alone(
-    data, tmp_path, monkeypatch
-):
+def test_broken_results_table_loses_only_its_picture(data, tmp_path, monkeypatch):
     path = tmp_path / "table.csv"
     if data is not None:
         path.write_bytes(data)

@@ -48,7 +48,7 @@ def test_tabs_stand_still_whichever_view_is_open(open_page, here):
         ("without", "Attention", "steps"),
     ],
 )
-def test_a_second_view_is_opened_while_the_first_comes(open_page, opened, first, then, gap):
+def test_second_view_opens_while_first_loads(open_page, opened, first, then, gap):
     """The first one's row of the text came or went, and where the second tab had stood was "Restore all"."""
     page = open_page(f"/Trained_model?taken={opened}&out=2.3", width=1300)
     settle(page)

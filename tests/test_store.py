@@ -46,7 +46,7 @@ def states(store, study) -> dict:
     return {state: count for state, (count, _, _) in store.counts([study]).items()}
 
 
-def test_a_study_is_entered_whole_and_only_once(store):
+def test_study_is_added_whole_and_once(store):
     first = store.enrol(STUDY)
     repeated = store.enrol(STUDY)
     assert (first.new, first.ended, first.unwanted) == (12, 0, 0)
@@ -67,7 +67,7 @@ def test_a_study_is_entered_whole_and_only_once(store):
     )
 
 
-def test_a_changed_file_adds_what_is_new_and_keeps_what_is_gone(store, study):
+def test_changed_study_adds_new_runs_and_keeps_old(store, study):
     run = taken(store, study, "me|1|a", 1)[0]
     store.keep("me|1|a", [Report(run, DONE, ROWS[:1], 100)])
     changed = parse(TEXT.replace("seeds = 3", "seeds = [0, 5]").replace("a =", "renamed ="))
@@ -115,7 +115,7 @@ def test_nobody_gets_what_another_has(store, study):
     assert states(store, study) == {RUNNING: 12}
 
 
-def test_who_has_lost_a_run_can_write_nothing_of_it(store, study, monkeypatch):
+def test_former_owner_cannot_write_run(store, study, monkeypatch):
     (run,) = taken(store, study, "elsewhere|1|a", 1)
     store.keep("elsewhere|1|a", [Report(run, RUNNING, ROWS[:1], 1)])
     assert store.reclaim([study], "me|1|b", []) == 0  # it lives
@@ -129,7 +129,7 @@ def test_who_has_lost_a_run_can_write_nothing_of_it(store, study, monkeypatch):
     assert store.rows(study) == [] and store.runs(study, RUNNING)[0].tries == 2
 
 
-def test_stopped_and_failed_runs_go_back_without_their_rows_and_results_stay(store, study):
+def test_stopped_and_failed_runs_requeue_without_rows(store, study):
     inputs = taken(store, study, "me|1|a", 4)
     ends = (DONE, DIVERGED, FAILED, STOPPED)
     store.keep(
@@ -144,7 +144,7 @@ def test_stopped_and_failed_runs_go_back_without_their_rows_and_results_stay(sto
     )
 
 
-def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
+def test_concurrent_writers_share_runs_without_loss(store, study):
     """Each through a connection of its own, as fast as they can."""
     got = {}
     problems = []
@@ -178,7 +178,7 @@ def test_two_writers_at_once_share_the_runs_and_lose_none(store, study):
 
 
 @pytest.mark.parametrize("number", [0, 7])
-def test_another_version_of_the_schema_is_refused_in_words_and_left_as_it_is(store, study, number):
+def test_other_schema_version_is_refused_and_untouched(store, study, number):
     inputs = store.url.render_as_string(hide_password=False)
     with store.writing() as connection:
         connection.execute(update(schema.schema_version).values(version=number))
@@ -202,7 +202,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize(("statements", "words"), DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_store_is_refused_in_words(tmp_path, statements, words):
+def test_damaged_store_is_refused_in_words(tmp_path, statements, words):
     path = tmp_path / "studies.sqlite"
     Store(str(path)).close()
     with sqlite3.connect(path) as connection:
@@ -213,7 +213,7 @@ def test_a_damaged_store_is_refused_in_words(tmp_path, statements, words):
             Store(str(path), create=create)
 
 
-def test_a_password_is_never_printed(postgresql):  # noqa: F811
+def test_password_is_never_printed(postgresql):  # noqa: F811
     wrong = postgresql.address.replace("lab:", "nobody:") + "postgres?application_name=hidden"
     store = None
     with pytest.raises(StoreError) as caught:
@@ -223,13 +223,13 @@ def test_a_password_is_never_printed(postgresql):  # noqa: F811
     assert store is None and "nobody:***@127.0.0.1" in str(caught.value)
 
 
-def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path, database):  # noqa: F811
+def test_missing_store_is_not_created_by_reading(tmp_path, database):  # noqa: F811
     with pytest.raises(StoreError, match="There are no studies at"):
         Store(database, create=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_locked_database_is_busy_and_then_is_not(tmp_path, monkeypatch):
+def test_locked_database_is_busy_temporarily(tmp_path, monkeypatch):
     monkeypatch.setattr(databases, "PATIENCE", 0.1)
     store = Store(str(tmp_path / "x.sqlite"))
     study = store.enrol(STUDY).study
@@ -245,7 +245,7 @@ def test_a_locked_database_is_busy_and_then_is_not(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "given", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"]
 )
-def test_postgresql_is_spoken_to_with_psycopg_3_and_without_prepared_statements(given, monkeypatch):
+def test_postgresql_uses_psycopg_3_without_prepared_statements(given, monkeypatch):
     """SQLAlchemy 2.0 takes psycopg2 for an address without a driver; a transaction pooler knows no prepared statement."""
     asked = {}
     monkeypatch.setattr(

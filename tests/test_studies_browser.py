@@ -59,7 +59,7 @@ def cells(page) -> list[dict]:
 
 
 @pytest.mark.parametrize("said", [True, False], ids=["said", "just typed"])
-def test_a_new_study_that_is_closed_by_escape_keeps_what_was_typed(opened, said):
+def test_escape_keeps_text_of_new_study(opened, said):
     page = opened()
     page.get_by_role("button", name="New study").click()
     page.get_by_text("Edit as TOML").click()
@@ -103,7 +103,7 @@ PAINT = """all => all.map(a => ({title: a.querySelector('title').textContent,
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_words_can_be_read_on_every_colour_of_the_matrix(opened, theme):
+def test_words_are_readable_on_matrix_colours(opened, theme):
     page = opened(theme=theme)
     cells(page)
     for item in page.locator(".st-key-study_matrix svg a").evaluate_all(PAINT):
@@ -131,7 +131,7 @@ OVERLAP = """() => {
 
 
 @pytest.mark.parametrize("width", [420, 1400])
-def test_nothing_sticks_out_or_lies_over_another_and_names_are_no_markup(opened, width):
+def test_matrix_has_no_overlaps_and_escapes_names(opened, width):
     """A pop-up from a name would fail in open_page."""
     page = opened("?study=first", width=width)
     for name in views:
@@ -145,7 +145,7 @@ def test_nothing_sticks_out_or_lies_over_another_and_names_are_no_markup(opened,
         assert name == "matrix" or f"shown={name}" in page.url
 
 
-def test_the_button_of_a_new_study_is_in_sight(open_page):
+def test_new_study_button_is_in_sight(open_page):
     page = open_page("/Studies", width=1280, height=720)
     page.get_by_role("button", name="New study").click()
     page.get_by_role("textbox", name="Question").wait_for()

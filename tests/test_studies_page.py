@@ -119,7 +119,7 @@ def until(app, come, seconds=90) -> AppTest:
 # What there is to see
 
 
-def test_before_the_first_study_it_says_how_to_start_one_and_makes_no_store(tmp_path):
+def test_empty_page_explains_start_and_creates_no_store(tmp_path):
     app = good(opened())
     assert "You have no studies yet" in texts(
         app
@@ -131,7 +131,7 @@ def test_before_the_first_study_it_says_how_to_start_one_and_makes_no_store(tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_view_of_every_study_opens(store, kind, view):
+def test_views_of_all_studies_open(store, kind, view):
     filled(store, "complete", kind)
     app = good(opened(study=kind, shown=view))
     assert not app.warning and setting(app, "study") == kind and setting(app, "shown") == view
@@ -143,7 +143,7 @@ def test_every_view_of_every_study_opens(store, kind, view):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_says_how_far_a_study_is_and_offers_what_can_be_done(store, kind):
+def test_study_shows_progress_and_possible_actions(store, kind):
     filled(store, kind)
     app = good(opened())
     now = standing(store, 1)
@@ -156,7 +156,7 @@ def table(app):
     return next(table.value for table in app.dataframe)
 
 
-def test_the_table_of_the_matrix_and_what_is_taken_away_are_the_numbers(store):
+def test_matrix_table_and_export_have_the_numbers(store):
     filled(store, "diverged")
     app = good(opened())
     table_ = tables(app)["Accuracy, difference and cost of each cell"]()
@@ -177,7 +177,7 @@ STRANGELY = (  # a name that holds what names are held apart by, and what that i
 
 
 @pytest.mark.parametrize("view", views)
-def test_what_was_chosen_of_a_table_is_in_the_link_and_there_when_one_comes_back(store, view):
+def test_table_selection_is_in_link_and_returns(store, view):
     fill(store, study(old='"1 head"', new=quoted(STRANGELY)), score)
     filled(store, "complete")
     app = good(opened(study="made up", against="complete", shown="matrix"))
@@ -227,7 +227,7 @@ def test_runs_are_counted_by_state_and_can_be_chosen(store):
     assert f"{counts[STOPPED]} of 18 runs" in texts(app)
 
 
-def test_a_run_that_is_picked_has_a_link(store):
+def test_selected_run_has_link(store):
     filled(store, "complete")
     app = good(opened(shown="runs"))
     app.session_state["run_picked_1_0"] = {"selection": {"rows": [16], "columns": [], "cells": []}}
@@ -261,7 +261,7 @@ def test_curves_show_the_variants_that_lose_most(store):
 
 
 @pytest.mark.parametrize("against", ["nonsense", "half"])
-def test_a_task_or_a_study_that_is_not_there_gives_way_to_one_that_is(store, against):
+def test_missing_task_or_study_falls_back(store, against):
     filled(store, "half", "complete")
     app = good(opened(study="half", shown="compare", against=against))
     assert not app.warning and widget(app.selectbox, "against").value == "complete"
@@ -309,7 +309,7 @@ def area(app):
     return app.text_area[0]
 
 
-def test_the_dialog_offers_what_ships_and_a_small_example():
+def test_dialog_offers_shipped_studies_and_example():
     app = good(dialog())
     shipped = sorted(path.stem.replace("_", " ") for path in Path("studies").glob("*.toml"))
     assert (
@@ -332,7 +332,7 @@ def test_the_dialog_offers_what_ships_and_a_small_example():
         ("\n".join(f"k{n} = 1" for n in range(50)), "is not a key of a study"),
     ],
 )
-def test_what_is_wrong_with_a_study_is_said_and_it_cannot_be_started(text, words, url, tmp_path):
+def test_faulty_study_is_explained_and_cannot_start(text, words, url, tmp_path):
     app = dialog(text)
     assert words in told(app) and "Start" not in labels(app) and 0 < len(app.error) <= 10
     assert list(tmp_path.iterdir()) == []
@@ -340,7 +340,7 @@ def test_what_is_wrong_with_a_study_is_said_and_it_cannot_be_started(text, words
     assert "Start" in labels(good(app))
 
 
-def test_a_study_with_nothing_to_compare_and_a_question_that_does_not_fit_are_named_before_it_starts():
+def test_study_without_comparison_or_fitting_question_is_named():
     changed = TEMPLATE.replace('"− norm" = { norm = "none" }', '"− FFN" = { ffn = false }')
     gone = TEMPLATE.partition("[variants]")[0]
     nothing, question = (
@@ -352,7 +352,7 @@ def test_a_study_with_nothing_to_compare_and_a_question_that_does_not_fit_are_na
         assert len(warned) == len(said) and all(map(str.startswith, warned, said)), warned
 
 
-def test_a_study_is_started_stopped_resumed_and_deleted(url, monkeypatch):
+def test_study_starts_stops_resumes_and_is_deleted(url, monkeypatch):
     monkeypatch.setattr(chooser, "TWICE", 0.0)  # a test is quicker than a hand
     app = good(press(dialog(LONG), "Start"))
     store = Store(url, create=False)
@@ -380,7 +380,7 @@ def test_a_study_is_started_stopped_resumed_and_deleted(url, monkeypatch):
 # Databases that cannot be used
 
 
-def test_a_database_that_cannot_be_opened_is_named_in_words(tmp_path, monkeypatch):
+def test_unavailable_database_is_named_in_words(tmp_path, monkeypatch):
     folder = tmp_path / "folder"
     text = tmp_path / "text.txt"
     missing = tmp_path / "nowhere" / "x.sqlite"
@@ -418,7 +418,7 @@ def gone(app, name: str) -> bool:
 
 
 @pytest.mark.parametrize("view", views)
-def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
+def test_study_deleted_elsewhere_is_reported(store, view):
     filled(store, "complete", "half")
     one = good(opened(study="half", shown=view))
     two = good(opened(study="half"))
@@ -435,7 +435,7 @@ def test_a_study_that_another_visitor_deletes_is_missed_in_words(store, view):
     assert "You have no studies yet" in texts(two) and gone(good(one.run()), "complete")
 
 
-def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):
+def test_study_started_elsewhere_is_shown_and_can_stop(store):
     fill(store, study(text=LONG), lambda run: QUEUED)
     one = good(opened())
     two = good(opened())
@@ -447,7 +447,7 @@ def test_what_another_visitor_starts_is_seen_and_can_be_stopped(store):
     until(two, lambda _: not server.service().has(1))
 
 
-def test_a_damaged_store_is_one_error_and_no_visitor_reads_where_it_lies(store, tmp_path):
+def test_damaged_store_is_one_error_without_path(store, tmp_path):
     fill(store, study(), lambda run: FAILED if run.variant == "1 head" else 0.5)
     with store.writing() as connection:
         connection.exec_driver_sql(

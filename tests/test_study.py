@@ -38,7 +38,7 @@ def other(made, value):
 
 
 @pytest.mark.slow
-def test_the_hash_is_the_same_in_every_process_and_whatever_the_order_of_the_settings():
+def test_hash_is_independent_of_process_and_order():
     script = (
         "from core.study.plan import Run; from core.tasks import task; from core.train import"
         " Training;from core.settings.device import Machine;c = task['reverse'].config(); c ="
@@ -52,12 +52,12 @@ def test_the_hash_is_the_same_in_every_process_and_whatever_the_order_of_the_set
     assert actual.stdout.strip() == RUN.hash
 
 
-def test_the_hash_of_today_is_that_of_tomorrow():
+def test_hash_is_stable():
     """Or every store that there is would train everything again: raise FORMAT if that is what you want."""
     assert RUN.hash == "c3b8a9684036918c1cd7ddadf79e7d65"
 
 
-def test_a_task_that_draws_other_data_than_before_is_another_training():
+def test_task_with_new_data_is_another_training():
     run = dataclasses.replace(RUN, training=Training(task="sentences"))
     before = run.hash
     del run.__dict__["hash"], run.__dict__["spec"]
@@ -92,7 +92,7 @@ def test_any_other_setting_gives_another_hash(name):
     st.floats(1e-6, 1.0),
     st.integers(0, 2**31 - 1),
 )
-def test_what_is_stored_of_a_run_is_the_run_to_the_last_bit(d_model, norm, dropout, rate, seed):
+def test_stored_run_reads_back_bit_for_bit(d_model, norm, dropout, rate, seed):
     config = Config(d_model=d_model, norm=norm, dropout=dropout, seed=seed)
     run = Run("reverse", "x", config, Training(learning_rate=rate), Machine())
     repeated = read_run("reverse", "x", run.spec)
@@ -103,7 +103,7 @@ def test_what_is_stored_of_a_run_is_the_run_to_the_last_bit(d_model, norm, dropo
     )
 
 
-def test_every_run_is_there_once_with_the_baseline_first():
+def test_runs_are_unique_with_baseline_first():
     study = parse(
         HEAD + '[variants]\n"− norm" = {norm = "none"}\n[axes]\nn_heads = [1, 2]\nscale = [true,'
         " false]\n"
@@ -118,7 +118,7 @@ def test_every_run_is_there_once_with_the_baseline_first():
             )
 
 
-def test_base_and_training_hold_for_every_task_and_a_task_s_own_table_goes_first():
+def test_base_and_training_apply_unless_task_overrides():
     text = (
         HEAD
         + "[base]\nn_layers = 1\nd_model = 16\n[training]\nsteps = 100\n[task.reverse]\nn_layers ="
@@ -132,7 +132,7 @@ def test_base_and_training_hold_for_every_task_and_a_task_s_own_table_goes_first
     assert copy.training.steps == reverse.training.steps == 100
 
 
-def test_a_task_may_stand_in_a_study_several_times_under_names_of_its_own():
+def test_task_may_appear_under_several_names():
     study = parse(
         'name = "x"\ntasks = ["reverse", "reverse, deep"]\nseeds = [7]\n'
         '[task."reverse, deep"]\ntask = "reverse"\nn_layers = 12\nwarmup = 0\n'
@@ -144,7 +144,7 @@ def test_a_task_may_stand_in_a_study_several_times_under_names_of_its_own():
     )
 
 
-def test_what_cannot_be_or_is_the_same_is_left_out_with_a_reason():
+def test_impossible_or_equal_variants_are_left_out_with_reason():
     study = parse(
         HEAD
         + '[variants]\n"as it is" = {n_heads = 4}\n"five" = {n_heads = 5}\na = {ffn = false}\nb ='
@@ -260,19 +260,19 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("text, words", MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_named_with_its_key_and_what_is_allowed(text, words):
+def test_mistakes_name_key_and_allowed_values(text, words):
     with pytest.raises(StudyError) as caught:
         parse(text)
     assert words in str(caught.value)
     assert all(len(problem) < 1000 and problem.isprintable() for problem in caught.value.problems)
 
 
-def test_a_study_may_begin_with_a_byte_order_mark(tmp_path):
+def test_study_may_begin_with_byte_order_mark(tmp_path):
     (tmp_path / "study.toml").write_text(HEAD, encoding="utf-8-sig")
     assert read(tmp_path / "study.toml").runs == parse(HEAD).runs
 
 
-def test_all_mistakes_are_named_at_once():
+def test_mistakes_are_named_together():
     with pytest.raises(StudyError) as caught:
         parse(
             'name = 3\ntasks = ["copy"]\nsedes = 1\n[base]\nnorm = "x"\nn_layers = 0\n[variants]\na'
@@ -285,12 +285,12 @@ def test_all_mistakes_are_named_at_once():
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "studies").glob("*.toml")), ids=lambda path: path.stem
 )
-def test_studies_that_ship_can_be_read_and_have_no_run_twice(path):
+def test_shipped_studies_are_valid_without_duplicates(path):
     study = read(path)
     assert len({run.hash for run in study.runs}) == len(study.runs) and study.question
 
 
-def test_the_ablation_matrix_has_every_part_every_task_and_five_seeds_in_an_hour():
+def test_ablation_matrix_covers_parts_and_tasks_in_an_hour():
     study = read(ROOT / "studies" / "ablation_matrix.toml")
     assert {run.training.task for run in study.runs} == set(task)
     assert (

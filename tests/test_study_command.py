@@ -89,7 +89,7 @@ def check_complete(store):
 
 
 @pytest.mark.slow
-def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder):
+def test_killed_command_resumes_without_loss(folder):
     first = start(folder, "run", "small.toml", "--workers", "2")
     store = look(folder)
     wait(
@@ -122,7 +122,7 @@ def test_the_command_killed_in_the_middle_and_started_again_loses_nothing(folder
 
 
 @pytest.mark.slow
-def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
+def test_ctrl_c_stores_results_and_resume_continues(folder):
     first = start(folder, "run", "small.toml", "--workers", "2")
     store = look(folder)
     wait(
@@ -143,7 +143,7 @@ def test_ctrl_c_stores_what_there_is_and_resume_goes_on(folder):
 
 
 @pytest.mark.slow
-def test_two_commands_on_the_same_study_train_no_run_twice(folder):
+def test_concurrent_commands_train_runs_once(folder):
     both = [start(folder, "run", "small.toml", "--workers", "1") for _ in range(2)]
     for item in both:
         out, errors = item.communicate(timeout=180)

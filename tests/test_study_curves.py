@@ -43,14 +43,14 @@ def file(tmp_path_factory, rows):
     return path
 
 
-def test_what_is_read_is_what_was_trained_to_the_last_bit(file, rows):
+def test_exported_curves_equal_trained_rows(file, rows):
     curves = read_curves(file)
     assert all(repr(curves.rows(run)) == repr(rows[run.hash]) for run in runs())  # NaN, too
     assert rows[runs()[2].hash][-1].note and not rows[runs()[0].hash][-1].note
     assert curves.made == dict.fromkeys(MADE, ("somebody",)) | {"torch": ("2.1", "2.2")}
 
 
-def test_the_command_exports_every_run_that_has_its_result(tmp_path, capsys):
+def test_command_exports_all_finished_runs(tmp_path, capsys):
     url = f"sqlite:///{tmp_path}/store.sqlite"
     store = Store(url)
     planned = study()
@@ -96,7 +96,7 @@ HARM = {
 
 
 @pytest.mark.parametrize("harm", HARM.values(), ids=HARM)
-def test_what_is_no_whole_file_of_curves_is_refused(tmp_path, file, harm):
+def test_incomplete_curve_file_is_refused(tmp_path, file, harm):
     path = tmp_path / "curves.npz"
     with np.load(file) as packed:
         there = {name: packed[name] for name in KINDS}

@@ -92,7 +92,7 @@ def finish(store, study, workers, until=None, seconds=240) -> list[Progress]:
     return observed
 
 
-def test_a_study_is_trained_and_stored_to_the_last_bit(database, workers):  # noqa: F811
+def test_study_is_trained_and_stored_bit_for_bit(database, workers):  # noqa: F811
     store = Store(database)
     reports = finish(store, STUDY, workers)
     check_complete(store, STUDY)
@@ -134,7 +134,7 @@ def test_divergence_is_a_result_and_comes_back_as_one(tmp_path, workers):
     assert line.diverged + line.seeds == 2 and line.missing == 0
 
 
-def test_two_studies_share_the_workers_fairly(tmp_path, workers):
+def test_studies_share_workers_fairly(tmp_path, workers):
     store = Store(str(tmp_path / "x.sqlite"))
     big = parse(
         TEXT.replace('"small"', '"big"').replace("seeds = 2", "seeds = [10, 11, 12, 13, 14, 15]")
@@ -152,9 +152,7 @@ def test_two_studies_share_the_workers_fairly(tmp_path, workers):
     )  # of 28: not behind all of the other
 
 
-def test_a_run_that_raises_is_failed_with_its_message_and_the_rest_goes_on(
-    tmp_path, workers, monkeypatch
-):
+def test_failing_run_keeps_message_and_others_continue(tmp_path, workers, monkeypatch):
     store = Store(str(tmp_path / "x.sqlite"))
     study = parse(TEXT.replace("seeds = 2", "seeds = [50, 51]"))
     good = Run.start
@@ -206,7 +204,7 @@ def counts(service, number) -> dict:
     return standing(service.store, number).counts
 
 
-def test_studies_are_trained_side_by_side_and_more_may_come(service):
+def test_studies_train_side_by_side_and_more_may_join(service):
     one = begin(service, STUDY)
     wait(lambda: counts(service, one).get(DONE))
     other = begin(service, OTHER)
@@ -220,7 +218,7 @@ def test_studies_are_trained_side_by_side_and_more_may_come(service):
     assert service.trouble == ""
 
 
-def test_a_stop_in_the_store_stops_it_and_resuming_goes_on(service):
+def test_stop_in_store_stops_and_resume_continues(service):
     number = begin(service, STUDY)
     wait(lambda: counts(service, number).get(RUNNING))
     service.store.stop(number)

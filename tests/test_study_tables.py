@@ -163,12 +163,12 @@ def check_summary(table, study_, outcomes):
 @example([QUEUED] * len(SCATTERED.runs))
 @example([0.9 if run.seed == 17 else QUEUED for run in SCATTERED.runs])
 @example([NAN if run.variant == BASELINE else 0.25 for run in SCATTERED.runs])
-def test_the_summary_is_what_numpy_and_scipy_say(store, outcomes):
+def test_study_summary_matches_numpy_and_scipy(store, outcomes):
     number = fill(store, SCATTERED, by_run(SCATTERED, outcomes))
     check_summary(summary_table(store, number), SCATTERED, outcomes)
 
 
-def test_the_summary_is_the_same_on_every_database(database):  # noqa: F811
+def test_summary_is_equal_on_all_databases(database):  # noqa: F811
     made = Store(database)
     ends_ = [
         NAN if n == 4 else FAILED if n == 9 else score(run) for n, run in enumerate(SCATTERED.runs)
@@ -181,7 +181,7 @@ def test_the_summary_is_the_same_on_every_database(database):  # noqa: F811
 # Runs and rows
 
 
-def test_every_number_that_was_stored_is_in_the_tables(database):  # noqa: F811
+def test_tables_have_all_stored_numbers(database):  # noqa: F811
     made = Store(database)
     ends_ = [
         [0.25, NAN, RUNNING, QUEUED, FAILED, STOPPED][n % 6] for n in range(len(SCATTERED.runs))
@@ -217,7 +217,7 @@ def test_every_number_that_was_stored_is_in_the_tables(database):  # noqa: F811
 @HERE
 @given(ends(SCATTERED), ends(SCATTERED))
 @example([0.5] * len(SCATTERED.runs), [0.5] * len(SCATTERED.runs))
-def test_a_comparison_is_what_scipy_says_of_the_seeds_that_both_have(store, ours, theirs):
+def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
     other = study(
         "other",
         text=TEXT.replace("seeds = 3", "seeds = [3, 17, 2000]")
@@ -263,7 +263,7 @@ def summary(store):
 
 @pytest.mark.parametrize("end", ["low", "high"])
 @pytest.mark.parametrize("at", range(6))
-def test_a_cell_agrees_as_long_as_it_lies_in_its_interval(summary, at, end):
+def test_cell_agrees_within_its_interval(summary, at, end):
     line = summary.loc[at]
     value, prefix = ("accuracy", "") if line.variant == BASELINE else ("difference", "difference_")
     if math.isnan(line[value]):
@@ -306,7 +306,7 @@ def test_cells_that_appear_vanish_or_diverge_are_named(summary):
 # As a comparison of the page "Training"
 
 
-def test_stored_runs_are_those_of_the_seeds_that_all_have(store):
+def test_stored_runs_have_common_seeds(store):
     number = fill(
         store,
         SCATTERED,
@@ -333,7 +333,7 @@ def test_stored_runs_are_those_of_the_seeds_that_all_have(store):
 
 
 @pytest.mark.parametrize("seeds", [[0], [5], [0, 2**31 - 1], [9, 1, 5], list(range(40))])
-def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store, seeds):
+def test_stored_numbers_give_training_page_texts(store, seeds):
     parsed = study(old="seeds = 3", new=f"seeds = {seeds}")
     number = fill(
         store,
@@ -369,7 +369,7 @@ def test_stored_numbers_give_the_sentences_and_tables_of_the_training_page(store
         ([0.5] * 17 + [FAILED], "18 runs: 17 done, 1 failed", {"open"}),
     ],
 )
-def test_how_far_a_study_is(store, outcomes, words, true):
+def test_study_progress_is_counted(store, outcomes, words, true):
     actual = standing(store, fill(store, study(), by_run(study(), outcomes)))
     assert actual.words() == words and actual.many == 18 and actual.lost == 0
     assert {
@@ -378,7 +378,7 @@ def test_how_far_a_study_is(store, outcomes, words, true):
     assert actual.ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
 
 
-def test_a_run_is_lost_when_its_process_is_dead_or_silent(store):
+def test_run_is_lost_when_process_is_dead_or_silent(store):
     number = fill(store, study(), lambda run: RUNNING)
     actual = standing(store, number)
     assert actual.running and actual.lost == 0 and not actual.open
@@ -422,7 +422,7 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
     made.close()
 
 
-def test_delete_forgets_one_study_and_no_number_is_given_twice(database):  # noqa: F811
+def test_deleting_study_never_reuses_its_number(database):  # noqa: F811
     made = Store(database)
     first = fill(made, study(), score)
     second = fill(made, study("other"), score)
@@ -481,7 +481,7 @@ def changes_of_a_store(number):
 
 
 @pytest.mark.parametrize("what", changes_of_a_store(1))
-def test_the_stamp_is_another_when_the_summary_is(database, what):  # noqa: F811
+def test_stamp_changes_with_summary(database, what):  # noqa: F811
     made = Store(database)
     number = fill(
         made, study(), lambda run: RUNNING if (run.task, run.seed) == ("copy", 1) else score(run)
@@ -547,7 +547,7 @@ def matrix():
     return read_file(ROOT / "studies" / "ablation_matrix.toml")
 
 
-def test_every_run_of_the_ablation_matrix_opens_from_its_link(matrix):
+def test_runs_of_ablation_matrix_open_from_links(matrix):
     cells = {}
     for run in matrix.runs:
         cells.setdefault((run.task, run.variant), []).append(run)
@@ -628,7 +628,7 @@ def number(text: str) -> float:
 @example([NAN if run.variant == BASELINE else 0.25 for run in SCATTERED.runs])
 @example([NAN if (run.variant == BASELINE) == (run.seed == 3) else 0.25 for run in SCATTERED.runs])
 @example([0.5 + 1e-5 * (run.variant == BASELINE) for run in SCATTERED.runs])
-def test_the_picture_says_what_the_table_says(store, outcomes):
+def test_picture_description_matches_table(store, outcomes):
     table = summary_table(store, fill(store, SCATTERED, by_run(SCATTERED, outcomes)))
     cells = drawn(matrix_svg(table, links=True))
     lines = [
@@ -675,7 +675,7 @@ def test_the_picture_says_what_the_table_says(store, outcomes):
 
 
 @pytest.mark.parametrize("kind", [kind_name for kind_name in otherwise if kind_name != "nothing"])
-def test_what_is_trained_in_another_way_opens_beside_its_baseline(kind):
+def test_training_variants_open_beside_baseline(kind):
     changes = ", ".join(f"{name} = {json.dumps(value)}" for name, value in otherwise[kind].items())
     text = TEXT.replace('["copy", "reverse"]', '["copy"]').replace(
         "steps = 40", 'steps = 40\nwarmup = 5\ndecay = "linear"'

@@ -19,7 +19,7 @@ WORDS = some.lists(some.sampled_from(["the", "dog", "=the", "", "漢"]), min_siz
 
 @pytest.mark.slow
 @given(some.data(), WORDS, WORDS, some.booleans())
-def test_a_table_of_matrices_is_that_of_a_plain_loop(data, rows, columns, named):
+def test_matrix_table_matches_plain_loop(data, rows, columns, named):
     titles = data.draw(some.lists(some.sampled_from(["head 1", "head 2"]), min_size=1, max_size=3))
     numbers = some.lists(
         some.sampled_from([0.0, -1.5, 0.1, np.nan]), min_size=len(columns), max_size=len(columns)
@@ -49,7 +49,7 @@ def test_a_table_of_matrices_is_that_of_a_plain_loop(data, rows, columns, named)
         assert [tuple(line) for line in repeated.itertuples(index=False)] == plain
 
 
-def test_a_table_with_more_rows_than_a_spreadsheet_is_not_offered(monkeypatch):
+def test_oversized_table_is_not_offered(monkeypatch):
     words = " ".join(["dog", "bites"] * 8)
     app = opened(ONE_BLOCK.path, weights="random", text=words)
     every = tables(fine(app))

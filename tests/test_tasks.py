@@ -57,14 +57,14 @@ def test_shapes_types_and_ranges(name):
 
 
 @EVERY
-def test_a_length_that_cannot_be_drawn_is_refused_in_words(name):
+def test_impossible_length_is_refused_in_words(name):
     with pytest.raises(ConfigError, match=f"length is 1000; for {name} it must be") as caught:
         drawn(name, length=1000)
     assert caught.value.field == "length" and caught.value.instead == task[name].length
 
 
 @EVERY
-def test_the_example_in_the_docstring_is_what_the_generator_gives(name):
+def test_docstring_example_matches_generator(name):
     last_paragraph = inspect.cleandoc(task[name].__doc__).split("\n\n")[-1]
     assert last_paragraph.split() == task[name].example().split()
     assert task.label(name) and task[name].needs and task[name].why
@@ -74,7 +74,7 @@ def test_the_example_in_the_docstring_is_what_the_generator_gives(name):
 
 
 @EVERY
-def test_the_same_stream_gives_the_same_data_and_another_one_others(name):
+def test_stream_determines_data(name):
     torch.manual_seed(1)
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
     once = drawn(name)
@@ -122,7 +122,7 @@ def beginnings(name, tokens, targets) -> set[tuple]:
 
 
 @pytest.mark.parametrize("name", [name for name, task_used in task.items() if task_used.until])
-def test_no_question_of_the_test_begins_like_one_of_training(name):
+def test_test_questions_never_begin_like_training(name):
     training = beginnings(name, *drawn(name, 20000))
     test = beginnings(name, *drawn(name, 500, seed=1, held_out=True))
     assert len(test) > 300 and not training & test
@@ -140,7 +140,7 @@ def test_no_question_of_the_test_begins_like_one_of_training(name):
         ("recall", 6),
     ],
 )
-def test_how_much_of_the_test_training_has_met(name, length):
+def test_overlap_of_test_and_training_is_estimated(name, length):
     """Said of the task by a formula; here counted in what is drawn."""
     training = Training(task=name, length=length)
     made = training.steps * training.batch
@@ -211,7 +211,7 @@ ORACLES = {
 
 
 @EVERY
-def test_the_answers_are_those_of_a_slow_oracle(name):
+def test_answers_match_slow_oracle(name):
     assert name in ORACLES, f"write into ORACLES, above, how {name} is answered in plain Python"
     for length in {task[name].length, task[name].lengths[0], task[name].lengths[-1]}:
         tokens, targets = drawn(name, 300, length=length)
@@ -219,7 +219,7 @@ def test_the_answers_are_those_of_a_slow_oracle(name):
             assert answers == ORACLES[name](words), words
 
 
-def test_keys_stand_once_and_the_repeated_part_has_no_symbol_twice():
+def test_keys_and_symbols_are_unique():
     for words in in_words("recall", drawn("recall", 200)[0]):
         assert len(set(words[0:12:2])) == 6 and sorted(words[0:12:2]) == sorted(words[12:])
     periods = set()
@@ -257,7 +257,7 @@ def plural(noun):
     return noun in ("men", "women", "children") or (noun.endswith("s") and not noun.endswith("ss"))
 
 
-def test_every_verb_agrees_with_its_noun():
+def test_verbs_agree_with_nouns():
     for words in sentences():
         for subject, verb in agreements(words):
             assert words[subject] in FORMS
@@ -320,6 +320,6 @@ def test_right_logits_are_right_and_wrong_ones_are_wrong(name):
 
 @pytest.mark.slow
 @EVERY
-def test_the_full_model_reaches_the_best_possible_accuracy_within_its_budget(name):
+def test_full_model_reaches_best_accuracy_within_budget(name):
     *_, last = train(task[name].config(), Training(task=name), 0)
     assert last.accuracy >= task[name].best - 0.02

@@ -27,7 +27,7 @@ def built(**chosen):
     return app, dict(parse_qsl(urlsplit(code).query)), urlsplit(code)
 
 
-def test_what_was_ticked_is_what_a_fresh_session_shows():
+def test_ticked_choices_open_in_fresh_session():
     _, params, url = built(
         link_views_block=["attention", "cost"],
         link_moved_block=["norm", "text"],
@@ -40,7 +40,7 @@ def test_what_was_ticked_is_what_a_fresh_session_shows():
 
 
 @pytest.mark.parametrize("ticked, hint", [({}, HINT), ({"link_moved_block": []}, LOCKED)])
-def test_only_where_components_can_be_removed_a_class_is_told_to_click_one(ticked, hint):
+def test_only_classes_with_removable_parts_say_click(ticked, hint):
     """As the link opens, they can."""
     app = fine(opened(ONE_BLOCK.path, **built(**ticked)[1]))
     (drawing,) = components(app, "ablation_drawing")
@@ -49,14 +49,14 @@ def test_only_where_components_can_be_removed_a_class_is_told_to_click_one(ticke
     )
 
 
-def test_a_lesson_opens_by_its_link():
+def test_lesson_opens_by_its_link():
     _, params, url = built(link_pages=["lessons"], link_lesson="relu")
     app = fine(opened(LESSONS.path, **params))
     assert read_lesson("relu").title in drawn(app, "top") and list(links(app)) == [LESSONS.name]
     assert url.path.endswith("/Lessons")
 
 
-def test_what_lets_a_teacher_in_is_handed_to_nobody(tmp_path, monkeypatch):
+def test_teacher_access_is_never_shared(tmp_path, monkeypatch):
     from core.study.database import connection as databases
     from ui.kit.store import SESSION
     from ui.lessons.classroom import server

@@ -125,13 +125,13 @@ def test_tokens_of_any_text_are_clean_and_in_order(text):
 
 
 @given(ANY_TEXT)
-def test_nothing_that_can_be_seen_is_lost(text):
+def test_visible_characters_are_kept(text):
     assert seen("".join(words(text))) == seen(composed(text))
 
 
 @given(ANY_TEXT)
 @example("👍 🏽")
-def test_a_token_typed_by_itself_is_that_token(text):
+def test_typed_token_is_one_token(text):
     """Otherwise the words of a link, which is made of tokens joined by spaces, could come back as others."""
     for token in words(text):
         assert words(token) == [token]
@@ -139,7 +139,7 @@ def test_a_token_typed_by_itself_is_that_token(text):
 
 
 @given(ANY_TEXT)
-def test_what_is_left_out_is_said_and_nothing_else_is(text):
+def test_omitted_parts_are_reported_exactly(text):
     inputs, problems = Input.read({"text": text})
     kept = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     assert inputs.text == kept
@@ -147,14 +147,14 @@ def test_what_is_left_out_is_said_and_nothing_else_is(text):
     assert cut(inputs.text) == (words(kept), [])  # too short to be cut
 
 
-def test_one_token_too_many_is_cut_off_and_the_note_says_so():
+def test_excess_token_is_cut_and_reported():
     text = " ".join(f"word{n}" for n in range(1, MAX_TOKENS + 2))
     tokens, notes = cut(text)
     assert tokens == text.split()[:MAX_TOKENS]
     assert notes == ["The text has 257 tokens; only the first 256 are used."]
 
 
-def test_a_vocabulary_has_every_word_once_and_padding_first():
+def test_vocabulary_is_unique_with_padding_first():
     assert vocabulary(["can", "the", "can", "Can"]) == (PAD, "can", "the", "Can")
     assert vocabulary([]) == (PAD,)
 
@@ -166,7 +166,7 @@ EACH = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.
 
 
 @EACH
-def test_the_pairs_of_an_example_are_tokens_of_its_text(example):
+def test_example_pairs_are_tokens_of_the_text(example):
     tokens = words(example.text)
     assert cut(example.text) == (tokens, [])
     assert len(example.pairs) == len(example.about) >= 2
@@ -179,7 +179,7 @@ def test_the_pairs_of_an_example_are_tokens_of_its_text(example):
 
 
 @EACH
-def test_a_word_that_stands_twice_is_numbered(example):
+def test_repeated_words_are_numbered(example):
     """ "the" alone would be right by luck only."""
     tokens = words(example.text)
     for word in (word for pair in example.about for word in pair):

@@ -41,7 +41,7 @@ def test_ticks_and_their_file_say_the_same(ticked):
 
 @pytest.mark.parametrize("seeds", [1, 3])
 @pytest.mark.parametrize("changes", [(), ("norm-none",), tuple(CHANGES[:4])])
-def test_what_is_ticked_is_what_is_trained(changes, seeds):
+def test_ticked_variants_are_trained(changes, seeds):
     axes = {"placement": ("pre", "post"), "n_layers": ("1", "2")} if seeds == 3 else {}
     study = parse(Ticks("x", "", ("copy", "reverse"), seeds, changes, axes).write())
     expected = set()
@@ -60,7 +60,7 @@ def test_what_is_ticked_is_what_is_trained(changes, seeds):
 
 
 @pytest.mark.parametrize("text", CHANGES)
-def test_every_change_that_can_be_ticked_is_one_and_has_its_own_name(text):
+def test_tickable_changes_have_effects_and_own_names(text):
     assert sum(name_of(decode(item, "")) == name_of(decode(text, "")) for item in CHANGES) == 1
     assert ticks(
         f'name = "x"\ntasks = ["copy"]\n[variants]\n"{name_of(decode(text, ""))}" = "{text}"'
@@ -91,7 +91,7 @@ def test_every_change_that_can_be_ticked_is_one_and_has_its_own_name(text):
         "[" * 3000,
     ],
 )
-def test_a_file_that_says_more_is_left_to_whoever_wrote_it(more):
+def test_richer_file_is_left_to_its_author(more):
     assert ticks(more) is None
 
 
@@ -105,7 +105,7 @@ def test_files_that_ship_are_ticked_where_they_can_be():
             }
 
 
-def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
+def test_ticks_and_file_match_both_ways(url):  # noqa: F811
     app = dialog()
     assert widget(app.button_group, "tick_parts").value == ["norm-none"]
     widget(app.button_group, "tick_tasks").set_value(["copy", "reverse"]).run()
@@ -131,7 +131,7 @@ def test_ticks_write_the_file_and_the_file_sets_the_ticks(url):  # noqa: F811
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_studies_that_ship_are_there_with_their_results(url, name):  # noqa: F811
+def test_shipped_studies_have_results(url, name):  # noqa: F811
     app = good(opened(study=name))
     assert widget(app.selectbox, "study").options == list(
         map(_shown, NAMES)

@@ -152,7 +152,7 @@ def test_statistics_are_those_of_float64(content, shape):
 
 @pytest.mark.parametrize("content", CONTENTS)
 @SHAPES
-def test_no_warning_is_printed_about_any_of_them(content, shape):
+def test_meters_print_no_warnings(content, shape):
     """A server's log would fill with NumPy's remarks about numbers that the table shows anyway."""
     with warnings.catch_warnings():
         warnings.simplefilter(
@@ -163,7 +163,7 @@ def test_no_warning_is_printed_about_any_of_them(content, shape):
 
 @pytest.mark.parametrize("content", CONTENTS)
 @SHAPES
-def test_a_tensor_does_not_disturb_those_measured_with_it(content, shape):
+def test_tensors_are_measured_independently(content, shape):
     """Its overflow, its NaN, its zeros are its own, in whatever order and size they come."""
     others = [normal(1, 12, 64, seed=1), with_zeros(2, 40, 64), normal(*shape, seed=2)]
     for index in range(4):
@@ -179,7 +179,7 @@ def test_small_middling_and_large_together():
         assert_right(got, x)
 
 
-def test_all_heads_of_a_long_text():
+def test_long_text_measures_all_heads():
     """64 heads, 256 tokens: 4 million numbers, where rounding errors of float32 would pile up."""
     pattern = (2 * normal(1, 64, 256, 256)).softmax(-1)
     assert_right(measured(pattern)[0], pattern)
@@ -209,7 +209,7 @@ def test_views_that_are_not_contiguous(shape):
 
 
 @SHAPES
-def test_tensors_with_gradients_are_measured_and_stay_as_they_are(shape):
+def test_tensors_with_gradients_are_measured_unchanged(shape):
     leaf = normal(*shape).requires_grad_()
     x = 2 * leaf
     before = x.detach().clone()
@@ -224,11 +224,11 @@ def test_tensors_with_gradients_are_measured_and_stay_as_they_are(shape):
 # The table
 
 
-def test_every_meter_has_a_meaning_here():
+def test_meters_have_reference_definitions():
     assert list(meter) == list(MEANING)
 
 
-def test_the_table_is_tidy_and_in_order():
+def test_statistics_table_is_tidy_and_ordered():
     x = [normal(1, 3, 4, seed=seed) for seed in range(3)]
     table = measure(recorded(z=x[:2], embed=x[2:]))
     assert list(table.columns) == ["layer", "site", "meter", "value"]
@@ -241,14 +241,14 @@ def test_the_table_is_tidy_and_in_order():
         assert_right(dict(zip(meter, rows.tolist())), x[index])
 
 
-def test_the_sites_asked_for_come_in_that_order_and_absent_ones_are_left_out():
+def test_requested_sites_come_in_order_without_absent_ones():
     x = normal(1, 3, 4)
     table = measure(recorded(z=[x], q=[x], embed=[x]), sites=["embed", "pattern", "z"])
     assert list(table["site"].unique()) == ["embed", "z"]
 
 
 @pytest.mark.parametrize("sites", [None, [], ["pattern"]])
-def test_a_trace_of_nothing_is_an_empty_table(sites):
+def test_empty_trace_gives_empty_table(sites):
     """As when attention is switched off and its pattern is asked for."""
     table = measure(recorded(), sites=sites)
     assert list(table.columns) == ["layer", "site", "meter", "value"]
@@ -256,7 +256,7 @@ def test_a_trace_of_nothing_is_an_empty_table(sites):
 
 
 @pytest.mark.parametrize("d_model", [16, 256])
-def test_a_pass_measured_while_it_runs_is_the_pass_measured_afterwards(d_model):
+def test_measuring_during_pass_equals_after(d_model):
     model = Transformer(Config(d_model=d_model, n_layers=2), [f"word {n}" for n in range(60)])
     tokens = torch.arange(60)[None]
     watcher = Watcher()
@@ -281,7 +281,7 @@ def test_measuring_changes_no_tensor_and_no_random_state():
 
 @pytest.mark.slow
 @pytest.mark.own_process
-def test_attention_entropy_holds_where_subnormal_numbers_are_flushed_to_zero():
+def test_attention_entropy_survives_flushed_subnormals():
     torch.set_flush_denormal(True)  # as on Apple's GPUs
     rows = torch.tensor([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4])
     assert row_entropy(rows).tolist() == [0.0, 1.0, 2.0]

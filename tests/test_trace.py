@@ -40,7 +40,7 @@ def test_tap_without_a_trace_returns_the_very_same_tensor():
     assert tap("embed", x) is x
 
 
-def test_a_trace_holds_one_tensor_per_layer_in_order(model):
+def test_trace_has_one_tensor_per_layer_in_order(model):
     with trace() as record:
         logits = model(TOKENS)
     assert {site: len(layers) for site, layers in record.items()} == {
@@ -52,14 +52,14 @@ def test_a_trace_holds_one_tensor_per_layer_in_order(model):
     assert not torch.equal(record["resid_post"][0], record["resid_post"][1])
 
 
-def test_a_second_pass_is_recorded_after_the_first(model):
+def test_second_pass_is_appended(model):
     with trace(sites=["logits"]) as record:
         model(TOKENS)
         model(TOKENS[:1])
     assert [len(logits) for logits in record["logits"]] == [2, 1]
 
 
-def test_sites_limits_what_is_kept_and_not_what_edits_see(model):
+def test_site_filter_limits_records_not_edits(model):
     met = []
     with trace(lambda site, layer, x: met.append((site, layer)), sites=["pattern", "z"]) as record:
         model(TOKENS)
@@ -68,12 +68,12 @@ def test_sites_limits_what_is_kept_and_not_what_edits_see(model):
     assert met.count(("z", 1)) == 1
 
 
-def test_an_unknown_site_is_refused_by_name():
+def test_unknown_site_is_refused_by_name():
     with pytest.raises(ValueError, match=r"no site atention;.*attn_out.*logits"):
         trace(sites=["z", "atention"])
 
 
-def test_an_edit_runs_before_recording_and_changes_what_follows(model):
+def test_edit_precedes_recording_and_changes_the_rest(model):
     with trace() as plain:
         model(TOKENS)
     with trace(zero_head(1)) as edited:
@@ -87,7 +87,7 @@ def test_an_edit_runs_before_recording_and_changes_what_follows(model):
 
 
 @pytest.mark.parametrize("head", range(CONFIG.n_heads))
-def test_zeroing_z_of_a_head_is_taking_its_columns_out_of_the_output_matrix(model, head):
+def test_zeroed_z_equals_removed_output_columns(model, head):
     with trace(zero_head(head)) as edited:
         model(TOKENS)
     without = copy.deepcopy(model)
@@ -100,7 +100,7 @@ def test_zeroing_z_of_a_head_is_taking_its_columns_out_of_the_output_matrix(mode
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_every_site_can_be_edited(model, site):
+def test_sites_can_be_edited(model, site):
     """Scores are doubled before their softmax, patterns after it, and so on: something further on must change. (What a norm reads
     is doubled in half of its numbers: the norm would undo it.)"""
     half = torch.arange(16) % 2 + 1
@@ -117,7 +117,7 @@ def test_every_site_can_be_edited(model, site):
     assert not torch.allclose(logits, plain["logits"][0], rtol=0, atol=1e-4)
 
 
-def test_edits_run_in_order_each_on_what_the_last_one_returned():
+def test_edits_chain_in_order():
     with trace(
         lambda site, layer, x: x + 1, lambda site, layer, x: None, lambda site, layer, x: x * 10
     ) as record:
@@ -125,7 +125,7 @@ def test_edits_run_in_order_each_on_what_the_last_one_returned():
     assert record["embed"][0] == 20
 
 
-def test_the_outer_trace_sees_first_and_the_inner_one_what_the_outer_made_of_it():
+def test_outer_trace_runs_before_inner():
     with trace(lambda site, layer, x: x + 1) as outer:
         with trace(lambda site, layer, x: x * 10) as inner:
             assert tap("embed", torch.tensor(1.0)) == 20
@@ -134,14 +134,14 @@ def test_the_outer_trace_sees_first_and_the_inner_one_what_the_outer_made_of_it(
     assert [x.item() for x in inner["embed"]] == [20]
 
 
-def test_an_edit_lets_gradients_through(model):
+def test_edit_passes_gradients(model):
     stream = model.embed[TOKENS].clone().requires_grad_()
     with trace(lambda site, layer, x: stream if site == "embed" else None):
         model(TOKENS).square().sum().backward()
     assert stream.grad.isfinite().all() and stream.grad.abs().min() > 0
 
 
-def test_threads_with_different_edits_on_one_shared_model_do_not_see_each_others(model):
+def test_threads_edit_shared_model_independently(model):
     def run(head):
         with trace(zero_head(head)) as record:
             together.wait(
@@ -183,7 +183,7 @@ def test_dropout_acts_only_inside_dropping():
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
-def test_dropout_zeroes_about_its_share_and_scales_up_the_rest(share):
+def test_dropout_zeroes_its_share_and_rescales(share):
     with dropping(generator(0, "dropout")):
         x = drop(torch.ones(20_000), share)
     zeros = (x == 0).double().mean().item()

@@ -163,7 +163,7 @@ class MuonByHand:
 )
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_it_is_the_plain_loop(change, method, share):
+def test_training_matches_plain_loop(change, method, share):
     config = SMALL.replace(dropout=share)
     training = dataclasses.replace(SHORT, optimiser=method, every=1, **change)
     rows = run(config, training)[0]
@@ -174,7 +174,7 @@ def test_it_is_the_plain_loop(change, method, share):
         assert row.note == ""
 
 
-def test_rows_come_at_the_first_step_every_few_and_at_the_last():
+def test_rows_come_at_first_regular_and_last_steps():
     assert [row.step for row in run()[0]] == [1, 2, 4, 6, 8, 9]
     assert [row.step for row in run(training=dataclasses.replace(SHORT, every=100))[0]] == [1, 9]
     every = run(training=dataclasses.replace(SHORT, every=1))[0]
@@ -185,7 +185,7 @@ def test_rows_come_at_the_first_step_every_few_and_at_the_last():
 
 
 @pytest.mark.parametrize("name", task)
-def test_every_task_is_learnt_a_little(name):
+def test_tasks_are_learnt_a_little(name):
     config = task[name].config(d_model=16, n_heads=2)
     rows, _ = run(config, Training(task=name, steps=40, batch=16, learning_rate=0.01, warmup=2))
     assert all(math.isfinite(number) for row in rows for number in row[:6])
@@ -202,7 +202,7 @@ def test_every_task_is_learnt_a_little(name):
     ],
     ids=lambda change: str(*change.values()),
 )
-def test_every_part_trains_a_step(change):
+def test_parts_train_one_step(change):
     (row, *_), state = run(SMALL.replace(**change), dataclasses.replace(SHORT, steps=1))
     assert all(math.isfinite(number) for number in row[:6])
     assert row.update_size > 0
@@ -212,7 +212,7 @@ def test_every_part_trains_a_step(change):
 # The learning rate
 
 
-def test_the_learning_rate_grows_stays_and_falls():
+def test_learning_rate_warms_up_stays_and_decays():
     plain = Training(steps=10, learning_rate=1.0, warmup=4, decay="none")
     assert [plain.rate(step) for step in range(1, 11)] == [0.25, 0.5, 0.75, 1, 1, 1, 1, 1, 1, 1]
     falling = dataclasses.replace(plain, decay="linear")
@@ -230,7 +230,7 @@ def test_the_learning_rate_grows_stays_and_falls():
 # Settings
 
 
-def test_the_budget_follows_the_task_until_it_is_moved():
+def test_budget_follows_task_until_changed():
     assert Training(task="copy").steps == task["copy"].training["steps"]
     assert Training(task="facts").decay == "linear" and Training(task="copy").decay == "none"
     assert Training(task="facts", decay="cosine").decay == "cosine"
@@ -259,7 +259,7 @@ def test_the_budget_follows_the_task_until_it_is_moved():
         ("weight_decay", math.inf),
     ],
 )
-def test_a_bad_value_is_refused_in_words(field, value):
+def test_bad_training_value_is_refused_in_words(field, value):
     with pytest.raises(ConfigError, match=f"^{field} is .*it must be") as caught:
         Training(**{field: value})
     assert caught.value.field == field
@@ -282,7 +282,7 @@ def test_float16_is_refused_and_bfloat16_trains():
 
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_any_cutting_gives_the_same_rows_and_the_same_weights(method, share):
+def test_chunking_keeps_rows_and_weights(method, share):
     config = SMALL.replace(dropout=share)
     training = dataclasses.replace(SHORT, optimiser=method)
     rows, last = run(config, training)
@@ -300,7 +300,7 @@ def test_any_cutting_gives_the_same_rows_and_the_same_weights(method, share):
     assert chunk(at_once, 1000)[1] == []
 
 
-def test_a_chunk_leaves_the_state_it_started_from_alone():
+def test_chunk_keeps_its_starting_state():
     state, _ = chunk(chunk(start(SMALL, SHORT, 5, CPU), 0)[0], 0)
     kept = pickle.loads(pickle.dumps(state))
     once = chunk(state, 0)
@@ -310,7 +310,7 @@ def test_a_chunk_leaves_the_state_it_started_from_alone():
     assert once[0].step == state.step + 1
 
 
-def test_a_state_gives_the_model_that_was_trained():
+def test_state_rebuilds_trained_model():
     assert alike(
         dict(model(start(SMALL, SHORT, 5, CPU)).state_dict()),
         dict(Transformer(SMALL.replace(seed=5), task["reverse"].vocabulary).state_dict()),
@@ -327,7 +327,7 @@ def test_a_state_gives_the_model_that_was_trained():
 # Beside others
 
 
-def test_the_same_curve_whoever_else_is_training():
+def test_curves_are_independent_of_other_trainings():
     expected = [run(seed=seed)[0] for seed in (1, 2)]
     together = threading.Barrier(2)
 
@@ -341,7 +341,7 @@ def test_the_same_curve_whoever_else_is_training():
             assert all(same(result, right) for result in results)
 
 
-def test_the_global_random_state_is_neither_read_nor_moved():
+def test_training_leaves_global_random_state():
     torch.manual_seed(3)
     before = torch.random.get_rng_state()
     rows = run(SMALL.replace(dropout=0.2))[0]
@@ -367,7 +367,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize("change", PARTS, ids=str)
-def test_without_a_part_the_data_and_the_other_weights_are_the_same(change):
+def test_removed_part_keeps_data_and_other_weights(change):
     def seen(config):
         batches = []
         forward = Transformer.forward
@@ -408,7 +408,7 @@ HIGH_RATE = Training(
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e18, 1e25, 1e37])
-def test_the_total_norm_is_that_of_float64(scale):
+def test_total_norm_matches_float64(scale):
     tensors = [
         scale * torch.randn(20, 30, generator=torch.Generator().manual_seed(n)) for n in range(3)
     ]
@@ -421,7 +421,7 @@ def test_the_total_norm_is_that_of_float64(scale):
 
 
 @pytest.mark.parametrize("number", [math.inf, math.nan])
-def test_the_total_norm_of_a_number_that_is_not_finite_is_not_finite(number):
+def test_total_norm_of_non_finite_is_non_finite(number):
     tensors = [torch.ones(3), torch.tensor([1.0, number])]
     assert (
         not total_norm(tensors).isfinite()
@@ -447,7 +447,7 @@ def test_clipped_gradients_have_the_norm_that_was_asked_for(scale):
         assert all(ours.grad.equal(theirs.grad) for ours, theirs in zip(parameters, by_torch))
 
 
-def test_seeds_side_by_side_with_large_finite_gradients_go_on():
+def test_stacked_seeds_survive_large_finite_gradients():
     states = [start(LARGE_GRADIENTS, HIGH_RATE, seed, CPU) for seed in (1, 2)]
     results = stack.chunk(states, 1e9)
     assert max(row.gradient_norm for _, rows in results for row in rows) > 1.9e19
@@ -456,7 +456,7 @@ def test_seeds_side_by_side_with_large_finite_gradients_go_on():
 
 
 @pytest.mark.parametrize("side_by_side", [False, True])
-def test_an_infinite_loss_with_finite_gradients_is_divergence(monkeypatch, side_by_side):
+def test_infinite_loss_is_divergence(monkeypatch, side_by_side):
     owner = stack._Stack if side_by_side else Run
 
     def far_apart(self, tokens):
@@ -478,7 +478,7 @@ def test_an_infinite_loss_with_finite_gradients_is_divergence(monkeypatch, side_
     assert math.isinf(rows[-1].loss) and math.isfinite(rows[-1].gradient_norm)
 
 
-def test_an_infinite_weight_is_divergence():
+def test_infinite_weight_is_divergence():
     training = Training(
         task="reverse", batch=4, steps=9, learning_rate=1000.0, weight_decay=10.0, warmup=0, every=1
     )

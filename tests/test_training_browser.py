@@ -40,7 +40,7 @@ def means(panel, colour) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_curves_show_the_numbers(open_page, theme):
+def test_training_curves_show_numbers(open_page, theme):
     page = open_page(f"/Training?{SMALL}&steps=60&seeds=3&variants=position-none", theme=theme)
     start(page)
     done(page)
@@ -63,7 +63,7 @@ def test_the_curves_show_the_numbers(open_page, theme):
     assert panel.locator("path.seed").count() == 6 and panel.locator("path.band").count() == 2
 
 
-def test_a_closed_tab_frees_its_workers(open_page, chromium):
+def test_closed_tab_frees_workers(open_page, chromium):
     with server() as (address, _):
         one = chromium.new_page()
         one.goto(f"{address}/Training?{LONG}")
@@ -92,7 +92,7 @@ NAMES_UNDER_CARDS = """cards => cards.map(card => {
 })"""
 
 
-def test_a_card_is_pressed_anywhere_on_it_and_nowhere_else(open_page):
+def test_card_is_clickable_everywhere_and_only_there(open_page):
     page = open_page("/Training")
     cards = page.locator("[class*=st-key-card_]")
     names = cards.evaluate_all(NAMES_UNDER_CARDS)

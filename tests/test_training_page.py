@@ -80,7 +80,7 @@ def start_line(app) -> str:
     )
 
 
-def test_it_opens_on_reverse_with_and_without_positions():
+def test_page_opens_on_reverse_with_and_without_positions():
     app = fine(opened())
     assert link(app) == {}
     assert setting(app, "task") == "reverse" and setting(app, "variants") == "position-none"
@@ -89,7 +89,7 @@ def test_it_opens_on_reverse_with_and_without_positions():
 
 
 @pytest.mark.parametrize("name", task)
-def test_every_task_brings_its_own_model_budget_and_example(name):
+def test_tasks_bring_own_model_budget_and_example(name):
     app = fine(opened(task=name))
     full = task[name].config()
     budget = Training(task=name)
@@ -103,7 +103,7 @@ def test_every_task_brings_its_own_model_budget_and_example(name):
     assert link(app) == ({} if name == "reverse" else {"task": name})
 
 
-def test_a_baseline_that_is_pinned_and_unpinned_leaves_what_follows_the_task_following_it():
+def test_unpinning_baseline_restores_following_settings():
     app = opened()
     for changes in ({}, {"d_model": 64}, {"n_heads": 2, "d_model": 16}):
         app = press(fine(app), "pin")
@@ -121,7 +121,7 @@ def test_a_baseline_that_is_pinned_and_unpinned_leaves_what_follows_the_task_fol
 @pytest.mark.slow
 @pytest.mark.parametrize("view", views)
 @pytest.mark.parametrize("name", task)
-def test_every_view_opens_while_training_and_after_it(name, view):
+def test_views_open_during_and_after_training(name, view):
     app = fine(opened(task=name, trained=view, **TINY))
     app = fine(button(app, "start").click().run())
     app = finish(app)
@@ -132,14 +132,14 @@ def test_every_view_opens_while_training_and_after_it(name, view):
         assert not re.search(r"\b(nan|inf|None)\b", element.value), element.value
 
 
-def test_the_rows_are_those_of_the_plain_loop():
+def test_training_rows_match_plain_loop():
     app = trained(**TINY)
     for (name, seed), rows in running(app).runs.items():
         arm = next(arm for arm in running(app).plan.arms if arm.name == name)
         assert rows == list(train(arm.config, running(app).plan.training, seed))
 
 
-def test_what_is_played_are_the_rows_of_the_plain_loop():
+def test_played_rows_match_plain_loop():
     app = trained(trained="play", **TINY)
     head, cells = grids(app)["played_training"]
     frames = head["frames"]
@@ -161,7 +161,7 @@ def test_what_is_played_are_the_rows_of_the_plain_loop():
         assert frames["words"][index] == f"Mean accuracy: {'; '.join(means)}."
 
 
-def test_a_failed_start_says_why_and_keeps_everything(monkeypatch):
+def test_failed_start_explains_and_keeps_everything(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "1")
     app = fine(opened(steps="3000"))
     app = fine(button(app, "start").click().run())
@@ -189,7 +189,7 @@ def test_changed_settings_leave_the_curves_and_say_so():
     assert "Done: 4 runs" in start_line(app)
 
 
-def test_a_link_may_begin():
+def test_link_may_start_training():
     app = fine(opened(begin="on", **TINY))
     assert running(app).plan.trial.seeds == 2
     began = running(app)
@@ -203,7 +203,7 @@ def test_a_link_may_begin():
 @pytest.mark.parametrize(
     "bad", [{"seeds": "1000"}, {"variants": "nonsense-off"}, {"equal": "parameters"}]
 )
-def test_a_link_with_a_mistake_does_not_begin_but_says_it(bad):
+def test_faulty_link_reports_instead_of_starting(bad):
     app = fine(opened(begin="on", **(TINY | bad)))
     assert len(app.warning) == 1 and next(iter(bad)) in told(app)
     assert RUNNING not in app.session_state[SESSION].kept and not button(app, "start").disabled
@@ -220,7 +220,7 @@ def test_new_settings_can_be_trained_while_others_are():
 
 
 @pytest.mark.parametrize("name", showcase)
-def test_an_experiment_is_one_click(name):
+def test_preset_is_one_click(name):
     app = fine(opened(d_model="64", baseline="norm-none", seeds="2", match="flops"))
     app = fine(button(app, f"card_{name}").click().run())
     assert running(app).going or running(app).job.done
@@ -279,7 +279,7 @@ def test_models_can_be_held_equal(kind):
     assert f"Same for every model: equal {words}." in texts(app)
 
 
-def test_what_can_be_taken_away_is_what_is_shown():
+def test_export_has_what_is_shown():
     app = trained(**TINY)
     app = fine(app.run())
     tables = tables_of(app)
@@ -305,7 +305,7 @@ def offered(monkeypatch):
     return built
 
 
-def test_the_script_is_that_of_what_is_shown(offered):
+def test_script_matches_what_is_shown(offered):
     """Also when the settings have been changed since, as pictures, tables and models are."""
     app = trained(**TINY)
     app.session_state["take_away"] = True

@@ -71,7 +71,7 @@ SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
     ],
     ids=str,
 )
-def test_the_bias_of_keys_has_a_gradient_where_it_is_not_said_to_be_rounding(changes):
+def test_key_bias_gradient_is_nonzero_unless_called_rounding(changes):
     """In float64, where rounding is 10⁻¹⁶ of what is no rounding."""
     config = SMALL.replace(**{"init": "normal_1", **changes})
     vocabulary_used, ids, real = numbered(WORDS, config.padding, "cpu")
@@ -89,7 +89,7 @@ def test_the_bias_of_keys_has_a_gradient_where_it_is_not_said_to_be_rounding(cha
 
 
 @pytest.mark.parametrize("softmax", MENUS["softmax"])
-def test_the_entropy_of_scaled_and_raw_scores_is_that_of_models_with_and_without_scaling(softmax):
+def test_entropies_match_models_with_and_without_scaling(softmax):
     """The same weights in the first layer, so the same queries and keys."""
     on, off = (
         forward(SMALL.replace(softmax=softmax, scale=scale, init="normal_1"), WORDS, Machine("cpu"))
@@ -104,7 +104,7 @@ def test_the_entropy_of_scaled_and_raw_scores_is_that_of_models_with_and_without
                 )
 
 
-def test_the_entropy_of_a_trained_sink_counts_the_sink():
+def test_entropy_includes_attention_sink():
     config = SMALL.replace(softmax="sink", init="normal_1", mask="causal")
     vocabulary_used, ids, _ = numbered(WORDS, 0, "cpu")
     passes = []
@@ -121,7 +121,7 @@ def test_the_entropy_of_a_trained_sink_counts_the_sink():
             )
 
 
-def test_the_average_over_heads_has_the_mean_of_their_entropies():
+def test_averaged_heads_show_mean_of_entropies():
     learnt = task["sentences"]
     state = start(learnt.config(), Training(task="sentences"), 0)
     reading = read(state, *(each[0] for each in learnt(generator(0, "entropy"), 1)))
@@ -152,7 +152,7 @@ FADES = Config(
         Config(norm="none", attention=False, ffn=False),
     ],
 )
-def test_no_statistic_goes_from_a_number_to_itself(config):
+def test_statistics_never_go_from_a_number_to_itself(config):
     for words in (WORDS, ["one", "two"]):
         journey = travel(config, words, None, Depth(6))
         for meter in statistic:
@@ -184,7 +184,7 @@ def _grid(ends, shares=None):
         (0.504, "Norm explains 50.4 % of"),
     ],
 )
-def test_what_is_said_of_half_agrees_with_the_percentage(share, said):
+def test_sentence_about_half_matches_percentage(share, said):
     assert said in grid_view.told(_grid([1.0, 2.0], {"norm": share}), "rms")
 
 
@@ -210,7 +210,7 @@ def _ranked(*heads) -> pd.DataFrame:
     )
 
 
-def test_the_greatest_loss_is_one_that_can_be_told_from_noise():
+def test_largest_loss_is_significant():
     text = sweep._told(_ranked((-2.0, -5.0, 1.0), (-1.0, -1.5, -0.5), (0.5, 0.4, 0.6)))
     assert text.startswith("Largest loss: L1H2, −1.00 in logit difference")
 
@@ -224,7 +224,7 @@ def _rank(**values):
     return asked, Outcome(actual, actual["a"], "percent")
 
 
-def test_a_rank_is_as_predicted_only_where_all_neighbours_can_be_told_apart():
+def test_ranking_is_as_predicted_only_if_neighbours_differ():
     """The means are a > b > c; of a and b the seeds do not tell which is larger."""
     asked, out = _rank(a=[0.9, 0.7, 0.8], b=[0.8, 0.75, 0.82], c=[0.1, 0.12, 0.11])
     assert verdict(asked, ["a", "b", "c"], out) == verdict(asked, ["b", "a", "c"], out) == UNDECIDED
@@ -242,7 +242,7 @@ def test_a_rank_is_as_predicted_only_where_all_neighbours_can_be_told_apart():
     )
 
 
-def test_two_streams_that_fade_to_zeros_do_not_end_at_nan():
+def test_fading_streams_never_end_at_nan():
     journeys = {
         name: travel(config, WORDS, None, Depth(30))
         for name, config in (("baseline", FADES), ("v1", FADES.replace(activation="gelu")))
@@ -253,7 +253,7 @@ def test_two_streams_that_fade_to_zeros_do_not_end_at_nan():
     assert "ends with all zeros, like the baseline" in said["rank"]
 
 
-def test_a_small_distance_is_not_rounded_to_nothing():
+def test_small_distance_is_not_rounded_to_zero():
     table = pd.DataFrame(
         {"variant": ["baseline", "v1"], "distance": [0.0, 0.0031], "direction": [1.0, 0.9999]}
     )
@@ -261,21 +261,21 @@ def test_a_small_distance_is_not_rounded_to_nothing():
     assert "relative distance 0.0031," in farthest(table, {"baseline": seen, "v1": seen})
 
 
-def test_the_two_ends_of_a_grid_read_apart():
+def test_grid_ends_read_differently():
     assert "ranges from 1.0002 (v0) to 1.0003 (v1)." in grid_view.told(
         _grid([1.00021, 1.00034]), "rms"
     )
     assert "ranges from 1 (v0) to 2 (v1)." in grid_view.told(_grid([1.0, 2.0]), "rms")
 
 
-def test_a_model_does_not_lose_a_gain():
+def test_gain_is_never_called_loss():
     said = sweep._told(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
     assert said.startswith(
         "Removing any single head does no significant harm; largest gain: L1H2, 0.90 in logit difference"
     )
 
 
-def test_a_model_whose_seeds_diverged_is_said_to_have_diverged():
+def test_diverged_model_is_called_diverged():
     arms = [SimpleNamespace(name=name) for name in ("baseline", "− norm", "− FFN")]
     cells = [[math.nan, math.nan], [math.nan, math.nan], [0.5, math.nan]]
     said = curves._words(arms, cells, {"baseline": 0, "− norm": 2, "− FFN": 1})
@@ -320,7 +320,7 @@ def test_numbers_of_one_column_have_the_same_decimals():
         ("cost", {"mask": "causal"}, "bytes per token"),
     ],
 )
-def test_a_sentence_follows_from_the_settings(view, settings, said):
+def test_sentences_follow_from_settings(view, settings, said):
     where = {
         "page": "pages/1_One_block.py",
         "view": view,

@@ -21,14 +21,14 @@ def other() -> list[bool]:
     return had
 
 
-def test_one_at_a_time_and_the_next_when_it_is_over(monkeypatch):
+def test_large_runs_take_turns(monkeypatch):
     monkeypatch.setattr(turns, "LONGEST", 0.05)
     with turns.taken():
         assert other() == [False], "it goes on beside, after it has waited"
     assert other() == [True]
 
 
-def test_what_tells_how_far_it_is_lets_the_others_go_on(monkeypatch):
+def test_progress_report_lets_others_run(monkeypatch):
     monkeypatch.setattr(turns, "LONGEST", 0.05)
     monkeypatch.setattr(guard, "AFTER", 1e9)  # nothing is drawn
     with turns.taken(), guard.progress_drawn():
@@ -38,7 +38,7 @@ def test_what_tells_how_far_it_is_lets_the_others_go_on(monkeypatch):
     assert other() == [True]
 
 
-def test_a_run_that_fails_has_had_its_turn(monkeypatch):
+def test_failed_run_gives_up_its_turn(monkeypatch):
     monkeypatch.setattr(turns, "LONGEST", 0.05)
     for _ in range(3):
         try:

@@ -29,7 +29,7 @@ def press_twice(page, button, gap: int):
 
 
 @pytest.mark.parametrize("gap", GAPS)
-def test_a_teacher_who_presses_twice_takes_one_step(open_page, gap):
+def test_teacher_double_press_takes_one_step(open_page, gap):
     teacher, code = started(open_page)
     student = join(open_page, code)
     ask(teacher)
@@ -55,7 +55,7 @@ def test_a_teacher_who_presses_twice_takes_one_step(open_page, gap):
 
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("start", ["taken=knockout", "head=2.3"])
-def test_a_head_that_is_removed_twice_is_out_and_nothing_else(open_page, start, gap):
+def test_head_removed_twice_is_removed_alone(open_page, start, gap):
     page = open_page(f"/Trained_model?{start}")
     button = page.locator(".st-key-remove_reader button, button[data-name=remove_head]").first
     expect(button).to_be_visible()
@@ -66,7 +66,7 @@ def test_a_head_that_is_removed_twice_is_out_and_nothing_else(open_page, start, 
 
 
 @pytest.mark.parametrize("gap", GAPS)
-def test_what_is_started_twice_is_started(open_page, gap):
+def test_double_start_starts_once(open_page, gap):
     page = open_page(f"/Training?{LONG}")
     button = page.locator(".st-key-start button")
     press_twice(page, button, gap)
@@ -78,7 +78,7 @@ def test_what_is_started_twice_is_started(open_page, gap):
     expect(page.locator(".st-key-resume button")).to_be_visible()
 
 
-def test_a_press_that_is_let_go_after_its_button_was_drawn_anew_is_one_press(open_page):
+def test_press_across_redraw_counts_once(open_page):
     page = open_page("/Training")
     button = page.locator(".st-key-start button")
     expect(button).to_be_visible()
@@ -106,7 +106,7 @@ def test_a_press_that_is_let_go_after_its_button_was_drawn_anew_is_one_press(ope
 
 
 @pytest.mark.parametrize("key", ["Enter", " "])
-def test_a_key_that_is_held_presses_once(open_page, key):
+def test_held_key_presses_once(open_page, key):
     page = open_page("/Training")
     pin = page.get_by_role("button", name="Pin baseline")
     pin.focus()

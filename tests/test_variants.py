@@ -103,13 +103,13 @@ def change_sets(draw):
 
 
 @given(pairs())
-def test_a_difference_applied_to_the_baseline_gives_the_config(pair):
+def test_applying_difference_gives_config(pair):
     one, baseline = pair
     assert apply(difference(one, baseline), baseline) == one
 
 
 @given(pairs())
-def test_a_difference_holds_only_what_differs_and_as_little_of_it_as_possible(pair):
+def test_difference_is_minimal(pair):
     one, baseline = pair
     changes = difference(one, baseline)
     for name, value in changes.items():
@@ -121,7 +121,7 @@ def test_a_difference_holds_only_what_differs_and_as_little_of_it_as_possible(pa
             pass  # not possible without it
 
 
-def test_d_ff_is_in_a_difference_only_where_it_does_not_follow():
+def test_d_ff_is_in_difference_only_if_not_following():
     assert difference(Config(d_model=128), Config()) == {"d_model": 128}
     assert difference(Config(d_model=128, d_ff=256), Config()) == {"d_model": 128, "d_ff": 256}
     assert difference(Config(d_ff=512), Config()) == {"d_ff": 512}
@@ -135,7 +135,7 @@ def test_d_ff_is_in_a_difference_only_where_it_does_not_follow():
 
 
 @given(change_sets())
-def test_what_is_written_is_read_back(changes):
+def test_written_variants_read_back(changes):
     assert decode(encode(changes), "variants") == changes
     assert list(decode(encode(changes), "variants")) == [
         name for name in Config.settings() if name in changes
@@ -143,7 +143,7 @@ def test_what_is_written_is_read_back(changes):
 
 
 @given(pairs())
-def test_a_difference_in_a_link_has_only_characters_that_stand_as_they_are(pair):
+def test_difference_in_link_needs_no_escaping(pair):
     one, baseline = pair
     changes = difference(one, baseline)
     assert set(encode(changes)) <= LINK
@@ -162,7 +162,7 @@ PLACED = Config(position="learned")  # a model from which every ablation takes s
 
 
 @pytest.mark.parametrize("name", ablation)
-def test_an_ablation_changes_a_model_and_nothing_that_is_as_it_was(name):
+def test_ablation_changes_model_only_where_intended(name):
     changes = ablation[name]
     assert apply(changes, PLACED) != PLACED
     assert difference(apply(changes, PLACED), PLACED) == changes
@@ -186,7 +186,7 @@ def test_different_changes_have_different_names(sets):
         ("norm-none~colour-red~n_heads-8", ["colour"], "norm-none~n_heads-8"),
     ],
 )
-def test_bad_variants_are_refused_in_words_and_the_good_ones_kept(text, names, instead):
+def test_bad_variants_are_refused_and_good_ones_kept(text, names, instead):
     with pytest.raises(ConfigError) as refused:
         Pins(variants=text)
     assert refused.value.field == "variants"
@@ -208,7 +208,7 @@ def test_bad_variants_are_refused_in_words_and_the_good_ones_kept(text, names, i
         ("n_heads-64__position-rope", ["position is rope", "even"]),
     ],
 )
-def test_a_bad_baseline_is_refused_in_words_and_the_variants_kept(text, names):
+def test_bad_baseline_is_refused_and_variants_kept(text, names):
     with pytest.raises(ConfigError) as refused:
         Pins(baseline=text, variants="ffn-off")
     assert (refused.value.field, refused.value.instead) == ("baseline", "")
@@ -223,7 +223,7 @@ def test_a_bad_baseline_is_refused_in_words_and_the_variants_kept(text, names):
 # The line
 
 
-def test_variants_move_with_the_baseline_and_d_ff_with_d_model():
+def test_variants_follow_baseline_and_d_ff_follows_d_model():
     pins = Pins(variants="norm-none~d_model-128~d_ff-100")
     for seed, width in ((0, 64), (5, 32)):
         baseline = Config(seed=seed, d_model=width)
@@ -243,7 +243,7 @@ def test_variants_move_with_the_baseline_and_d_ff_with_d_model():
     ]  # a d_ff that was moved stays, the last is no change
 
 
-def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_keep_their_places():
+def test_impossible_variant_is_left_out_and_others_stay():
     pins = Pins(variants="norm-none~n_heads-16~ffn-off")
     variants, notes = lineup(Config(d_model=72), pins)
     assert [(variant.name, variant.colour) for variant in variants] == [
@@ -258,7 +258,7 @@ def test_a_variant_that_cannot_be_is_left_out_with_the_reason_and_the_others_kee
     assert len(lineup(Config(), pins)[0]) == 4  # where it can be, it is there again
 
 
-def test_now_stands_only_beside_a_pinned_baseline_and_only_where_it_differs():
+def test_current_appears_only_beside_differing_pinned_baseline():
     variants = "norm-none"
     assert [variant.colour for variant in lineup(Config(seed=9), Pins(variants=variants))[0]] == [
         0,
@@ -281,7 +281,7 @@ def test_now_stands_only_beside_a_pinned_baseline_and_only_where_it_differs():
 
 
 @given(pairs(), st.lists(change_sets(), max_size=MOST, unique_by=encode))
-def test_everything_pinned_stands_in_the_line_once_or_is_left_out_in_words(pair, sets):
+def test_pinned_variants_appear_once_or_are_explained(pair, sets):
     config, baseline = pair
     variants, notes = lineup(config, Pins(pin(baseline), NEXT.join(map(encode, sets))))
     assert variants[0] == Variant("baseline", baseline, 0)
@@ -311,7 +311,7 @@ def test_everything_pinned_stands_in_the_line_once_or_is_left_out_in_words(pair,
     ),
     st.data(),
 )
-def test_who_stays_keeps_its_place_and_colour(texts, data):
+def test_remaining_variants_keep_place_and_colour(texts, data):
     before = Pins(variants=NEXT.join(texts) or NOTHING)
     after_texts = data.draw(
         st.lists(

@@ -30,7 +30,7 @@ def by_hand(name: str, values: list[float]) -> list[float]:
 
 @pytest.mark.parametrize("name", MENUS["norm"])
 @pytest.mark.parametrize("values", [VALUES, [5.0], [0.0, 0.0], [1e8, -1e-8, 3.0]], ids=str)
-def test_every_norm_by_hand(name, values):
+def test_norms_match_hand_computation(name, values):
     assert normed(values)[name].tolist() == pytest.approx(
         by_hand(name, values), rel=1e-12, abs=1e-15
     )
@@ -48,7 +48,7 @@ def test_every_norm_by_hand(name, values):
         ("  ", []),
     ],
 )
-def test_what_is_typed_is_read(text, values):
+def test_typed_vector_is_read(text, values):
     assert read_vector(text) == values
 
 
@@ -62,7 +62,7 @@ def test_what_is_typed_is_read(text, values):
         (",".join(["1"] * 65), "has 65 numbers; at most 64"),
     ],
 )
-def test_what_is_no_vector_is_refused_in_words(text, said):
+def test_text_without_vector_is_refused_in_words(text, said):
     with pytest.raises(ConfigError) as refused:
         read_vector(text)
     assert (
@@ -79,7 +79,7 @@ def page(**params) -> tuple:
 
 
 @pytest.mark.parametrize("norm", MENUS["norm"])
-def test_the_page_shows_it_and_its_link_holds_it(norm):
+def test_page_shows_vector_and_link_keeps_it(norm):
     app, text = page(vector=TYPED, norm=norm)
     assert setting(app, "vector") == TYPED and link(app)["vector"] == TYPED
     assert "Mean 0.5125, variance 3.054 (divided by 8), mean square 3.316" in text

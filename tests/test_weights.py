@@ -48,7 +48,7 @@ def same(seen, expected) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", family.SEEDS)
 @pytest.mark.parametrize("member", members())
-def test_a_trained_pass_is_that_of_its_file(member, seed):
+def test_trained_pass_matches_its_file(member, seed):
     config = config_of(member, seed)
     assert same(forward(config, TOKENS, kind="trained"), as_in_the_file(member, seed, config))
 
@@ -68,7 +68,7 @@ def test_a_trained_pass_is_that_of_its_file(member, seed):
         "norm-none__scale-off",
     ],
 )
-def test_what_is_cut_afterwards_has_the_baselines_numbers_under_its_own_settings(text):
+def test_ablated_pass_has_baseline_weights_under_own_settings(text):
     config = apply(decode(text, "x"), BASELINE)
     assert same(forward(config, TOKENS, kind="cut"), as_in_the_file(WHOLE, 0, config))
 
@@ -88,7 +88,7 @@ def test_three_kinds_of_one_config_are_three_different_things():
     )
 
 
-def test_words_that_a_model_does_not_know_are_read_as_one():
+def test_unknown_words_share_one_token():
     odd = words("The defendant , who had filed a motion to dismiss , was liable .")
     numbers = [
         family.vocabulary().index(w.lower() if w.lower() in family.vocabulary() else UNKNOWN)
@@ -98,7 +98,7 @@ def test_words_that_a_model_does_not_know_are_read_as_one():
     assert same(forward(BASELINE, odd, kind="trained"), as_in_the_file(WHOLE, 0, BASELINE, numbers))
 
 
-def test_padding_and_another_precision_change_nothing_of_the_words_and_nothing_of_the_shared_model():
+def test_padding_and_precision_keep_shared_model_and_words():
     full = family.kept(WHOLE, 0).model
     before = {name: x.clone() for name, x in full.state_dict().items()}
     plain = forward(BASELINE, TOKENS, kind="trained")
@@ -116,7 +116,7 @@ def test_padding_and_another_precision_change_nothing_of_the_words_and_nothing_o
     )
 
 
-def test_a_model_that_was_first_opened_here_can_still_be_trained_on():
+def test_opened_model_can_be_trained_further():
     family._kept.cache_clear()
     forward(BASELINE.replace(padding=1), TOKENS, kind="trained")
     x = next(iter(family.kept(WHOLE, 0).model.state_dict().values()))
@@ -124,7 +124,7 @@ def test_a_model_that_was_first_opened_here_can_still_be_trained_on():
 
 
 @pytest.mark.parametrize("kind", weights)
-def test_the_two_orders_are_compared_on_these_weights(kind):
+def test_word_orders_are_compared_on_trained_weights(kind):
     config = BASELINE
     seen = forward(config, TOKENS, kind=kind)
     table = positions.order(seen).set_index(["position", "mask"])
@@ -162,14 +162,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("kind, changes, why", REFUSED, ids=str)
-def test_of_what_there_are_no_weights_is_said(kind, changes, why):
+def test_missing_weights_are_reported(kind, changes, why):
     config = apply(changes, BASELINE)
     assert weights[kind].refused(config) == why
     with pytest.raises(ConfigError, match=why.replace(".", r"\.")):
         forward(config, TOKENS, kind=kind)
 
 
-def test_without_the_files_it_is_said_that_there_are_none(monkeypatch):
+def test_missing_files_are_reported(monkeypatch):
     monkeypatch.setattr(family, "listed", dict)
     assert (
         weights["trained"].refused(BASELINE)
@@ -188,7 +188,7 @@ def kinds_shown(app) -> list[str]:
     return [markdown.value for markdown in app.markdown if "seed 0" in markdown.value]
 
 
-def test_the_page_opens_on_trained_weights_and_words_that_are_known():
+def test_page_opens_on_trained_weights_and_known_words():
     app = fine(opened(weights="trained"))
     assert link(app) == {} and not app.warning and not app.error
     assert setting(app, "weights") == "trained" and setting(app, "n_layers") == 2
@@ -213,7 +213,7 @@ def test_whatever_control_is_moved_there_are_weights_for_it(kind):
             assert config.weights == kind and forward(config.plain, TOKENS, kind=kind)
 
 
-def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
+def test_removed_part_appears_beside_trained_model():
     app = fine(move(opened(weights="trained"), norm="none").run())
     text = " ".join(kinds_shown(app))
     assert "Trained with all components, seed 0" in text and "Trained without norm, seed 0" in text
@@ -227,7 +227,7 @@ def test_a_part_that_is_switched_off_stands_beside_the_trained_model():
     )
 
 
-def test_settings_that_stay_when_other_weights_are_chosen_do_not_count_as_changed():
+def test_carried_settings_do_not_count_as_changed():
     app = fine(tell(opened(weights="trained"), "weights", "random"))
     assert link(app) == {"weights": "random", "n_layers": "2", "position": "rope", "mask": "causal"}
     assert {name for name, shown in controls(app).items() if shown.get("carried")} == {
@@ -241,7 +241,7 @@ def test_settings_that_stay_when_other_weights_are_chosen_do_not_count_as_change
     assert not control(app, "n_layers")["carried"], "a link has changed it"
 
 
-def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason():
+def test_pills_offer_trained_variants_and_explain_missing_ones():
     app = fine(opened(weights="trained"))
     assert "8 heads" not in offered(app, PILLS) and {"1 head", "− norm", "RMSNorm"} <= set(
         offered(app, PILLS)
@@ -255,7 +255,7 @@ def test_pills_offer_what_was_trained_and_what_was_not_is_left_out_with_a_reason
     assert "8 heads" in offered(app, PILLS) and "SwiGLU activation" not in offered(app, PILLS)
 
 
-def test_who_asks_for_a_kind_sees_it():
+def test_requested_kind_is_shown():
     app = fine(move(opened(), d_model=96).run())
     app = fine(tell(app, "weights", "trained"))
     assert (

@@ -51,7 +51,7 @@ def room(module: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_arrow_goes_back_up(path):
+def test_arrows_never_point_up(path):
     house, here = room(name_of(path))
     for module in imported(path):
         other, on_second = room(module)
@@ -70,7 +70,7 @@ def test_no_arrow_goes_back_up(path):
             assert other in ("core", "ui", house)
 
 
-def test_every_room_of_core_is_on_the_list():
+def test_list_has_every_folder_of_core():
     rooms = {
         file.name
         for file in (ROOT / "core").iterdir()
@@ -79,7 +79,7 @@ def test_every_room_of_core_is_on_the_list():
     assert rooms == set(CORE)
 
 
-def test_every_file_of_tasks_is_in_the_menu():
+def test_menu_has_every_task_file():
     there = {path.stem for path in (ROOT / "core" / "tasks").glob("*.py")} - {"__init__", "task"}
     missing = there - {part.draw.__module__.removeprefix("core.tasks.") for part in task.values()}
     assert not missing, (
@@ -87,7 +87,7 @@ def test_every_file_of_tasks_is_in_the_menu():
     )
 
 
-def test_experiments_of_one_page_do_not_read_those_of_another():
+def test_experiments_of_different_pages_are_independent():
     for path in (ROOT / "core" / "experiments").rglob("*.py"):
         here = path.relative_to(ROOT / "core" / "experiments").parts
         for module in imported(path):

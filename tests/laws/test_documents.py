@@ -17,18 +17,18 @@ SOURCES = [
 ]
 
 
-def test_the_reference_is_what_the_menus_say():
+def test_reference_matches_menus():
     assert reference.PAGE.read_text() == reference.page(), "make reference"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_somewhere(page):
+def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
         assert "://" in target or (page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_file_and_module_that_is_named_is_there(page):
+def test_named_files_and_modules_exist(page):
     if page.name in ("CHANGELOG.md", "log.md"):  # they tell of what was
         return
     text = page.read_text()
@@ -42,7 +42,7 @@ def test_every_file_and_module_that_is_named_is_there(page):
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
 
 
-def test_every_variable_that_is_read_is_in_the_table_of_the_guide_and_no_other():
+def test_guide_lists_exactly_the_variables_read():
     read = {
         name for path in SOURCES for name in re.findall(r"\"(ABLATION_[A-Z_]+)\"", path.read_text())
     }
@@ -57,11 +57,11 @@ def test_every_variable_that_is_read_is_in_the_table_of_the_guide_and_no_other()
 @pytest.mark.parametrize(
     "page", [page for page in SHOWN if page is not START], ids=lambda page: page.key
 )
-def test_the_guide_of_a_page_names_every_view(page):
+def test_page_guides_name_every_view(page):
     guide = ROOT / "docs" / "pages" / f"{page.name.replace(' ', '_').lower()}.md"
     for name in page.views:
         assert f"*{page.views.label(name)}*" in guide.read_text(), f"{guide} says nothing of {name}"
 
 
-def test_the_readme_is_short():
+def test_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 100

@@ -10,7 +10,7 @@ from tests.charts import CHARTS, draw_example
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_draws_its_table(name):
+def test_charts_draw_their_tables(name):
     chart, table = draw_example(CHARTS[name])
     assert set(table.columns) <= set(re.findall(r"\w+", CHARTS[name].__doc__))
     rows = json.loads(table.to_json(orient="records"))

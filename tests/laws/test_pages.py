@@ -28,7 +28,7 @@ def context_of(page):
     return context
 
 
-def test_the_table_holds_every_page_in_the_order_of_the_files():
+def test_page_table_matches_file_order():
     files = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "pages").glob("*.py"))]
     assert [page.path for page in PAGES] == ["app.py", *files]
     for page in SHOWN:
@@ -36,7 +36,7 @@ def test_the_table_holds_every_page_in_the_order_of_the_files():
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_other_file_says_where_a_page_is_or_what_it_is_called(path):
+def test_page_names_and_places_stand_in_one_file(path):
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     for call in calls:
         name = (
@@ -47,7 +47,7 @@ def test_no_other_file_says_where_a_page_is_or_what_it_is_called(path):
 
 
 @of_each_page
-def test_a_page_has_one_frozen_context_with_what_is_looked_at(page):
+def test_page_contexts_are_frozen(page):
     context = context_of(page)
     assert context.__dataclass_params__.frozen
     look = next(field.type for field in dataclasses.fields(context) if field.name == "look")
@@ -57,7 +57,7 @@ def test_a_page_has_one_frozen_context_with_what_is_looked_at(page):
 
 
 @of_each_page
-def test_every_view_is_called_with_the_context_alone(page):
+def test_views_take_only_the_context(page):
     assert page.views
     for name, view in page.views.items():
         assert list(inspect.signature(view).parameters) == ["context"], name

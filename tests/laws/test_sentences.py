@@ -61,7 +61,7 @@ def docstrings(tree) -> set[ast.AST]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_is_written_in_the_code_is_in_short_sentences(path):
+def test_code_has_short_sentences(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     left_out = docstrings(tree)
     strings = (text_of(node) for node in ast.walk(tree) if node not in left_out)
@@ -69,7 +69,7 @@ def test_what_is_written_in_the_code_is_in_short_sentences(path):
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_what_a_menu_says_of_its_entries_is_in_short_sentences(name):
+def test_menus_have_short_sentences(name):
     """But for a task's example, which is a row of symbols."""
     for entry in SAID[name]:
         assert not too_long(SAID[name].help(entry).split("Example (seed")[0]), entry

@@ -60,21 +60,21 @@ def only(*parts):
 
 
 @only((meter, toy_meter, {}))
-def test_every_stage_is_measured_by_it(toy):
+def test_stages_measure_new_meter(toy):
     seen = forward(SMALL, WORDS)
     table = stages.stages(seen, 0)
     np.testing.assert_allclose(table.toy_meter, table["max"] - table["min"], rtol=1e-6)
 
 
 @only((statistic, toy_statistic, {"question": "How large is the stream in all?"}))
-def test_every_pass_is_measured_by_it(toy):
+def test_passes_measure_new_statistic(toy):
     values = travel(SMALL, WORDS, Machine("cpu"), Depth(passes=3)).values
     index = list(statistic).index("toy_statistic"), list(statistic).index("rms")
     np.testing.assert_allclose(values[:, index[0]], 2 * values[:, index[1]], rtol=1e-6)
 
 
 @only((effect, toy_effect, {"distance": True}))
-def test_every_knock_out_is_measured_by_it(toy):
+def test_ablations_measure_new_effect(toy):
     opened = files.from_folder(files.ROOT / files.SHIPPED)
     bench = Bench(opened, questions(opened, 16))
     table = tables.told(bench.effect((Cut(1, "ffn"),), "zero"), bench.baseline).set_index("effect")
@@ -93,7 +93,7 @@ def test_every_knock_out_is_measured_by_it(toy):
     ],
     ids=str,
 )
-def test_every_view_that_shows_it_opens(toy, page, params):
+def test_views_that_show_it_open(toy, page, params):
     app = AppTest.from_file("../../app.py", default_timeout=60)
     app.switch_page(f"pages/{page}.py")
     ranked = (

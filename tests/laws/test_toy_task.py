@@ -62,7 +62,7 @@ def test_settings_follow_it_until_they_are_given():
     assert Learner.read(learner.write())[0] == learner
 
 
-def test_it_is_learnt_alone_and_stacked():
+def test_training_alone_equals_training_stacked():
     config = task["toy_task"].config(**SMALL)
     training = Training(task="toy_task", **SHORT)
     alone = [list(train(config, training, seed)) for seed in (0, 1)]
@@ -82,13 +82,13 @@ def test_its_script_runs():
     assert "# accuracy" in printed.getvalue()
 
 
-def test_a_study_may_name_it():
+def test_studies_may_name_it():
     study = parse(STUDY)
     assert {run.training.task for run in study.runs} == {"toy_task"} and len(study.runs) == 4
 
 
 @pytest.mark.parametrize("view", views)
-def test_the_page_offers_it(view):
+def test_page_offers_it(view):
     app = AppTest.from_file("../../app.py", default_timeout=60)
     app.switch_page("pages/3_Training.py")
     app.query_params["task"], app.query_params["trained"] = "toy_task", view
@@ -98,6 +98,6 @@ def test_the_page_offers_it(view):
     ]
 
 
-def test_what_it_draws_is_what_it_says():
+def test_drawn_data_match_description():
     tokens, targets = toy_task(torch.Generator().manual_seed(0), 3, 6, ("a", "b", "c", "d"))
     assert tokens.shape == targets.shape == (3, 6) and torch.equal(targets[:, 1:], tokens[:, :-1])

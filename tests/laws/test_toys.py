@@ -47,7 +47,7 @@ def config(toy):
     return Config(**SMALL, **dict([toy]))
 
 
-def test_a_pass_with_everything_that_is_read_from_it(config):
+def test_pass_with_all_experiments(config):
     seen = forward(config, WORDS)
     assert seen.finite
     table = stages.stages(seen, 0)
@@ -65,7 +65,7 @@ def test_a_pass_with_everything_that_is_read_from_it(config):
     assert svg.startswith("<svg") and describe(config) in svg.replace("&#x27;", "'")
 
 
-def test_it_is_drawn_where_it_acted():
+def test_diagram_shows_where_it_acted():
     """A norm between the sub-layer and the sum is drawn there: below the box, above where the branch meets the stream."""
     enter(MENUS["placement"], TOYS["placement"])
     try:
@@ -89,7 +89,7 @@ def test_it_is_drawn_where_it_acted():
         ),
     ],
 )
-def test_a_placement_that_does_not_call_its_norms_once_is_refused(which, calls, place):
+def test_placement_must_call_norms_once(which, calls, place):
     """One norm at two places would be one gain for both, and its tensors two at one site."""
     place.__name__ = "toy_placement"
     place.__doc__ = "Toy placement: wrong."
@@ -102,7 +102,7 @@ def test_a_placement_that_does_not_call_its_norms_once_is_refused(which, calls, 
 
 
 @pytest.mark.parametrize("name", MENUS["placement"])
-def test_where_a_norm_stands_is_where_it_was_computed(name):
+def test_reported_norm_position_is_computed_position(name):
     order = list(forward(Config(**SMALL, placement=name), WORDS).sites)
     for site, place in zip(("ln1", "ln1_post"), norm_places(MENUS["placement"][name])):
         before = order.index(site) < order.index("z")
@@ -124,14 +124,14 @@ def test_many_passes_side_by_side_and_their_gradients(config):
     assert np.isfinite(actual.stream).all() and not actual.diverged
 
 
-def test_what_it_costs_is_what_is_there(config):
+def test_cost_matches_parameters(config):
     model = Transformer(config, WORDS)
     assert sum(cost.parameters(config, len(WORDS)).values()) == sum(
         parameter.numel() for parameter in model.parameters()
     )
 
 
-def test_it_learns(toy):
+def test_new_part_learns(toy):
     config = task["copy"].config(**SMALL, n_layers=1, **dict([toy]))
     rows = list(train(config, Training(task="copy", steps=3, batch=4, warmup=0), 0))
     assert rows[-1].step == 3 and np.isfinite(rows[-1].loss)
@@ -148,7 +148,7 @@ def test_its_script_runs(toy, config):
 @pytest.mark.parametrize(
     "page, field, views", [("1_One_block", "view", block), ("2_Depth", "show", depth)]
 )
-def test_every_view_shows_it(toy, page, field, views):
+def test_views_show_it(toy, page, field, views):
     for view in views:
         app = AppTest.from_file("../../app.py", default_timeout=60)
         app.switch_page(f"pages/{page}.py")
@@ -162,7 +162,7 @@ def test_every_view_shows_it(toy, page, field, views):
 
 
 @pytest.mark.parametrize("name", [*MENUS["mask"], TOYS["mask"].__name__])
-def test_what_a_mask_says_of_itself_is_so(name):
+def test_mask_descriptions_hold(name):
     mask = MENUS["mask"].get(name, TOYS["mask"])
     seen = mask(6)
     seen = torch.ones(6, 6, dtype=torch.bool) if seen is None else seen
@@ -173,7 +173,7 @@ def test_what_a_mask_says_of_itself_is_so(name):
         )
 
 
-def test_a_text_goes_on_alike_with_and_without_kept_keys_under_a_mask_that_forgets():
+def test_generation_under_forgetting_mask_matches_without_cache():
     """The newest token may not see all there is: it needs its mask."""
     enter(MENUS["mask"], TOYS["mask"], looks_ahead=False)
     try:
