@@ -107,7 +107,7 @@ def test_equal_sentence_requires_equality_at_all_passes(parts, data):
     if "stays at" in text:  # of whom is told: the only one there is, as nothing differs
         message = two if text.startswith("No difference") else one
         assert f"{np.nanmin(message):.2g}" == f"{np.nanmax(message):.2g}" or meter == "entropy"
-    match = re.search(rf"stays within ({NUMBER}) to ({NUMBER})", text)
+    match = re.search(rf"stays between ({NUMBER}) and ({NUMBER})", text)
     if match:
         message = two if text.startswith("No difference") else one
         low, high = map(read_number, match.groups())

@@ -224,7 +224,7 @@ MISTAKES = {
     ),
     "the same twice": (
         'name = "x"\ntasks = ["copy", "other"]\n[task.other]\ntask = "copy"',
-        "baseline of “other” is the same training as baseline of “copy”: remove one of them.",
+        "baseline of “other” would be trained exactly like baseline of “copy”: remove one of them.",
     ),
     "a variant": (
         HEAD + '[variants]\n"− norm" = {norm = "no"}',

@@ -17,8 +17,9 @@ from ui.kit.store import bind, change
 from ui.pictures.claims import claims
 
 RULE = (
-    "Means over seeds with simultaneous 95 % CIs. A claim replicates here if its whole interval"
-    " lies in the pre-registered blue region. Click a claim for details."
+    "Statements from published papers, tested on small models. Dot: mean over seeds; bar: 95 % CI"
+    " (simultaneous). If the whole bar is in the blue, pre-registered region, the claim replicates"
+    " here. Click a claim for details."
 )
 RERUN = (
     "To reproduce all claims, run “make claims”. To reproduce this one from precomputed runs, run"

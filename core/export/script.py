@@ -105,7 +105,7 @@ class Script:
 
     def notebook(self) -> str:
         """Return the text of an .ipynb file, which shows every table below its heading."""
-        rows = "pd.options.display.max_rows = 1000  # longer tables are shown as an extract\n"
+        rows = "pd.options.display.max_rows = 1000  # longer tables are truncated\n"
         code = _without_imports(self.code)
         cells = [
             _cell("markdown", f"# {self.title}\n\n{self._about('')}"),

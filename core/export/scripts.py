@@ -358,7 +358,7 @@ from core.experiments.trained.tables import told
 
 effect = bench.effect(cuts, MODE)
 effects_table = told(effect, bench.baseline)
-# %% distances: accuracy by what the questions are split by, with its 95 % interval (Wilson)
+# %% distances: accuracy by group of questions, such as distance, with its 95 % interval (Wilson)
 from core.experiments.trained.tables import LEAST, by_distance
 
 tables = {
@@ -387,24 +387,24 @@ passes = {"whole": look(bench, prompt)}
 if cuts:
     passes["without"] = look(bench, prompt, cuts, MODE)
 scores = {name: logits(bench, forward_pass, TOKEN - 1) for name, forward_pass in passes.items()}
-said = prompt.ids[TOKEN : TOKEN + 1]  # with which the text goes on
+said = prompt.ids[TOKEN : TOKEN + 1]  # the token that follows in the text
 words_table = next_words(scores, SAMPLING, opened.tokens.label, also=said)
 """)
 WITHOUT_TABLES = read_tables("""
-# %% family: trained without each component, and removed after training. Intervals (95 %, Holm): of
-# the difference from the baseline, around the baseline
+# %% family: trained without each component, and removed after training, with 95 % intervals
+# (Holm) of the difference, placed around the baseline's value
 from core.experiments.trained import comparison
 
 family_table = comparison.summary(comparison.read(), MEASURE)
 """)
 DISTANCE_TABLES = read_tables("""
-# %% family: accuracy by distance: baseline, trained without, removed after training. Intervals
-# (95 %, Holm): of the difference from the baseline
+# %% family: accuracy by distance: baseline, trained without, removed after training, with 95 %
+# intervals (Holm) of the difference from the baseline
 from core.experiments.trained import comparison
 
 family_table = comparison.by_distance(comparison.read(), PART)
 """)
-ELSEWHERE = 'files.from_folder("FOLDER")  # put in the folder of the model'
+ELSEWHERE = 'files.from_folder("FOLDER")  # replace FOLDER by the path of the folder of the model'
 
 
 def knockout_script(

@@ -326,8 +326,8 @@ class Config(Settings):
     rope_base: float = attention_setting(
         10000.0,
         "RoPE base",
-        "The slowest pair rotates about once in 2π × base tokens (rope_base; 500,000 in Llama 3,"
-        " for long texts).",
+        "The larger the base, the slower the rotation (rope_base; 500,000 in Llama 3, for long"
+        " texts). In wide heads the slowest pair rotates about once in 2π × base tokens.",
         short="RoPE base",
         low=2.0,
         high=1e8,
@@ -449,7 +449,7 @@ class Config(Settings):
                 "position",
                 f"position is {self.position}, which rotates pairs of dimensions, so d_head must be"
                 f" even; it is {self.d_head}. Choose a different number of heads or d_head, or"
-                " other positions.",
+                " another position encoding.",
                 "none",
             )
         if MENUS["position"][self.position].turns and not self.turned:
@@ -457,7 +457,7 @@ class Config(Settings):
                 "rope_share",
                 f"rope_share is {self.rope_share:g}, so RoPE would not rotate a single pair of a"
                 f" head's {self.d_head} dimensions. Choose a larger share, a different d_head or"
-                " other positions.",
+                " another position encoding.",
                 1.0,
             )
 

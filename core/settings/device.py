@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 device: Menu[str] = Menu("Device")
 device.add("auto", label="Fastest available", help="CUDA if available, else MPS, else the CPU.")
-device.add("cuda", label="CUDA", help="an NVIDIA GPU (or AMD's through ROCm).")
+device.add("cuda", label="CUDA", help="an NVIDIA GPU (or an AMD GPU through ROCm).")
 device.add("mps", label="MPS", help="the GPU of an Apple computer.")
 device.add("cpu", label="CPU", help="the processor.")
 

@@ -417,7 +417,7 @@ class _Reader:
                 twin = first_with.setdefault(arm, title)
                 if twin != title:
                     self.problems.append(
-                        f"{title} is the same training as {twin}: remove one of them."
+                        f"{title} would be trained exactly like {twin}: remove one of them."
                     )
                 needed = budget.memory(*arm) / 2**20
                 if needed > limit:

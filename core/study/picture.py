@@ -162,7 +162,7 @@ def describe(summary: pd.DataFrame) -> str:
         if worst is not None:
             parts.append(f"{name}: {shown_name(worst.variant)} {points(worst.difference)}")
     return (
-        f"Change of accuracy in percentage points; worst variant of each task: {'; '.join(parts)}."
+        f"Change in accuracy, in percentage points; worst variant of each task: {'; '.join(parts)}."
     )
 
 

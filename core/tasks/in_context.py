@@ -54,8 +54,8 @@ def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     marginal=uniform(),
     variety=every_letter,
     needs=(
-        "only a path from the embedding to the answer: the control task, without use for attention"
-        " and positions"
+        "only a path from the embedding to the answer: the control task, which needs neither attention"
+        " nor positions"
     ),
     without={"attention": False},
     model={"d_model": 32, "n_heads": 4, "n_layers": 2, "position": "learned"},

@@ -108,8 +108,8 @@ def _most_frequent(vocabulary: Words) -> float:
     without={"ffn": False},
     memorised=True,
     remains=(
-        "embeddings and attention store facts too, with fewer parameters; set Match cost to"
-        " Parameters to control for that."
+        "embeddings and attention store facts too. Without the FFN the model also has fewer"
+        " parameters; set Match cost to Parameters to control for that."
     ),
     why="the table is fixed and every fact recurs in training",
     test=512,

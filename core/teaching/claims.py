@@ -466,7 +466,7 @@ claim.add(
     "grouped_queries",
     gain("sentences", "sentences", "2 key-value heads"),
     label="Grouped-query attention (GQA) costs little",
-    help="sharing keys and values costs little accuracy and halves the KV cache.",
+    help="sharing keys and values costs little accuracy and shrinks the KV cache (here by half).",
     paper=(
         "Ainslie et al., 2023: GQA: training generalized multi-query Transformer models, section 3"
     ),

@@ -52,7 +52,7 @@ from core.teaching.lessons.readings import measured
 
 torch.set_num_threads(1)
 rows = []
-for lesson, value, reading, params in VALUES:  # one without a reading is made of those above it
+for lesson, value, reading, params in VALUES:  # a value without a reading is computed from those above
     result = measured(reading, params) if reading else outcome(read_lesson(lesson)).number
     mean, low, high, n = result.found
     numbers = [f"{number:.6g}" for number in (mean, low, high)]

@@ -36,9 +36,9 @@ def statistics(context):
     # Columns: the switch stays where it is when the legend needs a second line.
     left, right = st.columns([5, 3])
     offers_removal = _can_remove_residuals(context)
-    with left:
-        about = _what_runs(context)
-        pins.legend(context.variants, ended, context.pins, about=about, hint=not offers_removal)
+    with left, st.container(gap="xxsmall"):
+        st.markdown(_ask(context) + " Press **Remove residuals** to compare." * offers_removal)
+        pins.legend(context.variants, ended, context.pins, hint=not offers_removal)
     with (
         right,
         st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"),
@@ -47,6 +47,7 @@ def statistics(context):
             st.button(
                 "Remove residuals",
                 key="remove_residuals",
+                type="primary",
                 icon=":material/add:",
                 help="Compare with the same block without residuals.",
                 on_click=pins.toggle,
@@ -65,16 +66,14 @@ def _can_remove_residuals(context) -> bool:
     return len(context.variants) == 1 and has_residual and is_moved("variants")
 
 
-def _what_runs(context) -> str:
-    """Return what the page does, in a sentence."""
+def _ask(context) -> str:
+    """Return the question that the page answers."""
     passes = context.depth.passes
     if passes == 1:
-        return "One block, applied once."
+        return "What does one block do to the tokens?"
     if context.depth.blocks == "same":
-        start = f"One block, applied {count(passes, 'time')} to its own output"
-    else:
-        start = f"A stack of {count(passes, 'block')}"
-    return f"{start}: how do the tokens change?"
+        return f"What happens to the tokens when one block is applied {count(passes, 'time')}?"
+    return f"What happens to the tokens in a stack of {count(passes, 'block')}?"
 
 
 def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):

@@ -122,7 +122,7 @@ def status(job: Job) -> str:
         return f"Done: {n_runs}{cached}."
     others = job.workers.sharing - 1
     shared = (
-        f", sharing the workers with {count(others, 'other training')}"
+        f", sharing the workers with {count(others, 'other training job')}"
         if others >= job.workers.count
         else ""
     )

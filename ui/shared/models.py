@@ -136,7 +136,8 @@ def known(name: str) -> Opened:
             raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
     if name not in shipped:
         known_to = (
-            "Uploaded and trained models are visible to their owner only, until the tab is closed."
+            "Models that you upload or train are visible only to you, and are discarded when the tab"
+            " is closed."
         )
         why = f"The folder models/{SHIPPED} is missing." if name == SHIPPED else known_to
         others = [*shipped, *own_models]  # and the family, of which there are many

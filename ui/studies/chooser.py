@@ -263,7 +263,7 @@ def choose(look: StudyLook) -> StudyContext | None:
                 " tasks (columns). You have no studies yet; this one is built in."
             )
             if may_write():
-                about += " Press New study to train your own."
+                about += " Press New study to create your own."
             st.caption(about)
         return ships(name, look) if name in shipped else None
     session().kept[SEEN] = name

@@ -51,8 +51,8 @@ def without(context):
         )
     caption(
         "Models without a component are trained from scratch, with the same data order and initial"
-        " weights. Removed after training means the trained baseline, run without the component;"
-        f" it is not available where the weights do not fit.{' Dashed: baseline.' * (not split)}"
+        " weights. “Removed after training” means that the trained baseline is run without the"
+        f" component; this is not possible where the weights do not fit.{' Dashed: baseline.' * (not split)}"
     )
 
 

@@ -58,8 +58,8 @@ def rounding(journeys: dict[str, Journey]) -> str:
     names = ", ".join(name for name, journey in journeys.items() if journey.rounded is not None)
     return (
         f"From pass {first} on, rounding dominates ({names}): float32 and float64 differ by more"
-        f" than {100 * ROUNDING:.0f} % of the stream's magnitude. The text covers the earlier"
-        " passes only."
+        f" than {100 * ROUNDING:.0f} % of the stream's magnitude. The sentences describe"
+        " the earlier passes only."
     )
 
 
@@ -188,7 +188,7 @@ def _grown(meter: str, journey: Journey) -> str:
         if number(low, 2) == number(high, 2) or number(low) == number(high):
             return f"stays at {number(end, 2)} over {passes(n)}"
         if high / low < 1.25:
-            return f"stays within {number(low)} to {number(high)} over {passes(n)}"
+            return f"stays between {number(low)} and {number(high)} over {passes(n)}"
         return f"ends at {number(end)} after {passes(n)} (range {number(low)} to {number(high)})"
     verb = "grows" if end > begin else "shrinks"
     return (
@@ -250,7 +250,7 @@ def _narrowed(meter: str, journey: Journey) -> str:
             return f"entropy stays at {fixed(end)} bits over {passes(n)} {even}"
         if high - low <= 0.1:
             return (
-                f"entropy stays within {fixed(low)} to {fixed(high)} bits over {passes(n)} {even}"
+                f"entropy stays between {fixed(low)} and {fixed(high)} bits over {passes(n)} {even}"
             )
         return f"entropy ends at {fixed(end)} bits, range {fixed(low)} to {fixed(high)} {even}"
     verb = "falls" if end < begin else "rises"

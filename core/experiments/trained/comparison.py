@@ -226,7 +226,9 @@ def told_by_distance(rows: pd.DataFrame) -> str:
         lower, higher = (
             int((line_rows.clear & (line_rows.difference * sign > 0)).sum()) for sign in (-1, 1)
         )
-        found = [f"{word} at {n}" for word, n in {"lower": lower, "higher": higher}.items() if n]
+        found = [
+            f"{word} at {n} of them" for word, n in {"lower": lower, "higher": higher}.items() if n
+        ]
         unclear = len(line_rows) - lower - higher
         if found:
             others = f" ({unclear} not significant)" if unclear else ""
@@ -234,7 +236,7 @@ def told_by_distance(rows: pd.DataFrame) -> str:
         elif unclear:
             sentences.append(f"{SHOWN[line]}, no significant difference")
     text = (
-        f"Compared with the baseline at {count(n_distances, 'distance')}: {'; '.join(sentences)}."
+        f"At {count(n_distances, 'distance')}, compared with the baseline: {'; '.join(sentences)}."
     )
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
@@ -255,9 +257,8 @@ def told(summary: pd.DataFrame, name: str) -> str:
     verb, _, effect_name = measure.does.partition(" ")
     verb = f"{verb}s" if after == 1 else verb
     text = (
-        f"Made after training, {after} of {count((rows.how == CUT).sum(), 'change')} significantly"
-        f" {verb} {effect_name}; trained in from the start, {before} of"
-        f" {(rows.how == TRAINED).sum()}."
+        f"Of {count((rows.how == CUT).sum(), 'change')} made after training, {after} significantly"
+        f" {verb} {effect_name}; of {(rows.how == TRAINED).sum()} made before training, {before}."
     )
     return text + few(seeds) * (seeds <= FEW)
 

@@ -87,7 +87,7 @@ def difference(answers: Answers, baseline: Answers) -> torch.Tensor:
 @effect.register(
     "divergence",
     label="KL divergence",
-    help="change of all next-token probabilities from the full model's, in nats. 0 = identical.",
+    help="divergence of the next-token distribution from the full model's, in nats. 0 = identical.",
     bounds=(0.0, math.inf),
     distance=True,
     unit="nats",

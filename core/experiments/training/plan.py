@@ -117,8 +117,8 @@ class Trial(Settings):
     seeds: int = trial_setting(
         3,
         "Seeds",
-        "Runs of each model, with different initial weights and data. The first one uses the random"
-        " seed.",
+        "Runs of each model, with different initial weights and data. The first run uses the"
+        " value of Random seed, each further run the next one.",
         short="seeds",
         low=1,
         high=30,

@@ -18,7 +18,9 @@ def inputs(part: object) -> int:
 
 
 @activation.register(
-    "relu", label="ReLU", help="max(0, x). Exactly zero for about half of its inputs."
+    "relu",
+    label="ReLU",
+    help="max(0, x). Zero for every negative input: about half of them with random weights.",
 )
 def relu(x: torch.Tensor) -> torch.Tensor:
     return F.relu(x)

@@ -301,7 +301,8 @@ def name_training(params: Params) -> tuple[str, str, str]:
     for name in NAMES[:2]:
         if name not in params:
             raise ConfigError(
-                name, f"{name} is missing; a reading of trainings takes study, task and variant."
+                name,
+                f"{name} is missing; a reading of training results takes study, task and variant.",
             )
     return params["study"], params["task"], params.get("variant", BASELINE)
 
@@ -364,7 +365,7 @@ def accuracy_at_own_rate(params: Params) -> Measured:
     ]
     if len(rows) != 1:
         raise ConfigError(
-            "task", "task and variant must be a cell of the study at own learning rates."
+            "task", "task and variant must be a cell of the study with tuned learning rates."
         )
     row = rows.iloc[0]
     return Measured(
