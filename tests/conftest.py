@@ -90,7 +90,7 @@ def open_page(chromium, address):
     contexts = []
     errors = []
 
-    def opened(path="/One_block", theme="light", width=1400, height=900, index=None, **extra):
+    def opened(path="/One_block", theme="light", width=1400, height=900, at=None, **extra):
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme, **extra
         )
@@ -99,7 +99,7 @@ def open_page(chromium, address):
         page = context.new_page()
         page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((index or address) + path)
+        page.goto((at or address) + path)
         settle(page)
         return page
 

@@ -49,14 +49,10 @@ def test_page_opens_on_ten_passes_without_comparison():
     )
 
 
-def test_one_button_removes_the_residuals_until_something_is_compared():
-    app = fine(opened())
-    without = encode({"residual_attention": False, "residual_ffn": False})
-    app = fine(pages.button(app, "remove_residuals").click().run())
-    assert link(app)["variants"] == without and len(names(app)) == 2
-    assert "Remove residuals" not in [button.label for button in app.button]
-    app = fine(opened(residual_attention="off", residual_ffn="off"))
-    assert "Remove residuals" not in [button.label for button in app.button]
+def test_page_asks_its_question_and_says_what_to_do_next():
+    assert "when one block is applied 10 times?" in legend(fine(opened()))
+    assert "Compare with" in legend(fine(opened()))
+    assert "Compare with" not in legend(fine(opened(variants="norm-none")))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from ui.pictures.curves import Line, Panel, curves
 from ui.pictures.heatmaps import Frames, heatmaps, in_one_frame, played
 
 ORDER = ("rms", "cosine", "rank", "entropy", "std", "largest", "mean")
-NO_RESIDUALS = {"residual_attention": False, "residual_ffn": False}
 PLAYED = ("entropy", "cosine", "rms")  # the curves on which the pass that is played is marked
 
 
@@ -34,36 +33,18 @@ def statistics(context):
         for n, j in journeys.items()
     }
     # Columns: the switch stays where it is when the legend needs a second line.
-    left, right = st.columns([5, 3])
-    offers_removal = _can_remove_residuals(context)
-    with left, st.container(gap="xxsmall"):
-        st.markdown(_ask(context) + " Press **Remove residuals** to compare." * offers_removal)
-        pins.legend(context.variants, ended, context.pins, hint=not offers_removal)
-    with (
-        right,
-        st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"),
-    ):
-        if offers_removal:
-            st.button(
-                "Remove residuals",
-                key="remove_residuals",
-                type="primary",
-                icon=":material/add:",
-                help="Compare with the same block without residuals.",
-                on_click=pins.toggle,
-                args=(NO_RESIDUALS, context.baseline),
-            )
-        st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom), width="content")
+    left, right = st.columns([3, 1])
+    with left:
+        is_alone = len(context.variants) == 1
+        about = _ask(context)
+        if is_alone and is_moved("variants"):
+            about += " Remove a component under “Compare with” to see what it does."
+        pins.legend(context.variants, ended, context.pins, about=about, hint=False)
+    with right:
+        st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom))
     context.say_rounding(journeys)
     order = [*ORDER, *[name for name in statistic if name not in ORDER]]
     _draw_curves("statistics", order, context, journeys, ended)
-
-
-def _can_remove_residuals(context) -> bool:
-    """Return whether to offer a first comparison: nothing is compared yet, and residuals are on."""
-    baseline = context.baseline
-    has_residual = baseline.residual_attention or baseline.residual_ffn
-    return len(context.variants) == 1 and has_residual and is_moved("variants")
 
 
 def _ask(context) -> str:

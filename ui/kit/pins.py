@@ -151,7 +151,7 @@ def legend(
     """Draw the legend: colours, notes such as "diverged at pass 7", shared facts.
 
     Args:
-        about: What is computed, in a sentence.
+        about: HTML of a line above.
         hint: Whether to say how to compare, where nothing is compared.
     """
     entries = [
@@ -162,15 +162,14 @@ def legend(
         )
         for v in variants
     ]
-    common = [about] if about else []
-    common.append(f"{seeds(variants, kind)}.")
+    common = [f"{seeds(variants, kind)}."]
     if len(variants) > 1:
         common.append(f"{paired(variants, kind)}.")
     elif hint and is_moved("variants"):
         common.append("Remove a component under Compare with to see what it does.")
     if any("diverged" in (text or "") for text in notes.values()):
         common.append(DIVERGED)
-    marks(entries, common)
+    st.html(legend_html(entries, common, about))
 
 
 def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
@@ -178,9 +177,17 @@ def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
     st.html(legend_html(entries, common))
 
 
-def legend_html(entries: list[tuple[int, str, str | None]], common: list[str] = ()) -> str:
-    """A legend. entries: (colour, name, what is said of it); common: what is true of all."""
-    spans = []
+def legend_html(
+    entries: list[tuple[int, str, str | None]], common: list[str] = (), about: str = ""
+) -> str:
+    """Return a legend as HTML.
+
+    Args:
+        entries: Colour, name and note of each variant.
+        common: Sentences about all of them.
+        about: HTML of a line above; presentation mode hides it.
+    """
+    spans = [f"<span class='about' style='flex:1 0 100%'>{about}</span>"] if about else []
     for colour, name, note in entries:
         details = f" <span style='opacity:.75'>· {html.escape(note)}</span>" if note else ""
         spans.append(
