@@ -210,11 +210,11 @@ def test_summary_is_paired_test_with_holm(name):
         assert line.clear == (line.p < 0.05) == (not line.low <= rows.value[0] <= line.high)
     down = {"accuracy": "lowers accuracy", "subject": "reduces attention to the subject"}
     if name in down:
-        assert f"1 of 1 change significantly {down[name]}; " in told(
+        assert f"Of 1 change made after training, 1 significantly {down[name]}; " in told(
             rows, name
         ) and "1 of 2." in told(rows, name)
     else:
-        assert "0 of 1 change significantly raise perplexity; " in told(
+        assert "Of 1 change made after training, 0 significantly raise perplexity; " in told(
             rows, name
         ) and "0 of 2." in told(rows, name)
 
