@@ -212,11 +212,11 @@ def test_summary_is_paired_test_with_holm(name):
     if name in down:
         assert f"Of 1 change made after training, 1 significantly {down[name]}; " in told(
             rows, name
-        ) and "1 of 2." in told(rows, name)
+        ) and "of 2 made before training, 1." in told(rows, name)
     else:
         assert "Of 1 change made after training, 0 significantly raise perplexity; " in told(
             rows, name
-        ) and "0 of 2." in told(rows, name)
+        ) and "of 2 made before training, 0." in told(rows, name)
 
 
 @pytest.mark.parametrize(
