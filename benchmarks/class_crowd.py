@@ -3,12 +3,10 @@
     python -m benchmarks.class_crowd [--students 100] [--processes 2]
 
 A student opens the page by the class's code, joins, waits for the question, chooses an answer and
-sends it. Prints how long a vote
-takes from sending to "accepted", how long the projector takes to show it, how slow sliders of
-others become meanwhile, and how many
-votes were lost or doubled (either is a failure: exit status 1). Several server processes stand
-behind nginx, and share PostgreSQL or
-SQLite (ABLATION_DATABASE_URL).
+sends it. Prints how long a vote takes from sending to "accepted", how long the projector takes to
+show it, how slow sliders of others become meanwhile, and how many votes were lost or doubled
+(either is a failure: exit status 1). Several server processes stand behind nginx, and share
+PostgreSQL or SQLite (ABLATION_DATABASE_URL).
 """
 
 import argparse
@@ -79,13 +77,13 @@ class Student:
 
     def _note(self, element, part: str):
         for kind in ("button", "radio", "button_group"):
-            actual = getattr(element, kind)
-            if actual.id:
-                self.widgets[_key(actual.id)], self.parts[_key(actual.id)] = actual.id, part
-            if kind == "radio" and actual.id:
-                self.options[_key(actual.id)] = list(actual.options)
-            if kind == "button_group" and actual.id:
-                self.options[_key(actual.id)] = [option.content for option in actual.options]
+            widget = getattr(element, kind)
+            if widget.id:
+                self.widgets[_key(widget.id)], self.parts[_key(widget.id)] = widget.id, part
+            if kind == "radio" and widget.id:
+                self.options[_key(widget.id)] = list(widget.options)
+            if kind == "button_group" and widget.id:
+                self.options[_key(widget.id)] = [option.content for option in widget.options]
         self.told += element.alert.body
 
 

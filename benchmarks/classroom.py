@@ -3,9 +3,8 @@
     python -m benchmarks.classroom [--database ADDRESS] [--seats 100] [--seconds 5] [--processes 1]
 
 So many seats vote, each in a thread of its own, spread evenly over so many seconds (0: all at
-once), from one process or
-several; then what a look at the class costs. Without an address: SQLite in a folder that goes with
-it.
+once), from one process or several; then what a look at the class costs. Without an address: SQLite
+in a folder that goes with it.
 """
 
 import argparse

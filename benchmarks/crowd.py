@@ -3,12 +3,10 @@
     python -m benchmarks.crowd [--users 100] [--seconds 30] [--processes 2]
 
 Every user is a websocket that speaks Streamlit's own protocol: it opens "One block" and then moves
-d_ff every 2 to 6
-seconds. Prints median, 95th percentile and worst, moves a second, the server's processor time and
-memory, and how many
-users were dropped (a dropped user is a failure: the exit status is then 1). Several server
-processes stand behind nginx, with the
-settings of docs/nginx.conf.
+d_ff every 2 to 6 seconds. Prints median, 95th percentile and worst, moves a second, the server's
+processor time and memory, and how many users were dropped (a dropped user is a failure: the exit
+status is then 1). Several server processes stand behind nginx, with the settings of
+docs/nginx.conf.
 """
 
 import argparse
@@ -48,11 +46,11 @@ class Channel:
 
 def channel_of(answer: ForwardMsg) -> Channel | None:
     """Return the channel, where that is what was sent."""
-    actual = answer.delta.new_element.bidi_component
-    if actual.component_name != "ablation_channel":
+    component = answer.delta.new_element.bidi_component
+    if component.component_name != "ablation_channel":
         return None
-    data = json.loads(actual.json)
-    return Channel(actual.id, data["session"], data["page"])
+    data = json.loads(component.json)
+    return Channel(component.id, data["session"], data["page"])
 
 
 async def run(socket, channel: Channel | None = None, value: int = 0, number: int = 0):

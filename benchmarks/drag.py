@@ -3,11 +3,9 @@
     python -m benchmarks.drag [--seconds 3]
 
 Takes the thumb of *Width* on One block with the mouse, moves it forth and back by ten pixels, which
-is another value, every 30 ms,
-and lets go. Prints, for the default
-sentence and for 12 heads × 64 tokens: pictures a second while the button was down (drawings on a
-canvas at least 25 ms apart),
-the median time between two, and the time from letting go to the last drawing.
+is another value, every 30 ms, and lets go. Prints, for the default sentence and for 12 heads × 64
+tokens: pictures a second while the button was down (drawings on a canvas at least 25 ms apart), the
+median time between two, and the time from letting go to the last drawing.
 """
 
 import argparse

@@ -3,10 +3,9 @@
     python -m benchmarks.instrumentation [--device cuda] [--rivals] [--gpt2]
 
 The bare stack is written here, as plainly as nanoGPT's: fused qkv, scaled_dot_product_attention, no
-taps; its weights
-are the model's own, and the outputs are compared before anything is timed. Both run in turn, A B A
-B, on one thread,
-so that neither finds the caches as it left them; medians after warm-up, ratio within one run.
+taps; its weights are the model's own, and the outputs are compared before anything is timed. Both
+run in turn, A B A B, on one thread, so that neither finds the caches as it left them; medians after
+warm-up, ratio within one run.
 
 --rivals times TransformerLens (HookedTransformer up to version 3, TransformerBridge from 4 on) and
 Hugging Face's GPT-2

@@ -3,12 +3,11 @@
     python -m benchmarks.paint [--moves 10] [--rounds 4]
 
 Moves the slider "Random seed", which changes every number on the page. One block: the default
-sentence; 12 heads ×
-64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their gradients; the grid.
-All of them in turn, in rounds, with the
-same of an app that has one slider and shows its value (benchmarks/floor.py): median, 90th
-percentile and range over the moves, and how many times that floor; then the server's
-memory with this one user, and the time from starting the server to the first painted attention map.
+sentence; 12 heads × 64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their
+gradients; the grid. All of them in turn, in rounds, with the same of an app that has one slider and
+shows its value (benchmarks/floor.py): median, 90th percentile and range over the moves, and how
+many times that floor; then the server's memory with this one user, and the time from starting the
+server to the first painted attention map.
 """
 
 import argparse

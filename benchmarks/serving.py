@@ -13,6 +13,17 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+PATHS = (  # of the pages
+    "",
+    "One_block",
+    "Depth",
+    "Training",
+    "Studies",
+    "Trained_model",
+    "Claims",
+    "Lessons?shown=one&lesson=heads",
+    "Class",
+)
 CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -27,8 +38,8 @@ IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 def chromium_path() -> str | None:
     """Chromium of this machine: $CHROMIUM, or the first found on the path."""
-    actual = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    return os.environ.get("CHROMIUM") or next(filter(None, actual), None)
+    candidates = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return os.environ.get("CHROMIUM") or next(filter(None, candidates), None)
 
 
 @contextlib.contextmanager

@@ -3,27 +3,15 @@
     python -m benchmarks.shift [--visits 5]
 
 Each visit is a fresh browser profile, on a warm server. The largest shift is that with which
-Streamlit's sidebar comes, on a page that
-has nothing else yet; so the sum of the others stands beside the sum of all. Medians over the
-visits.
+Streamlit's sidebar comes, on a page that has nothing else yet; so the sum of the others stands
+beside the sum of all. Medians over the visits.
 """
 
 import argparse
 import statistics
 
-from benchmarks.serving import browser, server, settle
+from benchmarks.serving import PATHS, browser, server, settle
 
-PATHS = (
-    "",
-    "One_block",
-    "Depth",
-    "Training",
-    "Studies",
-    "Trained_model",
-    "Claims",
-    "Lessons?shown=one&lesson=heads",
-    "Class",
-)
 NOTE = """
   window.shifts = []
   new PerformanceObserver((list) => {
@@ -39,9 +27,9 @@ def shifts(chromium, address: str) -> tuple[float, float]:
     page.add_init_script(NOTE)
     page.goto(address)
     settle(page, 1000)
-    actual = page.evaluate("window.shifts")
+    sizes = page.evaluate("window.shifts")
     context.close()
-    return sum(actual), sum(actual) - max(actual, default=0)
+    return sum(sizes), sum(sizes) - max(sizes, default=0)
 
 
 def main():
@@ -52,8 +40,8 @@ def main():
     visits = args.parse_args().visits
     with browser() as chromium, server() as (address, _):
         for path in PATHS:
-            actual = [shifts(chromium, f"{address}/{path}") for _ in range(visits + 1)][1:]
-            full, others = (statistics.median(item) for item in zip(*actual, strict=True))
+            measured = [shifts(chromium, f"{address}/{path}") for _ in range(visits + 1)][1:]
+            full, others = (statistics.median(item) for item in zip(*measured, strict=True))
             print(
                 f"{path.partition('?')[0] or 'start page':16} layout shift {full:.2f}, without the"
                 f" sidebar {others:.2f}",

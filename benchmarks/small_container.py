@@ -3,8 +3,8 @@
     python -m benchmarks.small_container [--megabytes 690] [--visitors 1]
 
 Opens all nine pages one after another, then trains an experiment of the Training page to its end.
-Needs Linux with a memory cgroup that this
-user may write (version 1 or 2), and Chromium, which runs outside the container.
+Needs Linux with a memory cgroup that this user may write (version 1 or 2), and Chromium, which runs
+outside the container.
 """
 
 import argparse
@@ -13,20 +13,9 @@ import os
 import signal
 from pathlib import Path
 
-from benchmarks.serving import browser, server, settle
+from benchmarks.serving import PATHS, browser, server, settle
 
 GROUPS = Path("/sys/fs/cgroup")
-PAGES = (
-    "",
-    "One_block",
-    "Depth",
-    "Training",
-    "Studies",
-    "Trained_model",
-    "Claims",
-    "Lessons",
-    "Class",
-)
 
 
 @contextlib.contextmanager
@@ -80,10 +69,10 @@ def visit(chromium, address: str, group: Path, report=print):
     """Open every page, then train an experiment to its end."""
     page = chromium.new_context(viewport={"width": 1280, "height": 720}).new_page()
     page.set_default_timeout(300_000)
-    for name in PAGES:
+    for name in PATHS:
         page.goto(f"{address}/{name}")
         settle(page)
-        report(f"{name or 'Start':14} {used_mb(group):4.0f} MB")
+        report(f"{name.partition('?')[0] or 'Start':14} {used_mb(group):4.0f} MB")
     page.goto(f"{address}/Training")
     settle(page)
     page.locator("[class*=st-key-card_] button").first.click()

@@ -66,10 +66,10 @@ def generation(args):
                     start = time.perf_counter()
                     count = sum(1 for _ in steps)
                     took[cache].append((time.perf_counter() - start) / count)
-            kept, repeated = (1e3 * statistics.median(took[cache]) for cache in took)
+            cached, uncached = (1e3 * statistics.median(took[cache]) for cache in took)
             print(
-                f"{name}: a text of {begin} tokens, {count} further: {kept:.2f} ms each with kept"
-                f" keys and values, {repeated:.2f} ms without: {repeated / kept:.1f} times as fast"
+                f"{name}: a text of {begin} tokens, {count} further: {cached:.2f} ms each with cached"
+                f" keys and values, {uncached:.2f} ms without: {uncached / cached:.1f} times as fast"
             )
 
 

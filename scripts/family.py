@@ -2,9 +2,8 @@
 `python -m scripts.family [--seeds 0] [--folder models/family] [--table results/family.csv]`.
 
 Each member is trained as scripts/legal_model.py trains the model that ships, which is the baseline
-with seed 0, to the last bit on
-the same machine. What is there already is not trained again: a run that was cut short goes on with
-what is missing.
+with seed 0, to the last bit on the same machine. What is there already is not trained again: a run
+that was cut short goes on with what is missing.
 """
 
 import argparse

@@ -1,12 +1,10 @@
 """Train the shipped model: `make legal-model`, or `python -m scripts.legal_model`.
 
 A causal language model of two blocks on the legal sentences of core/tasks/sentences.py, every next
-word counting. Two things
-are changed in what it is given to read: what somebody is said to be mostly goes with who that is
-(the defendant was
-liable, the bank insolvent), so that a verb has a reason to look back at its subject; and some
-sentences get a gap of
-unknown words, so that it knows what to make of words that the grammar does not have.
+word counting. Two things are changed in what it is given to read: what somebody is said to be
+mostly goes with who that is (the defendant was liable, the bank insolvent), so that a verb has a
+reason to look back at its subject; and some sentences get a gap of unknown words, so that it knows
+what to make of words that the grammar does not have.
 """
 
 import argparse

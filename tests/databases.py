@@ -22,10 +22,10 @@ numbers = itertools.count()
 
 def binaries() -> Path | None:
     """The folder of initdb and pg_ctl, which Debian does not put on the path."""
-    actual = shutil.which("pg_ctl")
+    pg_ctl = shutil.which("pg_ctl")
     places = (
-        [Path(actual).resolve().parent]
-        if actual
+        [Path(pg_ctl).resolve().parent]
+        if pg_ctl
         else sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     )
     return next((place for place in places if (place / "initdb").exists()), None)

@@ -21,15 +21,15 @@ def limited(call, megabytes: int):
         taken = int(TAKEN.read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + (megabytes << 20),) * 2)
         try:
-            actual = call()
+            outcome = call()
         except BaseException as error:
-            actual = repr(error)
+            outcome = repr(error)
         with os.fdopen(here, "wb") as pipe:
-            pipe.write(pickle.dumps(actual))
+            pipe.write(pickle.dumps(outcome))
         os._exit(0)
     os.close(here)
     with os.fdopen(there, "rb") as pipe:
-        actual = pipe.read()
+        outcome = pipe.read()
     os.waitpid(process, 0)
-    assert actual, "its process was ended"
-    return pickle.loads(actual)
+    assert outcome, "its process was ended"
+    return pickle.loads(outcome)

@@ -66,7 +66,9 @@ def run(selected: tuple[str, ...], root: Path) -> tuple[dict[str, tuple[str, str
 
 
 def _outcome(case: xml.Element) -> tuple[str, str]:
-    for actual in case:
-        if actual.tag in ("failure", "error", "skipped"):
-            return actual.tag, actual.text if actual.tag != "skipped" else actual.get("message", "")
+    for element in case:
+        if element.tag in ("failure", "error", "skipped"):
+            return element.tag, element.text if element.tag != "skipped" else element.get(
+                "message", ""
+            )
     return "", ""

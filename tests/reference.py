@@ -1,9 +1,8 @@
 """The forward pass once more: NumPy, float64, one sentence, head, query and key at a time.
 
 Written from the papers and without a look at core's formulas, so that a mistake in one is not a
-mistake in both. It
-takes from core nothing but a model's weights and the fields of its Config. Slow and obvious on
-purpose.
+mistake in both. It takes from core nothing but a model's weights and the fields of its Config. Slow
+and obvious on purpose.
 """
 
 import math

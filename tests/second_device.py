@@ -1,17 +1,15 @@
 """A second device for machines that have none: torch sees its tensors there, and the CPU does their arithmetic.
 
     import tests.second_device            # in a process of its own: from here on the device is
-    known, to torch and to core
-    forward(config, tokens, Machine("second"))
+    known, to torch and to core forward(config, tokens, Machine("second"))
 
 An operation on tensors of which some are there and some are here fails as it does on a GPU, and so
-does reading one of
-them as an array, and, as on Apple's GPUs, every tensor of float64. So whatever core does on a GPU
-can be run without one, and its numbers compared with the CPU's.
+does reading one of them as an array, and, as on Apple's GPUs, every tensor of float64. So whatever
+core does on a GPU can be run without one, and its numbers compared with the CPU's.
 
 It is torch's PrivateUse1, the place that torch keeps for devices which it does not know. A tensor
-there holds the CPU's
-tensor (`numbers`), and every operation that reaches the device is done on what they hold.
+there holds the CPU's tensor (`numbers`), and every operation that reaches the device is done on
+what they hold.
 
 What it does not show: speed, memory, ranges and rounding of a GPU's own kernels, operations that
 run behind each other's backs.

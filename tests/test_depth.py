@@ -165,9 +165,8 @@ def assert_statistics(made, expected, tolerance):
 def test_statistics_of_all_passes_match_the_reference(change, way, setting):
     config = BASE.replace(**SETTINGS[setting] | change)
     model, ids, real, order = shaken(config, way, 4)
-    # float32 rounds to 6e-8. Four passes let that grow, here to less than 5e-6, and the
-    # statistics themselves are taken in float64: 1e-4 is room, and far below what a wrong formula
-    # would do.
+    # float32 rounds to 6e-8. Four passes let that grow, here to less than 5e-6, and the statistics
+    # themselves are taken in float64: 1e-4 is room, and far below what a wrong formula would do.
     # normal_1 saturates attention, which magnifies rounding (tests/test_reference.py): it is
     # compared in float64.
     if config.init.startswith("normal_1"):

@@ -138,9 +138,8 @@ def assert_agree(made, bare):
     assert len(actual) == len(made.weights)
     assert actual.keys() == weights.keys()
     # A gradient that cancels to nothing is left with the rounding of what cancelled: that of b_K is
-    # 0, since a softmax
-    # does not see what all its scores have in common. float32 rounds to 6e-8 of the largest
-    # gradient around.
+    # 0, since a softmax does not see what all its scores have in common. float32 rounds to 6e-8 of
+    # the largest gradient around.
     nothing = 1e-6 * max([*weights.values(), 0])
     for key, value in weights.items():
         assert actual[key] == pytest.approx(value, rel=1e-4, abs=nothing), key

@@ -217,8 +217,7 @@ def test_grid_shows_each_model_once(name, tokens, way):
     """Each combination that is not shown has the numbers of one that is; no two that are shown have the same.
 
     But for two that are different models with the same first numbers: a sink learns what softmax +
-    1 has, and ReZero
-    begins at 0, where skips change nothing.
+    1 has, and ReZero begins at 0, where skips change nothing.
     """
     depth = Depth(3, way)
     baseline = BASE.replace(position="rope")

@@ -45,16 +45,14 @@ def test_next_words_with_equal_labels_have_own_bars(monkeypatch, out):
     assert table.groupby(row).token.nunique().eq(1).all()
 
 
+def open_equal_pairs():
+    """Open One block on two marked pairs of the same words."""
+    params = {"view": "pairs", "weights": "random", "text": "the dog and the dog"}
+    return fine(opened("pages/1_One_block.py", **params, pairs="2-1,5-4"))
+
+
 def test_pairs_of_the_same_words_are_two_arcs():
-    app = fine(
-        opened(
-            "pages/1_One_block.py",
-            view="pairs",
-            weights="random",
-            text="the dog and the dog",
-            pairs="2-1,5-4",
-        )
-    )
+    app = open_equal_pairs()
     spec, table = drawn(app.get("vega_lite_chart")[0])
     arcs = table[table.word.isna()]
     assert (arcs.groupby(spec["layer"][0]["encoding"]["detail"]["field"]).size() == 25).all()
@@ -62,15 +60,7 @@ def test_pairs_of_the_same_words_are_two_arcs():
 
 
 def test_removing_one_of_two_equal_pairs_keeps_other():
-    app = fine(
-        opened(
-            "pages/1_One_block.py",
-            view="pairs",
-            weights="random",
-            text="the dog and the dog",
-            pairs="2-1,5-4",
-        )
-    )
+    app = open_equal_pairs()
     chosen = widget(app.multiselect, "pair_list")
     assert len(set(chosen.options)) == 2
     chosen.set_value(["2-1"]).run()

@@ -1,9 +1,8 @@
 """Core against the models of 2022 to 2026 as Hugging Face's transformers has them, small and with random weights.
 
 Each uses some of core's parts together, and nothing that core does not have: what they have besides
-(a factor on the
-embedding, a gain counted from 1, a norm over all heads at once) is put into the weights, or taken
-out of theirs.
+(a factor on the embedding, a gain counted from 1, a norm over all heads at once) is put into the
+weights, or taken out of theirs.
 """
 
 import pytest

@@ -47,7 +47,7 @@ def test_models_stand_at_rate_chosen_by_other_seeds(kind):
 
 
 def test_rate_is_reported_after_all_were_trained():
-    app = fine(opened(search="three", **SHORT | {"steps": "20000", "seed": "73"}))
+    app = fine(opened(search="three", **SHORT | {"steps": "5000", "seed": "73"}))
     app = fine(button(app, "start").click().run())
     try:
         assert set(app.dataframe[0].value["learning rate on seeds"]) == {

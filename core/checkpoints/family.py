@@ -1,9 +1,8 @@
 """Model family: the shipped language model, retrained without each part or with a replacement.
 
 What differs between two of them is the part alone: the same sentences in the same order, and the
-same first weights wherever a
-weight has the same name and shape (core/model/parts/init.py). `make family` trains them
-(scripts/family.py).
+same first weights wherever a weight has the same name and shape (core/model/parts/init.py). `make
+family` trains them (scripts/family.py).
 """
 
 import hashlib

@@ -184,8 +184,7 @@ def from_hub(name: str, check: Check | None = None) -> Opened:
     """Download a model from the Hugging Face Hub by name, and open it.
 
     Only the files that are needed are downloaded, after a look at their size. The operator's token
-    is sent only with
-    ABLATION_HUB_TOKEN=1. Raise as from_folder.
+    is sent only with ABLATION_HUB_TOKEN=1. Raise as from_folder.
     """
     try:
         from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError

@@ -62,8 +62,7 @@ class Words:
     """Tokenizer with one token per word or punctuation mark, as on the other pages.
 
     A word in another case than the vocabulary's is taken for it. A word that is not there is read
-    as <unk> where the model
-    has that, else left out.
+    as <unk> where the model has that, else left out.
     """
 
     vocabulary: tuple[str, ...]

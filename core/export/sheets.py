@@ -21,8 +21,8 @@ LONGEST = 60  # letters in the name of a file
 
 # A text that begins with ' and then so gets another one, so that every text is read back as it was.
 # Likewise behind a semicolon, which parts cells where the language of the spreadsheet has a comma
-# in its numbers; there also behind
-# quotation marks, which are written twice, and so are an empty beginning.
+# in its numbers; there also behind quotation marks, which are written twice, and so are an empty
+# beginning.
 SIGN = r"[=+\-@\t\r\n＝＋－＠]"
 FORMULA = re.compile(rf"(?:(?<=;)(?=[\"'\s]*{SIGN})|^(?='*{SIGN}))")
 WRITTEN = re.compile(rf"(?:(?<=;)'(?=[\"'\s]*{SIGN})|^'(?='*{SIGN}))")

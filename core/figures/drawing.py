@@ -1,8 +1,8 @@
 """Diagram of a block as SVG, drawn from what a pass recorded.
 
 Classes carry the meaning, the page's style sheet the colours: `box` a part, `off` a part that is
-gone, `changed` one
-that differs from the defaults, `stream` the residual stream, `cut` where it is cut.
+gone, `changed` one that differs from the defaults, `stream` the residual stream, `cut` where it is
+cut.
 """
 
 from collections.abc import Collection

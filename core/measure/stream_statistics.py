@@ -1,8 +1,7 @@
 """Statistics of the residual stream: a menu of functions of (passes, tokens, d_model).
 
 Everything is computed in float64, so that a stream near the end of float32's range still has a
-standard deviation. A
-stream with a number that is infinite or no number has no statistics: NaN.
+standard deviation. A stream with a number that is infinite or no number has no statistics: NaN.
 """
 
 import math
@@ -15,9 +14,8 @@ from core.settings.device import in_float64
 from core.settings.menu import Menu
 
 # (streams) -> one number per stream. question: what it answers, for the subtitle of its chart; log:
-# whether it may grow or fade
-# by powers of ten; most: the largest value that it can have with n tokens, where it lies between 0
-# and that.
+# whether it may grow or fade by powers of ten; most: the largest value that it can have with n
+# tokens, where it lies between 0 and that.
 statistic: Menu[Any] = Menu("Statistics of a pass", log=False, most=None)
 
 SAME = 1e-6  # a difference of that share is float32's rounding

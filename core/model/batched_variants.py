@@ -1,8 +1,8 @@
 """Many variants at once: each part runs once for all variants that have it.
 
 The parts are those of core/model/transformer and core/model/parts, so each formula stands once;
-only the loop over variants is gone.
-It can be, because variants of one seed start from the same weights wherever shapes agree.
+only the loop over variants is gone. It can be, because variants of one seed start from the same
+weights wherever shapes agree.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

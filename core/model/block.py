@@ -38,9 +38,8 @@ class Block(Part):
     """Attention, then the feed-forward network, each with its norm and its residual.
 
     A sub-layer that is switched off is gone, its norms and its residual with it. A residual that is
-    switched off hands
-    on what the sub-layer wrote, instead of adding it. In parallel both read the stream as it
-    entered.
+    switched off hands on what the sub-layer wrote, instead of adding it. In parallel both read the
+    stream as it entered.
     """
 
     def __init__(self, config: Config, layer: int = 0, draw: Draw | None = None):

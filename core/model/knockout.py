@@ -1,10 +1,9 @@
 """Ablation of a head, a sub-layer or a layer's outputs within a pass, with its replacement.
 
 A Lesion is an edit for core.model.trace.trace(): it lives in the pass of whoever opened the trace
-and leaves the model as it
-is. Where the knife goes: for a head, its weighted sum of values (site z), before W_O; for a
-sub-layer, the tensor that
-it adds to the stream (attn_out, mlp_out), biases included.
+and leaves the model as it is. Where the knife goes: for a head, its weighted sum of values (site
+z), before W_O; for a sub-layer, the tensor that it adds to the stream (attn_out, mlp_out), biases
+included.
 """
 
 from collections.abc import Callable, Iterable

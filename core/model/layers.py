@@ -45,8 +45,8 @@ class Part(nn.Module):
     """Base module with a cheap call: nn.Module's costs a fifth of a pass at the smallest sizes.
 
     Hooks are looked for once, then it goes straight to forward. Its parts stand in its own __dict__
-    too, so that
-    `self.attn` is found at once, and not only after Python has failed to find it anywhere else.
+    too, so that `self.attn` is found at once, and not only after Python has failed to find it
+    anywhere else.
     """
 
     _parameters: dict[str, Any]  # of a Linear: weight and bias

@@ -31,8 +31,7 @@ def words(text: str) -> list[str]:
     """Split a text into tokens: words with apostrophes and hyphens, and each other mark.
 
     Emoji made of several characters (families, flags, skin tones) stay one token; letters keep
-    their accents.
-    White space separates; control and formatting characters are left out.
+    their accents. White space separates; control and formatting characters are left out.
     """
     tokens: list[str] = []
     glue = False  # whether the next character may still belong to the last token

@@ -1,9 +1,8 @@
 """tap(site, x) in the model, trace() around a call: watch and edit activations by name.
 
 The open traces live in a ContextVar, so users in other threads of one process never see each
-other's, and the model
-itself carries no state. Site names are TransformerLens's, so that what is learned here can be used
-there.
+other's, and the model itself carries no state. Site names are TransformerLens's, so that what is
+learned here can be used there.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,9 +1,8 @@
 """Baseline and variants: each variant is what differs from the baseline, and is named by it.
 
 In a link a difference is written "norm-none__n_heads-8", and several are joined by "~". Variants
-are kept as
-differences, not as whole settings: so when the baseline moves, they move with it and stay
-comparable.
+are kept as differences, not as whole settings: so when the baseline moves, they move with it and
+stay comparable.
 """
 
 from contextlib import suppress

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-# Python calls what is registered last first. Importing this here registers our clean-up after it.
+# Exit functions run in reverse order. Imported here, this one waits for its pools after our clean-up.
 from concurrent.futures import process  # noqa: F401
 
 LONGEST = 2.0  # seconds that threads are waited for

@@ -32,16 +32,12 @@ class Setting:
     """Bounds, label and form of a setting; its slider extends to `high` when pushed to `top`.
 
     `follows` computes the value from the other settings for as long as none is given (the default
-    is then None).
-    `among` gives the values that a slider stops at, where they are not evenly spaced; `stride` its
-    step, where others say so.
-    `once`: it acts when a link is opened, and is over then.
-    A text has at most `high` characters.
-    `offers`: values that one click can bring, of a number that has no list. `acts`: whether it does
-    anything beside the other settings;
-    it is shown and offered only then. `read_by`: which parts of what it belongs to read it.
-    `short` is the word for it in the name of a variant; a plural ("heads") is counted, anything
-    else is named.
+    is then None). `among` gives the values that a slider stops at, where they are not evenly
+    spaced; `stride` its step, where others say so. `once`: it acts when a link is opened, and is
+    over then. A text has at most `high` characters. `offers`: values that one click can bring, of a
+    number that has no list. `acts`: whether it does anything beside the other settings; it is shown
+    and offered only then. `read_by`: which parts of what it belongs to read it. `short` is the word
+    for it in the name of a variant; a plural ("heads") is counted, anything else is named.
     """
 
     kind: type
@@ -168,8 +164,8 @@ class Settings:
     """Base class of settings: a frozen dataclass whose fields are made by setting().
 
     Every value is checked and brought into its own type; what is None follows other settings where
-    the field says how.
-    Raises ConfigError, in words, for a value that cannot be: which field, why, and what is allowed.
+    the field says how. Raises ConfigError, in words, for a value that cannot be: which field, why,
+    and what is allowed.
     """
 
     FIRST: ClassVar[

@@ -1,11 +1,9 @@
 """Exported curves of a study: every row of every finished run in one file, looked up by hash.
 
 The file is NumPy's .npz, whose arrays are, by name: `run`, the hash of each run
-(core.study.plan.Run.hash); `rows`, how many
-rows it has; `diverged`, whether its last row is where it did; `step`, `loss`, `accuracy`,
-`gradient_norm`, `update_size`, the
-rows of all runs one after the other; `made`, JSON in bytes: what made them. Learning rates follow
-from the settings. Numbers
+(core.study.plan.Run.hash); `rows`, how many rows it has; `diverged`, whether its last row is where
+it did; `step`, `loss`, `accuracy`, `gradient_norm`, `update_size`, the rows of all runs one after
+the other; `made`, JSON in bytes: what made them. Learning rates follow from the settings. Numbers
 are float32, as training computes them: nothing is rounded. A run that is part of several studies
 stands in one file only.
 """

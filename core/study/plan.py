@@ -18,8 +18,7 @@ from core.train import State, Training, budget, start
 from core.train.match import held
 
 # Settings of a model that every run has had since this format. A later one stands in a run only
-# where it
-# differs from what models were before, so that earlier runs keep their hashes.
+# where it differs from what models were before, so that earlier runs keep their hashes.
 FIRST_SETTINGS = {
     "d_model",
     "n_heads",

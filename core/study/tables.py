@@ -55,15 +55,11 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     """Return one line per task and variant, from the last row of each finished run.
 
     task (its name in the study), of (the task that it is), variant; accuracy, low, high (95 %
-    interval), seeds (of which
-    it is the mean), diverged, missing (not trained yet, or failed); difference to the task's
-    baseline, difference_low,
-    difference_high, p (paired t-test on the seeds that both have, corrected for all variants of the
-    task, Holm), as on
-    the Training page; chance, best (of the task);
-    parameters, flops (of one sequence, forward), steps, seconds (of a worker, on average); link:
-    what opens the cell on
-    the page Training. Needs no run to be done.
+    interval), seeds (of which it is the mean), diverged, missing (not trained yet, or failed);
+    difference to the task's baseline, difference_low, difference_high, p (paired t-test on the
+    seeds that both have, corrected for all variants of the task, Holm), as on the Training page;
+    chance, best (of the task); parameters, flops (of one sequence, forward), steps, seconds (of a
+    worker, on average); link: what opens the cell on the page Training. Needs no run to be done.
     """
     cells: dict[Name, list[Line]] = {}
     for run in store.runs(study, spec=False):
@@ -356,8 +352,8 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     """Return a task's baseline and variants as Training shows them; None without rows.
 
     Seeds are those of which all have rows. A variant that is trained for another number of steps,
-    or on sequences of
-    another length, is left out. Raises ConfigError for settings that this version does not have.
+    or on sequences of another length, is left out. Raises ConfigError for settings that this
+    version does not have.
     """
     names = [BASELINE, *variants]
     lines = {

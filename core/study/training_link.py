@@ -25,11 +25,10 @@ def parameters(
     """Return the parameters that open a variant and its baseline with these seeds.
 
     The page compares models of one training. What is trained in another way than its baseline is
-    opened beside it where the menu of
-    other ways has it (core.experiments.training.plan), and else alone, as is what cannot be said as
-    changes of it. search: how the learning
-    rate of each is searched (core.train.match). Seeds are there a first one and how many: all from
-    the least to the greatest.
+    opened beside it where the menu of other ways has it (core.experiments.training.plan), and else
+    alone, as is what cannot be said as changes of it. search: how the learning rate of each is
+    searched (core.train.match). Seeds are there a first one and how many: all from the least to the
+    greatest.
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))

@@ -120,10 +120,9 @@ class Writer:
     """Writes one sentence. Every choice takes the next of the random numbers it was given.
 
     A clause may contain a noun that carries a clause itself (nested), and a noun may carry two in a
-    row (chained).
-    Which noun a verb belongs to is never in doubt: "who was" follows its noun at once, "whom the
-    judges …" opens a
-    clause that its verb closes, and the verb that is left belongs to the sentence.
+    row (chained). Which noun a verb belongs to is never in doubt: "who was" follows its noun at
+    once, "whom the judges …" opens a clause that its verb closes, and the verb that is left belongs
+    to the sentence.
     """
 
     def __init__(self, numbers: Iterable[int]):

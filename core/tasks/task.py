@@ -34,9 +34,8 @@ class Task:
     """Task: a function (generator, batch, length, vocabulary) to (tokens, targets), and facts.
 
     tokens and targets are int64 (batch, length): token number i is vocabulary[i], and a target is
-    the token that the
-    model should answer at that place, or IGNORE. All chance comes from the torch.Generator that is
-    handed in.
+    the token that the model should answer at that place, or IGNORE. All chance comes from the
+    torch.Generator that is handed in.
     """
 
     draw: Draw

@@ -80,9 +80,8 @@ class ClassError(ConfigError):
     """Refused action of a class; its message is shown as it is.
 
     `field` names the cause: "code", "token", "key" (unknown), "nickname", "question", "round",
-    "seconds", "answer",
-    "sure", "because", "pick" (the value given), "class" (full), "vote" (already in), "late",
-    "phase".
+    "seconds", "answer", "sure", "because", "pick" (the value given), "class" (full), "vote"
+    (already in), "late", "phase".
     """
 
 
@@ -376,9 +375,8 @@ class Classroom:
     """Store of classes, in the studies' database or its own; tables come with the first class.
 
     A step is done when its method returns, even if the process is killed then. Every method raises
-    ClassError for what a
-    class does not allow or have, and StoreError for a database that cannot be used (Busy where that
-    may pass).
+    ClassError for what a class does not allow or have, and StoreError for a database that cannot be
+    used (Busy where that may pass).
 
     Args:
         given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in
@@ -494,8 +492,7 @@ class Classroom:
         """Store a vote on the question and round that the student saw.
 
         The same vote again is accepted again; another is refused ("vote"), as is a late one
-        ("late", by the database's
-        clock) and one on what is not asked now ("unasked", "moved_on").
+        ("late", by the database's clock) and one on what is not asked now ("unasked", "moved_on").
         """
         if type(sure) is not int or not 0 <= sure <= SURE:
             words = (

@@ -84,8 +84,7 @@ def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
     """Return the class's normalised gain (Hake, 1998): (after − before) / (1 − before).
 
     Its 95 % interval is the jackknife's over seats that answered both times (Tukey, 1958). NaN
-    where nothing could be
-    gained, or nobody answered both.
+    where nothing could be gained, or nobody answered both.
 
     Args:
         before, after: seat -> score().

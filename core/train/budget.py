@@ -28,8 +28,7 @@ PER_PARAMETER = 0.9e-9  # the optimiser's work
 PER_ACTIVATION = 2.1e-9  # written and read once on the way forward and once on the way back
 
 # Weights, gradients, AdamW's two averages; and weights and averages in the state that came and in
-# that which goes, and in
-# the bytes of both.
+# that which goes, and in the bytes of both.
 COPIES = 4 + 4 * 3
 FORWARD = (
     0.3  # share of a step that is the forward pass, which is all that measuring accuracy takes

@@ -64,8 +64,8 @@ def late_loss(losses: Iterable[tuple[int, float]], end: int) -> float:
     """Return the mean of the losses (step, loss) in the last tenth up to a step.
 
     A loss is that of new sequences, before anything is learnt from them (Dawid, 1984, calls that
-    prequential). So it is a validation: not
-    on the test set, and of this seed alone, which keeps the seeds independent of each other.
+    prequential). So it is a validation: not on the test set, and of this seed alone, which keeps
+    the seeds independent of each other.
     """
     late = [loss for step, loss in losses if 10 * step > 9 * end and step <= end]
     return math.fsum(late) / len(late) if late else math.inf
@@ -168,9 +168,8 @@ def widened(config: Config, target: float, measured: Measured) -> Config:
     """Return the config with widths such that measured(config) is closest to `target`.
 
     d_ff is changed where there is a feed-forward network, else the width of the heads (d_head);
-    where that alone stays
-    more than CLOSE away, d_model too. Without either sub-layer nothing can be done, and the config
-    comes back as it is.
+    where that alone stays more than CLOSE away, d_model too. Without either sub-layer nothing can
+    be done, and the config comes back as it is.
     """
     name = "d_ff" if config.ffn else "d_head" if config.attention else None
     if name is None or abs(measured(config) - target) <= 0.001 * target:

@@ -35,8 +35,8 @@ def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
     """Train several states at once for about so many seconds, like core.train.chunk.
 
     The numbers are those of each alone, up to rounding, and the states too: a run may go on stacked
-    or alone. One that
-    diverges stops, and the others go on. Raises ValueError for states that cannot be stacked.
+    or alone. One that diverges stops, and the others go on. Raises ValueError for states that
+    cannot be stacked.
     """
     if not can_stack(states):
         raise ValueError("only runs without dropout that differ only in the seed can be stacked")

@@ -33,15 +33,15 @@ MODULES = {name_of(path) for path in FILES}
 
 def imported(path: Path) -> set[str]:
     """The project's modules that a file imports, those within functions too."""
-    actual = set()
+    names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            actual |= {f"{node.module}.{name.name}" for name in node.names} & MODULES or {
+            names |= {f"{node.module}.{name.name}" for name in node.names} & MODULES or {
                 node.module
             } & MODULES
         elif isinstance(node, ast.Import):
-            actual |= {name.name for name in node.names} & MODULES
-    return actual
+            names |= {name.name for name in node.names} & MODULES
+    return names
 
 
 def room(module: str) -> tuple[str, str]:

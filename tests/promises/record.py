@@ -81,29 +81,29 @@ def kinds_of_pages() -> dict[str, tuple]:
 
 def record_runs() -> dict:
     """Return the number of runs and a digest of their hashes, for each study that ships."""
-    actual = {}
+    record = {}
     for path in sorted((ROOT / "studies").rglob("*.toml")):
         hashes = sorted(run.hash for run in read(path).runs)
         digest = hashlib.sha256("\n".join(hashes).encode()).hexdigest()
-        actual[str(path.relative_to(ROOT))] = [len(hashes), digest]
-    return actual
+        record[str(path.relative_to(ROOT))] = [len(hashes), digest]
+    return record
 
 
 def record_parameters() -> dict:
     """Return the parameters that each page's links have, with their defaults and menu entries."""
-    actual = {}
+    record = {}
     for page, kinds in kinds_of_pages().items():
         for kind in kinds:
             for name, definition in kind.settings().items():
                 default = repr(kind.__dataclass_fields__[name].default)
-                actual[f"{page}.{kind.__name__}.{name}"] = [default, list(definition.menu or ())]
-    return actual
+                record[f"{page}.{kind.__name__}.{name}"] = [default, list(definition.menu or ())]
+    return record
 
 
 def record_links() -> dict:
     """Return the state that one example link per page opens, and the link that this state writes."""
     kinds_by_page = kinds_of_pages()
-    actual = {}
+    record = {}
     for name, link in LINKS.items():
         params = dict(pair.split("=", 1) for pair in link.split("&"))
         values = {}
@@ -115,8 +115,8 @@ def record_links() -> dict:
                 json.dumps(dataclasses.asdict(settings), default=str)
             )
             written |= settings.write()
-        actual[name] = {"values": values, "link": written}
-    return actual
+        record[name] = {"values": values, "link": written}
+    return record
 
 
 def record_columns() -> dict:
@@ -128,11 +128,11 @@ def record_columns() -> dict:
         "rows": row_table(store, study),
         "summary": summary_table(store, study),
     }
-    actual = {name: list(table.columns) for name, table in tables.items()}
+    record = {name: list(table.columns) for name, table in tables.items()}
     store.close()
     for path in sorted((ROOT / "results").glob("*.csv")):
-        actual[path.name] = path.read_text(encoding="utf-8-sig").splitlines()[0].split(",")
-    return actual
+        record[path.name] = path.read_text(encoding="utf-8-sig").splitlines()[0].split(",")
+    return record
 
 
 def record_tables_of_pages() -> dict:
@@ -141,15 +141,15 @@ def record_tables_of_pages() -> dict:
 
     from tests.pages import tables
 
-    actual = {}
+    record = {}
     for page in ("1_One_block", "2_Depth", "5_Trained_model", "6_Claims"):
         app = (
             AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
             .switch_page(f"pages/{page}.py")
             .run()
         )
-        actual[page] = {name: list(map(str, make().columns)) for name, make in tables(app).items()}
-    return actual
+        record[page] = {name: list(map(str, make().columns)) for name, make in tables(app).items()}
+    return record
 
 
 def record() -> dict:

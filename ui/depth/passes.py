@@ -35,11 +35,10 @@ def statistics(context):
     # Columns: the switch stays where it is when the legend needs a second line.
     left, right = st.columns([3, 1])
     with left:
-        is_alone = len(context.variants) == 1
         about = _ask(context)
-        if is_alone and is_moved("variants"):
+        if len(context.variants) == 1 and is_moved("variants"):
             about += " Remove a component under “Compare with” to see what it does."
-        pins.legend(context.variants, ended, context.pins, about=about, hint=False)
+        pins.legend(context.variants, ended, context.pins, about=about)
     with right:
         st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom))
     context.say_rounding(journeys)

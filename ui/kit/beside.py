@@ -1,9 +1,8 @@
 """Views drawn twice on one scale, for the baseline and a variant.
 
 Views do not know of it. While one is drawn, its pictures wait; when both are there, each pair is
-drawn on the scale that holds
-both. What there must be once (rows of controls, fields to type in) stands above, or with the
-baseline.
+drawn on the scale that holds both. What there must be once (rows of controls, fields to type in)
+stands above, or with the baseline.
 """
 
 import json

@@ -107,8 +107,7 @@ def literal(text) -> str:
     """Escape any text for Markdown: marks show as themselves, and addresses are no links.
 
     https://here, www.here and a@here would be links without a mark: an invisible word joiner goes
-    between.
-    A line never breaks between a number and its "%" or "×".
+    between. A line never breaks between a number and its "%" or "×".
     """
     joined = UNBROKEN.sub("\N{NO-BREAK SPACE}", str(text))
     marked = "".join("\\" + c if c in "\\`*_{}[]()#+-.!|~$<>:@&^=" else c for c in joined)

@@ -1,8 +1,7 @@
 """Limits of a teacher's link: pages, views, and settings that can be moved.
 
 It is the parameter `only` of a link, which also holds the values of what is locked. Once a session
-was opened with
-one, it holds for as long as the session lives, whatever its address says later.
+was opened with one, it holds for as long as the session lives, whatever its address says later.
 """
 
 import base64

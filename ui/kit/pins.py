@@ -146,13 +146,11 @@ def legend(
     pins: Pins,
     kind: str = "random",
     about: str = "",
-    hint: bool = True,
 ):
     """Draw the legend: colours, notes such as "diverged at pass 7", shared facts.
 
     Args:
-        about: HTML of a line above.
-        hint: Whether to say how to compare, where nothing is compared.
+        about: HTML of a line above, in place of the hint on how to compare.
     """
     entries = [
         (
@@ -165,7 +163,7 @@ def legend(
     common = [f"{seeds(variants, kind)}."]
     if len(variants) > 1:
         common.append(f"{paired(variants, kind)}.")
-    elif hint and is_moved("variants"):
+    elif not about and is_moved("variants"):
         common.append("Remove a component under Compare with to see what it does.")
     if any("diverged" in (text or "") for text in notes.values()):
         common.append(DIVERGED)

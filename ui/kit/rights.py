@@ -1,10 +1,8 @@
 """Rights to change what all users share: studies, and models that are downloaded onto the server.
 
 Everybody has them with ABLATION_READ_ONLY=0, else a user who opened a link with ?key=…, the value
-of
-ABLATION_KEY in the environment or in Streamlit's secrets. The key is taken out of the address at
-once
-(ui/kit/address.py), and no link that a page writes holds it.
+of ABLATION_KEY in the environment or in Streamlit's secrets. The key is taken out of the address at
+once (ui/kit/address.py), and no link that a page writes holds it.
 """
 
 import hmac

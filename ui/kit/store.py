@@ -1,15 +1,12 @@
 """The settings of one session: one dictionary of texts, changed by one function.
 
 `Choices` holds what differs from the defaults, as "Config.d_model" -> "96": the class of the
-settings, the
-field, and the text that a link has for it. A change is a delta, name -> text, or None for "follow
-the
-default again". Controls, clicks in pictures, examples, opened links and the browser's Back are all
-deltas.
+settings, the field, and the text that a link has for it. A change is a delta, name -> text, or None
+for "follow the default again". Controls, clicks in pictures, examples, opened links and the
+browser's Back are all deltas.
 
 The browser numbers its deltas and sends those that were not acknowledged (panel/store.js). So a
-message may
-be lost, come twice or come late: each delta is applied once, in order.
+message may be lost, come twice or come late: each delta is applied once, in order.
 """
 
 import difflib

@@ -31,8 +31,7 @@ LINE = 24
 LETTERS = 104
 FILE = "ablation-lab-report.html"
 # Seconds. A click on the link ends what is typed in a field: the browser sends both at once, and
-# the file is asked for
-# before the run begins that stores what was typed.
+# the file is asked for before the run begins that stores what was typed.
 DELAY = 1.0
 FREE = ("variants", "out")  # settings that can be moved unless the teacher locks them
 NO_CONTROL = ("baseline", "begin", "device", "dtype")  # settings that a class has no use for

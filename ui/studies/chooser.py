@@ -262,8 +262,12 @@ def choose(look: StudyLook) -> StudyContext | None:
                 "A study trains models with one component removed or replaced (rows) on several"
                 " tasks (columns). You have no studies yet; this one is built in."
             )
-            if may_write():
-                about += " Press New study to create your own."
+            hint = (
+                "Press New study to create your own, or run"
+                if may_write()
+                else "To create one, run"
+            )
+            about += f" {hint} “python -m core.study run studies/ablation_matrix.toml”."
             st.caption(about)
         return ships(name, look) if name in shipped else None
     session().kept[SEEN] = name

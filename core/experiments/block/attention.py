@@ -115,8 +115,8 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
     """Measure what each head does, averaged over real query tokens: head, meter, value.
 
     entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query −
-    key|); self: the
-    weight on the token itself; uniform: the entropy of looking evenly at all that may be seen.
+    key|); self: the weight on the token itself; uniform: the entropy of looking evenly at all that
+    may be seen.
     """
     weights = p.sites["pattern"][layer][:, : p.n_real]  # (H, readers, T)
     positions = torch.arange(weights.shape[-1])

@@ -49,10 +49,9 @@ def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
     Each pass is requested once and released, so a mapping may compute it on access.
 
     variant; parameters (of the blocks); one column per statistic of the output
-    (core/measure/stream_statistics.py; entropy: mean over
-    layers); distance: ‖output − baseline's output‖ / ‖baseline's output‖; direction: their cosine
-    similarity, averaged
-    over tokens. Both are NaN where widths differ.
+    (core/measure/stream_statistics.py; entropy: mean over layers); distance: ‖output − baseline's
+    output‖ / ‖baseline's output‖; direction: their cosine similarity, averaged over tokens. Both
+    are NaN where widths differ.
     """
     rows = []
     base = None

@@ -143,8 +143,7 @@ def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame
     """Return one token before and after a norm, with its mean, variance and RMS.
 
     Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and
-    0 in a model that
-    was not trained, so `after` is the normalised vector itself.
+    0 in a model that was not trained, so `after` is the normalised vector itself.
     """
     before = p.sites[read_by(p, site)][layer][token]
     after = p.sites[site][layer][token]

@@ -144,8 +144,7 @@ class Grid:
         """Return the share of a statistic's variance that each axis explains alone (eta squared).
 
         The variance between the means of its entries, divided by the whole; of the logarithm, where
-        the statistic may
-        grow by powers of ten. Variants without a number are left out.
+        the statistic may grow by powers of ten. Variants without a number are left out.
         """
         values = self.ends(meter)
         if statistic[meter].log:

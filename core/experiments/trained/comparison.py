@@ -33,9 +33,8 @@ ONE_SEED = "One seed per model, so significance cannot be tested."
 
 
 # (rows of one model) -> number. within, differences: what it can be; worse: the sign of a change
-# for the worse; does: in words, what such
-# a change does; logarithmic: whether logarithms are compared; split: whether it is compared at
-# every distance, for one part alone.
+# for the worse; does: in words, what such a change does; logarithmic: whether logarithms are
+# compared; split: whether it is compared at every distance, for one part alone.
 compared: Menu[Any] = Menu(
     "What is compared",
     axis="accuracy",

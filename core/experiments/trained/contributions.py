@@ -1,11 +1,9 @@
 """Direct logit attribution: the logit difference as a sum over heads and sub-layers.
 
 The last norm is taken as the linear map that it was in this pass (its scale as measured); then what
-each part wrote to
-the stream can be read off by itself, and all of them add up to the whole ("direct logit
-attribution", Elhage et al.,
-2021; Wang et al., 2022). Where norms stand in the stream (post-norm), every one of them is taken
-so.
+each part wrote to the stream can be read off by itself, and all of them add up to the whole
+("direct logit attribution", Elhage et al., 2021; Wang et al., 2022). Where norms stand in the
+stream (post-norm), every one of them is taken so.
 """
 
 from dataclasses import dataclass
@@ -239,8 +237,7 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
     Holm).
 
     What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its
-    contribution may
-    still change, because the last norm then divides by another number.)
+    contribution may still change, because the last norm then divides by another number.)
     """
     before = of_bench(bench)
     after = of_bench(bench, cuts, mode)

@@ -22,8 +22,8 @@ from core.settings.progress import told_as, track, turn
 from core.settings.wording import count
 
 # (answers of a model, of the whole model) -> one number per question. bounds: of a change; share:
-# of all, shown in percent; flips: only ever
-# 0 or 1 for one question; distance: from the whole model, 0 for itself; unit: of what is no share.
+# of all, shown in percent; flips: only ever 0 or 1 for one question; distance: from the whole
+# model, 0 for itself; unit: of what is no share.
 effect: Menu[Any] = Menu(
     "Effect", bounds=(-math.inf, math.inf), share=False, flips=False, distance=False, unit=""
 )
@@ -156,8 +156,7 @@ class Bench:
     """Model with its questions, baseline answers, replacement activations and effects.
 
     Nothing in it changes once it is made; so several visitors may share one. key: of its questions,
-    so that results can be
-    kept under it, and not the bench with them.
+    so that results can be kept under it, and not the bench with them.
     """
 
     def __init__(self, opened: Opened, questions: Questions) -> None:

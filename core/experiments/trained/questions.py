@@ -32,8 +32,8 @@ class Questions:
     """Texts, the shortest first, and Q places in them. All tensors int64 on the CPU.
 
     A question is about the word after tokens[row, position]: `right`, rather than `wrong` (−1:
-    whatever else the whole model
-    finds likeliest). Sentences also know their subject and their verb.
+    whatever else the whole model finds likeliest). Sentences also know their subject and their
+    verb.
     """
 
     what: str  # in words: "256 held-out legal sentences"

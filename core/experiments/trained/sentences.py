@@ -1,11 +1,9 @@
 """Vectorised generator of the held-out legal sentences that core.tasks.sentences writes.
 
 A Writer takes a random number for every choice. Few of its choices decide which clauses stand where
-(the form of a
-sentence), all others only which words fill it. So it is let write every form once, with those words
-left open; then the
-form of each row of numbers is found by walking a tree, and its words are looked up, for all rows
-together.
+(the form of a sentence), all others only which words fill it. So it is let write every form once,
+with those words left open; then the form of each row of numbers is found by walking a tree, and its
+words are looked up, for all rows together.
 """
 
 import functools
@@ -151,9 +149,8 @@ class Forms:
     """Tables of all forms that a sentence can have, in NumPy.
 
     From a node the way goes to node `first + number[place] % cases`; a form is a node from which it
-    goes nowhere else. A word of
-    a form is word number `start + step * (number[place] % cases) + number[which] % several` of
-    `words`.
+    goes nowhere else. A word of a form is word number `start + step * (number[place] % cases) +
+    number[which] % several` of `words`.
     """
 
     depth: int

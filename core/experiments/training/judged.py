@@ -28,8 +28,8 @@ def judged(runs: Runs, plan: Plan) -> Judged:
     known, the model's own rate.
 
     The rows of a model that is trained for more or fewer steps than the plan says, because each
-    takes less or more time, stand at the
-    baseline's steps: at each of them what was measured last by then.
+    takes less or more time, stand at the baseline's steps: at each of them what was measured last
+    by then.
     """
     if plan.one_training:
         return Judged(

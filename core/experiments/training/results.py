@@ -120,16 +120,13 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     """Return one row per model at the newest step that all of them reached.
 
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and
-    loss are means);
-    diverged (how many did); difference to the baseline, difference_low, difference_high, p (paired
-    t-test on the seeds
-    that diverged in neither; corrected for all variants, Holm); parameters, parameters_difference
-    (relative); flops (of one sequence, forward),
+    loss are means); diverged (how many did); difference to the baseline, difference_low,
+    difference_high, p (paired t-test on the seeds that diverged in neither; corrected for all
+    variants, Holm); parameters, parameters_difference (relative); flops (of one sequence, forward),
     flops_difference; note (how it was widened); loss; steps_to_90 (mean over the seeds that came to
-    90 % right, of the
-    first step at which they had; as coarse as the rows are), seeds_at_90 (how many did); guards
-    (what was held alike for all); rates, where they are given (variant -> which learning rates were
-    chosen).
+    90 % right, of the first step at which they had; as coarse as the rows are), seeds_at_90 (how
+    many did); guards (what was held alike for all); rates, where they are given (variant -> which
+    learning rates were chosen).
     """
     base = plan.arms[0]
     step = common(runs, plan)

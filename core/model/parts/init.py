@@ -1,9 +1,8 @@
 """Initialisation: how weights are drawn, and from which random stream.
 
 Every parameter has a torch.Generator of its own, seeded from (seed, parameter name). So no global
-random state is
-touched, concurrent users cannot disturb each other, and removing a part leaves all other weights as
-they were.
+random state is touched, concurrent users cannot disturb each other, and removing a part leaves all
+other weights as they were.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """Normalisation of one token's vector, with a learned gain and, for LayerNorm, a bias.
 
 `linear(x, at)` is the norm with its scale taken from `at`: linear in x, so that the parts of a sum
-can be followed through
-it one by one. norm(x) is linear(x, x) plus the bias.
+can be followed through it one by one. norm(x) is linear(x, x) plus the bias.
 """
 
 from typing import Any

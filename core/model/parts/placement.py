@@ -22,8 +22,7 @@ def norm_places(place: Placement) -> tuple[str, ...]:
     "before" the sub-layer, "on the output of" it, or "after" the sum.
 
     Raises ValueError, in words, for one that does not call each of its norms once: it would have
-    one gain for two places, and
-    one site for two tensors.
+    one gain for two places, and one site for two tensors.
     """
     called: list[str] = []
 

@@ -37,9 +37,8 @@ ALLOWED = (
     " anywhere) or postgresql://user:password@host/name"
 )
 # Errors of a PostgreSQL server at connecting that waiting does not mend. They come without a code.
-# All others may pass:
-# "the database system is shutting down", "in recovery mode", "not yet accepting connections", "too
-# many clients already".
+# All others may pass: "the database system is shutting down", "in recovery mode", "not yet
+# accepting connections", "too many clients already".
 REFUSED = re.compile(
     r"authentication failed|no password supplied|does not exist|pg_hba\.conf|not"
     r" permitted|permission denied"

@@ -1,9 +1,8 @@
 """The store of studies: their runs, every number that came out, and which process trains what.
 
 Several processes may use it at once. A run belongs to the owner that has claimed it. An owner that
-gave no sign of life for
-too long loses its runs, and can write nothing more of them. A queued run has no rows: so none is
-there twice.
+gave no sign of life for too long loses its runs, and can write nothing more of them. A queued run
+has no rows: so none is there twice.
 """
 
 import os

@@ -1,9 +1,8 @@
 """Files to download: each is written when its link is followed.
 
 Streamlit forgets a deferred download once two scripts have ended, anybody's: with three other users
-at work 11 of 12 downloads
-failed. Here what a page offers belongs to its session, until that page, or the next one, has been
-drawn again without it.
+at work 11 of 12 downloads failed. Here what a page offers belongs to its session, until that page,
+or the next one, has been drawn again without it.
 
 The server imports this module before there is a runtime: nothing that registers a component may be
 imported here.

@@ -1,9 +1,8 @@
 """Scripts of components, which a browser fetches once.
 
 Streamlit sends a component's script along with every message about it: with a slider under the hand
-that is a dozen times a
-second. So what it sends is one line, which imports the script from an address that changes with its
-text.
+that is a dozen times a second. So what it sends is one line, which imports the script from an
+address that changes with its text.
 
 The server imports this module before there is a runtime: no component may be registered here.
 """
