@@ -106,7 +106,7 @@ def passes(device: str, width: int, heads: int, length: int):
         model, ids, real = prepared(config, tokens, Machine(device))
 
         def unmeasured():
-            model.stream(ids, real, order)
+            model.run_blocks(ids, real, order)
 
         def with_statistics():
             journey(model, ids, real, config, tokens, order, {1, PASSES // 2, PASSES})
@@ -139,7 +139,7 @@ def grids(device: str):
         for config in configs:
             model, ids, real = prepared(config, tokens, Machine(device))
             with torch.inference_mode():
-                model.stream(ids, real)
+                model.run_blocks(ids, real)
 
     fast = in_turn([together], 11, device)[0]
     slow, bare = in_turn((one_by_one, bare_loop), 2, device)

@@ -110,7 +110,7 @@ def compare(calls, device, seconds=4.0):
 def ours(model, tokens, sites=None):
     watcher = Watcher()
     with trace(watcher, sites=sites):
-        model.stream(tokens)
+        model.run_blocks(tokens)
     return reduce(watcher)
 
 
@@ -242,7 +242,7 @@ def rounds(config, length, device, rivals):
     model = Transformer(config, [str(i) for i in range(length)]).to(device)
     tokens = torch.arange(length, device=device)[None]
     bare = Bare(model).to(device)
-    torch.testing.assert_close(bare(tokens), model.stream(tokens), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(bare(tokens), model.run_blocks(tokens), rtol=1e-4, atol=1e-4)
     yield {
         "bare": lambda: bare(tokens),
         "watched, all kept": lambda: ours(model, tokens),

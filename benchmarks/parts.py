@@ -36,7 +36,7 @@ from core.settings.device import Machine
 from core.settings.memory import reuse_freed_memory
 from core.tasks import task
 from core.train import Training, start
-from core.train.match import held
+from core.train.match import match_cost
 from core.train.run import Run
 
 ROOT = Path(__file__).parent.parent
@@ -82,7 +82,7 @@ def measured():
     with torch.inference_mode():
         watcher = Watcher()
         with trace(watcher):
-            model.stream(tokens)
+            model.run_blocks(tokens)
         reduce(watcher)
 
 
@@ -181,7 +181,7 @@ def watched(config, length):
     def call():
         watcher = Watcher()
         with trace(watcher):
-            model.stream(tokens)
+            model.run_blocks(tokens)
         return reduce(watcher)
 
     return call
@@ -227,7 +227,7 @@ def equal_time():
         for part, changes in ablation.items():
             changed = apply(changes, full)
             if changed != full:
-                models[part] = held("time", (changed, training), (full, training))[:2]
+                models[part] = match_cost("time", (changed, training), (full, training))[:2]
 
         def trained(config, how):
             run = Run(start(config, how, 0))

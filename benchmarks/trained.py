@@ -20,7 +20,7 @@ from core.checkpoints.files import ROOT, SHIPPED, from_folder
 from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import questions
 from core.model.generate import Sampling, generate
-from core.model.knockout import cuts, mode
+from core.model.knockout import list_cuts, mode
 from core.settings.memory import reuse_freed_memory
 
 GPT2 = Config(
@@ -81,7 +81,7 @@ def page(args):
     from benchmarks.serving import browser, server, settle
 
     opened = from_folder(ROOT / SHIPPED)
-    heads = [cut for cut in cuts(opened.config) if cut.part == "head"]
+    heads = [cut for cut in list_cuts(opened.config) if cut.part == "head"]
     took = []
     with browser() as chromium, server() as (address, _):
         visit = chromium.new_page(viewport={"width": 1400, "height": 900})

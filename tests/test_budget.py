@@ -18,7 +18,7 @@ from core.model.transformer import Transformer
 from core.settings.memory import MemoryLimit
 from core.tasks import task
 from core.train import Training, budget, chunk, held_out, start
-from core.train.budget import TimeLimit, check, duration, expected, memory, seconds
+from core.train.budget import TimeLimitError, check, duration, expected, memory, seconds
 from core.train.muon import matrices, orthogonal
 
 
@@ -204,7 +204,7 @@ def test_memory_grows_with_batch_and_model(batch, layers, width):
 def test_slow_trainings_are_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "20")
     count = states(30, steps=3000)
-    with pytest.raises(TimeLimit) as refused:
+    with pytest.raises(TimeLimitError) as refused:
         check(count, 2)
     text = str(refused.value)
     assert (
@@ -235,7 +235,7 @@ def test_memory_of_many_trainings_is_limited(monkeypatch):
     bytes_of_one = 12 * sum(
         tensor.numel() for tensor in Transformer(config, task["copy"].vocabulary).parameters()
     )
-    assert budget.kept(config, training) == bytes_of_one
+    assert budget.stored_bytes(config, training) == bytes_of_one
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "1000000")
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20 + 1}")
     check(count, 1, active=count)

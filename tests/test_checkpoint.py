@@ -11,7 +11,7 @@ import torch
 
 from core.checkpoints import CheckpointError, files, own
 from core.model.config import Config
-from core.model.knockout import Lesion, cuts
+from core.model.knockout import Lesion, list_cuts
 from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -256,7 +256,7 @@ def test_ablations_on_gpt2_match_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
     ids = torch.randint(0, len(SPELLED), (2, 12))
     ours = files.from_folder(tmp_path)
-    for cut in cuts(ours.config):
+    for cut in list_cuts(ours.config):
         block = theirs.transformer.h[cut.layer]
         hooks = []
         kept = None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import Config, ConfigError
-from core.model.config import allowed_heads, count_turned
+from core.model.config import allowed_heads, count_rotated
 from core.model.parts import MENUS
 from core.model.variants import apply, difference, name_of
 
@@ -128,7 +128,7 @@ PERCENT = range(1, 101)
     ],
 )
 def test_rope_turns_every_whole_pair_of_its_share(d_head, share, pairs):
-    assert Config(position="rope", d_head=d_head, rope_share=share).turned == 2 * pairs
+    assert Config(position="rope", d_head=d_head, rope_share=share).n_rotated == 2 * pairs
 
 
 def test_rotated_pairs_match_hugging_face():
@@ -148,7 +148,7 @@ def test_rotated_pairs_match_hugging_face():
                 hidden_size=d_head, num_attention_heads=1, rope_parameters=rope
             )
             frequencies, _ = rotary.compute_default_rope_parameters(theirs)
-            assert count_turned(d_head, percent / 100) == 2 * len(frequencies), (d_head, percent)
+            assert count_rotated(d_head, percent / 100) == 2 * len(frequencies), (d_head, percent)
             compared += 1
     assert compared > 500
 

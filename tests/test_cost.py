@@ -8,8 +8,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from core.experiments.forward import forward
 from core.model.config import Config
-from core.model.cost import activations, flops, kept_bytes, parameters, run_bytes
-from core.model.kv_cache import Past
+from core.model.cost import activations, flops, kv_cache_bytes, parameters, run_bytes
+from core.model.kv_cache import KVCache
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
 from core.settings.memory import MemoryLimit, room_for
@@ -45,7 +45,7 @@ def test_costs_are_those_of_the_model(config):
     assert sum(parameters(config, 5).values()) == sum(p.numel() for p in model.parameters())
     assert sum(parameters(config).values()) == sum(p.numel() for p in model.blocks.parameters())
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        model.stream(torch.tensor([[1, 2, 3, 2, 4]]))
+        model.run_blocks(torch.tensor([[1, 2, 3, 2, 4]]))
     assert sum(flops(config, 5).values()) == counter.get_total_flops()
     seen = forward(config, tokens)
     recorded = 4 * sum(x.numel() for site in seen.sites.values() for x in site)
@@ -69,21 +69,21 @@ def test_cached_bytes_match_the_cache(change):
     """Of a layer with a window no more than it can ever be asked for."""
     config = Config(d_model=16, n_heads=4, mask="causal").replace(**change)
     model = Transformer(config, ["a", "b"])
-    past = Past(model)
+    cache = KVCache(model)
     with torch.no_grad():
         for tokens in ([0, 1, 1], [0], [1], [1]):
-            model(torch.tensor([tokens]), past=past)
+            model(torch.tensor([tokens]), kv_cache=cache)
     held = sum(
         x.numel() * x.element_size()
-        for kept in past.layers
+        for kept in cache.layers
         for x in (kept.k, kept.v)
         if x is not None
     )
-    assert held == kept_bytes(config, 6)
+    assert held == kv_cache_bytes(config, 6)
 
 
 def test_grouped_queries_cache_less_at_equal_parameters():
-    assert kept_bytes(Config(n_kv_heads=1), 100) * 4 == kept_bytes(Config(), 100)
+    assert kv_cache_bytes(Config(n_kv_heads=1), 100) * 4 == kv_cache_bytes(Config(), 100)
     plain, gated = (
         parameters(Config(activation=name, matched=True, bias=False))["ffn"]
         for name in ("gelu", "swiglu")

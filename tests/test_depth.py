@@ -371,7 +371,7 @@ def first_not_finite(config, way, passes, dtype=torch.float32) -> int | None:
     model, ids, real = prepared(built, WORDS, HERE)
     model = model.to(dtype)
     x = model.position.embed(model.embed[ids])
-    allowed = model.allowed(ids, real)
+    allowed = model.attention_mask(ids, real)
     for index, layer in enumerate(order, 1):
         x = model.blocks[layer](x, allowed)
         if not all(math.isfinite(number) for number in x[0, : len(WORDS)].flatten().tolist()):
@@ -554,11 +554,11 @@ def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypat
     config = BASE.replace(padding=2).replace(**change)
     model, ids, real, order = shaken(config, way, 4)
     x = model.position.embed(model.embed[ids])
-    allowed = model.allowed(ids, real)
+    allowed = model.attention_mask(ids, real)
     plain = [x[0, : len(WORDS)]]
     memory = {}
     for layer in order:
-        x = model.layer(layer, x, allowed, memory)
+        x = model.run_layer(layer, x, allowed, memory)
         plain.append(x[0, : len(WORDS)])
     observed = []
     stream = model.stream
@@ -588,12 +588,12 @@ def in_float64(config, depth: Depth) -> list[torch.Tensor]:
     with torch.no_grad():
         model, ids, real = prepared(built, WORDS, HERE)
         model.double()
-        x = model.start(ids)
-        allowed = model.allowed(ids, real)
+        x = model.embed_tokens(ids)
+        allowed = model.attention_mask(ids, real)
         memory = Memory()
         streams = [x[0]]
         for index in order:
-            x = model.layer(index, x, allowed, memory)
+            x = model.run_layer(index, x, allowed, memory)
             streams.append(x[0])
     return streams
 
@@ -612,7 +612,7 @@ def test_rounding_pass_is_first_to_differ_from_float64(init, chaotic):
     with torch.no_grad(), trace(sites=["resid_pre"]) as record:
         built, order = depth.plan(config)
         model, ids, real = prepared(built, WORDS, HERE)
-        end = model.stream(ids, real, order)
+        end = model.run_blocks(ids, real, order)
     ours = [x[0].double() for x in (*record["resid_pre"], end)]
     off = [((a - b).norm() / b.norm()).item() > ROUNDING for a, b in zip(ours, exact)]
     assert any(off) == chaotic

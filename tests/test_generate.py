@@ -9,7 +9,7 @@ from core.experiments.forward import continuation
 from core.model.config import Config
 from core.model.generate import Sampling, generate, probabilities
 from core.model.knockout import Cut, Lesion
-from core.model.kv_cache import Past
+from core.model.kv_cache import KVCache
 from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -50,12 +50,12 @@ def test_kv_cache_changes_nothing(field, name, cuts):
     transformer = model(**{field: name})
     with torch.inference_mode():
         full = transformer(IDS)
-        past = Past(transformer)
-        pieces = torch.cat([transformer(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
+        cache = KVCache(transformer)
+        pieces = torch.cat([transformer(piece, kv_cache=cache) for piece in IDS.split(cuts, 1)], 1)
     torch.testing.assert_close(
         pieces, full, rtol=1e-5, atol=1e-5 * max(1.0, full.abs().max().item())
     )
-    assert past.length == 14
+    assert cache.length == 14
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_chunks_beyond_window_match_whole_text(changes, window, cuts):
     transformer = model(window=window, **changes)
     with torch.inference_mode():
         full = transformer(IDS)
-        past = Past(transformer)
-        pieces = torch.cat([transformer(piece, past=past) for piece in IDS.split(cuts, 1)], 1)
+        cache = KVCache(transformer)
+        pieces = torch.cat([transformer(piece, kv_cache=cache) for piece in IDS.split(cuts, 1)], 1)
     torch.testing.assert_close(
         pieces, full, rtol=1e-5, atol=1e-5 * max(1.0, full.abs().max().item())
     )
@@ -86,11 +86,11 @@ def test_taps_see_new_tokens_with_all_keys():
     transformer = model()
     with torch.inference_mode(), trace() as full:
         transformer(IDS)
-    past = Past(transformer)
+    cache = KVCache(transformer)
     with torch.inference_mode():
-        transformer(IDS[:, :10], past=past)
+        transformer(IDS[:, :10], kv_cache=cache)
         with trace() as record:
-            transformer(IDS[:, 10:], past=past)
+            transformer(IDS[:, 10:], kv_cache=cache)
     for site, kept in record.items():
         axis = -2 if kept[0].dim() == 4 else 1
         expected = [x.narrow(axis, 10, 4) for x in full[site]]
@@ -100,7 +100,7 @@ def test_taps_see_new_tokens_with_all_keys():
 
 def test_kv_cache_needs_causal_mask():
     with pytest.raises(ValueError, match="no token attends to later ones"):
-        Past(model(mask="none"))
+        KVCache(model(mask="none"))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_probabilities_equal_hugging_faces(logits, temperature, top_k, top_p):
 def test_words_are_drawn_as_often_as_their_chance_says():
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
     transformer = model()
-    transformer.read = lambda stream: logits.expand(1, stream.shape[1], 4)
+    transformer.compute_logits = lambda stream: logits.expand(1, stream.shape[1], 4)
     counts = torch.zeros(4)
     for draw in range(2000):
         counts[

@@ -65,8 +65,8 @@ class Bare:
         return self.model.position.embed(self.model.embed[self.ids])
 
     def step(self, x, index):
-        return self.model.layer(
-            self.order[index], x, self.model.allowed(self.ids, self.real), self.memory
+        return self.model.run_layer(
+            self.order[index], x, self.model.attention_mask(self.ids, self.real), self.memory
         )
 
     def loss(self, x):

@@ -14,7 +14,7 @@ from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
 from core.experiments.depth.grid import Grid, _bytes, grid, stream_of, travel_together
 from core.measure.stream_statistics import statistic
-from core.model.batched_variants import Many
+from core.model.batched_variants import BatchedVariants
 from core.model.parts import MENUS
 from core.model.variants import apply
 from core.settings.device import Machine
@@ -379,7 +379,7 @@ def test_estimate_exceeds_weights_and_waiting_streams(dtype):
         )
         for gate, normed, softmax, activation, window in switches
     ]
-    count = Many(
+    count = BatchedVariants(
         family, WORDS, torch.arange(len(WORDS))[None], None, Machine(device="cpu", dtype=dtype)
     )
     held = {

@@ -16,7 +16,7 @@ from core.experiments.trained import knockout, prompt, tables
 from core.experiments.trained.questions import questions, sentences
 from core.model.config import Config
 from core.model.generate import Sampling, generate
-from core.model.knockout import Cut, Lesion, Recorded, cuts, mode
+from core.model.knockout import Cut, Lesion, Recorded, list_cuts, mode
 from core.model.text import PAD
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -150,7 +150,7 @@ def test_ablations_work_on_models_of_all_tasks(name):
     for how in mode:
         table = tables.ranked(list(bench.sweep(how)), bench.baseline)
         assert table.change.notna().all() and set(table.cut) == {
-            cut.write() for cut in cuts(opened.config)
+            cut.write() for cut in list_cuts(opened.config)
         }
     if name != "sentences":
         learnt = task[name]
@@ -191,7 +191,7 @@ def test_baseline_answers_match_unpadded_texts(changes):
 
 
 @pytest.mark.parametrize("how", mode)
-@pytest.mark.parametrize("cut", cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
+@pytest.mark.parametrize("cut", list_cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
 def test_effects_equal_plain_steps(made, plain, cut, how):
     q = made.questions
     means, full, base = plain
@@ -314,7 +314,7 @@ def test_baseline_is_never_overwritten(made):
     read = prompt.read(made.opened, "the judge , who was late , was right .")
     full = prompt.look(made, read).sites["pattern"][1].clone()
     for how in mode:
-        for cut in cuts(made.model.config):
+        for cut in list_cuts(made.model.config):
             knockout.measured(made, (cut,), how)
             prompt.look(made, read, (cut,), how)
     assert all(torch.equal(made.baseline.values[name], x) for name, x in before.items())
@@ -326,7 +326,7 @@ def test_baseline_is_never_overwritten(made):
 
 
 def test_concurrent_ablations_read_own_numbers(made):
-    every = cuts(made.model.config)
+    every = list_cuts(made.model.config)
     wrong = []
     expected = {
         (cut, how): made.effect((cut,), how).values["difference"] for cut in every for how in mode
@@ -471,7 +471,7 @@ def test_questions_begin_with_words_unseen_in_training():
 )
 def test_contributions_add_up_to_the_whole(changes):
     bench = knockout.bench(legal(**changes), 48)
-    for some_cuts in [(), *(((cut,)) for cut in cuts(bench.model.config))]:
+    for some_cuts in [(), *(((cut,)) for cut in list_cuts(bench.model.config))]:
         some_cuts = some_cuts if isinstance(some_cuts, tuple) else (some_cuts,)
         for how in mode if some_cuts else ("zero",):
             each = credit.of_bench(bench, some_cuts, how)
@@ -620,7 +620,7 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
     assert len(table) == 5
 
 
-@pytest.mark.parametrize("cut", cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
+@pytest.mark.parametrize("cut", list_cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
 def test_parts_outside_takeover_are_unchanged(made, cut):
     """To the last bit: so it cannot have taken anything over."""
     asked = set(credit.takeover(made, (cut,), "mean").name)
@@ -779,12 +779,12 @@ def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
     )
     actual = prompt.rollout(forward_pass, made_cuts)[-1]
     ids = torch.tensor([read.ids])
-    start = opened.model.start(ids).detach().requires_grad_()
+    start = opened.model.embed_tokens(ids).detach().requires_grad_()
     edits = (prompt.lesion(bench, read.ids, made_cuts, "zero"),) if made_cuts else ()
     with trace(*edits, sites=()):
         x = start
         for block in opened.model.blocks:
-            x = block(x, opened.model.allowed(ids))
+            x = block(x, opened.model.attention_mask(ids))
     weigh = torch.randn(
         x.shape[-1], generator=torch.Generator().manual_seed(1)
     )  # a plain sum a norm would hide
@@ -864,7 +864,7 @@ def test_on_a_gpu_it_is_the_same():
     there.model.to("cuda")
     there = knockout.bench(there, 64)
     for how in mode:
-        for cut in cuts(here.model.config):
+        for cut in list_cuts(here.model.config):
             one, other = (item.effect((cut,), how) for item in (here, there))
             for name in knockout.effect:
                 torch.testing.assert_close(

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from core import Block, Config, FeedForward, MultiHeadAttention, Transformer, trace
-from core.model.layers import drawing, dropping
+from core.model.layers import enable_dropout, source_of_weights
 from core.model.parts import MENUS
 from core.model.parts.init import Draw, generator
-from core.model.parts.mask import within
-from core.model.parts.softmax import weights
+from core.model.parts.mask import restrict_to_window
+from core.model.parts.softmax import masked_softmax
 from core.model.trace import SITES
 from core.model.variants import apply
 from tests.cases import RECENT
@@ -268,7 +268,7 @@ def test_streams_are_the_same_on_every_machine():
 def test_global_random_states_are_untouched(change):
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
     model = Transformer(BASE.replace(dropout=0.5).replace(**change), WORDS)
-    with dropping(generator(0, "dropout")):
+    with enable_dropout(generator(0, "dropout")):
         model(TOKENS).sum().backward()
     assert torch.equal(torch.random.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()
@@ -291,7 +291,7 @@ def test_global_random_states_are_untouched(change):
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_stream_is_sum_of_writes(change, share):
     config = BASE.replace(n_layers=3, placement="pre", dropout=share).replace(**change)
-    with torch.no_grad(), dropping(generator(0, "dropout")), trace() as record:
+    with torch.no_grad(), enable_dropout(generator(0, "dropout")), trace() as record:
         Transformer(config, WORDS)(TOKENS)
     written = [*record["embed"], *record.get("attn_out", []), *record.get("mlp_out", [])]
     assert len(written) == 1 + 3 * (config.attention + config.ffn)
@@ -353,7 +353,7 @@ def test_fused_qkv_holds_three_matrices(init):
     config = BASE.replace(init=init)
     fused = MultiHeadAttention(config).qkv
     width = config.d_model
-    draw = Draw(MENUS["init"][init], config.seed).at("blocks.0.attn")
+    draw = Draw(MENUS["init"][init], config.seed).below("blocks.0.attn")
     for index, name in enumerate("QKV"):
         rows = slice(index * width, (index + 1) * width)
         assert torch.equal(fused.weight[rows], draw.weight(f"W_{name}", width, width))
@@ -384,7 +384,7 @@ def test_other_words_leave_a_words_vector_alone(longer, init):
 
 
 def test_word_vector_depends_on_whole_word():
-    rows = drawing(BASE).at("embed").rows(("can", "can#2", "Can", "can"), 16)
+    rows = source_of_weights(BASE).below("embed").rows(("can", "can#2", "Can", "can"), 16)
     assert torch.equal(rows[0], rows[3])
     assert not torch.equal(rows[0], rows[1]) and not torch.equal(rows[0], rows[2])
 
@@ -411,9 +411,9 @@ def test_weights_sum_to_1_or_are_all_zero(change, padding):
     with torch.no_grad(), trace(sites=["pattern", "z", "logits"]) as record:
         model = Transformer(config, WORDS)
         model(TOKENS, real)
-    anywhere = model.allowed(TOKENS, real).expand(2, config.n_heads, 6, 6)
+    anywhere = model.attention_mask(TOKENS, real).expand(2, config.n_heads, 6, 6)
     for layer, (pattern, z) in enumerate(zip(record["pattern"], record["z"])):
-        may_look = within(anywhere, config.window_in(layer))
+        may_look = restrict_to_window(anywhere, config.window_in(layer))
         assert (pattern >= 0).all()  # and not NaN
         if config.part("softmax").sums_to_one:
             torch.testing.assert_close(pattern.sum(-1), may_look.any(-1).float())
@@ -431,7 +431,7 @@ def test_empty_mask_rows_give_zeros_and_finite_gradients(size):
     allowed = torch.rand(2, 1, 4, 4, generator=stream) < 0.5
     allowed[0, 0, 1] = allowed[1, 0, 0] = allowed[1, 0, 3] = False
     allowed[0, 0, 2] = True
-    pattern = weights(scores, allowed)
+    pattern = masked_softmax(scores, allowed)
     empty = ~allowed.any(-1).expand(2, 3, 4)
     assert empty.any() and not empty.all()
     assert (pattern[empty] == 0).all()
@@ -447,7 +447,9 @@ def test_empty_mask_rows_give_zeros_and_finite_gradients(size):
 
 def test_mask_allowing_all_equals_no_mask():
     scores = torch.randn(2, 3, 4, 4, generator=generator(0, "scores"))
-    assert torch.equal(weights(scores, torch.ones(4, 4, dtype=torch.bool)), weights(scores))
+    assert torch.equal(
+        masked_softmax(scores, torch.ones(4, 4, dtype=torch.bool)), masked_softmax(scores)
+    )
 
 
 @pytest.mark.parametrize("mask", MENUS["mask"])

@@ -13,7 +13,7 @@ from core.model.variants import NOTHING, encode, lineup
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training
-from core.train.settings import Learner, Removed, usual
+from core.train.settings import Learner, Removed, default_config
 from tests.test_variants import value_of
 
 EVERY = pytest.mark.parametrize("name", task)
@@ -35,7 +35,7 @@ def given_settings(draw):
 
 @EVERY
 def test_at_first_it_is_the_tasks_own_model(name):
-    assert Learner(task=name).plain() == task[name].config() == usual(name)
+    assert Learner(task=name).plain() == task[name].config() == default_config(name)
     assert type(Learner(task=name).plain()) is Config
     assert Learner(task=name).write() == ({} if name == "reverse" else {"task": name})
     assert Learner() == Learner(task="reverse")

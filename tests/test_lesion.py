@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.model.config import Config
-from core.model.knockout import Cut, Lesion, Recorded, cuts, mode, read_cuts, write_cuts
+from core.model.knockout import Cut, Lesion, Recorded, list_cuts, mode, read_cuts, write_cuts
 from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -30,7 +30,7 @@ SHAPES = [
     {"activation": "swiglu"},
     {"d_head": 6},
 ]
-EVERY = cuts(Config(n_layers=2))
+EVERY = list_cuts(Config(n_layers=2))
 
 
 def model(**changes) -> Transformer:
@@ -93,8 +93,10 @@ def test_zeroed_layer_is_both_sublayers_without_touching_stream():
     both, _ = run(transformer, Lesion((Cut(0, "attention"), Cut(0, "ffn"))))
     assert torch.equal(actual, both)
     with torch.inference_mode():
-        stream = transformer.blocks[1](transformer.start(IDS), transformer.allowed(IDS))
-        torch.testing.assert_close(actual, transformer.read(stream), rtol=1e-6, atol=1e-6)
+        stream = transformer.blocks[1](
+            transformer.embed_tokens(IDS), transformer.attention_mask(IDS)
+        )
+        torch.testing.assert_close(actual, transformer.compute_logits(stream), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("cut", EVERY, ids=lambda cut: cut.name)

@@ -146,7 +146,9 @@ def test_growth_is_from_the_input_to_the_last_pass():
     for seed in SEEDS:
         model = Transformer(Config(norm="none", n_layers=1, seed=seed), dict.fromkeys(TEXT))
         with torch.inference_mode():
-            x = first = model.start(torch.tensor([[model.vocabulary.index(word) for word in TEXT]]))
+            x = first = model.embed_tokens(
+                torch.tensor([[model.vocabulary.index(word) for word in TEXT]])
+            )
             for _ in range(10):
                 x = model.blocks[0](x)
         grown = x.double().std(correction=0) / first.double().std(correction=0)

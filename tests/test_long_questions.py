@@ -18,7 +18,7 @@ from core.experiments.trained import contributions, knockout, prompt, tables
 from core.experiments.trained.questions import questions
 from core.experiments.trained.sentences import forms, sentences
 from core.model.generate import Sampling
-from core.model.knockout import cuts
+from core.model.knockout import list_cuts
 from core.model.parts.init import generator
 from core.model.trace import _open
 from core.model.transformer import Transformer
@@ -107,7 +107,7 @@ def test_recording_for_replacement_takes_own_turn(what, monkeypatch):
     model = legal()
     bench = knockout.Bench(model, questions(model, 8))
     read = prompt.read(model, "the judge")
-    cut = cuts(model.config)[:1]
+    cut = list_cuts(model.config)[:1]
     turns = []
     record = bench._record
     monkeypatch.setattr(
@@ -129,7 +129,7 @@ def test_recording_for_replacement_takes_own_turn(what, monkeypatch):
 
 
 def everything(bench):
-    some_cuts = cuts(bench.model.config)[:1]
+    some_cuts = list_cuts(bench.model.config)[:1]
     read = prompt.read(bench.opened, "the judge , who was late , was right .")
     prompt.look(bench, read)
     prompt.look(bench, read, tuple(some_cuts), "resample")
@@ -253,7 +253,7 @@ def wordy():
 @pytest.mark.parametrize("many", [8, 64])
 def test_many_texts_take_no_more_memory_than_is_said(wordy, many):
     asked_questions = questions(wordy, many)
-    cut = cuts(wordy.config)[:1]
+    cut = list_cuts(wordy.config)[:1]
     text = sum(knockout.sizes(wordy, asked_questions)) >> 20
     assert many == 8 or text > 200
 
@@ -277,7 +277,7 @@ def test_smaller_slices_give_equal_answers(monkeypatch):
     parts = knockout.Bench(model, asked_questions)
     assert len(full.slices) == 1 < len(parts.slices)
     torch.testing.assert_close(parts.whole.logits, full.whole.logits, rtol=1e-5, atol=1e-5)
-    cut = tuple(cuts(model.config)[:1])
+    cut = tuple(list_cuts(model.config)[:1])
     for name, values in full.effect(cut, "mean").values.items():
         torch.testing.assert_close(
             parts.effect(cut, "mean").values[name], values, rtol=1e-5, atol=1e-5

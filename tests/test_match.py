@@ -18,7 +18,7 @@ from core.settings.setting import ConfigError
 from core.tasks import task
 from core.train import Training
 from core.train.budget import step_seconds
-from core.train.match import CLOSE, held, match, widened
+from core.train.match import CLOSE, match, match_cost, widened
 
 KINDS = ("parameters", "flops")
 CHANGES = dict(ablation) | {
@@ -113,7 +113,7 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
     full = task[name].config()
     training = Training(task=name)
     changed = apply(CHANGES[change], full)
-    made, how, text = held("time", (changed, training), (full, training))
+    made, how, text = match_cost("time", (changed, training), (full, training))
     assert made == changed  # no width is touched
     each = step_seconds(changed, training)
     expected = training.steps * step_seconds(full, training)

@@ -12,7 +12,7 @@ from core.checkpoints import files, own
 from core.checkpoints.opened import Opened
 from core.experiments.trained import contributions, knockout, tables
 from core.model.config import Config
-from core.model.knockout import cuts
+from core.model.knockout import list_cuts
 from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
@@ -64,7 +64,7 @@ def test_removing_that_head_shows_loss_and_takeover():
     assert setting(app, "out") == READER and setting(app, "taken") == "knockout"
     text = texts(app)
     bench = knockout.bench(SHIPPED)
-    (cut,) = [cut for cut in cuts(SHIPPED.config) if cut.write() == READER]
+    (cut,) = [cut for cut in list_cuts(SHIPPED.config) if cut.write() == READER]
     row = (
         tables.told(bench.effect((cut,), "zero"), bench.baseline)
         .set_index("effect")
@@ -83,7 +83,7 @@ def test_removing_that_head_shows_loss_and_takeover():
 def test_largest_contribution_is_named_with_share(out):
     """The part that adds most, and the whole from the answers themselves: not from what the parts add up to."""
     bench = knockout.bench(SHIPPED)
-    some_cuts = tuple(cut for cut in cuts(SHIPPED.config) if cut.write() == out)
+    some_cuts = tuple(cut for cut in list_cuts(SHIPPED.config) if cut.write() == out)
     adds = contributions.of_bench(bench, some_cuts).mean(1).tolist()
     names = [part.name for part in contributions.parts(SHIPPED.model)]
     full = bench.effect(some_cuts, "zero").values["difference"].mean().item()

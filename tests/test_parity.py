@@ -11,10 +11,10 @@ from torch import nn
 
 from core import Block, Config, MultiHeadAttention, Transformer, trace
 from core.model.block import FeedForward
-from core.model.layers import dropping
+from core.model.layers import enable_dropout
 from core.model.parts import MENUS
 from core.model.parts.init import Draw, generator
-from core.model.parts.position import sinusoid
+from core.model.parts.position import sinusoid_table
 
 CONFIG = Config(d_model=32, n_heads=4, d_ff=48, seed=3)
 REAL = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])  # False where padding
@@ -210,7 +210,11 @@ def test_ffn_dropout_is_where_pytorch_has_it(hidden):
     theirs = encoder_layer(ours, config)
     theirs.dropout = Masked(0.4, stream) if hidden else nn.Identity()
     theirs.dropout2 = Masked(0.4, stream)
-    with torch.no_grad(), trace(sites=["mlp_post"]) as record, dropping(generator(0, "masks")):
+    with (
+        torch.no_grad(),
+        trace(sites=["mlp_post"]) as record,
+        enable_dropout(generator(0, "masks")),
+    ):
         got = ours.mlp(x)
     with torch.no_grad():
         same(got, theirs._ff_block(x))
@@ -221,7 +225,7 @@ def test_dropout_on_hidden_units_acts_only_where_dropout_does():
     x = numbers(2, 6, 32)
     plain = FeedForward(CONFIG)(x)
     assert torch.equal(FeedForward(CONFIG.replace(dropout=0.4, ffn_dropout=True))(x), plain)
-    with dropping(generator(0, "masks")):
+    with enable_dropout(generator(0, "masks")):
         assert torch.equal(FeedForward(CONFIG.replace(ffn_dropout=True))(x), plain)
 
 
@@ -400,4 +404,4 @@ def test_sinusoids_against_the_closed_form(width):
         for i in range(width):
             angle = t / 10000 ** ((i - i % 2) / width)
             right[t, i] = math.cos(angle) if i % 2 else math.sin(angle)
-    np.testing.assert_allclose(sinusoid(length, width).numpy(), right, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(sinusoid_table(length, width).numpy(), right, rtol=0, atol=1e-7)

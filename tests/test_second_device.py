@@ -39,7 +39,7 @@ from core.export.scripts import (
 from core.measure.tensor_meters import measure
 from core.model.config import Config
 from core.model.generate import Sampling, generate
-from core.model.knockout import Cut, cuts, mode
+from core.model.knockout import Cut, list_cuts, mode
 from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -600,7 +600,7 @@ def test_ablations_match(changes, how):
     on_first, on_second = benches(**changes)
     assert_same(on_first.whole, on_second.whole)
     assert_same(on_first.patterns, on_second.patterns)
-    several = tuple(cuts(on_first.model.config)[:3])
+    several = tuple(list_cuts(on_first.model.config)[:3])
     made = [[*item.sweep(how), item.effect(several, how)] for item in (on_first, on_second)]
     for one, other in zip(*made):
         assert_same((one.values, one.correct), (other.values, other.correct))
@@ -626,7 +626,7 @@ def test_ablations_match(changes, how):
 def test_contributions_and_readings_match(changes):
     made = benches(**changes)
     assert_same(*(contributions.table(variant) for variant in made))
-    some = (cuts(made[0].model.config)[0],)
+    some = (list_cuts(made[0].model.config)[0],)
     assert_same(*(contributions.takeover(variant, some, "mean") for variant in made))
     assert_same(*(tables.readings(variant) for variant in made))
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from core import Config, Transformer, tap, trace
-from core.model.layers import drop, dropping
+from core.model.layers import dropout, enable_dropout
 from core.model.parts.init import generator
 from core.model.trace import SITES
 
@@ -177,15 +177,15 @@ def test_dropout_acts_only_inside_dropping():
     assert torch.equal(
         model.train()(TOKENS), plain
     )  # there is no train/eval switch on a shared model
-    with dropping(generator(0, "dropout")):
+    with enable_dropout(generator(0, "dropout")):
         assert not torch.equal(model(TOKENS), plain)
     assert torch.equal(model(TOKENS), plain)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
 def test_dropout_zeroes_its_share_and_rescales(share):
-    with dropping(generator(0, "dropout")):
-        x = drop(torch.ones(20_000), share)
+    with enable_dropout(generator(0, "dropout")):
+        x = dropout(torch.ones(20_000), share)
     zeros = (x == 0).double().mean().item()
     assert zeros == pytest.approx(share, abs=4 * (share * (1 - share) / 20_000) ** 0.5)
     torch.testing.assert_close(x[x != 0], torch.full_like(x[x != 0], 1 / (1 - share)))
@@ -193,7 +193,7 @@ def test_dropout_zeroes_its_share_and_rescales(share):
 
 def test_dropout_acts_at_embeddings_attention_weights_and_both_outputs():
     model = Transformer(CONFIG.replace(dropout=0.5), WORDS)
-    with dropping(generator(0, "dropout")), trace() as record:
+    with enable_dropout(generator(0, "dropout")), trace() as record:
         model(TOKENS)
     for site in ("embed", "attn_raw", "mlp_raw"):
         for x in record[site]:

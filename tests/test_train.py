@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from core import Transformer, trace
-from core.model.layers import dropping
+from core.model.layers import enable_dropout
 from core.model.parts import MENUS
 from core.model.parts.init import generator
 from core.model.variants import apply
@@ -86,7 +86,7 @@ def reference(config, training, seed):
             rate *= 1 - (step - 1 - training.warmup) / (training.steps - training.warmup)
         made.param_groups[0]["lr"] = rate
         tokens, targets = each(data, training.batch)
-        with dropping(dropout):
+        with enable_dropout(dropout):
             logits = network(tokens)
         chosen = logits.log_softmax(-1)[targets != IGNORE]
         loss = -chosen[torch.arange(len(chosen)), targets[targets != IGNORE]].mean()

@@ -80,7 +80,7 @@ def test_key_bias_gradient_is_nonzero_unless_called_rounding(changes):
         for name, weight in model.named_parameters():
             if name.endswith("bias"):
                 weight.normal_(generator=torch.Generator().manual_seed(0))
-    loss = successor_loss(model, model.stream(ids, real), ids, len(WORDS))
+    loss = successor_loss(model, model.run_blocks(ids, real), ids, len(WORDS))
     blocks = dict(model.blocks.named_parameters())
     norms = weight_rows(model, dict(zip(blocks, torch.autograd.grad(loss, list(blocks.values())))))
     of = lambda part: [value for _, name, value in norms if name == part]  # noqa: E731

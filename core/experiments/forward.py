@@ -15,10 +15,10 @@ from core.measure.tensor_sums import Watcher
 from core.model.config import Config
 from core.model.cost import flops, run_bytes
 from core.model.generate import Sampling, Step, generate
-from core.model.layers import dropping
+from core.model.layers import enable_dropout
 from core.model.parts.init import generator
-from core.model.parts.mask import within
-from core.model.text import PAD, UNKNOWN, shown, vocabulary
+from core.model.parts.mask import restrict_to_window
+from core.model.text import PAD, UNKNOWN, shorten_token, vocabulary
 from core.model.trace import Edit, trace
 from core.model.transformer import Transformer
 from core.settings.cache import cached
@@ -125,7 +125,7 @@ class Pass:
 
     def allowed_in(self, layer: int) -> torch.Tensor:  # -> bool (T, T)
         """Which key each query may see in a layer, counted from 0: inside its window, too."""
-        return within(self.allowed, self.config.window_in(layer))
+        return restrict_to_window(self.allowed, self.config.window_in(layer))
 
     def head_name(self, layer: int, head: int) -> str:
         """Label a head, layer and head counted from 0."""
@@ -139,7 +139,7 @@ class Pass:
     @property
     def labels(self) -> list[str]:
         """The tokens as axis labels."""
-        return [shown(token) for token in self.tokens]
+        return [shorten_token(token) for token in self.tokens]
 
     @property
     def finite(self) -> bool:
@@ -180,7 +180,7 @@ def timed_stream(
 
     def call() -> torch.Tensor:
         with torch.inference_mode():
-            return model.stream(ids, real)
+            return model.run_blocks(ids, real)
 
     return call
 
@@ -270,8 +270,8 @@ def watched(
     watcher = Watcher()
 
     def call() -> torch.Tensor:  # with the same random stream of dropout each time
-        with dropping(generator(model.config.seed, "dropout") if dropout else None):
-            return model.stream(ids, real)
+        with enable_dropout(generator(model.config.seed, "dropout") if dropout else None):
+            return model.run_blocks(ids, real)
 
     with trace(*edits, watcher) as recorded:
         output, first = timed(call, machine.torch_device)
@@ -294,7 +294,7 @@ def watched(
         sites={site: [x[0].float().cpu() for x in recorded[site]] for site in recorded},
         measured=reduce(watcher),
         output=output[0].float().cpu(),
-        allowed=square(model.allowed(ids, real), ids.shape[1]),
+        allowed=square(model.attention_mask(ids, real), ids.shape[1]),
         timing=timing,
         weights=weights,
         dropout=dropout,

@@ -17,7 +17,6 @@ from core.figures.svg import arrow, box, line, part, text
 from core.model.config import Config
 from core.model.knockout import Cut
 from core.model.parts import MENUS
-from core.model.parts.placement import norm_places
 from core.model.parts.position import acts_in_attention, adds_to_tokens
 from core.model.variants import difference, encode
 from core.settings.wording import count
@@ -338,7 +337,7 @@ def describe(config: Config) -> str:
         )
     normed = config.part("norm").normalises and (config.attention or config.ffn)
     norm = (
-        f"{config.norm} {' and '.join(norm_places(config.part('placement')))} both"
+        f"{config.norm} {' and '.join(config.part('placement').norms)} both"
         if normed
         else "no norm"
     )
@@ -430,7 +429,7 @@ class Picture:
                 inside.append("also on hidden units")
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
         norms = dict(
-            zip(norm_places(self.seen.config.part("placement")), (norm_site, f"{norm_site}_post"))
+            zip(self.seen.config.part("placement").norms, (norm_site, f"{norm_site}_post"))
         )
         is_ablated = any(
             site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer

@@ -1,4 +1,4 @@
-"""Attention: who reads from whom."""
+"""Multi-head attention and its variants: grouped queries, QK-norm, gates, windows, a KV cache."""
 
 import math
 from typing import Any
@@ -8,47 +8,49 @@ import torch.nn.functional as F
 from torch import nn
 
 from core.model.config import Config
-from core.model.layers import Linear, Part, drawing, drop
+from core.model.layers import Linear, Part, dropout, source_of_weights
 from core.model.parts.init import Draw
-from core.model.parts.mask import near
+from core.model.parts.mask import window_mask
 from core.model.trace import tap
 
-TINY = 1e-30  # the least cap that is divided by: float32 holds it
-# What layers leave for later ones: values by name (here), the stream by the layer's number
-# (transformer.py).
+TINY = 1e-30  # least logit cap that is divided by: float32 can hold it
+# Tensors that layers of a pass keep for later ones: values of attention under their name (below),
+# the residual stream under the index of its layer (transformer.py).
 Memory = dict[Any, torch.Tensor]
 
 
 class MultiHeadAttention(Part):
     """softmax(Q·Kᵀ/√d_head)·V in n_heads subspaces (Vaswani et al., 2017, section 3.2).
 
-    Where there are fewer heads of keys and values, each serves as many query heads in a row
-    (Ainslie et al., 2023, section 2.2).
+    With fewer key-value heads than query heads, consecutive query heads share one of them (Ainslie
+    et al., 2023, section 2.2).
     """
 
     def __init__(self, config: Config, draw: Draw | None = None, layer: int = 0):
         super().__init__()
-        draw = draw or drawing(config, "blocks.0.attn")
-        width = config.d_model
+        draw = draw or source_of_weights(config, "blocks.0.attn")
+        d_model = config.d_model
         d_head = config.d_head
-        self.config, self.n_heads, self.n_kv_heads = config, config.n_heads, config.n_kv_heads
-        self.factor = 1 / math.sqrt(d_head) if config.scale else 1.0
+        self.config = config
+        self.n_heads = config.n_heads
+        self.n_kv_heads = config.n_kv_heads
+        self.scale = 1 / math.sqrt(d_head) if config.scale else 1.0
         self.dropout = config.dropout
-        self.sizes = [d_head * heads for heads in (self.n_heads, self.n_kv_heads, self.n_kv_heads)]
-        self.qkv = Linear(width, dict(zip("QKV", self.sizes)), config.attention_bias, draw)
+        self.widths = [n * d_head for n in (self.n_heads, self.n_kv_heads, self.n_kv_heads)]
+        self.qkv = Linear(d_model, dict(zip("QKV", self.widths)), config.attention_bias, draw)
         self.softmax = config.part("softmax")(config.n_heads)
         self.gate = None
         if config.gate:
-            self.gate = Linear(width, {"G": self.sizes[0]}, config.attention_bias, draw)
-        self.out = Linear(self.sizes[0], {"O": width}, config.attention_bias, draw)
+            self.gate = Linear(d_model, {"G": self.widths[0]}, config.attention_bias, draw)
+        self.out = Linear(self.widths[0], {"O": d_model}, config.attention_bias, draw)
         self.q_norm = self.k_norm = None
         if config.qk_norm:
             self.q_norm = nn.Parameter(torch.ones(d_head))
             self.k_norm = nn.Parameter(torch.ones(d_head))
-        self.in_layer(layer)
+        self.set_layer(layer)
 
-    def in_layer(self, layer: int) -> None:
-        """Set what depends on the layer, counted from 0: its positions, and how far it sees."""
+    def set_layer(self, layer: int) -> None:
+        """Set what depends on the index of the layer: its positions and its window."""
         self.position = self.config.position_in(layer)(self.config)
         self.window = self.config.window_in(layer)
 
@@ -58,77 +60,99 @@ class MultiHeadAttention(Part):
         allowed: torch.Tensor | None = None,
         kv_cache: Any = None,
         memory: Memory | None = None,
-    ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) True where a query may look -> (B, T, D)
+    ) -> torch.Tensor:
         """Run attention.
 
         Args:
+            x: Input of the sub-layer, (B, T, D).
+            allowed: True where a query may attend to a key, bool (…, T, K); None for everywhere.
             kv_cache: Keys and values of earlier tokens, to which new ones are added.
-            memory: What layers of this pass leave for later ones, e.g. the first layer's values.
+            memory: Tensors that layers of this pass keep for later ones, such as values.
+
+        Returns:
+            Output of the sub-layer, (B, T, D).
         """
-        B, T, _ = x.shape
-        if (
-            self.n_kv_heads == self.n_heads
-        ):  # the same views in fewer calls, which a small model feels
-            q, k, v = self.qkv(x).view(B, T, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4).unbind()
-        else:
-            parts = zip(
-                self.qkv(x).split(self.sizes, -1), (self.n_heads, self.n_kv_heads, self.n_kv_heads)
-            )
-            q, k, v = (part.view(B, T, heads, -1).transpose(1, 2) for part, heads in parts)
+        q, k, v = self.project(x)  # (B, n_heads, T, d_head), twice (B, n_kv_heads, T, d_head)
         if self.q_norm is not None and self.k_norm is not None:
-            eps = self.config.norm_eps
-            q = head_norm(q, self.q_norm, eps)
-            k = head_norm(k, self.k_norm, eps)
-        if (
-            self.config.value_residual and memory is not None
-        ):  # "identity" form: ½ and ½ (Zhou et al., 2024, section 3)
-            if "values" in memory:
-                v = (v + memory["values"]) / 2
-            else:
-                memory["values"] = v
+            q = head_norm(q, self.q_norm, self.config.norm_eps)
+            k = head_norm(k, self.k_norm, self.config.norm_eps)
+        if self.config.value_residual and memory is not None:
+            v = self.mix_values(v, memory)
         q, k = self.position.rotate(q, k, 0 if kv_cache is None else kv_cache.length)
-        # (B, H, T, d_head), of k and v (B, n_kv_heads, T, d_head)
         q = tap("q", q)
         k = tap("k", k)
         v = tap("v", v)
         if kv_cache is not None:
-            k, v = kv_cache.add(k, v)  # from here on there are more keys than queries: K of them
-        scores = self.per_group_matmul(q, k.mT).mul_(self.factor)
+            k, v = kv_cache.add(k, v)  # K ≥ T keys from here on
+
+        scores = self.grouped_matmul(q, k.mT).mul_(self.scale)  # (B, n_heads, T, K)
         if self.config.score_cap:
-            scores = capped(scores, self.config.score_cap)
-        scores = tap("scores", self.position.bias(scores))  # (B, H, T, K)
-        pattern = drop(
-            tap("pattern", self.softmax.forward(scores, self.seen(allowed, scores))), self.dropout
-        )
-        z = self.per_group_matmul(pattern, v)  # (B, H, T, d_head)
+            scores = cap_logits(scores, self.config.score_cap)
+        scores = tap("scores", self.position.bias(scores))
+
+        pattern = self.softmax.forward(scores, self.within_window(allowed, scores))
+        pattern = dropout(tap("pattern", pattern), self.dropout)  # (B, n_heads, T, K)
+        z = self.grouped_matmul(pattern, v)  # (B, n_heads, T, d_head)
         if self.gate is not None:
-            z = z * tap("gate", self.gate(x).sigmoid().view(B, T, self.n_heads, -1).transpose(1, 2))
+            z = z * tap("gate", self.split_heads(self.gate(x).sigmoid(), self.n_heads))
         z = tap("z", z)
-        return drop(self.out(z.transpose(1, 2).flatten(2)), self.dropout)
+        return dropout(self.out(z.transpose(1, 2).flatten(2)), self.dropout)
 
-    def per_group_matmul(self, of_heads: torch.Tensor, of_groups: torch.Tensor) -> torch.Tensor:
-        """Multiply each head by its group's matrix: (B, H, T, n) × (B, groups, n, m) -> (B, H, T, m)."""
+    def project(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return queries, keys and values by heads, (B, heads, T, d_head) each."""
+        if self.n_kv_heads == self.n_heads:  # fewer calls, which a small model feels
+            B, T, _ = x.shape
+            qkv = self.qkv(x).view(B, T, 3, self.n_heads, -1)
+            q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind()
+            return q, k, v
+        q, k, v = self.qkv(x).split(self.widths, -1)
+        return (
+            self.split_heads(q, self.n_heads),
+            self.split_heads(k, self.n_kv_heads),
+            self.split_heads(v, self.n_kv_heads),
+        )
+
+    def split_heads(self, x: torch.Tensor, n_heads: int) -> torch.Tensor:
+        """Split token vectors into heads: (B, T, n_heads · d_head) -> (B, n_heads, T, d_head)."""
+        B, T, _ = x.shape
+        return x.view(B, T, n_heads, -1).transpose(1, 2)
+
+    def mix_values(self, v: torch.Tensor, memory: Memory) -> torch.Tensor:
+        """Average values with those of the first layer: ½ and ½ (Zhou et al., 2024, section 3)."""
+        if "values" in memory:
+            return (v + memory["values"]) / 2
+        memory["values"] = v
+        return v
+
+    def grouped_matmul(self, x: torch.Tensor, per_kv_head: torch.Tensor) -> torch.Tensor:
+        """Multiply each head's matrix by that of its key-value head.
+
+        (B, n_heads, T, n) × (B, n_kv_heads, n, m) -> (B, n_heads, T, m)
+        """
         if self.n_kv_heads == self.n_heads:
-            return of_heads @ of_groups
-        B, H, T, n = of_heads.shape
-        return (of_heads.reshape(B, self.n_kv_heads, -1, n) @ of_groups).view(B, H, T, -1)
+            return x @ per_kv_head
+        B, H, T, n = x.shape
+        groups = x.reshape(B, self.n_kv_heads, -1, n)  # queries of one key-value head as rows
+        return (groups @ per_kv_head).view(B, H, T, -1)
 
-    def seen(self, allowed: torch.Tensor | None, scores: torch.Tensor) -> torch.Tensor | None:
-        """Combine mask, padding and this layer's window."""
+    def within_window(
+        self, allowed: torch.Tensor | None, scores: torch.Tensor
+    ) -> torch.Tensor | None:
+        """Restrict the allowed keys to this layer's window; None if every key is allowed."""
         if not self.window:
             return allowed
-        inside = near(self.window, *scores.shape[-2:], scores.device)
+        queries, keys = scores.shape[-2:]
+        window = window_mask(self.window, queries, keys, scores.device)
         if allowed is None:
-            return inside
-        # The cache dropped keys outside the window, so `allowed` is cut to those that are left.
-        return allowed[..., -scores.shape[-1] :] & inside
+            return window
+        return allowed[..., -keys:] & window  # the KV cache keeps no keys outside the window
 
 
 def head_norm(x: torch.Tensor, gain: torch.Tensor, eps: float) -> torch.Tensor:
-    """Apply RMSNorm to each head's vector: (B, H, T, d_head), gain (d_head) -> (B, H, T, d_head)."""
+    """Apply RMSNorm to each head's vector: (B, H, T, d_head), gain (d_head) -> the same."""
     return F.rms_norm(x, gain.shape, gain, eps)
 
 
-def capped(x: torch.Tensor, cap: float) -> torch.Tensor:
+def cap_logits(x: torch.Tensor, cap: float) -> torch.Tensor:
     """Return cap · tanh(x / cap), which never exceeds ± cap (Gemma 2, 2024, section 2)."""
     return cap * torch.tanh(x / max(cap, TINY))

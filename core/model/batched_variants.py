@@ -1,8 +1,7 @@
-"""Many variants at once: each part runs once for all variants that have it.
+"""Batched passes of many variants: each part runs once for all variants that have it.
 
-The parts are those of core/model/transformer and core/model/parts, so each formula stands once;
-only the loop over variants is gone. It can be, because variants of one seed start from the same
-weights wherever shapes agree.
+The parts are those of core/model/transformer and core/model/parts. They can be shared because
+variants of one seed start from the same weights wherever shapes agree.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,29 +16,27 @@ from core.model.config import Config
 from core.model.cost import parameters
 from core.model.layers import Linear
 from core.model.parts.init import Draw
-from core.model.parts.placement import halves, norm_places
 from core.model.trace import trace
-from core.model.transformer import Transformer, visible
+from core.model.transformer import Transformer, combine_masks
 from core.settings.device import Machine
 
 Map = Callable[..., torch.Tensor]  # streams (V, T, D) side by side -> the same
-Make = Callable[
-    [Config, list[int]], Map
-]  # (settings, numbers of the variants that have them) -> what they go through
-Made = TypeVar("Made", bound=torch.nn.Module)
+# (settings, indices of the variants that have them) -> one function for all of them
+Make = Callable[[Config, list[int]], Map]
+Module = TypeVar("Module", bound=torch.nn.Module)
 
-# What all members of one Many have in common, and the settings that each part reads besides.
+# Settings in which the variants of a batch agree, and those that each part reads besides.
 FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout", "shared")
 ATTENTION, FFN, NORM = map(Config.read_by, ("attention", "ffn", "norm"))
 
 
-def families(configs: Sequence[Config]) -> list[list[int]]:
-    """Which configs can run side by side: their numbers."""
+def group_into_families(configs: Sequence[Config]) -> list[list[int]]:
+    """Group configs that can run as one batch; return the indices of each group."""
     return list(_groups(configs, FAMILY).values())
 
 
-def numbers(configs: Sequence[Config]) -> int:
-    """Return how many weights the sub-layers of Many hold; each different setting has its own."""
+def count_parameters(configs: Sequence[Config]) -> int:
+    """Return how many parameters the sub-layers of a batch have; different settings add up."""
     single = [config.replace(n_layers=1) for config in configs]
     parts = (("attention", ATTENTION), ("ffn", FFN))
     return sum(
@@ -49,10 +46,15 @@ def numbers(configs: Sequence[Config]) -> int:
     )
 
 
-class Many:
-    """Stacks of one family, of the same tokens.
+class BatchedVariants:
+    """Untrained models of one family that read the same tokens, as one batch.
 
-    ids, real: as Transformer takes them. Streams are (V, T, D), one per config, in their order.
+    Args:
+        configs: Settings of each variant; they must agree in FAMILY.
+        vocabulary: Tokens as strings.
+        ids: Token ids, (1, T).
+        real: False where a token is padding, (1, T); None without padding.
+        machine: Device and precision.
     """
 
     def __init__(
@@ -71,19 +73,18 @@ class Many:
         self._draw = Draw(first.part("init"), first.seed, drawn_tensors=self._drawn)
         different = {c.position: c.replace(n_layers=1) for c in configs}
         inputs = {
-            name: self._placed(Transformer(c, vocabulary)).start(ids)
+            name: self._placed(Transformer(c, vocabulary)).embed_tokens(ids)
             for name, c in different.items()
         }
         self._start = torch.cat([inputs[c.position] for c in configs])
-        self._allowed = {c.mask: visible(c.part("mask"), ids, real) for c in configs}
-        self._parts: list[
-            tuple[str, torch.nn.Module]
-        ] = []  # what has weights to be drawn: its site, and itself
+        self._allowed = {c.mask: combine_masks(c.part("mask"), ids, real) for c in configs}
+        # (path below a block, module) of each part whose weights are drawn again for each layer
+        self._parts: list[tuple[str, torch.nn.Module]] = []
         self._layer = 0
         self._sublayers = [
             self._sublayer("attention", ATTENTION, self._attention),
             self._sublayer(
-                "ffn", FFN, lambda config, members: self._part("mlp", FeedForward, config)
+                "ffn", FFN, lambda config, members: self._drawn_part("mlp", FeedForward, config)
             ),
         ]
 
@@ -93,7 +94,7 @@ class Many:
         first = self.configs[0]
         yield x, torch.full((len(x),), torch.nan, device=x.device)
         skip = [index for index, config in enumerate(self.configs) if config.skips]
-        skipping = self._at(skip)
+        skipping = self._index(skip)
         early: dict[int, torch.Tensor] = {}
         for layer in order:
             self._redraw(first.block_of(layer))
@@ -106,13 +107,12 @@ class Many:
                 partner = self.configs[skip[0]].early_of(layer + 1)  # of the next layer
                 if self.configs[skip[0]].is_early(layer):
                     early[layer] = x[skipping]
-                if partner in early:
-                    x = x.index_add(
-                        0, skipping, early[partner]
-                    )  # times 1, as the number is before training
+                if partner in early:  # the skip's weight is 1 before training
+                    x = x.index_add(0, skipping, early[partner])
             yield x, self._entropy
 
     def _watch(self, site: str, layer: int, x: torch.Tensor) -> None:
+        """Store the attention entropy of the variants whose attention runs (an edit of a trace)."""
         if site == "pattern":
             self._entropy[self._reading] = attention_entropy(x, self.n_real)
 
@@ -124,20 +124,21 @@ class Many:
         self._drawn.clear()
         for site, part in self._parts:
             if isinstance(part, MultiHeadAttention):
-                part.in_layer(layer)
+                part.set_layer(layer)
                 self._placed(part)
-            draw = self._draw.at(f"blocks.{layer}.{site}")
+            draw = self._draw.below(f"blocks.{layer}.{site}")
             for linear in [module for module in part.children() if isinstance(module, Linear)]:
-                for name, drawn in zip(("weight", "bias"), linear.drawn(draw)):
+                for name, drawn in zip(("weight", "bias"), linear.draw_parameters(draw)):
                     if drawn is not None:
                         linear._parameters[name] = drawn.to(
                             self.machine.torch_device, self.machine.precision
                         )
 
-    def _placed(self, module: Made) -> Made:
+    def _placed(self, module: Module) -> Module:
+        """Move a module to the machine's device and precision, without gradients."""
         return module.to(self.machine.torch_device, self.machine.precision).requires_grad_(False)
 
-    def _at(self, members: list[int]) -> torch.Tensor:
+    def _index(self, members: list[int]) -> torch.Tensor:
         return torch.tensor(members, device=self.machine.torch_device)
 
     def _sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
@@ -147,36 +148,46 @@ class Many:
             return lambda x, block_input: x
         residual = f"residual_{name}"
 
-        def cut(c: Config) -> tuple[Map, Map]:
-            make = c.part("norm")
-            norms = [
-                make("ln", c.d_model, c.bias, c.norm_eps) for _ in norm_places(c.part("placement"))
-            ]
-            join = Join("", "", getattr(c, residual), c.part("residual_scale")(c.d_model))
-            first, *second = map(self._placed, norms)
-            return halves(c.part("placement"), first, self._placed(join), *second)
+        def make_read(config: Config, members: list[int]) -> Map:
+            placement = config.part("placement")
+            norms = self._norms(config)
+            reads_block_input = config.parallel and name == "ffn"
+            return lambda x, block_input: placement.read(
+                block_input if reads_block_input else x, norms
+            )
 
-        def before(c: Config, members: list[int]) -> Map:
-            read = cut(c)[0]
-            beside = c.parallel and name == "ffn"
-            return lambda x, block_input: read(block_input if beside else x)
+        def make_write(config: Config, members: list[int]) -> Map:
+            placement = config.part("placement")
+            norms = self._norms(config)
+            scale = config.part("residual_scale")(config.d_model)
+            join = self._placed(Join("", "", getattr(config, residual), scale))
+            return lambda x, y: placement.write(x, y, join, norms)
 
-        read = self._split(members, NORM, before)
+        read = self._split(members, NORM, make_read)
         compute = self._split(members, fields, make)
-        join = self._split(members, (*NORM, residual), lambda c, members: cut(c)[1])
+        write = self._split(members, (*NORM, residual), make_write)
         if len(members) == len(self.configs):
-            return lambda x, block_input: join(x, compute(read(x, block_input)))
-        indices = self._at(members)
+            return lambda x, block_input: write(x, compute(read(x, block_input)))
+        indices = self._index(members)
 
         def some(x: torch.Tensor, block_input: torch.Tensor) -> torch.Tensor:
             part = x[indices]
-            return x.index_copy(0, indices, join(part, compute(read(part, block_input[indices]))))
+            return x.index_copy(0, indices, write(part, compute(read(part, block_input[indices]))))
 
         return some
 
+    def _norms(self, config: Config) -> list[torch.nn.Module]:
+        """Create the norms of one sub-layer; all norms start from the same weights."""
+        make = config.part("norm")
+        return [
+            self._placed(make("", config.d_model, config.bias, config.norm_eps))
+            for _ in config.part("placement").norms
+        ]
+
     def _attention(self, config: Config, members: list[int]) -> Map:
-        module = self._part("attn", MultiHeadAttention, config)
-        reading = self._at(members)
+        """Return attention of the variants that share these settings."""
+        module = self._drawn_part("attn", MultiHeadAttention, config)
+        reading = self._index(members)
         allowed = self._allowed[config.mask]
         memory = Memory()
 
@@ -187,16 +198,17 @@ class Many:
 
         return attend
 
-    def _part(self, site: str, kind: Callable[[Config, Draw], Made], config: Config) -> Made:
-        module = self._placed(kind(config, self._draw.at(f"blocks.0.{site}")))
+    def _drawn_part(
+        self, site: str, kind: Callable[[Config, Draw], Module], config: Config
+    ) -> Module:
+        module = self._placed(kind(config, self._draw.below(f"blocks.0.{site}")))
         self._parts.append((site, module))
         return module
 
     def _split(self, members: list[int], fields: tuple[str, ...], make: Make) -> Map:
         """Return one function for all members, made once for each group that agrees in the fields.
 
-        Those that agree are brought side by side, so that a group is a slice: one gather before,
-        and one after.
+        Members of a group are made neighbours, so that a group is a slice of the batch.
         """
         groups = list(_groups([self.configs[index] for index in members], fields).values())
         parts = [
@@ -207,8 +219,8 @@ class Many:
             return parts[0]
         order = [index for group in groups for index in group]
         sizes = [len(group) for group in groups]
-        to_groups = self._at(order)
-        back = self._at(order).argsort()
+        to_groups = self._index(order)
+        back = self._index(order).argsort()
         sorted_already = order == list(range(len(order)))
 
         def run(*streams: Any) -> torch.Tensor:

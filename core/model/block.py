@@ -1,6 +1,5 @@
 """Transformer block: both sub-layers, each with its norm and residual."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -8,10 +7,10 @@ from torch import nn
 
 from core.model.attention import Memory, MultiHeadAttention
 from core.model.config import Config
-from core.model.layers import Linear, Part, drawing, drop
+from core.model.layers import Linear, Part, dropout, source_of_weights
 from core.model.parts.activation import inputs
 from core.model.parts.init import Draw
-from core.model.parts.placement import halves, norm_places
+from core.model.parts.placement import ON_OUTPUT, Placement
 from core.model.trace import tap
 
 
@@ -20,7 +19,7 @@ class FeedForward(Part):
 
     def __init__(self, config: Config, draw: Draw | None = None):
         super().__init__()
-        draw = draw or drawing(config, "blocks.0.mlp")
+        draw = draw or source_of_weights(config, "blocks.0.mlp")
         self.activation = config.part("activation")
         self.dropout = config.dropout
         self.hidden_dropout = config.dropout if config.ffn_dropout else 0.0
@@ -29,47 +28,48 @@ class FeedForward(Part):
         self.w_out = Linear(config.d_ff, {"out": config.d_model}, config.bias, draw)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        """Run the network on each token: (B, T, D) -> (B, T, D)."""
         hidden = tap("mlp_post", self.activation(tap("mlp_pre", self.w_in(x))))  # (B, T, d_ff)
-        hidden = drop(hidden, self.hidden_dropout)
-        return drop(self.w_out(hidden), self.dropout)
+        hidden = dropout(hidden, self.hidden_dropout)
+        return dropout(self.w_out(hidden), self.dropout)
 
 
 class Block(Part):
-    """Attention, then the feed-forward network, each with its norm and its residual.
+    """Attention, then the feed-forward network, each with its norms and its residual connection.
 
-    A sub-layer that is switched off is gone, its norms and its residual with it. A residual that is
-    switched off hands on what the sub-layer wrote, instead of adding it. In parallel both read the
-    stream as it entered.
+    A sub-layer that is switched off has no norms and no residual either. Without its residual, a
+    sub-layer's output replaces the stream instead of being added to it. In a parallel block both
+    sub-layers read the block's input.
     """
 
     def __init__(self, config: Config, layer: int = 0, draw: Draw | None = None):
         super().__init__()
-        draw = (draw or drawing(config)).at(f"blocks.{layer}")
-        self.place: Callable[..., torch.Tensor] = config.part("placement")
-        where = norm_places(self.place)
+        draw = (draw or source_of_weights(config)).below(f"blocks.{layer}")
         scale = config.part("residual_scale")
+        self.placement: type[Placement] = config.part("placement")
         self.parallel = config.parallel
-        # Whether something acts between what a sub-layer computes and the stream.
-        self.on_output = "on the output of" in where or config.residual_scale != "none"
+        # Whether a norm or a scale changes a sub-layer's output before it joins the stream.
+        self.changes_output = ON_OUTPUT in self.placement.norms or config.residual_scale != "none"
         self.attn = self.mlp = None
         if config.attention:
-            self.attn = MultiHeadAttention(config, draw.at("attn"), layer)
-            self.ln1, *self.more1 = self._norms(config, "ln1", len(where))
+            self.attn = MultiHeadAttention(config, draw.below("attn"), layer)
+            self.attention_norms = self._add_norms(config, "ln1")
             self.add_attention = Join(
                 "attn_out", "resid_mid", config.residual_attention, scale(config.d_model)
             )
         if config.ffn:
-            self.mlp = FeedForward(config, draw.at("mlp"))
-            self.ln2, *self.more2 = self._norms(config, "ln2", len(where))
+            self.mlp = FeedForward(config, draw.below("mlp"))
+            self.ffn_norms = self._add_norms(config, "ln2")
             self.add_ffn = Join("mlp_out", "resid_post", config.residual_ffn, scale(config.d_model))
 
-    def _norms(self, config: Config, site: str, n: int) -> list[nn.Module]:
-        """The norms of a sub-layer, by the name of their site: ln1, and of two ln1_post."""
-        for name in (site, f"{site}_post")[:n]:
-            self.add_module(
-                name, config.part("norm")(name, config.d_model, config.bias, config.norm_eps)
-            )
-        return [self.get_submodule(name) for name in (site, f"{site}_post")[:n]]
+    def _add_norms(self, config: Config, site: str) -> list[nn.Module]:
+        """Create a sub-layer's norms: modules "ln1" and, if there are two, "ln1_post"."""
+        sites = (site, f"{site}_post")[: len(self.placement.norms)]
+        make = config.part("norm")
+        norms = [make(name, config.d_model, config.bias, config.norm_eps) for name in sites]
+        for name, norm in zip(sites, norms):
+            self.add_module(name, norm)
+        return norms
 
     def forward(
         self,
@@ -77,51 +77,63 @@ class Block(Part):
         allowed: torch.Tensor | None = None,
         kv_cache: Any = None,
         memory: Memory | None = None,
-    ) -> torch.Tensor:  # (B, T, D), bool (…, T, K) -> (B, T, D)
+    ) -> torch.Tensor:
+        """Run both sub-layers.
+
+        Args:
+            x: Residual stream, (B, T, D).
+            allowed: True where a query may attend to a key, bool (…, T, K); None for everywhere.
+            kv_cache: This layer's keys and values of earlier tokens.
+            memory: Tensors that layers of this pass keep for later ones.
+
+        Returns:
+            Residual stream, (B, T, D).
+        """
+        read = self.placement.read
+        write = self.placement.write
         block_input = x = tap("resid_pre", x)
-        attn = self.attn
-        mlp = self.mlp
-        if attn is not None:
-            x = self.place(
-                x,
-                self.raw("attn_raw", lambda y: attn(y, allowed, kv_cache, memory)),
-                self.ln1,
-                self.add_attention,
-                *self.more1,
-            )
-        if mlp is None:
+        if self.attn is not None:
+            y = self.attn(read(x, self.attention_norms), allowed, kv_cache, memory)
+            y = self._tap_raw("attn_raw", y)
+            x = write(x, y, self.add_attention, self.attention_norms)
+        if self.mlp is None:
             return tap("resid_post", x)
-        if self.parallel and attn is not None:
-            read, join = halves(self.place, self.ln2, self.add_ffn, *self.more2)
-            return join(x, self.raw("mlp_raw", mlp)(read(block_input)))
-        return self.place(x, self.raw("mlp_raw", mlp), self.ln2, self.add_ffn, *self.more2)
+        y = self.mlp(read(block_input if self.parallel else x, self.ffn_norms))
+        y = self._tap_raw("mlp_raw", y)
+        return write(x, y, self.add_ffn, self.ffn_norms)
+
+    def _tap_raw(self, site: str, y: torch.Tensor) -> torch.Tensor:
+        """Record a sub-layer's output before a norm or a scale changes it."""
+        return tap(site, y) if self.changes_output else y
 
     @property
     def window(self) -> int:
-        """Return how far this layer's attention sees; 0 for as far as the mask allows."""
+        """Number of tokens that attention sees in this layer; 0 for all that the mask allows."""
         return 0 if self.attn is None else self.attn.window
-
-    def raw(
-        self, site: str, sublayer: Callable[[torch.Tensor], torch.Tensor]
-    ) -> Callable[[torch.Tensor], torch.Tensor]:
-        """The sub-layer; where a norm acts on what it writes, that is seen before, too."""
-        return (lambda y: tap(site, sublayer(y))) if self.on_output else sublayer
 
 
 class Join(Part):
-    """Scale and residual by which a sub-layer's output joins the stream."""
+    """Residual connection: adds a sub-layer's output to the stream, or replaces the stream by it.
 
-    def __init__(self, wrote: str, site: str, residual: bool, scale: nn.Module):
+    Args:
+        output_site: Hook name of the output as it is added.
+        stream_site: Hook name of the stream after that.
+        residual: Whether the output is added.
+        scale: What the output is multiplied by first.
+    """
+
+    def __init__(self, output_site: str, stream_site: str, residual: bool, scale: nn.Module):
         super().__init__()
-        self.wrote = wrote
-        self.site = site
+        self.output_site = output_site
+        self.stream_site = stream_site
         self.residual = residual
         self.scale = scale
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        return self.plain(x, self.scale.forward(y))
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return x + scale · y: 2 × (…, D) -> (…, D)."""
+        return self.join_unscaled(x, self.scale.forward(y))
 
-    def plain(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Without the scale."""
-        y = tap(self.wrote, y)
-        return tap(self.site, x + y if self.residual else y)
+    def join_unscaled(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return x + y: 2 × (…, D) -> (…, D)."""
+        y = tap(self.output_site, y)
+        return tap(self.stream_site, x + y if self.residual else y)

@@ -170,7 +170,7 @@ class Config(Settings):
         low=1,
         high=1600,
         step=1,
-        stride=lambda config: 2 if config.turns_all else 1,
+        stride=lambda config: 2 if config.rotates_all_dimensions else 1,
         top=128,
         # At least 1: heads that do not divide d_model are refused as such, and not for the width
         # that they would have.
@@ -444,7 +444,7 @@ class Config(Settings):
                 f" one of {', '.join(map(str, shared))}.",
                 max(n for n in shared if n < self.n_kv_heads),
             )
-        if self.turns_all and self.d_head % 2:
+        if self.rotates_all_dimensions and self.d_head % 2:
             raise ConfigError(
                 "position",
                 f"position is {self.position}, which rotates pairs of dimensions, so d_head must be"
@@ -452,7 +452,7 @@ class Config(Settings):
                 " another position encoding.",
                 "none",
             )
-        if MENUS["position"][self.position].turns and not self.turned:
+        if MENUS["position"][self.position].turns and not self.n_rotated:
             raise ConfigError(
                 "rope_share",
                 f"rope_share is {self.rope_share:g}, so RoPE would not rotate a single pair of a"
@@ -462,34 +462,34 @@ class Config(Settings):
             )
 
     @property
-    def turns_all(self) -> bool:
-        """Whether RoPE turns all numbers of a head, pair by pair: they are then even in number."""
+    def rotates_all_dimensions(self) -> bool:
+        """Whether RoPE rotates all dimensions of a head, so that their number must be even."""
         return MENUS["position"][self.position].turns and self.rope_share == 1
 
     @property
     def n_blocks(self) -> int:
-        """Blocks with weights of their own."""
+        """Number of blocks with their own weights."""
         return 1 if self.shared else self.n_layers
 
     def block_of(self, layer: int) -> int:
-        """Which block a layer goes through, both counted from 0."""
+        """Return the index of the block whose weights a layer uses; both count from 0."""
         return 0 if self.shared else layer
 
     def early_of(self, layer: int) -> int | None:
-        """The layer whose output a late one reads too, both counted from 0; None: none."""
+        """Return the layer whose output a late layer reads, too; None without a skip."""
         early = self.n_layers - 1 - layer
         return early if self.skips and early < layer else None
 
     def is_early(self, layer: int) -> bool:
-        """Whether a late layer reads what leaves this one, counted from 0."""
+        """Return whether a later layer reads the output of this layer, counted from 0."""
         return self.early_of(self.n_layers - 1 - layer) == layer
 
     def window_in(self, layer: int) -> int:
-        """Return how far attention sees in a layer (from 0); 0 for as far as the mask allows."""
+        """Return how many tokens attention sees in a layer (from 0); 0 for no window."""
         return 0 if every(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
-        """The position encoding that acts in a layer's attention."""
+        """Return the class of the position encoding in a layer's attention."""
         return (
             position["none"]
             if every(self.nope_every, self.block_of(layer))
@@ -497,9 +497,9 @@ class Config(Settings):
         )
 
     @property
-    def turned(self) -> int:
-        """Return how many dimensions of a head RoPE rotates, in pairs."""
-        return count_turned(self.d_head, self.rope_share)
+    def n_rotated(self) -> int:
+        """Number of dimensions of a head that RoPE rotates."""
+        return count_rotated(self.d_head, self.rope_share)
 
     @classmethod
     def read_by(cls, part: str) -> tuple[str, ...]:
@@ -509,13 +509,13 @@ class Config(Settings):
         )
 
     def part(self, field: str) -> Any:
-        """The chosen entry of a menu, e.g. `part("norm")` -> the class LayerNorm."""
+        """Return the chosen entry of a menu: `part("norm")` is the class LayerNorm."""
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
         """Return a copy with some settings changed.
 
-        Key-value heads stay equal to heads where they were; attention's biases follow the others.
+        n_kv_heads follows n_heads if both were equal, and attention_bias follows bias.
         """
         if "n_heads" in changes and self.n_kv_heads == self.n_heads:
             changes = {"n_kv_heads": changes["n_heads"]} | changes
@@ -524,9 +524,10 @@ class Config(Settings):
         return dataclasses.replace(self, **changes)
 
     def with_seed(self, seed: int) -> "Config":
-        """Return the same config with another seed, without checking the rest again.
+        """Return a copy with another seed, without checking the other settings again.
 
-        Raises ConfigError.
+        Raises:
+            ConfigError: The seed is not allowed.
         """
         checked = self.settings()["seed"].check("seed", seed)
         other = object.__new__(type(self))
@@ -535,11 +536,11 @@ class Config(Settings):
         )
         return other
 
-    def others(self) -> list[tuple[str, Any]]:
-        """Return all changes of one setting: (name, value) pairs that have an effect.
+    def list_changes(self) -> list[tuple[str, Any]]:
+        """List the single changes that have an effect: (name, value) pairs.
 
-        Every menu entry, every switch, fewer and more heads, one informative value of other
-        numbers. Whether a change fits the other settings is checked when it is chosen.
+        Every menu entry, every switch, fewer and more heads, one value of other numbers. Whether a
+        change fits the other settings is checked when it is chosen.
         """
         unused = []
         for name, definition in self.settings().items():
@@ -554,12 +555,12 @@ class Config(Settings):
         return unused
 
 
-def count_turned(d_head: int, share: float) -> int:
-    """Return how many of a head's numbers are whole pairs within a share of them."""
+def count_rotated(d_head: int, share: float) -> int:
+    """Return how many of a head's dimensions RoPE rotates: the pairs within a share of them."""
     # Exact: in floats 0.7 * 180 is less than 126, and a pair would be lost.
     return 2 * (Fraction(str(share)) * d_head // 2)
 
 
 def every(number: int, layer: int) -> bool:
-    """Whether a layer, counted from 0, is one of every so many; 0: none is."""
+    """Return whether a layer, counted from 0, is one of every `number` layers; never for 0."""
     return number > 0 and (layer + 1) % number == 0

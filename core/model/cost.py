@@ -8,15 +8,16 @@ from torch import nn
 
 from core.model.config import Config
 from core.model.parts.activation import inputs
-from core.model.parts.placement import norm_places
+from core.model.parts.placement import AFTER, ON_OUTPUT
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
-    """Return the number of parameters by part, over all layers.
+    """Count parameters by part, over all layers.
 
     Args:
+        config: Settings of the model.
         vocabulary: Number of different tokens; 0 for the blocks alone.
     """
     D = config.d_model
@@ -25,7 +26,7 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     layers = config.n_blocks
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     norm = _learned(config.part("norm"), "", D, config.bias)
-    places = norm_places(config.part("placement"))
+    places = config.part("placement").norms
     sublayers = config.attention + config.ffn
     projections = D * 2 * (q + kv) + config.attention_bias * (q + 2 * kv + D)
     heads = _learned(config.part("softmax"), config.n_heads) + config.qk_norm * 2 * config.d_head
@@ -41,7 +42,7 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     if vocabulary:
         counts["embedding"] = vocabulary * D
         counts["positions"] = config.part("position").table_rows * D
-        counts["final norm"] = norm * ("after" not in places)
+        counts["final norm"] = norm * (AFTER not in places)
         counts["skips"] = config.skips * (config.n_layers // 2)
         counts["unembedding"] = vocabulary * D * (not config.tied)
     return counts
@@ -74,7 +75,7 @@ def forward_flops(config: Config, tokens: int, vocabulary: int) -> int:
     return sum(flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary
 
 
-def kept_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
+def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
     """Return the bytes of the KV cache for so many tokens; a window limits it."""
     if not config.attention:
         return 0
@@ -90,8 +91,8 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
     T = tokens
     H = config.n_heads
     layers = config.n_layers
-    places = norm_places(config.part("placement"))
-    raw = "on the output of" in places or config.residual_scale != "none"
+    places = config.part("placement").norms
+    raw = ON_OUTPUT in places or config.residual_scale != "none"
     of_sublayer = 2 + config.part("norm").normalises * len(places) + raw
     vectors = (
         1 + config.attention * of_sublayer + (of_sublayer if config.ffn else 1)
@@ -109,7 +110,7 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
     }
 
 
-def between(config: Config, tokens: int, dtype: str = "float32") -> int:
+def bytes_for_backward(config: Config, tokens: int, dtype: str = "float32") -> int:
     """Return the bytes that the backward pass needs beyond what a trace records.
 
     Scores before caps and masks, queries and keys before their norm, keys and values per query
@@ -137,7 +138,7 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
     copied = dtype != "float32"
     weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
     recorded = 2 * (
-        sum(activations(config, tokens, dtype).values()) + between(config, tokens, dtype)
+        sum(activations(config, tokens, dtype).values()) + bytes_for_backward(config, tokens, dtype)
     )
     recorded_bytes = copied * sum(activations(config, tokens).values())
     return int(1.2 * (weights + recorded + recorded_bytes))

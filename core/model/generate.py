@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 
 from core.model.knockout import Lesion
-from core.model.kv_cache import Past
+from core.model.kv_cache import KVCache
 from core.model.parts.init import generator
 from core.model.trace import Edit, trace
 from core.model.transformer import Transformer
@@ -131,21 +131,21 @@ def generate(
     learned positions reach.
     """
     draws = generator(sampling.draw, "generate")
-    past = Past(model) if cache and not model.mask.looks_ahead else None
+    kv_cache = KVCache(model) if cache and not model.mask.looks_ahead else None
     ids = torch.as_tensor(ids, device=model.embed.device)
     for _ in range(sampling.words):
         read = ids[-context:]  # all of them where context is 0
         if len(read) < len(ids):
             # every token has moved to another position: nothing that was kept is right any more
-            past = None
-        n_cached = 0 if past is None else past.length
+            kv_cache = None
+        n_cached = 0 if kv_cache is None else kv_cache.length
         placed = [
             replace(edit, start=n_cached) if isinstance(edit, Lesion) else edit for edit in edits
         ]
         with torch.inference_mode(), trace(*placed, sites=("pattern",)) as recorded:
-            stream = model.stream(read[None, n_cached:], past=past)
+            stream = model.run_blocks(read[None, n_cached:], kv_cache=kv_cache)
             last = stream[:, -1:]  # alone: the words to be scored may be a million
-            logits = model.read(last)[0, 0].float().cpu()
+            logits = model.compute_logits(last)[0, 0].float().cpu()
         chances = probabilities(logits, sampling)
         token = int(torch.multinomial(chances, 1, generator=draws))
         # A copy, or what all words read would be kept with it.

@@ -38,6 +38,7 @@ mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu("Ablation"
 
 @mode.register("zero", label="Zero", help="output set to zero.")
 def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
+    """Return zeros."""
     return torch.zeros_like(x)
 
 
@@ -47,6 +48,7 @@ def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     help="output averaged over many texts, by position: removes what is specific to this text.",
 )
 def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
+    """Return the recorded mean, by position."""
     assert recorded.mean is not None
     return recorded.mean.to(x).expand_as(x)
 
@@ -57,6 +59,11 @@ def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     help="output at the same position in another text.",
 )
 def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
+    """Return the activation recorded in another text.
+
+    Raises:
+        ValueError: The other text has another shape.
+    """
     assert recorded.elsewhere is not None
     if recorded.elsewhere.shape != x.shape:
         raise ValueError(
@@ -68,7 +75,7 @@ def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Recorded activations of a head or sub-layer: means by position (T, d), other texts (B, T, d)."""
+    """Recorded activations of one part: mean by position (T, d), another text's (B, T, d)."""
 
     mean: torch.Tensor | None = None
     elsewhere: torch.Tensor | None = None
@@ -96,24 +103,33 @@ class Cut:
         return f"{self.layer + 1}.{self.head + 1 if self.part == 'head' else self.part}"
 
     def sites(self) -> tuple[str, ...]:
+        """Return the hook names at which the part is replaced."""
         return part[self.part]
 
 
-def cuts(config: Config) -> list[Cut]:
-    """Every place of a model at which can be cut, layer by layer: its heads, its sub-layers, both."""
+def list_cuts(config: Config) -> list[Cut]:
+    """List every part of a model that can be ablated: per layer heads, sub-layers, and both."""
     possible = []
     for layer in range(config.n_layers):
         possible += [
             Cut(layer, "head", number) for number in range(config.n_heads) if config.attention
         ]
-        possible += [Cut(layer, "attention")] * config.attention + [Cut(layer, "ffn")] * config.ffn
-        possible += [Cut(layer, "layer")] * (config.attention and config.ffn)
+        if config.attention:
+            possible.append(Cut(layer, "attention"))
+        if config.ffn:
+            possible.append(Cut(layer, "ffn"))
+        if config.attention and config.ffn:
+            possible.append(Cut(layer, "layer"))
     return possible
 
 
 def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
-    """Cuts from a link, "2.3~1.ffn" -> (cuts that the model has, sentences about what was wrong)."""
-    cut_of = {cut.write(): cut for cut in cuts(config)}
+    """Parse the parts in a link, "2.3~1.ffn".
+
+    Returns:
+        The parts that the model has, and a sentence for each that it does not have.
+    """
+    cut_of = {cut.write(): cut for cut in list_cuts(config)}
     names = dict.fromkeys(filter(None, text.split("~")))  # each once
     wrong = [name for name in names if name not in cut_of][:3]
     some = ", ".join(list(cut_of)[:NAMED]) + (
@@ -128,26 +144,30 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
 
 
 def write_cuts(chosen: Iterable[Cut]) -> str:
+    """Return parts as in a link: "2.3~1.ffn"."""
     return "~".join(cut.write() for cut in sorted(chosen))
 
 
 def name_of(chosen: Iterable[Cut]) -> str:
-    """ "− L2H3, − FFN 1"; "full model" for none."""
+    """Name the ablation of some parts: "− L2H3, − FFN 1"; "full model" for none."""
     return ", ".join(f"− {cut.name}" for cut in sorted(chosen)) or "full model"
 
 
 @dataclass(frozen=True)
 class Lesion:
-    """Edit that ablates parts.
+    """Edit of a trace that ablates parts.
 
     Args:
+        cuts: Parts to ablate.
+        mode: Replacement: zero, mean or resample.
         recorded: For mean and resample, (site, layer) to the replacement: z by heads (H, positions,
             d_head) or (B, H, T, d_head), attn_out and mlp_out (positions, d_model) or (B, T,
             d_model). The last position of a mean stands for all later ones.
+        first: Index of the first layer of the pass.
+        start: Position of the first token of the pass.
 
-    first: the layer that the pass begins with; start: the position of its first token. Raises
-    ConfigError for a mode that is
-    none or lacks what it needs.
+    Raises:
+        ConfigError: The mode is unknown, or an activation that it needs was not recorded.
     """
 
     cuts: tuple[Cut, ...]
@@ -174,6 +194,7 @@ class Lesion:
                 )
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> torch.Tensor | None:
+        """Return the activation with the parts replaced, or None if none is at this site."""
         cuts = [cut for cut in self.cuts if cut.layer == layer + self.first and site in cut.sites()]
         if not cuts:
             return None

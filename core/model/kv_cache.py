@@ -6,35 +6,35 @@ from core.model.attention import Memory
 from core.model.transformer import Transformer
 
 
-class Kept:
+class LayerCache:
     """Keys and values of one layer.
 
     Args:
-        window: How many tokens its attention sees, and at most are kept; 0 for all.
+        window: Number of tokens that attention sees, and that are cached at most; 0 for all.
     """
 
     def __init__(self, window: int = 0) -> None:
-        self.k: torch.Tensor | None = None  # (B, n_kv_heads, tokens that are kept, d_head)
+        self.k: torch.Tensor | None = None  # (B, n_kv_heads, cached tokens, d_head)
         self.v: torch.Tensor | None = None
-        # length: of all tokens so far
         self.window = window
-        self.length = 0
+        self.length = 0  # of all tokens so far, those outside the window included
 
     def add(self, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Append T tokens and return all keys and values: two (B, n_kv_heads, cached + T, d_head)."""
+        """Append T tokens; return all keys and values, (B, n_kv_heads, cached + T, d_head) each."""
         self.length += k.shape[2]
         if self.k is not None and self.v is not None:
             k = torch.cat([self.k, k], 2)
             v = torch.cat([self.v, v], 2)
-        self.k, self.v = (x[:, :, -self.window :] for x in (k, v))
+        self.k = k[:, :, -self.window :]
+        self.v = v[:, :, -self.window :]
         return k, v
 
 
-class Past:
-    """KV cache of a model: `model(first, past=past)`, then `model(next, past=past)`, and so on.
+class KVCache:
+    """KV cache of a model: `model(first, kv_cache=cache)`, then `model(next, kv_cache=cache)`.
 
-    Raises ValueError for a model whose tokens see what comes after them: they would have to be
-    computed again.
+    Raises:
+        ValueError: The mask lets tokens attend to later ones, so earlier tokens would change.
     """
 
     def __init__(self, model: Transformer):
@@ -44,18 +44,18 @@ class Past:
                 " to later ones."
             )
         self.layers = [
-            Kept(model.config.window_in(layer)) for layer in range(model.config.n_layers)
+            LayerCache(model.config.window_in(layer)) for layer in range(model.config.n_layers)
         ]
         self.length = 0
 
-    def go_on(self, model: Transformer, tokens: torch.Tensor) -> torch.Tensor:
-        """Return what leaves the last block: int (B, T) -> (B, T, D)."""
+    def run_blocks(self, model: Transformer, tokens: torch.Tensor) -> torch.Tensor:
+        """Run the blocks on further tokens: int (B, T) -> residual stream (B, T, D)."""
         before = self.length
-        self.length = self.length + tokens.shape[-1]
-        x = model.start(tokens, before)
-        alone = model.mask.sees_all_before and self.length - before == 1
-        allowed = None if alone else model.mask(self.length, tokens.device)[before:]
+        self.length = before + tokens.shape[-1]
+        x = model.embed_tokens(tokens, before)
+        needs_no_mask = model.mask.sees_all_before and self.length - before == 1
+        allowed = None if needs_no_mask else model.mask(self.length, tokens.device)[before:]
         memory = Memory()
         for layer, layer_cache in enumerate(self.layers):
-            x = model.layer(layer, x, allowed, memory, layer_cache)
+            x = model.run_layer(layer, x, allowed, memory, layer_cache)
         return x

@@ -20,7 +20,7 @@ _stream: ContextVar[torch.Generator | None] = ContextVar("dropout stream", defau
 
 
 @contextmanager
-def dropping(stream: torch.Generator | None) -> Iterator[None]:
+def enable_dropout(stream: torch.Generator | None) -> Iterator[None]:
     """Activate every dropout of the model, with masks drawn from the stream in order of calls."""
     token = _stream.set(stream)
     try:
@@ -29,7 +29,7 @@ def dropping(stream: torch.Generator | None) -> Iterator[None]:
         _stream.reset(token)
 
 
-def drop(x: torch.Tensor, share: float) -> torch.Tensor:
+def dropout(x: torch.Tensor, share: float) -> torch.Tensor:
     """Set a random share of x to zero and divide the rest by 1 − share (Srivastava et al., 2014).
 
     Called in attention.py, block.py and transformer.py.
@@ -52,6 +52,7 @@ class Part(nn.Module):
     _parameters: dict[str, Any]  # of a Linear: weight and bias
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        """Call forward, through nn.Module only if there are hooks."""
         if (
             self._forward_hooks
             or self._forward_pre_hooks
@@ -72,9 +73,16 @@ class Part(nn.Module):
 
 
 class Linear(Part):
-    """x·Wᵀ + b; several maps of one input may be stacked, each drawn from its own stream.
+    """Linear map x·Wᵀ + b; several maps of one input may be stacked.
 
-    So a fused query-key-value matrix holds the same numbers as three separate ones would.
+    Each of them is drawn from its own random stream, so that a fused query-key-value matrix holds
+    the same values as three separate ones.
+
+    Args:
+        fan_in: Size of the input.
+        parts: Name and output size of each stacked map.
+        bias: Whether there is a bias.
+        draw: Source of the initial weights.
     """
 
     def __init__(self, fan_in: int, parts: dict[str, int], bias: bool, draw: Draw):
@@ -82,12 +90,12 @@ class Linear(Part):
         self.fan_in = fan_in
         self.parts = parts
         self.biased = bias
-        weight, added = self.drawn(draw)
+        weight, added = self.draw_parameters(draw)
         self.weight = nn.Parameter(weight)
         self.bias = None if added is None else nn.Parameter(added)
 
-    def drawn(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """-> the weight, and the bias or None, as they are drawn below one path."""
+    def draw_parameters(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Draw the weight and the bias; the bias is None without one."""
         weight = _stacked(
             [draw.weight(f"W_{name}", n, self.fan_in) for name, n in self.parts.items()]
         )
@@ -98,6 +106,7 @@ class Linear(Part):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (…, fan_in) -> (…, sum of parts)
+        """Return x·Wᵀ + b: (…, fan_in) -> (…, sum of the output sizes)."""
         return F.linear(x, self._parameters["weight"], self._parameters.get("bias"))
 
 
@@ -112,7 +121,7 @@ def _stacked(parts: list[torch.Tensor]) -> torch.Tensor:
     return torch.cat(parts)
 
 
-def drawing(config: Config, path: str = "") -> Draw:
+def source_of_weights(config: Config, path: str = "") -> Draw:
     """Return the source of the initial weights below a path."""
     draw = Draw(config.part("init"), config.seed)
-    return draw.at(path) if path else draw
+    return draw.below(path) if path else draw

@@ -34,18 +34,17 @@ def words(text: str) -> list[str]:
     their accents. White space separates; control and formatting characters are left out.
     """
     tokens: list[str] = []
-    glue = False  # whether the next character may still belong to the last token
+    glue = False  # whether the next character may belong to the last token
     text = unicodedata.normalize("NFC", text.replace(SOFT_HYPHEN, ""))
     for index, c in enumerate(text):
-        if glue and _modifies(c):
-            tokens[-1] += c
-        elif (
+        is_apostrophe = (  # or a hyphen: between two letters it belongs to the word
             c in INSIDE_WORD
             and glue
             and _in_word(tokens[-1][-1])
             and index + 1 < len(text)
             and _in_word(text[index + 1])
-        ):
+        )
+        if (glue and _modifies(c)) or is_apostrophe:
             tokens[-1] += c
         elif c.isspace() or unicodedata.category(c) in HIDDEN:
             glue = False
@@ -62,7 +61,7 @@ def _regional(c: str) -> bool:
 
 
 def _modifies(c: str) -> bool:
-    """Accents, joiners, skin tones and the tags that make the flags of England, Scotland and Wales."""
+    """Return whether c changes the character before it: accents, joiners, skin tones, flag tags."""
     if c in JOINERS or unicodedata.category(c)[0] == "M":
         return True
     return "\U0001f3fb" <= c <= "\U0001f3ff" or "\U000e0020" <= c <= "\U000e007f"
@@ -73,7 +72,7 @@ def _in_word(c: str) -> bool:
 
 
 def _continues(token: str, c: str) -> bool:
-    """Return whether c continues the token: letter after letter, emoji after a joiner, half a flag."""
+    """Return whether c belongs to the same token: letter, joined emoji or second half of a flag."""
     if token[-1] == "\u200d":
         return True
     if _regional(c):
@@ -90,13 +89,13 @@ def cut(text: str) -> tuple[list[str], list[str]]:
     return tokens[:MAX_TOKENS], notes
 
 
-def shown(token: str, width: int = 14) -> str:
-    """A token as an axis label: cut to a few characters, so that it never runs over the picture."""
+def shorten_token(token: str, width: int = 14) -> str:
+    """Shorten a token for an axis label."""
     return token if len(token) <= width else token[: width - 1] + "…"
 
 
 def vocabulary(tokens: list[str]) -> tuple[str, ...]:
-    """The different tokens, padding first, then in order of first appearance."""
+    """Return the distinct tokens in order of first appearance, after the padding token."""
     return tuple(dict.fromkeys([PAD, *tokens]))
 
 

@@ -1,8 +1,7 @@
-"""tap(site, x) in the model, trace() around a call: watch and edit activations by name.
+"""Hooks: the model calls tap(site, x), and trace() around a pass records and edits activations.
 
-The open traces live in a ContextVar, so users in other threads of one process never see each
-other's, and the model itself carries no state. Site names are TransformerLens's, so that what is
-learned here can be used there.
+Open traces live in a ContextVar, so users in other threads of one process never see each other's,
+and the model carries no state. The hook names are TransformerLens's.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,9 +9,8 @@ from contextvars import ContextVar
 
 import torch
 
-Edit = Callable[
-    [str, int, torch.Tensor], torch.Tensor | None
-]  # (site, layer, x) -> x to go on with, or None: leave it
+# (hook name, layer, activation) -> activation that the model goes on with, or None to leave it
+Edit = Callable[[str, int, torch.Tensor], torch.Tensor | None]
 
 SITES = {
     "embed": "token embeddings plus positions: the input of the first block",
@@ -40,28 +38,32 @@ SITES = {
     "logits": "logits over the vocabulary",
 }
 
-_open: ContextVar[tuple["trace", ...]] = ContextVar("open traces", default=())
+_open: ContextVar[tuple["Trace", ...]] = ContextVar("open traces", default=())
 
 
 def tap(site: str, x: torch.Tensor) -> torch.Tensor:
-    """The identity, unless a trace is open in this context."""
+    """Return x, after the open traces of this context have recorded and edited it."""
     for watcher in _open.get():
         x = watcher.see(site, x)
     return x
 
 
-class trace(dict[str, list[torch.Tensor]]):
-    """Site -> the tensors seen there, one per layer (or per pass) in order of calls.
+class Trace(dict[str, list[torch.Tensor]]):
+    """Record, by hook name, of the activations of a pass: one tensor per layer in order of calls.
 
-    >>> with trace() as t:
+    >>> with trace() as activations:
     ...     logits = model(tokens)
-    >>> t["pattern"][0]                                  # layer 0, (batch, heads, query, key)
+    >>> activations["pattern"][0]                        # layer 0, (batch, heads, query, key)
 
-    Each edit is called as `edit(site, layer, x)` on everything tapped and returns the tensor to go
-    on with, or None
-    for "leave it". Edits run in order and before recording. `sites` limits what is kept. Traces
-    nest: the outer one
-    sees first.
+    Traces nest: the outer one acts first.
+
+    Args:
+        edits: Called in order as `edit(site, layer, x)` on every activation, before it is recorded.
+            Each returns the tensor to go on with, or None to leave it.
+        sites: Hook names to record; None for all.
+
+    Raises:
+        ValueError: A hook name is unknown.
     """
 
     def __init__(self, *edits: Edit, sites: Iterable[str] | None = None):
@@ -76,6 +78,7 @@ class trace(dict[str, list[torch.Tensor]]):
         self._seen: dict[str, int] = {}
 
     def see(self, site: str, x: torch.Tensor) -> torch.Tensor:
+        """Edit and record one activation; return it as the model goes on with it."""
         values = self._seen
         layer = values[site] = values.get(site, -1) + 1
         for edit in self.edits:
@@ -89,9 +92,12 @@ class trace(dict[str, list[torch.Tensor]]):
                 self[site] = [x]
         return x
 
-    def __enter__(self) -> "trace":
+    def __enter__(self) -> "Trace":
         self._token = _open.set((*_open.get(), self))
         return self
 
     def __exit__(self, *error: object) -> None:
         _open.reset(self._token)
+
+
+trace = Trace  # with trace() as activations: …

@@ -7,145 +7,150 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from core.model.attention import Memory, capped
+from core.model.attention import Memory, cap_logits
 from core.model.block import Block
 from core.model.config import Config
-from core.model.layers import Linear, drawing, drop
+from core.model.layers import Linear, dropout, source_of_weights
 from core.model.parts.init import Draw
 from core.model.parts.norm import norm
-from core.model.parts.placement import norm_places
+from core.model.parts.placement import AFTER
 from core.model.trace import tap
 
 
 class Transformer(nn.Module):
     """Embedding and positions, n_layers blocks, final norm (unless post-norm) and unembedding.
 
-    Tied, the embedding is read the other way round (Press and Wolf, 2017), and there is no
-    unembedding of its own.
+    With tied embeddings the unembedding is the transposed embedding (Press and Wolf, 2017).
     """
 
     def __init__(self, config: Config, vocabulary: Iterable[str], draw: Draw | None = None):
         """Build the model.
 
         Args:
+            config: Settings.
             vocabulary: Tokens as strings; a token's vector depends on its string.
-
-        draw: where the initial weights come from, if not from config.init and config.seed.
+            draw: Source of the initial weights; by default that of config.init and config.seed.
         """
         super().__init__()
-        draw = draw or drawing(config)
-        self.config, self.vocabulary = config, tuple(vocabulary)
+        draw = draw or source_of_weights(config)
+        self.config = config
+        self.vocabulary = tuple(vocabulary)
         self.mask = config.part("mask")
-        self.embed = nn.Parameter(draw.at("embed").rows(self.vocabulary, config.d_model))
-        self.position = config.part("position")(config, draw.at("pos_embed"))
+        self.embed = nn.Parameter(draw.below("embed").rows(self.vocabulary, config.d_model))
+        self.position = config.part("position")(config, draw.below("pos_embed"))
         self.blocks = nn.ModuleList(Block(config, layer, draw) for layer in range(config.n_blocks))
-        # Where no norm acts on the stream itself, it is read through one more (GPT-2's ln_f).
-        last = (
-            norm["none"]
-            if "after" in norm_places(config.part("placement"))
-            else config.part("norm")
-        )
-        self.ln_final = last("ln_final", config.d_model, config.bias, config.norm_eps)
+        # With a norm after the residual sum, the last block's output is normalised already.
+        is_normed = AFTER in config.part("placement").norms
+        final_norm = norm["none"] if is_normed else config.part("norm")
+        self.ln_final = final_norm("ln_final", config.d_model, config.bias, config.norm_eps)
         self.skip = None
-        if config.skips:
-            self.skip = nn.Parameter(
-                torch.ones(config.n_layers // 2)
-            )  # of late layers, the last one first
+        if config.skips:  # weights of the skips into late layers, the last layer first
+            self.skip = nn.Parameter(torch.ones(config.n_layers // 2))
         self.unembed: Linear | None = None
         if not config.tied:
-            self.unembed = Linear(
-                config.d_model, {"U": len(self.vocabulary)}, False, draw.at("unembed")
-            )
-
-    def stream(
-        self,
-        tokens: torch.Tensor,
-        real: torch.Tensor | None = None,
-        order: list[int] | None = None,
-        past: Any = None,
-    ) -> torch.Tensor:  # int (B, T), bool (B, T) False where padding -> (B, T, D)
-        """Return the output of the last block, before the final norm.
-
-        Args:
-            order: Indices of the layers to run; all once if None.
-
-        past: a core.model.kv_cache.Past, to read on where it ended. Without padding, and all
-        layers, once.
-        """
-        if past is not None:
-            x: torch.Tensor = past.go_on(self, tokens)
-            return x
-        allowed = self.allowed(tokens, real)
-        memory = Memory()
-        x = self.start(tokens)
-        for layer in range(self.config.n_layers) if order is None else order:
-            x = self.layer(layer, x, allowed, memory)
-        return x
-
-    def layer(
-        self,
-        index: int,
-        x: torch.Tensor,
-        allowed: torch.Tensor | None,
-        memory: Memory,
-        kv_cache: Any = None,
-    ) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
-        """Run one layer, counted from 0.
-
-        Args:
-            memory: What layers of this pass leave for later ones.
-            kv_cache: The layer's keys and values of earlier tokens.
-        """
-        config = self.config
-        x = self.blocks[config.block_of(index)](x, allowed, kv_cache, memory)
-        if self.skip is not None:
-            early = config.early_of(index + 1)
-            if config.is_early(index):
-                memory[index] = x
-            if early in memory:  # what the next layer reads, too
-                x = x + self.skip[early] * memory[early]
-        return x
-
-    def start(
-        self, tokens: torch.Tensor, start: int = 0
-    ) -> torch.Tensor:  # int (B, T) -> (B, T, D)
-        """Return the input of the first block.
-
-        Args:
-            start: Number of tokens read before these.
-        """
-        return tap(
-            "embed", drop(self.position.embed(self.embed[tokens], start), self.config.dropout)
-        )
+            n_tokens = len(self.vocabulary)
+            self.unembed = Linear(config.d_model, {"U": n_tokens}, False, draw.below("unembed"))
 
     def forward(
         self,
         tokens: torch.Tensor,
         real: torch.Tensor | None = None,
         order: list[int] | None = None,
-        past: Any = None,
-    ) -> torch.Tensor:  # int (B, T), bool (B, T) -> (B, T, V)
-        return self.read(self.stream(tokens, real, order, past))
+        kv_cache: Any = None,
+    ) -> torch.Tensor:
+        """Return the logits of the next token after each token, (B, T, V).
 
-    def read(self, stream: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, V)
-        """The scores of every word, from what leaves the last block."""
+        The arguments are those of run_blocks().
+        """
+        return self.compute_logits(self.run_blocks(tokens, real, order, kv_cache))
+
+    def run_blocks(
+        self,
+        tokens: torch.Tensor,
+        real: torch.Tensor | None = None,
+        order: list[int] | None = None,
+        kv_cache: Any = None,
+    ) -> torch.Tensor:
+        """Return the residual stream after the last block, before the final norm: (B, T, D).
+
+        Args:
+            tokens: Token ids, int (B, T).
+            real: False where a token is padding, bool (B, T); None without padding.
+            order: Indices of the layers to run; None for each layer once.
+            kv_cache: A core.model.kv_cache.KVCache of the tokens before these. It goes with
+                neither padding nor an order.
+        """
+        if kv_cache is not None:
+            stream: torch.Tensor = kv_cache.run_blocks(self, tokens)
+            return stream
+        allowed = self.attention_mask(tokens, real)
+        memory = Memory()
+        x = self.embed_tokens(tokens)
+        for layer in range(self.config.n_layers) if order is None else order:
+            x = self.run_layer(layer, x, allowed, memory)
+        return x
+
+    def embed_tokens(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:
+        """Return the input of the first block: int (B, T) -> (B, T, D).
+
+        Args:
+            tokens: Token ids.
+            start: Number of tokens before these.
+        """
+        x = self.position.embed(self.embed[tokens], start)
+        return tap("embed", dropout(x, self.config.dropout))
+
+    def run_layer(
+        self,
+        layer: int,
+        x: torch.Tensor,
+        allowed: torch.Tensor | None,
+        memory: Memory,
+        kv_cache: Any = None,
+    ) -> torch.Tensor:
+        """Run one layer: residual stream (B, T, D) -> (B, T, D).
+
+        Args:
+            layer: Index of the layer, from 0.
+            x: Residual stream before the layer.
+            allowed: True where a query may attend to a key; None for everywhere.
+            memory: Tensors that layers of this pass keep for later ones.
+            kv_cache: The layer's keys and values of earlier tokens.
+        """
+        config = self.config
+        x = self.blocks[config.block_of(layer)](x, allowed, kv_cache, memory)
+        if self.skip is not None:
+            early = config.early_of(layer + 1)
+            if config.is_early(layer):
+                memory[layer] = x
+            if early in memory:  # the next layer reads this sum
+                x = x + self.skip[early] * memory[early]
+        return x
+
+    def compute_logits(self, stream: torch.Tensor) -> torch.Tensor:
+        """Apply the final norm and the unembedding: (B, T, D) -> (B, T, V)."""
         stream = self.ln_final(stream)
         logits = F.linear(stream, self.embed) if self.unembed is None else self.unembed(stream)
-        return tap(
-            "logits", capped(logits, self.config.logit_cap) if self.config.logit_cap else logits
-        )
+        if self.config.logit_cap:
+            logits = cap_logits(logits, self.config.logit_cap)
+        return tap("logits", logits)
 
-    def allowed(
+    def attention_mask(
         self, tokens: torch.Tensor, real: torch.Tensor | None = None
     ) -> torch.Tensor | None:
-        """Which key each query may see, or None for all: bool, broadcastable to (B, H, T, T)."""
-        return visible(self.mask, tokens, real)
+        """Return where queries may attend: bool, broadcastable to (B, H, T, T); None for all.
+
+        Args:
+            tokens: Token ids, int (B, T).
+            real: False where a token is padding, bool (B, T).
+        """
+        return combine_masks(self.mask, tokens, real)
 
 
-def visible(
+def combine_masks(
     mask: Callable[..., torch.Tensor | None], tokens: torch.Tensor, real: torch.Tensor | None = None
 ) -> torch.Tensor | None:
-    """Return what mask and padding allow: bool, broadcastable to (B, H, T, T); None for all."""
+    """Combine a mask of the menu with the padding; see Transformer.attention_mask()."""
     allowed = mask(tokens.shape[-1], tokens.device)
     if real is None:
         return allowed

@@ -184,6 +184,7 @@ class Pins(Settings):
 
     @property
     def texts(self) -> list[str]:
+        """The variants as text, without empty slots."""
         return [text for text in self.slots if text]
 
     @property
@@ -228,7 +229,7 @@ NOW = MOST + 1  # the colour of the sidebar's settings beside a pinned baseline
 
 @dataclass(frozen=True)
 class Variant:
-    """Configuration in a comparison: name, settings, colour (0 baseline, 1 to 4 variants, 5 now)."""
+    """Model in a comparison: name, settings, colour (0 baseline, 1 to 4 variants, 5 now)."""
 
     name: str
     config: Config

@@ -496,7 +496,7 @@ PARTS = list(
     dict.fromkeys([encode(part) for part in ablation.values()])
 )  # shown; the others are searched by name
 CHANGES = list(
-    dict.fromkeys([*PARTS, *(encode({name: value}) for name, value in Config().others())])
+    dict.fromkeys([*PARTS, *(encode({name: value}) for name, value in Config().list_changes())])
 )
 # What can be combined with each other: a setting -> values, as a link has them.
 AXES = {

@@ -15,7 +15,7 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count, shorten
 from core.tasks import task
 from core.train import State, Training, budget, start
-from core.train.match import held
+from core.train.match import match_cost
 
 # Settings of a model that every run has had since this format. A later one stands in a run only
 # where it differs from what models were before, so that earlier runs keep their hashes.
@@ -261,9 +261,9 @@ def arms(
     for name, changes in variants.items():
         try:
             model = {field: value for field, value in changes.items() if field in MODEL}
-            arm = held(equal, (apply(model, first), setting.training(changes)), (first, training))[
-                :2
-            ]
+            arm = match_cost(
+                equal, (apply(model, first), setting.training(changes)), (first, training)
+            )[:2]
         except ConfigError as error:
             notes.append(f"{setting.name}: {name} skipped: {error}")
             continue

@@ -22,7 +22,7 @@ from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, rea
 from core.study.training_link import parameters, query
 from core.tasks import task
 from core.train import Row
-from core.train.match import choose, counted, match
+from core.train.match import choose, count_rates, match
 
 Name = tuple[str, str]  # of a cell: task, variant
 
@@ -101,7 +101,7 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
         often = max(several, key=lambda entry: best_rates.count(entry[1]))[0]
         specs[key] = specs[key if search else (often.task, often.variant)]
         cells[key] = [run for run, _ in several]
-        rates.append(counted(best_rates))
+        rates.append(count_rates(best_rates))
     return _summary(cells, last, specs, search or "none").assign(rates=rates)
 
 

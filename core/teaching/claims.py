@@ -30,7 +30,7 @@ from core.export.sheets import read_csv, write_csv
 from core.measure.intervals import LEVEL, Interval, Within, interval
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
-from core.model.knockout import Lesion, cuts
+from core.model.knockout import Lesion, list_cuts
 from core.model.parts.init import generator
 from core.model.text import PAD
 from core.model.trace import trace
@@ -575,7 +575,7 @@ def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Ten
     """Return the share of heads without which, one at a time, accuracy falls by less than SMALL."""
     baseline = accuracy(transformer, tokens, targets)
     config = transformer.config
-    heads = [cut for cut in cuts(config) if cut.part == "head"]
+    heads = [cut for cut in list_cuts(config) if cut.part == "head"]
     return sum(
         baseline - accuracy(transformer, tokens, targets, Lesion((cut,))) < SMALL for cut in heads
     ) / len(heads)

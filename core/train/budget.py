@@ -27,15 +27,14 @@ PER_OPERATION = 1.07e-11
 PER_PARAMETER = 0.9e-9  # the optimiser's work
 PER_ACTIVATION = 2.1e-9  # written and read once on the way forward and once on the way back
 
-# Weights, gradients, AdamW's two averages; and weights and averages in the state that came and in
-# that which goes, and in the bytes of both.
+# Copies of the weights: weights, gradients and AdamW's two averages; and weights and averages in
+# the state that is read and in the one that is written, and in the bytes of both.
 COPIES = 4 + 4 * 3
-FORWARD = (
-    0.3  # share of a step that is the forward pass, which is all that measuring accuracy takes
-)
+# Share of a step that is the forward pass, which is all that measuring accuracy takes.
+FORWARD = 0.3
 
 
-class TimeLimit(ValueError):
+class TimeLimitError(ValueError):
     """Trainings that would take longer than they may; the message gives both figures."""
 
 
@@ -111,23 +110,24 @@ def _memory(config: Config, part: str, length: int, batch: int) -> int:
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())
     learning, measuring = (
         sum(cost.activations(variant, length).values())
-        + cost.between(variant, length)
+        + cost.bytes_for_backward(variant, length)
         + 3 * 4 * length * words
         for variant in (config, config.replace(n_layers=1))
     )
     return weights + 2 * max(batch * learning, min(SLICE, learnt.test) * measuring)
 
 
-def kept(config: Config, training: Training) -> int:
-    """Return the bytes kept of a training: weights and the optimiser's two moments."""
+def stored_bytes(config: Config, training: Training) -> int:
+    """Return the bytes of a stored training: weights and two moments of the optimiser."""
     return 3 * 4 * sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
 
 
 def expected(states: Sequence[State], workers: float, pace: float = 1.0) -> float:
-    """Return about how many seconds it takes until all of them end, from where they are.
+    """Estimate the seconds until all trainings have ended.
 
     Args:
-        workers: How many train them, on average.
+        states: Trainings, from where they are.
+        workers: Average number of workers that train them.
         pace: Seconds here per second of the estimate.
     """
     going = [state for state in states if not state.done]
@@ -144,27 +144,30 @@ def check(
     """Return the expected seconds of trainings that are to start.
 
     Args:
+        states: Trainings to start.
+        workers: Number of workers.
+        pace: Seconds here per second of the estimate.
         active: Trainings of other users, which are kept as long as their pages are open.
 
     Raises:
-        MemoryLimit, TimeLimit: They would need more than is allowed.
+        MemoryLimit: They would need more memory than is allowed.
+        TimeLimitError: They would take longer than is allowed.
     """
     largest = max((memory(state.config, state.training) for state in states), default=0)
     check_memory(
         largest, "One of these runs", "Choose a smaller batch, length, d_model, d_ff or n_layers."
     )
-    trainings = {
-        (state.config, state.training) for state in [*states, *active]
-    }  # the same one is kept once
+    # Equal trainings are stored once.
+    trainings = {(state.config, state.training) for state in [*states, *active]}
     others = ", with those of other users," if active else ""
     check_memory(
-        sum(kept(config, training) for config, training in trainings),
+        sum(stored_bytes(config, training) for config, training in trainings),
         f"The weights and optimiser states of {count(len(states), 'run')}{others}",
         "Choose fewer seeds or variants, or a smaller model.",
     )
     time_needed = expected(states, workers, pace)
     if time_needed > max_seconds():
-        raise TimeLimit(
+        raise TimeLimitError(
             f"{count(len(states), 'run')} would take about {duration(time_needed)} here on"
             f" {count(workers, 'worker')}; at most {duration(max_seconds())} are allowed (set by"
             " ABLATION_MAX_SECONDS). Choose fewer steps, seeds or variants, or a smaller model or"
@@ -174,7 +177,7 @@ def check(
 
 
 def duration(seconds: float) -> str:
-    """ "12 s", "3 min", "1.5 h"."""
+    """Write seconds for people: "12 s", "3 min", "1.5 h"."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

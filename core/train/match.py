@@ -55,8 +55,8 @@ def at_rate(name: str, rate: float) -> str:
     return f"{name}, {Training.settings()['learning_rate'].change(rate)}"
 
 
-def counted(rates: Sequence[float]) -> str:
-    """Which rates were chosen, and on how many seeds: "0.003 on 2, 0.01 on 1"."""
+def count_rates(rates: Sequence[float]) -> str:
+    """List the chosen rates with their number of seeds: "0.003 on 2, 0.01 on 1"."""
     return ", ".join(f"{rate:g} on {rates.count(rate)}" for rate in sorted(set(rates)))
 
 
@@ -119,8 +119,8 @@ match.add(
 Model = tuple[Config, Training]
 
 
-def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
-    """Return a model that costs as much as the baseline, and what was changed for that."""
+def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
+    """Adjust a model until it costs as much as the baseline; also describe the changes."""
     config, training = model
     target = match[kind](*baseline)
     if kind == "nothing":
@@ -139,7 +139,7 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
             )
             warmup = min(warmup, int(settings["warmup"].high or warmup))
             how = replace(training, steps=steps, every=max(1, every), warmup=warmup)
-        phrases = [count(how.steps, "step")] * (how != training)
+        phrases = [count(how.steps, "step")] if how != training else []
         share = how.steps * match[kind](config, how) / (target * baseline[1].steps)
         return config, how, ", ".join([*phrases, *_off_by(share, kind)])
     fitted = widened(config, target, lambda tried: match[kind](tried, training))
@@ -159,9 +159,9 @@ def held(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, st
 def _off_by(share: float, kind: str) -> list[str]:
     """Describe how far off a cost stays that cannot be matched."""
     off = 100 * (share - 1)
-    return [f"closest match: {off:+.0f} % {in_sentence(match.label(kind))}".replace("-", "−")] * (
-        abs(off) > 100 * CLOSE
-    )
+    if abs(off) <= 100 * CLOSE:
+        return []
+    return [f"closest match: {off:+.0f} % {in_sentence(match.label(kind))}".replace("-", "−")]
 
 
 def widened(config: Config, target: float, measured: Measured) -> Config:
@@ -171,13 +171,12 @@ def widened(config: Config, target: float, measured: Measured) -> Config:
     where that alone stays more than CLOSE away, d_model too. Without either sub-layer nothing can
     be done, and the config comes back as it is.
     """
-    name = "d_ff" if config.ffn else "d_head" if config.attention else None
-    if name is None or abs(measured(config) - target) <= 0.001 * target:
+    if not (config.ffn or config.attention) or abs(measured(config) - target) <= 0.001 * target:
         return config
-    field = name
-    definition = Config.settings()[name]
+    field = "d_ff" if config.ffn else "d_head"
+    definition = Config.settings()[field]
 
-    def off(tried: Config) -> float:
+    def relative_error(tried: Config) -> float:
         return abs(measured(tried) - target) / target
 
     def fit(tried: Config) -> Config:
@@ -189,12 +188,12 @@ def widened(config: Config, target: float, measured: Measured) -> Config:
 
     best = fit(config)
     for extra in range(1, WIDER + 1):
-        if off(best) <= CLOSE:
+        if relative_error(best) <= CLOSE:
             break
         for wider in (
             config.d_model + extra * config.n_heads,
             config.d_model - extra * config.n_heads,
         ):
             with suppress(ConfigError):  # out of bounds, or the positions do not fit
-                best = min(best, fit(apply({"d_model": wider}, config)), key=off)
+                best = min(best, fit(apply({"d_model": wider}, config)), key=relative_error)
     return best

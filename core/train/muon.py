@@ -32,11 +32,13 @@ def matrices(model: Transformer) -> list[tuple[int, ...]]:
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon optimiser.
+    """Muon optimiser (Jordan, 2024).
 
     Args:
-        parameters: Also of several runs at once: (S, …) for (…).
-        heights: Of each, as matrices() gives them.
+        parameters: Weights, of one run or of several at once: (S, …) for (…).
+        heights: Heights of the stacked matrices in each parameter, as matrices() returns them.
+        lr: Learning rate.
+        weight_decay: Decoupled weight decay.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Update all parameters once."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad

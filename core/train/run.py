@@ -1,9 +1,8 @@
 """Training as a stream of rows; the caller owns progress, stopping and storage.
 
-The same (config, training, seed) gives the same rows to the last bit, whoever else trains in this
-process, and however
-the run is cut into chunks: data, dropout and weights have random streams of their own, and all of
-them are in the state.
+The same (config, training, seed) gives the same rows to the last bit, however the run is cut into
+chunks and whatever else trains in this process: data, dropout and weights have random streams of
+their own, and the state holds all of them.
 """
 
 import copy
@@ -19,7 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from core.model.config import Config
-from core.model.layers import dropping
+from core.model.layers import enable_dropout
 from core.model.parts.init import generator
 from core.model.transformer import Transformer
 from core.settings.device import Machine, in_float64
@@ -27,6 +26,8 @@ from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
 from core.train.muon import matrices
 from core.train.settings import Training, optimiser
+
+SLICE = 64  # sequences at once when accuracy is measured
 
 
 def total_norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
@@ -45,9 +46,7 @@ def norms_by_seed(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (
     if not norms.isfinite().all():
         wide = in_float64(numbers).norm(dim=1)
         norms = in_float64(norms)
-        norms = torch.where(
-            norms.isfinite(), norms, wide
-        )  # the other seeds keep what they would have alone
+        norms = torch.where(norms.isfinite(), norms, wide)  # finite norms stay as they were
     return norms
 
 
@@ -59,17 +58,12 @@ def clip_gradients(parameters: Iterable[torch.Tensor], clip: float, norm: torch.
             parameter.grad.mul_(shorter)
 
 
-SLICE = 64  # sequences at once when accuracy is measured
-
-
 class Row(NamedTuple):
     """Point of the curves; NaN after divergence."""
 
     step: int  # from 1
-    loss: (
-        float  # of this step's batch, before its update: mean cross-entropy of the targets, in nats
-    )
-    accuracy: float  # share of right answers in the held-out batch, after the update
+    loss: float  # mean cross-entropy of this step's batch, before its update, in nats
+    accuracy: float  # share of correct answers in the held-out batch, after the update
     gradient_norm: float  # of all gradients together, before any clipping
     update_size: float  # norm of the change of all parameters / their norm before it
     learning_rate: float
@@ -93,17 +87,19 @@ class State:
 
     @property
     def done(self) -> bool:
+        """Whether no step is left, or the run diverged."""
         return self.diverged or self.step == self.training.steps
 
     @property
     def seed(self) -> int:
+        """Seed of the run."""
         return self.config.seed
 
     def __getstate__(self) -> Any:  # as arrays, which pickle ten times as fast as tensors
-        return _mapped(self.__dict__, torch.Tensor, torch.Tensor.numpy)
+        return _map_values(self.__dict__, torch.Tensor, torch.Tensor.numpy)
 
     def __setstate__(self, values: dict[str, Any]) -> None:
-        self.__dict__.update(_mapped(values, np.ndarray, torch.from_numpy))
+        self.__dict__.update(_map_values(values, np.ndarray, torch.from_numpy))
 
 
 def start(config: Config, training: Training, seed: int, machine: Machine | None = None) -> State:
@@ -147,7 +143,7 @@ def chunk(state: State, seconds: float) -> tuple[State, list[Row]]:
 
 
 def model(state: State) -> Transformer:
-    """The model as far as it is trained, on the machine's device."""
+    """Rebuild the model of a state on the machine's device."""
     transformer = Transformer(state.config, task[state.training.task].vocabulary)
     if state.model is not None:
         transformer.load_state_dict(state.model)
@@ -167,12 +163,10 @@ class Run:
     """Training in progress, built from a State."""
 
     def __init__(self, state: State):
-        self.start, self.at, self.diverged, self.begun = (
-            state,
-            state.step,
-            state.diverged,
-            time.monotonic(),
-        )
+        self.start = state
+        self.at = state.step
+        self.diverged = state.diverged
+        self.begun = time.monotonic()
         training = state.training
         device = state.machine.torch_device
         self.task = task[training.task]
@@ -183,9 +177,8 @@ class Run:
         shrink = training.weight_decay
         self.optimiser = make(self.parameters, matrices(self.model), rate, shrink, device != "mps")
         if state.optimiser:
-            self.optimiser.load_state_dict(
-                copy.deepcopy(state.optimiser)
-            )  # it would go on in the same tensors
+            # A copy, because the optimiser updates the tensors that it loads.
+            self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))
         self.data = generator(state.seed, f"{training.task}.training")
         self.dropout = generator(state.seed, "dropout")
         if state.data is not None and state.dropout is not None:
@@ -197,6 +190,7 @@ class Run:
 
     @property
     def done(self) -> bool:
+        """Whether no step is left, or the run diverged."""
         return self.diverged or self.at == self.start.training.steps
 
     def step(self) -> Row | None:
@@ -218,71 +212,72 @@ class Run:
         return row if math.isfinite(row.update_size) else self.diverge(row)
 
     def gradients(self) -> tuple[float, float]:
-        """Compute and clip the gradients of the next batch -> (loss, norm before clipping)"""
-        clip = self.start.training.clip
+        """Compute and clip the next batch's gradients; return loss and norm before clipping."""
+        training = self.start.training
         device = self.start.machine.torch_device
-        tokens, targets = (
-            tensor.to(device)
-            for tensor in self.task(
-                self.data, self.start.training.batch, self.start.training.length
-            )
-        )
-        with dropping(self.dropout):
+        tokens, targets = self.task(self.data, training.batch, training.length)
+        tokens = tokens.to(device)
+        targets = targets.to(device)
+        with enable_dropout(self.dropout):
             logits = self.logits(tokens)
         loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
-        norm = total_norm(
-            parameter.grad for parameter in self.parameters if parameter.grad is not None
-        )
-        if clip:
-            clip_gradients(self.parameters, clip, norm)
+        norm = total_norm(p.grad for p in self.parameters if p.grad is not None)
+        if training.clip:
+            clip_gradients(self.parameters, training.clip, norm)
         return loss.item(), norm.item()
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:  # int (B, T) -> (B, T, V)
+        """Return the logits of a batch: int (B, T) -> (B, T, V)."""
         machine = self.start.machine
         with machine.autocast():
             scores: torch.Tensor = self.model(tokens)
             return scores
 
     def accuracy(self) -> float:
-        with torch.no_grad():  # in slices, which stay in the cache
+        """Measure the share of correct answers in the held-out batch."""
+        with torch.no_grad():
+            # Slices that fit into the processor's cache.
             slices = zip(*(torch.split(tensor, SLICE) for tensor in self.test))
-            right = [self.task.right(self.logits(tokens), targets) for tokens, targets in slices]
-            return torch.cat(right).float().mean().item()
+            correct = [self.task.right(self.logits(tokens), targets) for tokens, targets in slices]
+            return torch.cat(correct).float().mean().item()
 
     def moved(self, before: list[torch.Tensor]) -> float:
+        """Return the norm of the update relative to the weights' norm before it."""
         changes = [now.detach() - was for now, was in zip(self.parameters, before)]
         return (total_norm(changes) / total_norm(before)).item()
 
     def diverge(self, row: Row) -> Row:
+        """End the run and return its last row."""
         self.diverged = True
         return row._replace(
             accuracy=math.nan, update_size=math.nan, note=f"diverged at step {row.step}"
         )
 
     def state(self) -> State:
+        """Copy the training as it stands, to go on from later."""
         return replace(
             self.start,
             step=self.at,
             seconds=self.start.seconds + time.monotonic() - self.begun,
             diverged=self.diverged,
-            model=_kept(self.model.state_dict()),
-            optimiser=_kept(self.optimiser.state_dict()),
+            model=_copy_to_cpu(self.model.state_dict()),
+            optimiser=_copy_to_cpu(self.optimiser.state_dict()),
             data=self.data.get_state(),
             dropout=self.dropout.get_state(),
         )
 
 
-def _kept(value: Any) -> Any:
-    """A copy on the CPU of every tensor in nested dicts and lists."""
-    return _mapped(value, torch.Tensor, lambda tensor: tensor.detach().to("cpu", copy=True))
+def _copy_to_cpu(value: Any) -> Any:
+    """Copy every tensor in nested dicts and lists to the CPU."""
+    return _map_values(value, torch.Tensor, lambda tensor: tensor.detach().to("cpu", copy=True))
 
 
-def _mapped(value: Any, kind: type, call: Callable[[Any], Any]) -> Any:
-    """Nested dicts and lists, with call(each) for each value of a kind."""
+def _map_values(value: Any, kind: type, call: Callable[[Any], Any]) -> Any:
+    """Apply a function to all values of one type in nested dicts and lists."""
     if isinstance(value, kind):
         return call(value)
     if isinstance(value, dict):
-        return type(value)((key, _mapped(item, kind, call)) for key, item in value.items())
-    return [_mapped(item, kind, call) for item in value] if isinstance(value, list) else value
+        return type(value)((key, _map_values(item, kind, call)) for key, item in value.items())
+    return [_map_values(item, kind, call) for item in value] if isinstance(value, list) else value

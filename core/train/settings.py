@@ -41,6 +41,7 @@ decay.add(
     help="adaptive step size per parameter, decoupled weight decay (Loshchilov and Hutter, 2019).",
 )
 def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
+    """Create PyTorch's AdamW."""
     return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=fused)
 
 
@@ -50,6 +51,7 @@ def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: 
     help="gradient descent with momentum 0.9. Needs a higher learning rate than AdamW, about 0.1.",
 )
 def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
+    """Create PyTorch's SGD with momentum 0.9."""
     return torch.optim.SGD(weights, lr=rate, momentum=0.9, weight_decay=decay, fused=fused)
 
 
@@ -62,6 +64,7 @@ def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bo
     ),
 )
 def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
+    """Create Muon."""
     return Muon(weights, heights, rate, decay)
 
 
@@ -217,25 +220,33 @@ HELP = {
 }
 
 
-def known(settings: "Learner | Removed") -> str:
-    """The task that settings name. Raises ConfigError for a name that is none."""
+def read_task_name(settings: "Learner | Removed") -> str:
+    """Return the name of the task in some settings.
+
+    Raises:
+        ConfigError: No task has this name.
+    """
     name: str = settings.settings()["task"].check("task", settings.task)
     return name
 
 
 @cache
-def usual(name: str) -> Config:
-    """The full model of a task."""
+def default_config(name: str) -> Config:
+    """Return the settings of a task's full model."""
     return task[name].config()
 
 
 def _of_task(name: str, learner: "Learner") -> Any:
-    return getattr(usual(known(learner)), name)
+    return getattr(default_config(read_task_name(learner)), name)
 
 
 @dataclass(frozen=True, init=False)
 class Learner(Config):
-    """Config whose settings are the task's own until given. Raises ConfigError as Config does."""
+    """Settings of a model whose defaults are those of its task.
+
+    Raises:
+        ConfigError: As Config does.
+    """
 
     task: str = setting_like(Training, "task", "reverse")
 
@@ -251,6 +262,7 @@ class Learner(Config):
     @classmethod
     @cache
     def settings(cls) -> dict[str, Setting]:
+        """Return the settings by name, with the task's values as defaults."""
         definitions = dict(super().settings())
         for name, known_setting in definitions.items():
             if name != "task":  # the task's own value until another is given
@@ -260,7 +272,7 @@ class Learner(Config):
         return definitions
 
     def plain(self) -> Config:
-        """The model's settings without the task's name."""
+        """Return the model's settings without the task's name."""
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
 
@@ -269,6 +281,6 @@ class Removed(Pins):
     """Variants of a training; by default the model without what the task needs."""
 
     variants: str = setting_like(
-        Pins, "variants", None, follows=lambda pins: encode(task[known(pins)].without)
+        Pins, "variants", None, follows=lambda pins: encode(task[read_task_name(pins)].without)
     )
     task: str = setting_like(Training, "task", "reverse")

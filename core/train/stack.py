@@ -1,11 +1,9 @@
 """Several seeds of one variant trained as one batch: a small model alone leaves a GPU idle.
 
-Each run keeps what is its own (data, held-out batch, random streams); only the weights stand side
-by side, so that a
-step of all is one pass there and one back. Everything after that is done for each seed by itself,
-and no number of one
-reaches another: the optimisers work on each weight alone, and a norm is taken over the weights of
-one seed.
+Each run keeps its own data, held-out batch and random streams; only the weights are stacked, so
+that a step of all runs is one forward and one backward pass. No value of one seed reaches another:
+the optimisers work element by element (Muon: matrix by matrix), and a norm is taken over the
+weights of one seed.
 """
 
 import math
@@ -59,7 +57,8 @@ class _Stack:
     """Runs at the same step with stacked weights and optimiser states: (S, …) for (…)."""
 
     def __init__(self, runs: list[Run]):
-        self.runs, self.model = list(runs), runs[0].model
+        self.runs = list(runs)
+        self.model = runs[0].model
         self.training = runs[0].start.training
         self.machine = runs[0].start.machine
         self.named = stack_module_state([run.model for run in runs])[0]
@@ -70,20 +69,20 @@ class _Stack:
         shrink = self.training.weight_decay
         self.optimiser = make(self.weights, matrices(self.model), rate, shrink, fused)
         states = [run.optimiser.state_dict() for run in runs]
-        beside = {
+        stacked = {
             index: {
-                name: _beside(
+                name: _stack_states(
                     [state["state"][index][name] for state in states], runs[0].parameters[index]
                 )
                 for name in names
             }
             for index, names in states[0]["state"].items()
         }
-        self.optimiser.load_state_dict(states[0] | {"state": beside})
+        self.optimiser.load_state_dict(states[0] | {"state": stacked})
         self.test = tuple(torch.stack(tensors) for tensors in zip(*(run.test for run in runs)))
 
     def put_back(self, runs: Iterable[Run]) -> None:
-        """Give these runs the weights that they have by now, and what the optimiser keeps of them."""
+        """Copy weights and optimiser states of some runs back into the runs."""
         for run in runs:
             index = self.runs.index(run)
             for parameter, stacked in zip(run.parameters, self.weights):
@@ -109,9 +108,7 @@ class _Stack:
             for run, loss, norm in zip(self.runs, losses, norms)
             if not (math.isfinite(loss) and math.isfinite(norm))
         }
-        self.put_back(
-            lost
-        )  # without this update, which is not to be; that it is made of NaN harms no one else
+        self.put_back(lost)  # before the update: it would be NaN
         before = [parameter.detach().clone() for parameter in self.weights] if due else []
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -138,8 +135,8 @@ class _Stack:
 
     def gradients(self) -> tuple[list[float], list[float]]:
         """Compute and clip the gradients of each run; return losses and norms before clipping."""
-        clip = self.training.clip
         training = self.training
+        clip = training.clip
         drawn = [run.task(run.data, training.batch, training.length) for run in self.runs]
         tokens, targets = (
             torch.stack(tensors).to(self.machine.torch_device) for tensors in zip(*drawn)
@@ -156,14 +153,14 @@ class _Stack:
         losses.sum().backward()  # type: ignore[no-untyped-call]  # torch gives it no types
         norms = norms_by_seed([parameter.grad for parameter in self.weights])
         if clip:
-            shorter = (clip / (norms + 1e-6)).clamp(
-                max=1.0
-            )  # as torch.nn.utils.clip_grads_with_norm_ has it
+            # As torch.nn.utils.clip_grads_with_norm_ does.
+            factors = (clip / (norms + 1e-6)).clamp(max=1.0)  # (S,)
             for weight in self.weights:
-                weight.grad.mul_(shorter.to(weight.grad).view(-1, *[1] * (weight.ndim - 1)))
+                weight.grad.mul_(factors.to(weight.grad).view(-1, *[1] * (weight.ndim - 1)))
         return losses.tolist(), norms.tolist()
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:  # int (S, B, T) -> (S, B, T, V)
+        """Return the logits of each run's batch: int (S, B, T) -> (S, B, T, V)."""
         machine = self.machine
         with machine.autocast():
             passes = vmap(lambda weights, tokens: functional_call(self.model, weights, (tokens,)))
@@ -186,6 +183,6 @@ class _Stack:
         return moved
 
 
-def _beside(tensors: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
+def _stack_states(tensors: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
     """Stack the optimiser's tensors of a weight; Adam's step count is shared."""
     return torch.stack(tensors) if tensors[0].shape == weight.shape else tensors[0].clone()

@@ -19,7 +19,7 @@ from core.model import cost
 from core.model.config import Config
 from core.model.generate import Sampling, generate
 from core.model.parts import MENUS
-from core.model.parts.placement import norm_places
+from core.model.parts.placement import BEFORE
 from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.tasks import task
@@ -76,39 +76,32 @@ def test_diagram_shows_where_it_acted():
     assert index == sorted(index)
 
 
-@pytest.mark.parametrize(
-    "which, calls, place",
-    [
-        ("norm", 0, lambda x, sublayer, norm, add: add(x, sublayer(x))),
-        ("norm", 2, lambda x, sublayer, norm, add: add(x, norm(sublayer(norm(x))))),
-        ("second norm", 0, lambda x, sublayer, norm, add, second: add(x, norm(sublayer(x)))),
-        (
-            "second norm",
-            2,
-            lambda x, sublayer, norm, add, second: second(add(x, second(sublayer(norm(x))))),
-        ),
-    ],
-)
-def test_placement_must_call_norms_once(which, calls, place):
+@pytest.mark.parametrize("name", MENUS["placement"])
+def test_placement_calls_each_norm_once_and_adds_once(name):
     """One norm at two places would be one gain for both, and its tensors two at one site."""
-    place.__name__ = "toy_placement"
-    place.__doc__ = "Toy placement: wrong."
-    with pytest.raises(
-        ValueError,
-        match=f"toy_placement calls its {which} {calls} times; a placement calls it once",
-    ):
-        enter(MENUS["placement"], place)
-    assert "toy_placement" not in MENUS["placement"]
+    part = MENUS["placement"][name]
+    calls = []
+
+    def step(label):
+        return lambda *tensors: calls.append(label) or tensors[-1]
+
+    norms = [step(place) for place in part.norms]
+    x = torch.zeros(1)
+    part.read(x, norms)
+    n_before = len(calls)
+    part.write(x, x, step("add"), norms)
+    assert sorted(calls) == sorted([*part.norms, "add"])
+    assert calls[:n_before] == [place for place in part.norms if place == BEFORE]
 
 
 @pytest.mark.parametrize("name", MENUS["placement"])
 def test_reported_norm_position_is_computed_position(name):
     order = list(forward(Config(**SMALL, placement=name), WORDS).sites)
-    for site, place in zip(("ln1", "ln1_post"), norm_places(MENUS["placement"][name])):
+    for site, place in zip(("ln1", "ln1_post"), MENUS["placement"][name].norms):
         before = order.index(site) < order.index("z")
         after = order.index(site) > order.index("resid_mid")
         assert place == ("before" if before else "after" if after else "on the output of")
-    assert ("ln1_post" in order) == (len(norm_places(MENUS["placement"][name])) == 2)
+    assert ("ln1_post" in order) == (len(MENUS["placement"][name].norms) == 2)
 
 
 def test_many_passes_side_by_side_and_their_gradients(config):

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from core.model.parts.init import Init, uniform
+from core.model.parts.placement import ON_OUTPUT, Placement
 from core.model.parts.position import Position
 from core.model.parts.residual import Scale
 from core.model.parts.softmax import Softmax
@@ -14,6 +15,7 @@ from core.tasks import IGNORE
 def enter(menu, part, **facts):
     """Register a toy under its name, with the label and the help of its docstring."""
     label, _, help = part.__doc__.partition(": ")
+    facts = FACTS.get(part, {}) | facts
     menu.register(part.__name__, label=label, help=help, **facts)(part)
 
 
@@ -33,9 +35,16 @@ class toy_norm(nn.Module):
         return x / (index.abs().amax(-1, keepdim=True) + self.eps) * self.weight
 
 
-def toy_placement(x, sublayer, norm, add):
+class toy_placement(Placement):
     """Toy placement: normalises what the sub-layer wrote, before it is added."""
-    return add(x, norm(sublayer(x)))
+
+    @staticmethod
+    def read(x, norms):
+        return x
+
+    @staticmethod
+    def write(x, y, add, norms):
+        return add(x, norms[0](y))
 
 
 def toy_activation(x):
@@ -91,6 +100,8 @@ TOYS = {
     "softmax": toy_softmax,
     "residual_scale": toy_scale,
 }
+
+FACTS = {toy_placement: {"norms": (ON_OUTPUT,)}}
 
 
 def toy_task(generator, batch, length, vocabulary):

@@ -77,7 +77,7 @@ def _kept(config, tokens: int, dtype: str):
         )
         figure(title, none, "Formulas")
         return
-    sentence = f"{formulas.kept_bytes(config, 1, dtype):,} bytes per token"
+    sentence = f"{formulas.kv_cache_bytes(config, 1, dtype):,} bytes per token"
     if config.n_kv_heads < config.n_heads:
         sentence += (
             f", {config.n_heads // config.n_kv_heads} × smaller than full multi-head attention"
@@ -88,7 +88,7 @@ def _kept(config, tokens: int, dtype: str):
     figure(title, sentence, "Formulas")
     lengths = sorted({tokens, *LENGTHS})
     bytes_by_length = {
-        count(length, "token"): formulas.kept_bytes(config, length, dtype) for length in lengths
+        count(length, "token"): formulas.kv_cache_bytes(config, length, dtype) for length in lengths
     }
     _bars(bytes_by_length, "bytes", "KV cache by sequence length.")
 

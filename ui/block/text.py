@@ -2,7 +2,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.forward import continuation
-from core.model.text import shown
+from core.model.text import shorten_token
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number
 from ui.block.context import view
@@ -38,7 +38,7 @@ def text(context):
     layer = look.layer_of(forward_pass)
     head = look.head_of(forward_pass)
     labels = forward_pass.labels[: forward_pass.n_real]
-    generated(key, labels, steps, lambda token: shown(words[token]), layer, head)
+    generated(key, labels, steps, lambda token: shorten_token(words[token]), layer, head)
     st.caption(literal(_chosen(forward_pass, words, steps, opened_step(key, steps), look)))
     rows = [(words[step.token], step.probability, step.chance) for step in steps]
     table = pd.DataFrame(rows, columns=["word", "probability", "chance"])
@@ -64,7 +64,7 @@ def _chosen(forward_pass, words, steps, opened: int, look) -> str:
     step = steps[opened]
     before = forward_pass.n_real + opened
     sentence = (
-        f"“{shown(words[step.token])}”: p = {number(step.probability)}, sampling probability"
+        f"“{shorten_token(words[step.token])}”: p = {number(step.probability)}, sampling probability"
         f" {number(step.chance)}"
     )
     read = f"Context: tokens {max(0, before - look.context) + 1} to {before}."

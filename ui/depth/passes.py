@@ -8,7 +8,7 @@ import torch
 
 from core.experiments.depth.findings import finding
 from core.measure.stream_statistics import row_entropy, statistic
-from core.model.text import shown
+from core.model.text import shorten_token
 from core.settings.wording import count, fixed, number
 from ui.depth.context import matrices, view
 from ui.kit import pins
@@ -178,7 +178,7 @@ def _head_matrices(context, journeys) -> list[str]:
     figure(title, finding(statistic_name, journeys))
     pins.legend(context.variants, {}, context.pins)
     context.say_rounding(journeys)
-    return [shown(word) for word in tokens]
+    return [shorten_token(word) for word in tokens]
 
 
 def _matrix_words(look, end: str) -> dict:

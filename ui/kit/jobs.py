@@ -13,7 +13,7 @@ from core.settings.environment import without_paths
 from core.settings.memory import MemoryLimit
 from core.settings.setting import ConfigError
 from core.settings.wording import count
-from core.train.budget import TimeLimit, check, duration
+from core.train.budget import TimeLimitError, check, duration
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from ui.kit.guard import fragment, literal
@@ -82,7 +82,7 @@ def begin(plan: Plan):
             stop()
             job = Job(pool, states)
             _jobs.add(job)
-    except (ConfigError, MemoryLimit, TimeLimit) as error:
+    except (ConfigError, MemoryLimit, TimeLimitError) as error:
         remembered[REFUSED] = plan, str(error)
         return
     remembered.pop(REFUSED, None)

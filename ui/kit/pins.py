@@ -55,7 +55,7 @@ def row(
         for part in ablation.values()
         if any(getattr(baseline, name) != value for name, value in part.items())
     ]
-    others = [encode({name: value}) for name, value in baseline.others()]
+    others = [encode({name: value}) for name, value in baseline.list_changes()]
     if can:
         ready, others = (
             [text for text in texts if can(text, baseline)] for texts in (ready, others)

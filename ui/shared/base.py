@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.experiments.block.attention import read_pairs
-from core.model.text import EXAMPLES, shown, words
+from core.model.text import EXAMPLES, shorten_token, words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from ui.kit import beside
@@ -51,7 +51,7 @@ def unknown_words(labels: Sequence[str], unknown: Collection[int]):
     if not unknown:
         return
     missing = list(dict.fromkeys(labels[index] for index in unknown))
-    named = ", ".join(f"“{html.escape(shown(word))}”" for word in missing[:NAMED])
+    named = ", ".join(f"“{html.escape(shorten_token(word))}”" for word in missing[:NAMED])
     remaining = len(missing) - NAMED
     escaped = list(map(html.escape, labels))
     for missing_index in unknown:

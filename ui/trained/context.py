@@ -10,7 +10,7 @@ from core.experiments.trained.tables import Reading
 from core.model import knockout as lesion
 from core.model.generate import Sampling
 from core.model.knockout import Cut
-from core.model.text import check_text, shown
+from core.model.text import check_text, shorten_token
 from core.settings.cache import lazily
 from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
@@ -208,7 +208,7 @@ class TrainedContext:
         return self.opened.task in ("", "sentences")
 
     def word(self, token: int) -> str:
-        return shown(self.opened.tokens.label(token), LONGEST)
+        return shorten_token(self.opened.tokens.label(token), LONGEST)
 
 
 def take_out(text: str, **extra):

@@ -62,7 +62,7 @@ def model_file(opened: Opened) -> dict:
 
 def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
     """Return the menu of components to remove, with chips and Restore all."""
-    offered = lesion.cuts(config)
+    offered = lesion.list_cuts(config)
     chosen = [cut.write() for cut in cuts]
     keys = [cut.write() for cut in offered]
     labels = [f"− {cut.name}" for cut in offered]

@@ -10,7 +10,7 @@ from core.experiments.trained import knockout, tables
 from core.experiments.training.sentences import points
 from core.figures.charts import trained as charts
 from core.measure.intervals import apart
-from core.model.knockout import Cut, cuts, mode
+from core.model.knockout import Cut, list_cuts, mode
 from core.settings.wording import aligned, capital, count, head_name, in_sentence, number
 from core.train.budget import duration, max_seconds
 from ui.kit.page import caption, chart, figure, literal
@@ -165,7 +165,9 @@ def _measured(context):
     key = (context.bench.key, "sweep", context.look.mode)
     seconds = context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
-        n_cuts = f"{len(cuts(context.opened.config)):,} ablations on {context.bench.questions.what}"
+        n_cuts = (
+            f"{len(list_cuts(context.opened.config)):,} ablations on {context.bench.questions.what}"
+        )
         if seconds > max_seconds():
             takes = (
                 f"{n_cuts} would take about {duration(seconds)} here; at most"

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from core.experiments.training.trained import contrast, read, untrained
-from core.model.text import PAD, shown
+from core.model.text import PAD, shorten_token
 from core.settings.wording import fixed
 from core.tasks import IGNORE, task
 from core.train import held_out
@@ -119,7 +119,7 @@ def attention(context):
         "Attention before and after training",
         sentence if with_entropy else "None of the models has attention.",
     )
-    labels = [shown(learnt.vocabulary[token]) for token in tokens]
+    labels = [shorten_token(learnt.vocabulary[token]) for token in tokens]
     heatmaps(
         "trained_attention",
         in_one_frame(cells, len(labels)),
@@ -232,7 +232,7 @@ def _lines_of(words, tokens, targets, readings, places) -> str:
 
 
 def _cell(text, style="") -> str:
-    return f"<td style='{CELL}{style}'>{html.escape(shown(text))}</td>"
+    return f"<td style='{CELL}{style}'>{html.escape(shorten_token(text))}</td>"
 
 
 def _table(readings, words, tokens, targets) -> pd.DataFrame:

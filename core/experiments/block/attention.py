@@ -9,9 +9,9 @@ import torch
 
 from core.experiments.forward import Pass
 from core.measure.stream_statistics import row_entropy
-from core.model.attention import capped
+from core.model.attention import cap_logits
 from core.model.config import Config
-from core.model.parts.placement import norm_places
+from core.model.parts.placement import ON_OUTPUT
 from core.model.variants import apply
 from core.settings.setting import ConfigError
 from core.settings.wording import count
@@ -204,7 +204,7 @@ def walk(p: Pass, layer: int, head: int) -> list[Step]:
         if c.residual_attention
         else "replaces the residual stream"
     )
-    if "on the output of" in norm_places(c.part("placement")) and c.part("norm").normalises:
+    if ON_OUTPUT in c.part("placement").norms and c.part("norm").normalises:
         does = f"passes through its norm and {does}"
 
     mixture = [Step("Weighted sum", "z = weights · V", about, z[head], "dimension")]
@@ -299,7 +299,7 @@ def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
         parameter.data = learnt
     for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
         scores = (q @ k.T) / divisor
-        scores = (capped(scores, c.score_cap) if c.score_cap else scores) + bias
+        scores = (cap_logits(scores, c.score_cap) if c.score_cap else scores) + bias
         scores = scores.masked_fill(~allowed, -math.inf)[readers]
         weights = softmax(scores.expand(1, c.n_heads, *scores.shape))[
             0, head

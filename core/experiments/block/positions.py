@@ -9,9 +9,9 @@ from core.experiments.forward import Pass, prepared
 from core.experiments.weights import weights
 from core.model.block import Block
 from core.model.cost import run_bytes
-from core.model.layers import drawing
+from core.model.layers import source_of_weights
 from core.model.parts import MENUS
-from core.model.parts.position import CONTEXT, sinusoid
+from core.model.parts.position import CONTEXT, sinusoid_table
 from core.settings.device import Machine
 from core.settings.memory import room_for
 from core.settings.setting import ConfigError
@@ -19,9 +19,9 @@ from core.settings.setting import ConfigError
 
 def tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
     """Return the position vectors of tokens 1 to `rows`: sinusoidal and learned.  -> (rows, D)"""
-    draw = drawing(p.config, "pos_embed")
+    draw = source_of_weights(p.config, "pos_embed")
     return {
-        "sinusoidal": sinusoid(rows, p.config.d_model),
+        "sinusoidal": sinusoid_table(rows, p.config.d_model),
         "learned": draw.rows(map(str, range(rows)), p.config.d_model),
     }
 
@@ -52,13 +52,13 @@ def order(p: Pass) -> pd.DataFrame:
                 continue
             model.mask = MENUS["mask"][mask]
             model.position = changed.part("position")(
-                changed, drawing(changed, "pos_embed")
+                changed, source_of_weights(changed, "pos_embed")
             ).double()
             for layer, block in enumerate(model.blocks):
                 if isinstance(block, Block) and block.attn is not None:
                     block.attn.position = changed.position_in(layer)(changed).double()
-            first = model.stream(ids)[0]
-            second = model.stream(ids.flip(1))[0]
+            first = model.run_blocks(ids)[0]
+            second = model.run_blocks(ids.flip(1))[0]
             value = (first - second.flip(0)).abs().max().item()
             notices = value > 1e-9 * max(first.abs().max().item(), 1e-300)
             rows.append((position, MENUS["position"].label(position), mask, value, notices))

@@ -7,7 +7,6 @@ import torch
 
 from core.experiments.forward import Pass
 from core.model.parts.norm import EPSILON, norm
-from core.model.parts.placement import norm_places
 from core.model.parts.position import adds_to_tokens
 from core.settings.setting import ConfigError
 from core.settings.wording import shorten
@@ -119,7 +118,7 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
 
 def norms(p: Pass) -> dict[str, tuple[str, str]]:
     """Return where each norm of a block acts: site to ("attention" or "ffn", placement)."""
-    places = norm_places(p.config.part("placement"))
+    places = p.config.part("placement").norms
     return {
         f"{site}{second}": (sublayer, place)
         for site, sublayer in (("ln1", "attention"), ("ln2", "ffn"))

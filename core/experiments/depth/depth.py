@@ -11,7 +11,7 @@ from core.experiments.forward import prepared, square
 from core.measure.stream_statistics import Streams, attention_entropy, cosines, statistic
 from core.model.config import Config
 from core.model.cost import run_bytes
-from core.model.parts.mask import within
+from core.model.parts.mask import restrict_to_window
 from core.model.text import PAD, vocabulary
 from core.model.trace import trace
 from core.model.transformer import Transformer
@@ -125,7 +125,7 @@ class Journey:
 
     def allowed_in(self, number: int) -> torch.Tensor:  # -> bool (T, T)
         """Which key each query may see in a pass, counted from 1: inside its window, too."""
-        return within(self.allowed, self.config.window_in(self.layers[number - 1]))
+        return restrict_to_window(self.allowed, self.config.window_in(self.layers[number - 1]))
 
     def until(self, passes: int) -> "Journey":
         """Return the same journey with the statistics of its first passes only."""
@@ -225,7 +225,7 @@ def journey(
         len(tokens), passes, step_counter(len(order) + 1, count(len(order), "pass", "passes"))
     )
     with trace(watch, sites=[] if streams is None else ["resid_pre"]) as recorded:
-        end = model.stream(ids, real, order)
+        end = model.run_blocks(ids, real, order)
     watch.stream(end)
     if streams is not None:
         streams += [x[0, : len(tokens)] for x in (*recorded["resid_pre"], end)]
@@ -236,7 +236,7 @@ def journey(
         n_real=len(tokens),
         values=values,
         diverged=diverged,
-        allowed=square(model.allowed(ids, real), ids.shape[1]),
+        allowed=square(model.attention_mask(ids, real), ids.shape[1]),
         layers=tuple(order),
         # attention is made from what enters a pass, likeness from what leaves it
         patterns={
@@ -271,7 +271,7 @@ def rounding_decides_from(
         real = real if real is None else real.cpu()
     model.double()
     with trace(sites=["resid_pre"]) as recorded:
-        end = model.stream(ids, real, order)
+        end = model.run_blocks(ids, real, order)
     theirs = torch.cat([*recorded["resid_pre"], end])[:, : len(streams[0])]
     ours = torch.stack(streams).to(theirs)
     off = (ours - theirs).flatten(1).norm(dim=1) > ROUNDING * theirs.flatten(1).norm(dim=1)

@@ -81,7 +81,7 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
                 x.register_hook(lambda _: step())  # type: ignore[no-untyped-call]  # PyTorch's; on the way back
 
         with trace(watch, sites=["resid_pre"]) as recorded:
-            out = model.stream(ids, real, order)
+            out = model.run_blocks(ids, real, order)
         loss = successor_loss(model, out, ids, len(tokens))
         streams = [*recorded["resid_pre"], out]
         blocks = dict(model.blocks.named_parameters())
@@ -108,7 +108,7 @@ def successor_loss(
 
     (1, T, D), int (1, T) -> ()
     """
-    logits = model.read(stream)[0, :n_real].float()
+    logits = model.compute_logits(stream)[0, :n_real].float()
     return F.cross_entropy(logits, ids[0, :n_real].roll(-1))
 
 

@@ -12,7 +12,7 @@ from core.experiments.depth.axes import AXES, Axes, in_words
 from core.experiments.depth.depth import CHUNK, Depth, until_diverged
 from core.experiments.forward import numbered
 from core.measure.stream_statistics import SAME, Streams, statistic
-from core.model.batched_variants import Many, families, numbers
+from core.model.batched_variants import BatchedVariants, count_parameters, group_into_families
 from core.model.config import Config
 from core.model.cost import BYTES, activations, run_bytes
 from core.model.parts import MENUS
@@ -264,7 +264,7 @@ def travel_together(
     built = [stream_of(config, len(tokens) + config.padding, len(order))[0] for config in configs]
     different = list(dict.fromkeys(built))
     results: dict[Config, tuple[np.ndarray, int | None]] = {}
-    kinds = families(different)
+    kinds = group_into_families(different)
     subject = f"{len(order)} passes of {count(len(different), 'variant')}"
     step = step_counter(len(kinds) * (len(order) + 1), subject)
     for members in kinds:
@@ -296,7 +296,7 @@ def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int
         run_bytes(config.replace(n_layers=1), 1, vocabulary_size, machine.dtype)
         for config in family
     )
-    weights = numbers(family) * (4 + (machine.dtype != "float32") * BYTES[machine.dtype])
+    weights = count_parameters(family) * (4 + (machine.dtype != "float32") * BYTES[machine.dtype])
     return int(largest + 1.2 * weights) + recorded + waiting
 
 
@@ -321,7 +321,7 @@ def _measure(
         finite.append(all_streams.finite.cpu().numpy().reshape(len(waiting), len(family)))
         waiting.clear()
 
-    for x, entropy in Many(family, words, ids, real, machine).streams(order):
+    for x, entropy in BatchedVariants(family, words, ids, real, machine).streams(order):
         waiting.append((x[:, : len(tokens)], entropy))
         size += x.numel()
         if size > CHUNK:

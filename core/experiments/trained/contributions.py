@@ -6,16 +6,18 @@ each part wrote to the stream can be read off by itself, and all of them add up 
 stream (post-norm), every one of them is taken so.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import torch
+from torch import nn
 
 from core.experiments.trained.knockout import Bench, Sites, measured
 from core.measure.intervals import Paired, paired, together
-from core.model.block import Block
+from core.model.block import Block, Join
 from core.model.knockout import Cut
 from core.model.transformer import Transformer
 from core.settings.memory import max_mb, room_for
@@ -108,16 +110,13 @@ def contributions(
                 wrote,
                 "attn_out" in lost,
                 block.add_attention,
-                block.ln1,
-                *block.more1,
+                block.attention_norms,
             )
         if block.mlp is not None:
             thrown_away = "mlp_out" in lost
             site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
             wrote = _apart(written[site, layer], index_of[Part("ffn", layer)], len(index_of))
-            stream = _joined(
-                block, stream, wrote, thrown_away, block.add_ffn, block.ln2, *block.more2
-            )
+            stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ffn_norms)
         if model.config.is_early(layer):  # of no other: each is as large as the stream
             early[layer] = stream
     stream = _norm(model.ln_final, stream)
@@ -133,17 +132,27 @@ def _apart(x: torch.Tensor, index: int, n_parts: int) -> torch.Tensor:  # (Q, D)
 
 
 def _joined(
-    block: Block, stream: torch.Tensor, wrote: torch.Tensor, as_it_is: bool, add: Any, *norms: Any
+    block: Block,
+    stream: torch.Tensor,
+    wrote: torch.Tensor,
+    is_replaced: bool,
+    join: Join,
+    norms: Sequence[nn.Module],
 ) -> torch.Tensor:  # 2 × (parts, Q, D) -> the same
     """Return the stream by parts after a sub-layer.
 
     Args:
-        as_it_is: Replacement of an ablated activation, which skips the norms.
+        block: Block of the sub-layer.
+        stream: Residual stream before the sub-layer, by parts.
+        wrote: Output of the sub-layer, by parts.
+        is_replaced: Whether the output replaces an ablated one: then neither norms nor scale
+            change it before it is added.
+        join: Residual connection of the sub-layer.
+        norms: Norms of the sub-layer.
     """
-    first, *other_norms = [partial(_norm, norm) for norm in norms]
-    put = (lambda x, _: add.plain(x, wrote)) if as_it_is else add
-    after: torch.Tensor = block.place(stream, lambda _: wrote, first, put, *other_norms)
-    return after
+    steps = [partial(_norm, norm) for norm in norms]
+    add = (lambda x, _: join.join_unscaled(x, wrote)) if is_replaced else join
+    return block.placement.write(stream, wrote, add, steps)
 
 
 def _norm(norm: Any, parts: torch.Tensor) -> torch.Tensor:

@@ -13,8 +13,8 @@ from core.checkpoints.opened import Opened
 from core.experiments.trained.questions import Questions, questions
 from core.model.attention import Memory
 from core.model.cost import activations
-from core.model.knockout import Cut, Lesion, Recorded, cuts, name_of
-from core.model.parts.placement import norm_places
+from core.model.knockout import Cut, Lesion, Recorded, list_cuts, name_of
+from core.model.parts.placement import ON_OUTPUT
 from core.model.trace import trace
 from core.settings.memory import check_memory, max_mb, room_for, some_rows
 from core.settings.menu import Menu
@@ -197,9 +197,9 @@ class Bench:
             position = q.position[indices]
             written.append(Written(row, position))
             with trace(written[-1], sites=("resid_pre", "pattern")) as recorded:
-                stream = self.model.stream(tokens, self._real(first, end, width))
+                stream = self.model.run_blocks(tokens, self._real(first, end, width))
             self.streams.append(recorded["resid_pre"])
-            answers.append(self.model.read(stream[row, position]).float().cpu())
+            answers.append(self.model.compute_logits(stream[row, position]).float().cpu())
             both = torch.stack([position, (position + 1).clamp(max=width - 1)])
             short = (0, q.tokens.shape[1] - width)
             read = [x[row, :, both].float().cpu() for x in recorded.get("pattern", [])]
@@ -244,7 +244,7 @@ class Bench:
             padding = ~real[first:end, :width].to(self.device)
             for tokens in (self.questions.tokens, self.questions.elsewhere):
                 with trace(sites=sites) as taps:
-                    self.model.stream(
+                    self.model.run_blocks(
                         tokens[first:end, :width].to(self.device), self._real(first, end, width)
                     )
                 recorded = {(site, layer): x for site in taps for layer, x in enumerate(taps[site])}
@@ -305,7 +305,7 @@ class Bench:
                 x = self.streams[index][begin]
                 row = q.row[indices] - first
                 position = q.position[indices]
-                allowed = self.model.allowed(
+                allowed = self.model.attention_mask(
                     torch.empty(1, width, device=self.device), self._real(first, end, width)
                 )
                 written.append(Written(row, position, begin))
@@ -313,8 +313,8 @@ class Bench:
                 lesion = Lesion(chosen, mode, recorded[index] if recorded else {}, begin)
                 with trace(lesion, written[-1], sites=()):
                     for layer in range(begin, self.model.config.n_layers):
-                        x = self.model.layer(layer, x, allowed, memory)
-                logits.append(self.model.read(x[row, position]).float().cpu())
+                        x = self.model.run_layer(layer, x, allowed, memory)
+                logits.append(self.model.compute_logits(x[row, position]).float().cpu())
             answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
             return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
 
@@ -329,7 +329,7 @@ class Bench:
 
     def sweep(self, mode: str) -> Iterator[Effect]:
         """Yield the effect of ablating each part alone, in the order of core.model.knockout.cuts."""
-        every = cuts(self.model.config)
+        every = list_cuts(self.model.config)
         for done, cut in enumerate(every):
             with told_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):
                 effect = replace(self.effect((cut,), mode), written={})
@@ -338,7 +338,7 @@ class Bench:
     @property
     def sweep_seconds(self) -> float:
         """Estimate the seconds of a sweep: each part costs the layers above it."""
-        return len(cuts(self.model.config)) * self.seconds / 2
+        return len(list_cuts(self.model.config)) * self.seconds / 2
 
 
 def check_room(opened: Opened, q: Questions) -> int:
@@ -363,7 +363,7 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     streams = texts * width * c.d_model * c.n_layers
     recorded = (texts + 1) * width * (c.n_heads * c.d_head + 2 * c.d_model) * c.n_layers
     # What each part wrote, and whom it read.
-    raw = "on the output of" in norm_places(c.part("placement")) or c.residual_scale != "none"
+    raw = ON_OUTPUT in c.part("placement").norms or c.residual_scale != "none"
     parts = (
         n_questions * c.n_layers * ((2 + 2 * raw) * c.d_model + c.n_heads * (c.d_head + 2 * width))
     )

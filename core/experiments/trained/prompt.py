@@ -14,7 +14,7 @@ from core.experiments.trained.questions import partners
 from core.model.cost import activations
 from core.model.generate import Sampling, Step, generate, probabilities
 from core.model.knockout import Cut, Lesion, Recorded, name_of
-from core.model.text import MAX_CHARACTERS, MAX_TOKENS, shown
+from core.model.text import MAX_CHARACTERS, MAX_TOKENS, shorten_token
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings.device import Machine
@@ -107,7 +107,7 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
     """
 
     def chances(stream: torch.Tensor) -> torch.Tensor:  # (T, D) -> (T, V)
-        return model.read(stream[None].to(model.embed)).float().softmax(-1)[0].cpu()
+        return model.compute_logits(stream[None].to(model.embed)).float().softmax(-1)[0].cpu()
 
     output = forward_pass.output
     rows = []
@@ -185,7 +185,9 @@ def read(opened: Opened, text: str) -> Prompt:
         )
     encoded = opened.tokens.encode(text[:MAX_CHARACTERS])
     if encoded.left_out:
-        words = ", ".join(f"“{shown(word)}”" for word in dict.fromkeys(encoded.left_out[:8]))
+        words = ", ".join(
+            f"“{shorten_token(word)}”" for word in dict.fromkeys(encoded.left_out[:8])
+        )
         notes.append(
             "Not in the vocabulary (skipped):"
             f" {words}{' and others' if len(encoded.left_out) > 8 else ''}."
@@ -234,7 +236,7 @@ def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -
     texts = [row[:length].tolist() for row, length in zip(q.tokens, q.lengths.tolist())]
     other = partners([list(ids)], texts, 0)
     with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as recorded:
-        bench.model.stream(other.to(bench.device))
+        bench.model.run_blocks(other.to(bench.device))
     return Lesion(
         cuts,
         "resample",
@@ -272,7 +274,7 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
 def logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
     """Scores of every word as the next one after token number `after` (from 0): float32 (V,)"""
     return (
-        bench.model.read(forward_pass.output[None, None, after].to(bench.device))[0, 0]
+        bench.model.compute_logits(forward_pass.output[None, None, after].to(bench.device))[0, 0]
         .float()
         .cpu()
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.experiments.training.plan import Arm, Plan
 from core.experiments.training.results import Runs, diverged
 from core.train import Row, State
-from core.train.match import choose, counted, late_loss
+from core.train.match import choose, count_rates, late_loss
 
 Key = tuple[str, int]  # of a model or of one of its runs, and the seed
 
@@ -92,7 +92,7 @@ def rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
     """Return which learning rates were chosen for each model, and on how many seeds."""
     if plan.trial.search == "none":
         return {}
-    return {arm.name: counted(_rates_of(arm, plan, names)) for arm in plan.arms}
+    return {arm.name: count_rates(_rates_of(arm, plan, names)) for arm in plan.arms}
 
 
 def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:

@@ -13,7 +13,7 @@ from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import in_sentence
 from core.train import State, Training, start
-from core.train.match import at_rate, held, match, search
+from core.train.match import at_rate, match, match_cost, search
 
 # The settings of the training that are changed.
 otherwise: Menu[dict[str, Any]] = Menu("Optimiser variant")
@@ -331,7 +331,7 @@ def _combined(
 
 def _arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:
     """Changed so that it costs what the baseline does."""
-    config, how, note = held(
+    config, how, note = match_cost(
         trial.match, (arm.config, arm.training or training), (baseline.config, training)
     )
     return replace(arm, config=config, training=how if how != training else None, note=note)

@@ -6,7 +6,7 @@ import torch
 
 from core.experiments.forward import square
 from core.measure.stream_statistics import row_entropy
-from core.model.parts.mask import within
+from core.model.parts.mask import restrict_to_window
 from core.model.text import PAD
 from core.model.trace import trace
 from core.tasks import IGNORE, task
@@ -47,7 +47,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         trained_model = model(state)
         with trace(sites=("pattern",)) as recorded, machine.autocast():
             logits = trained_model(tokens[None].to(device))[0].float().cpu()
-        allowed = trained_model.allowed(tokens[None].to(device))
+        allowed = trained_model.attention_mask(tokens[None].to(device))
     scored = (targets != IGNORE).tolist()
     scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
     chances = scores.softmax(-1)
@@ -67,7 +67,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in recorded.get("pattern", [])],
         [
-            within(square(allowed, length), state.config.window_in(layer))
+            restrict_to_window(square(allowed, length), state.config.window_in(layer))
             for layer in range(state.config.n_layers)
         ],
         is_word,

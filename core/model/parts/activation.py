@@ -13,7 +13,7 @@ activation: Menu[Callable[[torch.Tensor], torch.Tensor]] = Menu("Activation", in
 
 
 def inputs(part: object) -> int:
-    """Return how many times d_ff numbers an activation reads per token."""
+    """Return 2 for an activation that reads values and gates, else 1."""
     return int(getattr(part, "inputs", 1))
 
 
@@ -23,6 +23,7 @@ def inputs(part: object) -> int:
     help="max(0, x). Zero for every negative input: about half of them with random weights.",
 )
 def relu(x: torch.Tensor) -> torch.Tensor:
+    """Return max(0, x)."""
     return F.relu(x)
 
 
@@ -35,6 +36,7 @@ def relu(x: torch.Tensor) -> torch.Tensor:
     ),
 )
 def relu2(x: torch.Tensor) -> torch.Tensor:
+    """Return max(0, x)²."""
     return F.relu(x).square()
 
 
@@ -47,6 +49,7 @@ def relu2(x: torch.Tensor) -> torch.Tensor:
     ),
 )
 def leaky_relu2(x: torch.Tensor) -> torch.Tensor:
+    """Return x² for x ≥ 0 and (x/2)² below."""
     return F.leaky_relu(x, 0.5).square()
 
 
@@ -56,6 +59,7 @@ def leaky_relu2(x: torch.Tensor) -> torch.Tensor:
     help="x·Φ(x), with Φ the standard normal CDF (Hendrycks and Gimpel, 2016).",
 )
 def gelu(x: torch.Tensor) -> torch.Tensor:
+    """Return x·Φ(x)."""
     return F.gelu(x)
 
 
@@ -65,6 +69,7 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
     help="the tanh approximation of GELU, as in GPT-2; within 0.0005 of the exact one.",
 )
 def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
+    """Return GELU in its tanh approximation."""
     return F.gelu(x, approximate="tanh")
 
 
@@ -74,6 +79,7 @@ def gelu_tanh(x: torch.Tensor) -> torch.Tensor:
     help="x·sigmoid(x), also called Swish. Smooth, slightly negative for x < 0.",
 )
 def silu(x: torch.Tensor) -> torch.Tensor:
+    """Return x·sigmoid(x)."""
     return F.silu(x)
 
 
@@ -87,6 +93,7 @@ def silu(x: torch.Tensor) -> torch.Tensor:
     inputs=2,
 )
 def swiglu(x: torch.Tensor) -> torch.Tensor:
+    """Return value · SiLU(gate): (…, 2·d_ff) -> (…, d_ff)."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.silu(gate)
 
@@ -98,6 +105,7 @@ def swiglu(x: torch.Tensor) -> torch.Tensor:
     inputs=2,
 )
 def geglu(x: torch.Tensor) -> torch.Tensor:
+    """Return value · GELU(gate): (…, 2·d_ff) -> (…, d_ff)."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.gelu(gate)
 
@@ -109,12 +117,14 @@ def geglu(x: torch.Tensor) -> torch.Tensor:
     inputs=2,
 )
 def geglu_tanh(x: torch.Tensor) -> torch.Tensor:
+    """Return value · GELU(gate) in the tanh approximation: (…, 2·d_ff) -> (…, d_ff)."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.gelu(gate, approximate="tanh")
 
 
 @activation.register("tanh", label="tanh", help="saturates at ±1.")
 def tanh(x: torch.Tensor) -> torch.Tensor:
+    """Return the hyperbolic tangent of x."""
     return x.tanh()
 
 
@@ -124,4 +134,5 @@ def tanh(x: torch.Tensor) -> torch.Tensor:
     help="no nonlinearity: the two matrices collapse into one linear map.",
 )
 def identity(x: torch.Tensor) -> torch.Tensor:
+    """Return x."""
     return x

@@ -17,29 +17,34 @@ init: Menu[type["Init"]] = Menu("Initial weights")
 
 
 def generator(seed: int, name: str) -> torch.Generator:
-    """A random stream (on the CPU) that depends on nothing but the seed and the name."""
+    """Return a random stream (on the CPU) that depends only on the seed and the name."""
     digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
 
 
 def uniform(shape: tuple[int, ...], bound: float, stream: torch.Generator) -> torch.Tensor:
+    """Draw from the uniform distribution within ± bound."""
     return torch.rand(shape, generator=stream).mul_(2 * bound).sub_(bound)
 
 
 def normal(shape: tuple[int, ...], std: float, stream: torch.Generator) -> torch.Tensor:
+    """Draw from N(0, std²)."""
     return torch.randn(shape, generator=stream).mul_(std)
 
 
 class Init:
-    """Recipe for initial weights, (fan_out, fan_in); by default N(0, 1) rows, zero biases."""
+    """Recipe for initial weights: by default zero biases and N(0, 1) embeddings."""
 
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
+        """Draw a matrix of shape (fan_out, fan_in)."""
         raise NotImplementedError(f"{type(self).__name__} does not say how weights are drawn")
 
     def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
+        """Draw a bias of shape (fan_out,)."""
         return torch.zeros(shape)
 
     def embedding(self, shape: tuple[int], stream: torch.Generator) -> torch.Tensor:
+        """Draw the vector of one token, of shape (d_model,)."""
         return normal(shape, 1.0, stream)
 
 
@@ -51,11 +56,15 @@ class Init:
         " nn.Embedding)."
     ),
 )
-class default(Init):
+class PyTorchDefault(Init):
+    """Uniform weights and biases, as nn.Linear has them."""
+
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
+        """Draw uniformly within ±1/√fan_in."""
         return uniform(shape, 1 / math.sqrt(shape[1]), stream)
 
     def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
+        """Draw uniformly within ±1/√fan_in."""
         return uniform(shape, 1 / math.sqrt(fan_in), stream)
 
 
@@ -67,8 +76,11 @@ class default(Init):
         " Bengio, 2010)."
     ),
 )
-class xavier(Init):
+class XavierUniform(Init):
+    """Uniform weights of Glorot and Bengio."""
+
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
+        """Draw uniformly within ±√(6/(fan_in + fan_out))."""
         return uniform(shape, math.sqrt(6 / sum(shape)), stream)
 
 
@@ -80,8 +92,11 @@ class xavier(Init):
         " and Bengio, 2010)."
     ),
 )
-class xavier_normal(Init):
+class XavierNormal(Init):
+    """Normal weights of Glorot and Bengio."""
+
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
+        """Draw from a normal distribution with variance 2/(fan_in + fan_out)."""
         return normal(shape, math.sqrt(2 / sum(shape)), stream)
 
 
@@ -90,11 +105,15 @@ class xavier_normal(Init):
     label="N(0, 0.02)",
     help="standard deviation 0.02 for weights and embeddings, biases zero (GPT-2).",
 )
-class normal_002(Init):
+class SmallNormal(Init):
+    """Normal weights and embeddings, as GPT-2 has them."""
+
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
+        """Draw from N(0, 0.02²)."""
         return normal(shape, 0.02, stream)
 
     def embedding(self, shape: tuple[int], stream: torch.Generator) -> torch.Tensor:
+        """Draw from N(0, 0.02²)."""
         return normal(shape, 0.02, stream)
 
 
@@ -103,8 +122,11 @@ class normal_002(Init):
     label="N(0, 1)",
     help="far too large on purpose: attention saturates and activations explode.",
 )
-class normal_1(Init):
+class UnitNormal(Init):
+    """Normal weights that are far too large."""
+
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
+        """Draw from N(0, 1)."""
         return normal(shape, 1.0, stream)
 
 
@@ -113,16 +135,25 @@ class normal_1(Init):
     label="N(0, 1) weights and biases",
     help="biases are random as well; far too large on purpose.",
 )
-class normal_1_biases(normal_1):
+class UnitNormalWithBiases(UnitNormal):
+    """Normal weights and biases that are far too large."""
+
     def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
+        """Draw from N(0, 1)."""
         return normal(shape, 1.0, stream)
 
 
 class Draw:
-    """Source of the parameters below one path, e.g. `Draw(init["default"], 0).at("blocks.0.attn")`.
+    """Source of the initial weights below one path.
 
-    kept: where what was drawn is kept for models that share weights, so that nothing is drawn
-    twice; None: nowhere.
+    Example: `Draw(init["default"], 0).below("blocks.0.attn")`.
+
+    Args:
+        recipe: Distribution of the weights.
+        seed: Seed of all random streams.
+        path: Prefix of the parameters' names, with a dot at its end.
+        drawn_tensors: Tensors that are drawn already, by name and size: models that share weights
+            pass one dictionary, so that each is drawn once. None draws every time.
     """
 
     def __init__(
@@ -138,12 +169,14 @@ class Draw:
         self.kept = drawn_tensors
         self._init = recipe()
 
-    def at(self, path: str) -> "Draw":
+    def below(self, path: str) -> "Draw":
+        """Return the source of the parameters below a longer path."""
         return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.kept)
 
-    def _once(
+    def _draw_once(
         self, name: str, size: tuple[int, ...], draw: Callable[[], torch.Tensor]
     ) -> torch.Tensor:
+        """Draw a tensor, or return the shared one if it was drawn before."""
         if self.kept is None:
             return draw()
         key = (self.path + name, size)
@@ -152,33 +185,43 @@ class Draw:
         return self.kept[key]
 
     def stream(self, name: str) -> torch.Generator:
+        """Return the random stream of one parameter."""
         return generator(self.seed, self.path + name)
 
     def weight(self, name: str, fan_out: int, fan_in: int) -> torch.Tensor:
+        """Draw a matrix of shape (fan_out, fan_in)."""
         shape = (fan_out, fan_in)
-        return self._once(name, shape, lambda: self._init.weight(shape, self.stream(name)))
+        return self._draw_once(name, shape, lambda: self._init.weight(shape, self.stream(name)))
 
     def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
-        return self._once(
+        """Draw a bias of shape (width,)."""
+        return self._draw_once(
             name, (width, fan_in), lambda: self._init.bias((width,), fan_in, self.stream(name))
         )
 
     def rows(self, names: Iterable[str], width: int) -> torch.Tensor:
-        """Return one embedding per name, each from its own stream, so it depends on the name alone."""
+        """Draw one embedding per name, from a random stream that depends on the name alone."""
         return torch.stack([self._init.embedding((width,), self.stream(name)) for name in names])
 
 
 class Blank:
-    """Draw without numbers, on torch's device "meta", for weights that come from a file."""
+    """Source of parameters without values, for weights that come from a file.
 
-    def at(self, path: str) -> "Blank":
+    They are on torch's device "meta" and take no memory.
+    """
+
+    def below(self, path: str) -> "Blank":
+        """Return the source of the parameters below a longer path."""
         return self
 
     def weight(self, name: str, fan_out: int, fan_in: int) -> torch.Tensor:
+        """Return an empty matrix of shape (fan_out, fan_in)."""
         return torch.empty(fan_out, fan_in, device="meta")
 
     def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
+        """Return an empty bias of shape (width,)."""
         return torch.empty(width, device="meta")
 
     def rows(self, names: Iterable[str], width: int) -> torch.Tensor:
+        """Return an empty matrix with one row per name."""
         return torch.empty(len(list(names)), width, device="meta")

@@ -16,7 +16,7 @@ mask: Menu[Any] = Menu("Mask", looks_ahead=True, sees_all_before=False)
 
 @mask.register("none", label="None", help="each token attends to all tokens, as in BERT.")
 def none(length: int, device: torch.device | None = None) -> None:
-    return None
+    """Return None: every key is allowed."""
 
 
 @mask.register(
@@ -27,13 +27,16 @@ def none(length: int, device: torch.device | None = None) -> None:
     sees_all_before=True,
 )
 def causal(length: int, device: torch.device | None = None) -> torch.Tensor:
+    """Return True where the key is not later than the query: bool (T, T)."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)  # kept for a training that comes later, too
-def near(window: int, queries: int, keys: int, device: torch.device | None = None) -> torch.Tensor:
-    """Return which keys lie within a window of a query, itself included: bool (queries, keys).
+def window_mask(
+    window: int, queries: int, keys: int, device: torch.device | None = None
+) -> torch.Tensor:
+    """Return which keys lie within a window of each query, itself included: bool (queries, keys).
 
     The queries are the last of the keys (Beltagy et al., 2020, section 3.1).
     """
@@ -41,6 +44,8 @@ def near(window: int, queries: int, keys: int, device: torch.device | None = Non
     return (positions - positions[keys - queries :, None]).abs() < window
 
 
-def within(allowed: torch.Tensor, window: int) -> torch.Tensor:  # bool (T, T) -> the same
-    """Return the allowed keys that lie within a window; 0 for all."""
-    return allowed & near(window, *allowed.shape[-2:], allowed.device) if window else allowed
+def restrict_to_window(
+    allowed: torch.Tensor, window: int
+) -> torch.Tensor:  # bool (T, T) -> the same
+    """Restrict allowed keys, bool (T, T), to a window; 0 for no window."""
+    return allowed & window_mask(window, *allowed.shape[-2:], allowed.device) if window else allowed

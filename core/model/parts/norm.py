@@ -34,6 +34,8 @@ EPSILON = 1e-5  # added to the variance or the mean square by default, as in tor
     worked="({x} − {mean}) / {size} = ",
 )
 class LayerNorm(nn.Module):
+    """Layer normalisation."""
+
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
         self.site = site
@@ -42,11 +44,13 @@ class LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        """Normalise each token's vector: (…, D) -> (…, D)."""
         weight: Any = self._parameters["weight"]
         bias = self._parameters.get("bias")
         return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, self.eps))
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        """Apply the norm to x with the scale at `point`, without bias: 2 × (…, D) -> (…, D)."""
         scale = (point.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
         return (x - x.mean(-1, keepdim=True)) * scale * self.weight
 
@@ -63,6 +67,8 @@ class LayerNorm(nn.Module):
     worked="{x} / {size} = ",
 )
 class RMSNorm(nn.Module):
+    """Root-mean-square normalisation."""
+
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
         self.site = site
@@ -70,10 +76,12 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        """Normalise each token's vector: (…, D) -> (…, D)."""
         weight: Any = self._parameters["weight"]
         return tap(self.site, F.rms_norm(x, weight.shape, weight, self.eps))
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        """Apply the norm to x with the scale at `point`: 2 × (…, D) -> (…, D)."""
         return x * (point.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
 
 
@@ -86,6 +94,8 @@ class RMSNorm(nn.Module):
     ),
 )
 class DyT(nn.Module):
+    """Dynamic tanh in place of a norm."""
+
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
         self.site = site
@@ -94,10 +104,12 @@ class DyT(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        """Squash each value: (…, D) -> (…, D)."""
         squeezed = torch.tanh(self.alpha * x) * self.weight
         return tap(self.site, squeezed if self.bias is None else squeezed + self.bias)
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        """Apply the slope of the tanh at `point` to x, without bias: 2 × (…, D) -> (…, D)."""
         slope = torch.where(
             point == 0, self.alpha, torch.tanh(self.alpha * point) / point.where(point != 0, 1.0)
         )
@@ -110,12 +122,16 @@ class DyT(nn.Module):
     help="no normalisation; activations may grow or vanish from layer to layer.",
     normalises=False,
 )
-class none(nn.Module):
+class NoNorm(nn.Module):
+    """Absent norm."""
+
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
         super().__init__()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        """Return x."""
         return x
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
+        """Return x."""
         return x

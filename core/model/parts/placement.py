@@ -1,88 +1,102 @@
-"""Norm placement: before a sub-layer, on its output, both, or after the sum."""
+"""Norm placement: where the norms of a sub-layer stand.
 
-import inspect
-from collections.abc import Callable
-from functools import cache, partial
-from typing import NoReturn
+Each placement is two functions, one on either side of the sub-layer:
+
+    y = sublayer(read(x, norms))
+    x = write(x, y, add, norms)
+"""
+
+from collections.abc import Callable, Sequence
 
 import torch
 
 from core.settings.menu import Menu
 
-Map = Callable[[torch.Tensor], torch.Tensor]
-Add = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (the stream, what joins it)
-# (the stream, sub-layer, norm, add) and, where there are two, a second norm
-Placement = Callable[..., torch.Tensor]
+Norm = Callable[[torch.Tensor], torch.Tensor]
+Add = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (residual stream, output) -> stream
+
+BEFORE = "before"
+ON_OUTPUT = "on the output of"
+AFTER = "after"
+
+# norms: where each norm of a sub-layer acts: before it, on its output, or after the residual sum.
+placement: Menu[type["Placement"]] = Menu("Norm placement", norms=())
 
 
-@cache  # asked several times in every pass
-def norm_places(place: Placement) -> tuple[str, ...]:
-    """Return where each norm of a placement acts, found by trying it.
+class Placement:
+    """Two sides of a sub-layer: what it reads, and how its output joins the residual stream."""
 
-    "before" the sub-layer, "on the output of" it, or "after" the sum.
+    norms: tuple[str, ...]
 
-    Raises ValueError, in words, for one that does not call each of its norms once: it would have
-    one gain for two places, and one site for two tensors.
-    """
-    called: list[str] = []
+    @staticmethod
+    def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return the input of the sub-layer, (…, D), from the residual stream x."""
+        raise NotImplementedError
 
-    def step(name: str, *arguments: torch.Tensor) -> torch.Tensor:
-        called.append(name)
-        return arguments[-1]
-
-    norms = ["norm", "second norm"][: len(inspect.signature(place).parameters) - 3]
-    place(
-        torch.zeros(1),
-        *(
-            partial(step, name)
-            for name in ("sublayer", "norm", "add", "second norm")[: 2 + len(norms)]
-        ),
-    )
-    for norm in norms:
-        if called.count(norm) != 1:
-            raise ValueError(
-                f"{place.__name__} calls its {norm} {called.count(norm)} times; a placement calls"
-                " it once"
-            )
-    joins = [called.index("sublayer"), called.index("add")]
-    return tuple(
-        [
-            ("before", "on the output of", "after")[
-                sum(called.index(norm) > join for join in joins)
-            ]
-            for norm in norms
-        ]
-    )
-
-
-placement: Menu[Placement] = Menu("Norm placement", check=norm_places)
+    @staticmethod
+    def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return the residual stream, (…, D), after the sub-layer's output y."""
+        raise NotImplementedError
 
 
 @placement.register(
     "pre",
     label="Pre-norm",
     help="norm on the sub-layer's input; the residual stream is not normalised (GPT-2 and later).",
+    norms=(BEFORE,),
 )
-def pre(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
-    return add(x, sublayer(norm(x)))
+class PreNorm(Placement):
+    """x + sublayer(norm(x))."""
+
+    @staticmethod
+    def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return norm(x)."""
+        return norms[0](x)
+
+    @staticmethod
+    def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return x + y."""
+        return add(x, y)
 
 
 @placement.register(
     "post",
     label="Post-norm",
     help="norm after the residual sum, on the residual stream itself (Vaswani et al., 2017).",
+    norms=(AFTER,),
 )
-def post(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
-    return norm(add(x, sublayer(x)))
+class PostNorm(Placement):
+    """norm(x + sublayer(x))."""
+
+    @staticmethod
+    def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return x."""
+        return x
+
+    @staticmethod
+    def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return norm(x + y)."""
+        return norms[0](add(x, y))
 
 
 @placement.register(
     "output",
     label="Output norm",
     help="norm on the sub-layer's output, before it is added (OLMo 2, 2024, section 3.2).",
+    norms=(ON_OUTPUT,),
 )
-def output(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
-    return add(x, norm(sublayer(x)))
+class OutputNorm(Placement):
+    """x + norm(sublayer(x))."""
+
+    @staticmethod
+    def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return x."""
+        return x
+
+    @staticmethod
+    def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return x + norm(y)."""
+        return add(x, norms[0](y))
 
 
 @placement.register(
@@ -91,44 +105,17 @@ def output(x: torch.Tensor, sublayer: Map, norm: Map, add: Add) -> torch.Tensor:
     help=(
         "norm on both the input and the output of the sub-layer (Ding et al., 2021; Gemma 2 and 3)."
     ),
+    norms=(BEFORE, ON_OUTPUT),
 )
-def sandwich(x: torch.Tensor, sublayer: Map, norm: Map, add: Add, second: Map) -> torch.Tensor:
-    return add(x, second(sublayer(norm(x))))
+class SandwichNorm(Placement):
+    """x + norm₂(sublayer(norm₁(x)))."""
 
+    @staticmethod
+    def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return norm₁(x)."""
+        return norms[0](x)
 
-class _Read(Exception):
-    """Carries what a sub-layer was about to read."""
-
-
-def halves(
-    place: Placement, norm: Map, add: Add, *second: Map
-) -> tuple[Map, Callable[..., torch.Tensor]]:
-    """A placement cut in two at its sub-layer.
-
-    -> (x -> what the sub-layer reads; (x, what the sub-layer wrote) -> what leaves)
-    """
-
-    def stop(read: torch.Tensor) -> NoReturn:
-        raise _Read(read)
-
-    def before(x: torch.Tensor) -> torch.Tensor:
-        try:
-            return place(x, stop, norm, add, *second)
-        except _Read as caught:
-            read: torch.Tensor = caught.args[0]
-            return read
-
-    def after(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        written = False
-
-        def sublayer(read: torch.Tensor) -> torch.Tensor:
-            nonlocal written
-            written = True
-            return y
-
-        def later(step: Map) -> Map:
-            return lambda z: step(z) if written else z
-
-        return place(x, sublayer, later(norm), add, *map(later, second))
-
-    return before, after
+    @staticmethod
+    def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
+        """Return x + norm₂(y)."""
+        return add(x, norms[1](y))

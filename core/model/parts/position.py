@@ -1,7 +1,6 @@
 """Position encodings. Each overrides what it needs of embed, rotate and bias.
 
-`start`: how many tokens stand before the first of these, where a model goes on from keys and values
-that it kept.
+`start` is the number of tokens before the first of these, which a KV cache holds.
 """
 
 import functools
@@ -20,49 +19,59 @@ if TYPE_CHECKING:  # its menus are made from these parts
 # on_queries, on_scores: what a formula of queries and keys, or of scores, says of it.
 position: Menu[type["Position"]] = Menu("Positions", on_queries="", on_scores="")
 
-# a table is made for so many positions more at a time: a text that grows word by word finds it
-# there
+# Tables grow by so many positions, so that a text that grows token by token finds them cached.
 ROWS = 64
 CONTEXT = 272  # rows of the learned table: 256 tokens of text and 16 of padding
 
 
 class Position(nn.Module):
-    """Position encoding that does nothing; `draw` is given to the one that reads the embedding."""
+    """Position encoding that does nothing; others override what they need.
 
-    turns = False  # queries and keys, by pairs of numbers
-    table_rows = 0  # learned vectors, one per position
+    Args:
+        config: Settings of the model.
+        draw: Source of learned positions, for the encoding that is added to the embedding.
+    """
+
+    turns = False  # whether pairs of dimensions of queries and keys are rotated
+    table_rows = 0  # number of learned vectors, one per position
 
     def __init__(self, config: "Config", draw: Draw | None = None):
         super().__init__()
 
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
+        """Add positions to token vectors: (B, T, D) -> (B, T, D)."""
         return x
 
     def rotate(
         self, q: torch.Tensor, k: torch.Tensor, start: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rotate queries and keys by position: 2 × (B, H, T, d_head) -> the same."""
         return q, k  # 2 × (B, H, T, d_head)
 
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
+        """Add a bias to scores, (B, H, queries, keys); the queries are the last of the keys."""
         return scores  # (B, H, queries, keys): the queries are the last of the keys
 
 
 def adds_to_tokens(part: type[Position]) -> bool:
-    """Whether a position encoding adds something to the tokens' vectors."""
+    """Return whether a position encoding adds something to the token vectors."""
     return part.embed is not Position.embed
 
 
 def acts_in_attention(part: type[Position]) -> bool:
-    """Whether it acts on queries, keys or scores."""
+    """Return whether a position encoding acts on queries, keys or scores."""
     return part.rotate is not Position.rotate or part.bias is not Position.bias
 
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)  # kept tables must also serve a training that comes later
-def sinusoid(
+def sinusoid_table(
     length: int, width: int, dtype: torch.dtype = torch.float32
 ) -> torch.Tensor:  # -> (T, D)
-    """sin and cos of t / 10000^(2i/D) in alternate columns (Vaswani et al., 2017, section 3.5)."""
+    """Return sin and cos of t / 10000^(2i/D) in alternate columns, (T, D).
+
+    Vaswani et al., 2017, section 3.5.
+    """
     even = torch.arange(0, width, 2, dtype=torch.float64)
     angle = torch.arange(length, dtype=torch.float64)[:, None] * torch.exp(
         even * (-math.log(10000.0) / width)
@@ -72,7 +81,7 @@ def sinusoid(
 
 @functools.lru_cache(maxsize=64)
 @torch.inference_mode(False)
-def rotation(
+def rotation_tables(
     length: int, width: int, base: float, dtype: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return cos and sin of t / base^(2i/width), (length, width) each, once for each half.
@@ -87,20 +96,20 @@ def rotation(
     return angle.cos().to(dtype), angle.sin().to(dtype)
 
 
-def exact(x: torch.Tensor) -> torch.dtype:
+def table_dtype(x: torch.Tensor) -> torch.dtype:
     """Return the dtype for tables of x: x's own, at least float32."""
     return torch.promote_types(x.dtype, torch.float32)
 
 
-def turn(
+def rotate_pairs(
     x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
 ) -> torch.Tensor:  # (…, T, width) -> the same
-    """Rotate pairs (i, i + width/2) by an angle that grows with t."""
+    """Rotate the pairs (i, i + width/2) of x, (…, T, width), by angles given as cos and sin."""
     a, other = x.chunk(2, -1)
     return x * cos + torch.cat([-other, a], dim=-1) * sin
 
 
-def slopes(n_heads: int) -> list[float]:
+def alibi_slopes(n_heads: int) -> list[float]:
     """Return ALiBi's slope for each head (Press et al., 2021).
 
     2^(−8/n), 2^(−16/n), …; between powers of two, every other slope of the next power.
@@ -116,7 +125,7 @@ def slopes(n_heads: int) -> list[float]:
     label="None",
     help="no position encoding. Without a mask the model is then blind to word order.",
 )
-class none(Position):
+class NoPosition(Position):
     """Absent position encoding."""
 
 
@@ -125,9 +134,12 @@ class none(Position):
     label="Sinusoidal",
     help="adds a fixed pattern of sines and cosines to each token (Vaswani et al., 2017).",
 )
-class sinusoidal(Position):
+class Sinusoidal(Position):
+    """Fixed sines and cosines."""
+
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
-        return x + sinusoid(start + x.shape[-2], x.shape[-1], exact(x))[start:].to(x)
+        """Add the sinusoids of the positions from `start`: (B, T, D) -> (B, T, D)."""
+        return x + sinusoid_table(start + x.shape[-2], x.shape[-1], table_dtype(x))[start:].to(x)
 
 
 @position.register(
@@ -135,7 +147,9 @@ class sinusoidal(Position):
     label="Learned",
     help="adds a learned vector per position, random before training (GPT-2, BERT).",
 )
-class learned(Position):
+class Learned(Position):
+    """Learned vector per position."""
+
     table_rows = CONTEXT
 
     def __init__(self, config: "Config", draw: Draw | None = None):
@@ -144,6 +158,7 @@ class learned(Position):
             self.weight = nn.Parameter(draw.rows(map(str, range(CONTEXT)), config.d_model))
 
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
+        """Add the vectors of the positions from `start`: (B, T, D) -> (B, T, D)."""
         # a model from a file brings a table of its own length
         end = start + x.shape[-2]
         rows = len(self.weight)
@@ -161,30 +176,33 @@ class learned(Position):
     ),
     on_queries=", rotated by position (RoPE)",
 )
-class rope(Position):
+class RoPE(Position):
+    """Rotary positions."""
+
     turns = True
 
     def __init__(self, config: "Config", draw: Draw | None = None):
         super().__init__(config)
-        self.turned = config.turned
+        self.n_rotated = config.n_rotated
+        self.n_kept = config.d_head - self.n_rotated
         self.base = config.rope_base
-        self.rest = config.d_head - self.turned
 
     def rotate(
         self, q: torch.Tensor, k: torch.Tensor, start: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rotate queries and keys by position: 2 × (B, H, T, d_head) -> the same."""
         end = start + q.shape[-2]
-        tables = rotation(-(-end // ROWS) * ROWS, self.turned, self.base, exact(q))
+        n_rows = -(-end // ROWS) * ROWS
+        tables = rotation_tables(n_rows, self.n_rotated, self.base, table_dtype(q))
         cos, sin = (table[start:end].to(q) for table in tables)
-        # as GPT-NeoX: the first numbers of each head are turned, the others are left as they are
-        if self.rest:
-            (q, *more_q), (k, *more_k) = (
-                torch.split(x, [self.turned, self.rest], -1) for x in (q, k)
-            )
-            return torch.cat([turn(q, cos, sin), *more_q], -1), torch.cat(
-                [turn(k, cos, sin), *more_k], -1
-            )
-        return turn(q, cos, sin), turn(k, cos, sin)
+        return self._rotate_head(q, cos, sin), self._rotate_head(k, cos, sin)
+
+    def _rotate_head(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        """Rotate the first dimensions of each head; the others stay, as in GPT-NeoX."""
+        if not self.n_kept:
+            return rotate_pairs(x, cos, sin)
+        rotated, unchanged = torch.split(x, [self.n_rotated, self.n_kept], -1)
+        return torch.cat([rotate_pairs(rotated, cos, sin), unchanged], -1)
 
 
 @position.register(
@@ -196,21 +214,22 @@ class rope(Position):
     ),
     on_scores=" − slope · distance (ALiBi)",
 )
-class alibi(Position):
+class ALiBi(Position):
+    """Linear penalty on distance."""
+
     slopes: torch.Tensor
 
     def __init__(self, config: "Config", draw: Draw | None = None):
         super().__init__(config)
-        self.exact = slopes(config.n_heads)
+        self.exact = alibi_slopes(config.n_heads)
         self.register_buffer("slopes", torch.tensor(self.exact)[:, None, None], persistent=False)
 
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
+        """Subtract slope · distance from the scores, (B, H, queries, keys)."""
         keys = torch.arange(scores.shape[-1], device=scores.device)
         slope = self.slopes
-        if (
-            scores.dtype == torch.float64
-        ):  # which the buffer, made from float32, would be too coarse for
-            slope = torch.tensor(self.exact, dtype=torch.float64, device=scores.device)[
-                :, None, None
-            ]
-        return scores - slope * (keys - keys[-scores.shape[-2] :, None]).abs()
+        if scores.dtype == torch.float64:  # the buffer has the precision of float32
+            slope = torch.tensor(self.exact, dtype=torch.float64, device=scores.device)
+            slope = slope[:, None, None]
+        distance = (keys - keys[-scores.shape[-2] :, None]).abs()
+        return scores - slope * distance

@@ -9,15 +9,18 @@ residual_scale: Menu[type["Scale"]] = Menu("Residual scaling")
 
 
 class Scale(nn.Module):
+    """Scale of 1; others override forward."""
+
     def __init__(self, width: int):
         super().__init__()
 
     def forward(self, y: torch.Tensor) -> torch.Tensor:  # (…, D) -> (…, D)
+        """Scale a sub-layer's output: (…, D) -> (…, D)."""
         return y
 
 
 @residual_scale.register("none", label="None", help="added unscaled.")
-class none(Scale):
+class NoScale(Scale):
     """Scale of 1."""
 
 
@@ -29,12 +32,15 @@ class none(Scale):
         " (Bachlechner et al., 2021)."
     ),
 )
-class rezero(Scale):
+class ReZero(Scale):
+    """Learned scalar."""
+
     def __init__(self, width: int):
         super().__init__(width)
         self.gain = nn.Parameter(torch.zeros(1))
 
     def forward(self, y: torch.Tensor) -> torch.Tensor:
+        """Multiply by the scalar: (…, D) -> (…, D)."""
         return y * self.gain
 
 
@@ -46,10 +52,13 @@ class rezero(Scale):
         " layers)."
     ),
 )
-class layerscale(Scale):
+class LayerScale(Scale):
+    """Learned vector."""
+
     def __init__(self, width: int):
         super().__init__(width)
         self.gain = nn.Parameter(torch.full((width,), 0.1))
 
     def forward(self, y: torch.Tensor) -> torch.Tensor:
+        """Multiply by the vector: (…, D) -> (…, D)."""
         return y * self.gain

@@ -7,37 +7,58 @@ from torch import nn
 
 from core.settings.menu import Menu
 
-# sums_to_one: whether a row of weights adds up to 1; formula: for those who explain it.
+# sums_to_one: whether a row of weights adds up to 1; formula: the text of the step-by-step view.
 softmax: Menu[type["Softmax"]] = Menu("Softmax", sums_to_one=True, formula="exp(s) / Σ exp(s)")
 
 
 class Softmax(nn.Module):
+    """Base class of softmax variants.
+
+    Args:
+        n_heads: Number of attention heads.
+    """
+
     def __init__(self, n_heads: int):
         super().__init__()
 
-    def forward(
-        self, scores: torch.Tensor, allowed: torch.Tensor | None = None
-    ) -> (
-        torch.Tensor
-    ):  # (B, H, T, K), bool broadcastable to it, True where a query may look -> (B, H, T, K)
+    def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
+        """Return attention weights, (B, H, T, K).
+
+        Args:
+            scores: Scores before the mask, (B, H, T, K).
+            allowed: True where a query may attend to a key, bool, broadcastable to the scores;
+                None for everywhere.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not say how scores become weights")
 
 
-def weights(scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-    """Softmax over what a query may look at; a query that may look at nothing gets zeros.
+def masked_softmax(scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
+    """Apply softmax to the allowed scores; a query without any allowed key gets zeros.
 
-    (…, T, T), bool broadcastable to it -> (…, T, T)
+    Args:
+        scores: Scores before the mask, (…, T, K).
+        allowed: True where a query may attend to a key, bool, broadcastable to the scores; None for
+            everywhere.
     """
     if allowed is None:
         return scores.softmax(-1)
-    alone = ~allowed.any(-1, keepdim=True)
     # A row of −inf would give NaN, and NaN gradients even if it were overwritten: such rows pass
     # the softmax unmasked.
-    return scores.masked_fill(~(allowed | alone), -math.inf).softmax(-1).masked_fill(alone, 0.0)
+    sees_nothing = ~allowed.any(-1, keepdim=True)
+    masked = scores.masked_fill(~(allowed | sees_nothing), -math.inf)
+    return masked.softmax(-1).masked_fill(sees_nothing, 0.0)
 
 
-def beside(scores: torch.Tensor, allowed: torch.Tensor | None, extra: torch.Tensor) -> torch.Tensor:
-    """Softmax over what a query may look at, and one more score, whose weight is given to nobody."""
+def with_extra_score(
+    scores: torch.Tensor, allowed: torch.Tensor | None, extra: torch.Tensor
+) -> torch.Tensor:
+    """Apply softmax to the allowed scores and one more, whose weight goes to no key.
+
+    Args:
+        scores: Scores before the mask, (…, T, K).
+        allowed: True where a query may attend to a key; None for everywhere.
+        extra: Additional score, broadcastable to (…, T, 1).
+    """
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)
     extra = extra.to(scores).expand(*scores.shape[:-1], 1)
@@ -49,9 +70,12 @@ def beside(scores: torch.Tensor, allowed: torch.Tensor | None, extra: torch.Tens
     label="Softmax",
     help="weights sum to 1, so a head always attends somewhere (Vaswani et al., 2017).",
 )
-class usual(Softmax):
+class StandardSoftmax(Softmax):
+    """Standard softmax."""
+
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        return weights(scores, allowed)
+        """Return exp(s) / Σ exp(s)."""
+        return masked_softmax(scores, allowed)
 
 
 @softmax.register(
@@ -61,9 +85,12 @@ class usual(Softmax):
     sums_to_one=False,
     formula="exp(s) / (1 + Σ exp(s))",
 )
-class off_by_one(Softmax):
+class OffByOneSoftmax(Softmax):
+    """Softmax with 1 added to the denominator."""
+
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        return beside(scores, allowed, torch.zeros(1))
+        """Return exp(s) / (1 + Σ exp(s))."""
+        return with_extra_score(scores, allowed, torch.zeros(1))
 
 
 @softmax.register(
@@ -76,10 +103,13 @@ class off_by_one(Softmax):
     sums_to_one=False,
     formula="exp(s) / (exp(sink) + Σ exp(s))",
 )
-class sink(Softmax):
+class SinkSoftmax(Softmax):
+    """Softmax with a learned sink logit per head."""
+
     def __init__(self, n_heads: int):
         super().__init__(n_heads)
         self.score = nn.Parameter(torch.zeros(n_heads))
 
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        return beside(scores, allowed, self.score[:, None, None])
+        """Return exp(s) / (exp(sink) + Σ exp(s))."""
+        return with_extra_score(scores, allowed, self.score[:, None, None])

@@ -28,7 +28,7 @@ from core.measure.intervals import ANYTHING, Interval, Within, interval
 from core.model import cost
 from core.model.config import Config
 from core.model.generate import Sampling, probabilities
-from core.model.knockout import Cut, cuts
+from core.model.knockout import Cut, list_cuts
 from core.settings.device import Machine
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings
@@ -385,7 +385,9 @@ def find_head(params: Params) -> Cut:
     """Return the head that is named as on screen: "2.3" is the third of the second layer."""
     config = shipped_bench().model.config
     heads = {
-        f"{cut.layer + 1}.{(cut.head or 0) + 1}": cut for cut in cuts(config) if cut.part == "head"
+        f"{cut.layer + 1}.{(cut.head or 0) + 1}": cut
+        for cut in list_cuts(config)
+        if cut.part == "head"
     }
     if params.get("head") not in heads:
         raise ConfigError(
