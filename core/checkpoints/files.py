@@ -14,7 +14,7 @@ from core.checkpoints.opened import CheckpointError, Opened
 from core.checkpoints.tensors import ONLY, Check, check_bytes
 from core.checkpoints.tokens import TOKENIZER, VOCABULARY, read_json
 from core.settings.environment import is_on, whole_number
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.settings.wording import printable, shorten
 
 ROOT = Path(__file__).parent.parent.parent / "models"
@@ -78,7 +78,7 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
 
     Raises:
         CheckpointError: the folder holds no model, or cannot be read.
-        MemoryLimit: the model is too large.
+        MemoryLimitError: the model is too large.
     """
     folder = Path(folder)
     try:
@@ -196,7 +196,7 @@ def from_hub(name: str, check: Check | None = None) -> Opened:
         raise CheckpointError("Another model is being downloaded. Try again in a minute.")
     try:
         folder = _download(name)
-    except (CheckpointError, MemoryLimit):
+    except (CheckpointError, MemoryLimitError):
         raise
     except HFValidationError:
         raise CheckpointError(
@@ -244,7 +244,7 @@ def _make_room(name: str, size: int) -> None:
 
     limit = whole_number("ABLATION_HUB_MB", HUB_MB)
     if size > limit << 20:
-        raise MemoryLimit(
+        raise MemoryLimitError(
             f"{name} on the Hub is {size / 2**20:,.0f} MB; the limit for all downloads is {limit:,}"
             " MB (set by ABLATION_HUB_MB)."
         )

@@ -79,7 +79,7 @@ def read(
 
     Raises:
         CheckpointError: it is no GPT-2, or not whole.
-        MemoryLimit: it is too large.
+        MemoryLimitError: it is too large.
     """
     config, positions, words = _config(settings)
     prefix = name_of(weights)

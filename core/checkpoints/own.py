@@ -91,7 +91,7 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
 
     Raises:
         CheckpointError: it is anything else.
-        MemoryLimit: it is too large.
+        MemoryLimitError: it is too large.
     """
     if settings.get("version") != VERSION:
         version = shorten(settings.get("version"))

@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from core.settings.environment import without_paths
-from core.settings.memory import MemoryLimit, max_mb
+from core.settings.memory import MemoryLimitError, max_mb
 from core.settings.wording import printable
 
 ONLY = "Only safetensors files are opened, because a pickle can run arbitrary code."
@@ -40,10 +40,10 @@ class Stored:
 
 
 def check_bytes(needed: int, subject: str) -> None:
-    """Raise MemoryLimit where a model, or a file, has more bytes than a model may have."""
+    """Raise MemoryLimitError where a model, or a file, has more bytes than a model may have."""
     if needed > max_mb() << 20:
         limit = f"the limit for a model is {max_mb():,} MB (set by ABLATION_MAX_MB)"
-        raise MemoryLimit(f"{subject} {needed / 2**20:,.0f} MB; {limit}.")
+        raise MemoryLimitError(f"{subject} {needed / 2**20:,.0f} MB; {limit}.")
 
 
 def size_of(parameters: int, words: int) -> int:
@@ -52,7 +52,7 @@ def size_of(parameters: int, words: int) -> int:
 
 
 def check_room(parameters: int, words: int, subject: str, check: Check | None) -> None:
-    """Raise MemoryLimit where a model of so many parameters and words may not be opened."""
+    """Raise MemoryLimitError where a model of so many parameters and words may not be opened."""
     check_bytes(size_of(parameters, words), f"{subject} describes a model of")
     if check is not None:
         check(size_of(parameters, words))
@@ -70,7 +70,7 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
 
     Raises:
         CheckpointError: a file is no safetensors file, or a tensor holds no floating point numbers.
-        MemoryLimit: the tensors take more than a model may have.
+        MemoryLimitError: the tensors take more than a model may have.
     """
     tensors: dict[str, Stored] = {}
     for path in paths:

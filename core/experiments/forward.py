@@ -47,7 +47,7 @@ def continuation(
 
     Raises:
         ConfigError: there are no such weights, or the logits are not finite.
-        MemoryLimit: it would need more memory than is allowed.
+        MemoryLimitError: it would need more memory than is allowed.
     """
     return _continue(config.replace(padding=0), tuple(tokens), machine, kind, sampling, context)
 
@@ -163,7 +163,7 @@ def forward(
 
     kind: of weights, among core.experiments.weights; weights_config: whose weights they are, where
     not the config's own.
-    Raises MemoryLimit before anything is allocated, if the run would need more than
+    Raises MemoryLimitError before anything is allocated, if the run would need more than
     ABLATION_MAX_MB; ConfigError where there
     are no such weights, CheckpointError where their file cannot be opened.
     """

@@ -67,7 +67,7 @@ class Weights:
     paired="All variants share the data order and the initial weights",
     order=("bank", "suing", "tenant"),
 )
-class trained(Weights):
+class TrainedWeights(Weights):
     @staticmethod
     def refused(config: Config) -> str:
         members = family.listed()
@@ -114,12 +114,12 @@ class trained(Weights):
     label="Removed after training",
     help="trained with all components, then run without one, not retrained.",
     paired="All variants share the same trained weights",
-    order=trained.order,  # type: ignore[attr-defined]
+    order=TrainedWeights.order,  # type: ignore[attr-defined]
 )
-class cut(Weights):
+class AblatedWeights(Weights):
     @staticmethod
     def refused(config: Config) -> str:
-        why = trained.refused(family.BASELINE.replace(seed=config.seed))
+        why = TrainedWeights.refused(family.BASELINE.replace(seed=config.seed))
         return why or (
             ""
             if family.fits(config)
@@ -152,7 +152,7 @@ class cut(Weights):
     paired="All variants share the input and the random initialisation",
     order=("dog", "bites", "man"),
 )
-class random(Weights):
+class RandomWeights(Weights):
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
         return tuple(words), list(range(len(words)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from core.settings.cache import lazily
+from core.settings.cache import LazyProperty
 from core.settings.device import in_float64
 from core.settings.menu import Menu
 
@@ -36,16 +36,16 @@ class Streams:
         self.x = wide if self.finite.all() else torch.where(self.finite[:, None, None], wide, 0.0)
         self.entropy = in_float64(entropy)
 
-    @lazily
+    @LazyProperty
     def mean(self) -> torch.Tensor:
         return self.x.mean((1, 2))
 
-    @lazily
+    @LazyProperty
     def square(self) -> torch.Tensor:
         """Mean of the squares: (P,)."""
         return self.products.diagonal(dim1=1, dim2=2).sum(1) / self.x[0].numel()
 
-    @lazily
+    @LazyProperty
     def products(self) -> torch.Tensor:
         """Every token times every other: (P, T, T)."""
         if self.x.is_cpu:  # NumPy sees that both sides are the same and computes only half
@@ -53,7 +53,7 @@ class Streams:
             return torch.from_numpy(rows @ rows.swapaxes(1, 2))
         return self.x @ self.x.mT
 
-    @lazily
+    @LazyProperty
     def table(self) -> torch.Tensor:
         """Every statistic of every stream: float64 (P, statistics), on the CPU."""
         values = torch.stack(

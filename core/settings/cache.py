@@ -151,10 +151,10 @@ def once(make: Callable[..., Result]) -> Any:
 
 
 if TYPE_CHECKING:
-    lazily = functools.cached_property
+    LazyProperty = functools.cached_property
 else:
 
-    class lazily(functools.cached_property):
+    class LazyProperty(functools.cached_property):
         """functools.cached_property without its lock: before Python 3.12 all instances share one.
 
         While something long is computed for one user, all others would wait.

@@ -19,7 +19,7 @@ GROUPS = Path("/sys/fs/cgroup")
 _heavy_run = threading.Lock()
 
 
-class MemoryLimit(ValueError):
+class MemoryLimitError(ValueError):
     """A run that would need more memory than allowed; the message gives both figures."""
 
 
@@ -61,14 +61,14 @@ SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text
 
 
 def check_memory(needed: int, subject: str, advice: str = SMALLER) -> None:
-    """Raise MemoryLimit for more bytes than a run may use.
+    """Raise MemoryLimitError for more bytes than a run may use.
 
     Args:
         subject: What would need them.
         advice: What a user can do about it.
     """
     if needed > max_mb() << 20:
-        raise MemoryLimit(
+        raise MemoryLimitError(
             f"{subject} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB are"
             f" allowed (set by ABLATION_MAX_MB). {advice}"
         )
@@ -78,7 +78,7 @@ def room_for(needed: int, subject: str) -> AbstractContextManager[None]:
     """Return a context for a run of so many bytes: heavy runs go one at a time.
 
     Raises:
-        MemoryLimit: It would need more than a run may use; nothing is allocated yet.
+        MemoryLimitError: It would need more than a run may use; nothing is allocated yet.
     """
     check_memory(needed, subject)
     if needed <= HEAVY:

@@ -29,7 +29,14 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.study import file
 from core.study.curves import read_curves, write_curves
-from core.study.database.connection import DEFAULT, VARIABLE, Full, NoStore, StoreError, patiently
+from core.study.database.connection import (
+    DEFAULT,
+    VARIABLE,
+    FullError,
+    NoStoreError,
+    StoreError,
+    patiently,
+)
 from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING
 from core.study.database.store import Store, standing
 from core.study.picture import STYLE, matrix_svg
@@ -38,7 +45,7 @@ from core.study.runner import Progress, Runner
 from core.study.summary import lines, read_summary
 from core.study.tables import export, judged_table, made_of, rows_of
 from core.train.budget import duration
-from core.workers.cluster import ClusterError, ClusterLost, pool
+from core.workers.cluster import ClusterError, ClusterLostError, pool
 from core.workers.job import WorkerPool
 from core.workers.pool import worker_count
 
@@ -60,11 +67,11 @@ def main(arguments: list[str] | None = None) -> int:
         return MISTAKE
     except StoreError as error:
         advice = " Stored results are safe: free some space and run the same command again."
-        print(f"{error}{advice if isinstance(error, Full) else ''}", file=sys.stderr)
+        print(f"{error}{advice if isinstance(error, FullError) else ''}", file=sys.stderr)
         return NO_STORE
     except ClusterError as error:
         print(error, file=sys.stderr)
-        return NO_STORE if isinstance(error, ClusterLost) else MISTAKE
+        return NO_STORE if isinstance(error, ClusterLostError) else MISTAKE
     except OSError as error:  # of a file that was named in the command
         print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
         return MISTAKE
@@ -149,7 +156,7 @@ def plan(arguments: Namespace) -> int:
     studies = [read(path) for path in arguments.studies]
     try:
         store = Store(arguments.database, create=False)
-    except NoStore:
+    except NoStoreError:
         store = None
     for study in studies:
         print(told(study, workers, store.stored(study) if store else NOTHING))

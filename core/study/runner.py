@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from core.settings.environment import ServerError
 from core.settings.process import new_owner
-from core.study.database.connection import Busy, StoreError, patiently
+from core.study.database.connection import BusyError, StoreError, patiently
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
 from core.study.plan import read_run
@@ -97,7 +97,7 @@ class Runner:
             self.store.reclaim(self.studies, self.owner, self.jobs)
             self._take()
             return self._seen()
-        except Busy as error:
+        except BusyError as error:
             self.asked = True
             return Progress(
                 progress.counts, progress.share, progress.left, progress.elsewhere, str(error)

@@ -42,8 +42,8 @@ from sqlalchemy import (
 
 from core.settings.setting import ConfigError
 from core.settings.wording import count, shorten
-from core.study.database.connection import Busy, Connected, StoreError, patiently
-from core.study.database.schema import clock
+from core.study.database.connection import BusyError, Connected, StoreError, patiently
+from core.study.database.schema import Clock
 from core.teaching.lessons.language import clean
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ rooms = Table(
     Column("id", Integer, primary_key=True),
     Column("code", String(CODE), nullable=False, unique=True),
     Column("token", String(HASH), nullable=False, unique=True),  # the hash of the teacher's
-    Column("began", Double, nullable=False),  # by clock(), as all times here
+    Column("began", Double, nullable=False),  # by Clock(), as all times here
     Column(
         "stamp", Integer, nullable=False, default=0
     ),  # unused; databases of earlier versions have it
@@ -227,7 +227,7 @@ def hash_secret(secret: str) -> str:
     return hashlib.sha256(str(secret)[:1000].encode("utf-8", "surrogatepass")).hexdigest()
 
 
-ALIVE = rooms.c.began > clock() - HOURS * 3600.0
+ALIVE = rooms.c.began > Clock() - HOURS * 3600.0
 
 
 @dataclass(frozen=True)
@@ -376,7 +376,7 @@ class Classroom:
 
     A step is done when its method returns, even if the process is killed then. Every method raises
     ClassError for what a class does not allow or have, and StoreError for a database that cannot be
-    used (Busy where that may pass).
+    used (BusyError where that may pass).
 
     Args:
         given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in
@@ -405,7 +405,7 @@ class Classroom:
                 exc.TimeoutError
             ) as error:  # all connections of this process were in use for half a minute
                 words = "is overloaded. Try again in a minute."
-                raise Busy(
+                raise BusyError(
                     f"The store {self.database.name} {words}", f"The store {words}"
                 ) from error
 
@@ -473,7 +473,7 @@ class Classroom:
             "number": n_seats + 1,
             "key": key,
             "nickname": nickname,
-            "joined": clock(),
+            "joined": Clock(),
         }
         connection.execute(seats.insert().values(values))
 
@@ -640,7 +640,7 @@ class Classroom:
         name = check_text("question", question, is_needed=True)
         time = check_seconds(seconds)
         poll = _current(connection, room)
-        closes = None if time is None else clock() + time
+        closes = None if time is None else Clock() + time
         if poll and (poll.question, poll.round, poll.phase) == (name, 1, OPEN):
             _change(connection, poll, closes=closes)
             return
@@ -658,7 +658,7 @@ class Classroom:
             raise ClassError("class", words)
         if poll:
             _close(connection, poll)
-        values = {"room": room.id, "question": name, "opened": clock(), "closes": closes}
+        values = {"room": room.id, "question": name, "opened": Clock(), "closes": closes}
         inserted = connection.execute(
             polls.insert().values(values).returning(polls.c.id)
         ).scalar_one()
@@ -687,7 +687,7 @@ class Classroom:
         """Open the second round, or restart its clock; the distribution is hidden again."""
         time = check_seconds(seconds)
         poll = _asked(connection, room)
-        closes = None if time is None else clock() + time
+        closes = None if time is None else Clock() + time
         if (poll.round, poll.phase) == (ROUNDS, OPEN):
             _change(connection, poll, closes=closes)
             return
@@ -696,7 +696,7 @@ class Classroom:
             raise ClassError(
                 "phase", f"All {ROUNDS} rounds of this question are over. Open another question."
             )
-        begin = {"phase": OPEN, "shown": False, "opened": clock(), "closes": closes, "closed": None}
+        begin = {"phase": OPEN, "shown": False, "opened": Clock(), "closes": closes, "closed": None}
         _change(connection, poll, round=poll.round + 1, **begin)
 
     @transaction(by_token, writes=True)
@@ -756,7 +756,7 @@ def _start(connection: Connection, token: str, questions: list[str]) -> str:
     code = new_code()
     while code in codes:
         code = new_code()
-    values = {"code": code, "token": token, "began": clock(), "questions": json.dumps(questions)}
+    values = {"code": code, "token": token, "began": Clock(), "questions": json.dumps(questions)}
     connection.execute(rooms.insert().values(values))
     return code
 
@@ -774,7 +774,7 @@ def _find_seat(connection: Connection, room: Room, key: str) -> int:
 def _current(connection: Connection, room: Room) -> Poll | None:
     """Return the current poll by the database's clock; None where nothing has been asked."""
     row = connection.execute(
-        select(polls, clock().label("now")).where(polls.c.id == room.current)
+        select(polls, Clock().label("now")).where(polls.c.id == room.current)
     ).one_or_none()
     if row is None:
         return None
@@ -808,7 +808,7 @@ def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
 
 def _close(connection: Connection, poll: Poll) -> None:
     """Store that an open poll is closed: by hand now, or when its time was over."""
-    when = func.coalesce(polls.c.closes, clock()) if poll.is_over else clock()
+    when = func.coalesce(polls.c.closes, Clock()) if poll.is_over else Clock()
     is_open = (polls.c.id == poll.id) & (polls.c.phase == OPEN)
     connection.execute(polls.update().where(is_open).values(phase=CLOSED, closed=when))
 

@@ -147,7 +147,7 @@ def check(
         active: Trainings of other users, which are kept as long as their pages are open.
 
     Raises:
-        MemoryLimit, TimeLimit: They would need more than is allowed.
+        MemoryLimitError, TimeLimit: They would need more than is allowed.
     """
     largest = max((memory(state.config, state.training) for state in states), default=0)
     check_memory(

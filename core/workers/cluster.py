@@ -41,7 +41,7 @@ class ClusterError(ServerError):
     """A cluster that cannot be used; the message says why and what would be right."""
 
 
-class ClusterLost(ClusterError):
+class ClusterLostError(ClusterError):
     """The scheduler has been gone for too long."""
 
 
@@ -112,7 +112,7 @@ class Cluster(WorkerPool):
             self._client.close(timeout=ANSWER)
 
     def look(self) -> str:
-        """Look who is there. Raise ClusterLost where the scheduler has been gone for too long."""
+        """Look who is there. Raise ClusterLostError where the scheduler has been gone for too long."""
         if time.monotonic() >= self._next_look:
             self._absent = self._update_members()
             self._next_look = time.monotonic() + LOOK
@@ -125,7 +125,7 @@ class Cluster(WorkerPool):
             self._set_members({}, killed=False)
             if time.monotonic() - self._answered > GRACE:
                 silent = f"has not answered for {GRACE:.0f} s. Stored results are safe"
-                raise ClusterLost(
+                raise ClusterLostError(
                     f"The Dask scheduler at {self.address} {silent}: run the same command again"
                     " when it is back, or unset the variable to train on this machine.",
                     f"The Dask scheduler {silent}.",

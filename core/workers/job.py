@@ -32,7 +32,7 @@ ROW = 300  # bytes of a row in memory
 PATIENCE = 5.0  # seconds without a poll after which a job gets no more chunks
 
 
-class WorkersKilled(RuntimeError):
+class WorkersKilledError(RuntimeError):
     """A training whose worker is killed again and again."""
 
 
@@ -71,7 +71,7 @@ class SharedTraining:
             return
         self.kills += 1
         if self.kills == KILLS:
-            self.error = WorkersKilled(
+            self.error = WorkersKilledError(
                 f"its workers were killed {KILLS} times in a row; is there enough memory?"
             )
 

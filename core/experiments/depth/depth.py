@@ -157,7 +157,7 @@ def travel(
     so many attention weights.
 
     Raises:
-        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
+        MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     machine = machine or Machine()
     compared = compare_precision and machine.dtype == "float32"

@@ -52,7 +52,7 @@ def gradients(
     """Run one backward pass through all layers; see Gradients.
 
     Raises:
-        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
+        MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 

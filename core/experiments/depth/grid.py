@@ -194,7 +194,7 @@ def grid(
     """Every combination of the chosen entries, with all other settings as in the baseline.
 
     Raises:
-        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
+        MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     return _run(
         baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth()

@@ -344,7 +344,7 @@ class Bench:
 def check_room(opened: Opened, q: Questions) -> int:
     """Return the bytes that streams and answers need.
 
-    Raises MemoryLimit before anything is computed.
+    Raises MemoryLimitError before anything is computed.
     """
     needed = sum(sizes(opened, q))
     check_memory(

@@ -111,7 +111,7 @@ class Open:
     number: int | None = None
 
 
-class Undecided(Exception):
+class UndecidedError(Exception):
     """The form depends on the random number at this place, modulo so many cases."""
 
     def __init__(self, place: int, cases: int) -> None:
@@ -134,7 +134,7 @@ class FormWriter(Writer):
             return Open(tuple(options), place)
         case = next(self.told, None)
         if case is None:
-            raise Undecided(place, len(options))
+            raise UndecidedError(place, len(options))
         return options[case]
 
     def noun(self, kind: str, number: Any) -> Any:
@@ -184,7 +184,7 @@ def forms() -> Forms:
         try:
             written[node] = FormWriter(choices).sentence()
             nodes.append((0, 1, node))
-        except Undecided as missing:
+        except UndecidedError as missing:
             nodes.append((missing.place, missing.cases, len(counts)))
             counts += [(*choices, case) for case in range(missing.cases)]
     words = [PAD]

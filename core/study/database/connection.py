@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from core.settings.environment import ServerError
-from core.study.database.schema import clock
+from core.study.database.schema import Clock
 
 T = TypeVar("T")
 
@@ -53,15 +53,15 @@ class StoreError(ServerError):
     """The database cannot be used; the message says which and why, without passwords."""
 
 
-class NoStore(StoreError):
+class NoStoreError(StoreError):
     """Missing store at this address."""
 
 
-class Busy(StoreError):
+class BusyError(StoreError):
     """Temporary failure: another writer holds the store, or the server does not answer."""
 
 
-class Full(StoreError):
+class FullError(StoreError):
     """The store's disk is full."""
 
 
@@ -149,7 +149,7 @@ class Connected:
     """Database used in transactions; it is opened with the first one.
 
     Raises:
-        StoreError: for an address that is none, and in a transaction for what goes wrong; Busy
+        StoreError: for an address that is none, and in a transaction for what goes wrong; BusyError
         where that may pass.
     """
 
@@ -199,7 +199,7 @@ class Connected:
     def now(self) -> float:
         """Return the database's time, by which every time in the store is measured."""
         with self.reading() as connection:
-            seconds: float = connection.execute(select(clock())).scalar_one()
+            seconds: float = connection.execute(select(Clock())).scalar_one()
             return seconds
 
 
@@ -209,7 +209,7 @@ def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
     while True:
         try:
             return call()
-        except Busy:
+        except BusyError:
             if time.monotonic() > end:
                 raise
         except (
@@ -225,7 +225,7 @@ def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
 
 @contextmanager
 def in_words(url: URL) -> Iterator[None]:
-    """Turn errors of the database into Busy, Full or StoreError."""
+    """Turn errors of the database into BusyError, FullError or StoreError."""
     try:
         yield
     except exc.DBAPIError as error:
@@ -243,9 +243,9 @@ def in_words(url: URL) -> Iterator[None]:
 def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_BUSY:
-        return Busy, "is locked by another program writing to it"
+        return BusyError, "is locked by another program writing to it"
     if code == sqlite3.SQLITE_FULL:
-        return Full, "cannot grow: the disk is full"
+        return FullError, "cannot grow: the disk is full"
     if code == sqlite3.SQLITE_READONLY:
         return StoreError, "is not writable"
     if code == sqlite3.SQLITE_CANTOPEN:
@@ -263,7 +263,7 @@ def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, 
     first = str(error.orig).strip().splitlines()[:1]
     why = first[0] if first else type(error.orig).__name__
     if state in ("53100", "53200"):
-        return Full, "has no room left", why
+        return FullError, "has no room left", why
     passing = state[:2] in ("08", "40", "53", "57") or state == "55P03"
     lost = (
         not state
@@ -271,5 +271,5 @@ def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, 
         and not REFUSED.search(str(error.orig))
     )
     if passing or lost or error.connection_invalidated:
-        return Busy, "is currently unavailable", why
+        return BusyError, "is currently unavailable", why
     return StoreError, "failed", why

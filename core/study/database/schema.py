@@ -36,20 +36,20 @@ class Number(sql.TypeDecorator[float]):
         return math.nan if value is None else value
 
 
-class clock(FunctionElement[float]):
+class Clock(FunctionElement[float]):
     """Database time in seconds since 1970, for machines whose clocks differ."""
 
     type = sql.Double()
     inherit_cache = True
 
 
-@compiles(clock, "postgresql")
-def _postgresql_clock(element: clock, compiler: SQLCompiler, **_: Any) -> str:
+@compiles(Clock, "postgresql")
+def _postgresql_clock(element: Clock, compiler: SQLCompiler, **_: Any) -> str:
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
-@compiles(clock, "sqlite")
-def _sqlite_clock(element: clock, compiler: SQLCompiler, **_: Any) -> str:
+@compiles(Clock, "sqlite")
+def _sqlite_clock(element: Clock, compiler: SQLCompiler, **_: Any) -> str:
     return "((julianday('now') - 2440587.5) * 86400.0)"
 
 
@@ -69,7 +69,7 @@ studies = sql.Table(
     sql.Column("name", sql.String(200), nullable=False, unique=True),
     sql.Column("question", sql.Text, nullable=False),
     sql.Column("source", sql.Text, nullable=False),  # the file
-    sql.Column("created", sql.Double, nullable=False),  # by clock(), as all times here
+    sql.Column("created", sql.Double, nullable=False),  # by Clock(), as all times here
     sqlite_autoincrement=True,  # the number of a study that was deleted is not given again
 )
 

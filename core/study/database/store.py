@@ -19,7 +19,7 @@ from core.settings.wording import count
 from core.study.database import schema
 from core.study.database.connection import (
     Connected,
-    NoStore,
+    NoStoreError,
     StoreError,
     connect_to_read,
     patiently,
@@ -32,7 +32,7 @@ from core.study.database.schema import (
     QUEUED,
     RUNNING,
     STOPPED,
-    clock,
+    Clock,
     rows,
     runs,
     studies,
@@ -83,11 +83,11 @@ class Store(Connected):
     """A database that holds studies.
 
     Args:
-        create: make the tables where there are none. Else a missing store raises NoStore.
+        create: make the tables where there are none. Else a missing store raises NoStoreError.
         seconds: for how long a busy one is tried again.
 
     Raises:
-        StoreError: the database cannot be used; Busy where that may pass.
+        StoreError: the database cannot be used; BusyError where that may pass.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class Store(Connected):
             )
             values = {"question": study.question, "source": study.source}
             if number is None:
-                created = insert(studies).values(name=study.name, created=clock(), **values)
+                created = insert(studies).values(name=study.name, created=Clock(), **values)
                 number = connection.execute(created).inserted_primary_key[0]  # type: ignore[index]  # of one line there is one
             connection.execute(update(studies).where(studies.c.id == number).values(values))
             present = connection.execute(
@@ -313,7 +313,7 @@ class Store(Connected):
         going = and_(runs.c.study == study, runs.c.state.in_((QUEUED, RUNNING)))
         with self.writing() as connection:
             return connection.execute(
-                update(runs).where(going).values(state=STOPPED, ended=clock())
+                update(runs).where(going).values(state=STOPPED, ended=Clock())
             ).rowcount
 
     def delete(self, study: int) -> None:
@@ -331,7 +331,7 @@ class Store(Connected):
             runs.c.study.in_(studies), runs.c.state == RUNNING, runs.c.id.not_in(list(running_runs))
         )
         query = (
-            select(runs.c.owner, func.max(runs.c.heartbeat), clock())
+            select(runs.c.owner, func.max(runs.c.heartbeat), Clock())
             .where(running)
             .group_by(runs.c.owner)
         )
@@ -366,7 +366,7 @@ class Store(Connected):
         first = select(*columns).where(queued).order_by(runs.c.place).limit(limit)
         with self.writing() as connection:
             claimed = connection.execute(first.with_for_update(skip_locked=True)).all()
-            now = connection.execute(select(clock())).scalar_one()
+            now = connection.execute(select(Clock())).scalar_one()
             values = {
                 "state": RUNNING,
                 "owner": owner,
@@ -409,7 +409,7 @@ class Store(Connected):
                 if row.step > stored.get(run, 0)
             ]
             _each(connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new])
-            now = connection.execute(select(clock())).scalar_one()
+            now = connection.execute(select(Clock())).scalar_one()
             changed = [_changes(by_run[run], now) for run in numbers]
             names = [name for name in _changes(Report(0, ""), now) if name != "at"]
             values: dict[str, Any] = {name: bindparam(name) for name in names}
@@ -454,9 +454,9 @@ def has_tables(connection: sql.Connection) -> bool:
     return True
 
 
-def _no_store(name: str) -> NoStore:
+def _no_store(name: str) -> NoStoreError:
     then = "yet; running a study creates the store."
-    return NoStore(f"There are no studies at {name} {then}", f"There are no studies {then}")
+    return NoStoreError(f"There are no studies at {name} {then}", f"There are no studies {then}")
 
 
 def _described(study: int, place: int, run: Run) -> dict[str, Any]:
