@@ -1,4 +1,4 @@
-"""Memory: the limit of a run, which follows from the container, and how freed memory is reused."""
+"""Memory: the limit of a run, from the container's, and how freed memory is reused."""
 
 import ctypes
 import functools
@@ -20,7 +20,7 @@ _heavy_run = threading.Lock()
 
 
 class MemoryLimitError(ValueError):
-    """A run that would need more memory than allowed; the message gives both figures."""
+    """Run that would need more memory than allowed; the message gives both figures."""
 
 
 def max_mb() -> int:
@@ -64,7 +64,8 @@ def check_memory(needed: int, subject: str, advice: str = SMALLER) -> None:
     """Raise MemoryLimitError for more bytes than a run may use.
 
     Args:
-        subject: What would need them.
+        needed: Bytes that are needed.
+        subject: Name of what needs them.
         advice: What a user can do about it.
     """
     if needed > max_mb() << 20:
@@ -93,16 +94,19 @@ def some_rows(n_rows: int, width: int) -> Iterator[slice]:
 
 
 class Grown:
-    """Memory by which this process has grown since it last gave back what it does not use."""
+    """Growth of this process's memory since it last gave back what it does not use."""
 
     def __init__(self) -> None:
         self.least = _resident()
 
     def give_back(self, extra: int = 128 << 20) -> bool:
-        """Have glibc give back freed memory after growth by so many bytes. Return whether it did.
+        """Have glibc give back freed memory after this growth; return whether it did.
 
         Otherwise every thread that made a large pass keeps what it freed: a few users with deep
         models left 4 GB. Without glibc this does nothing.
+
+        Args:
+            extra: Bytes by which the process must have grown.
         """
         now = _resident()
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if now > self.least + extra else None
@@ -124,9 +128,9 @@ def _resident() -> int:
 def reuse_freed_memory() -> None:
     """Have glibc keep up to 16 MB of freed memory per arena, in two arenas.
 
-    Otherwise each pass pays a page fault per 4 kB of activations (a third of its time at 4 layers,
-    d_model 128, 64 tokens), and every thread grows an arena of its own. Blocks of 4 MB or more are
-    given back: kept, they leave holes, and a server grew to 640 MB that needs 510.
+    Otherwise each pass pays a page fault per 4 kB of activations: a third of its time at 4 layers,
+    d_model 128 and 64 tokens. Also, every thread grows an arena of its own. Blocks of 4 MB or more
+    are given back. If they stayed, they would leave holes: a server that needs 510 MB grew to 640.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt:
