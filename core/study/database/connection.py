@@ -50,11 +50,11 @@ GONE = (
 
 
 class StoreError(ServerError):
-    """The database cannot be used; the message says which and why, without passwords."""
+    """Database that cannot be used; the message says which and why, without passwords."""
 
 
 class NoStoreError(StoreError):
-    """Missing store at this address."""
+    """Address at which there is no store."""
 
 
 class BusyError(StoreError):
@@ -62,22 +62,21 @@ class BusyError(StoreError):
 
 
 class FullError(StoreError):
-    """The store's disk is full."""
+    """Disk without room for the store to grow."""
 
 
-def address(given: str | None = None) -> URL:
+def address(chosen: str | None = None) -> URL:
     """Return the store's address: the given one (or a file), ABLATION_DATABASE_URL, or DEFAULT."""
-    text = given or os.environ.get(VARIABLE) or DEFAULT
-    source = "--database" if given else VARIABLE
+    text = chosen or os.environ.get(VARIABLE) or DEFAULT
+    source = "--database" if chosen else VARIABLE
     text = (
         text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
     )
     try:
         url = make_url(text if "://" in text else URL.create("sqlite", database=text))
         kind = url.get_backend_name()
-        if (
-            url.drivername == "postgresql"
-        ):  # SQLAlchemy 2.0 takes that for psycopg2, 2.1 for psycopg
+        if url.drivername == "postgresql":
+            # SQLAlchemy 2.0 takes that for psycopg2, 2.1 for psycopg.
             url = url.set(drivername="postgresql+psycopg")
     except (exc.ArgumentError, ValueError):
         kind = ""
@@ -119,6 +118,7 @@ def connect_to_read(path: str, how: str) -> Engine:
     """Return an engine for a SQLite file that cannot be written.
 
     Args:
+        path: The file.
         how: "mode=ro", or "immutable=1" where its folder cannot be written either.
     """
     uri = f"file:{quote(os.path.abspath(path))}?{how}"
@@ -130,10 +130,10 @@ def connect_to_read(path: str, how: str) -> Engine:
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:
-    """Let readers work beside one writer. What is committed outlives any process.
+    """Let readers work at the same time as one writer. Committed data outlives any process.
 
     After a power cut, with synchronous NORMAL, the last commits may be missing; none is ever half
-    there.
+    written.
     """
     connection.isolation_level = None  # so that Python does not begin transactions of its own
     for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
@@ -149,8 +149,8 @@ class Connected:
     """Database used in transactions; it is opened with the first one.
 
     Raises:
-        StoreError: for an address that is none, and in a transaction for what goes wrong; BusyError
-        where that may pass.
+        StoreError: For an invalid address, and in a transaction for what goes wrong; BusyError
+            where that may pass.
     """
 
     def __init__(self, url: str | None = None) -> None:
@@ -194,17 +194,18 @@ class Connected:
         self._identity = identity
 
     def close(self) -> None:
+        """Close all connections."""
         self.engine.dispose()
 
     def now(self) -> float:
-        """Return the database's time, by which every time in the store is measured."""
+        """Return the database's time in seconds since 1970, by which all times are stored."""
         with self.reading() as connection:
             seconds: float = connection.execute(select(Clock())).scalar_one()
             return seconds
 
 
 def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
-    """Return the result of a call, retried while the store is busy."""
+    """Return the result of a call, repeated while the store is busy."""
     end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
     while True:
         try:
@@ -225,7 +226,7 @@ def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
 
 @contextmanager
 def in_words(url: URL) -> Iterator[None]:
-    """Turn errors of the database into BusyError, FullError or StoreError."""
+    """Turn errors of the database into BusyError, FullError or StoreError, with a sentence."""
     try:
         yield
     except exc.DBAPIError as error:

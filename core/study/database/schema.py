@@ -24,15 +24,17 @@ metadata = sql.MetaData()
 
 
 class Number(sql.TypeDecorator[float]):
-    """A float to the last bit. NaN is kept as NULL, which is what SQLite makes of it anyway."""
+    """Column for a float to the last bit; NaN is stored as NULL, as SQLite does anyway."""
 
     impl = sql.Double
     cache_ok = True
 
     def process_bind_param(self, value: float | None, dialect: sql.Dialect) -> float | None:
+        """Return the value to store: None for NaN."""
         return None if value is None or math.isnan(value) else value
 
     def process_result_value(self, value: float | None, dialect: sql.Dialect) -> float:
+        """Return the stored value: NaN for NULL."""
         return math.nan if value is None else value
 
 
