@@ -154,13 +154,7 @@ def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path
 
 
 def blank(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Transformer:
-    """Build a model whose weights are on the meta device, to be assigned from a file.
-
-    Args:
-        config: Settings of the model.
-        vocabulary: Words of the model, in the order of their ids.
-        positions: Rows of the position table; 0 for the config's own number.
-    """
+    """Build a model with weights on the meta device, which are then assigned from a file."""
     draw: Any = Blank()  # takes the place of a Draw
     model = Transformer(config, vocabulary, draw)
     if positions and hasattr(model.position, "weight"):

@@ -111,7 +111,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Tokenizer of the `tokenizers` library, whose tokens are pieces of words."""
+    """Tokenizer of the `tokenizers` library; its tokens are pieces of words."""
 
     tokenizer: "Tokenizer"
     vocabulary: tuple[str, ...]  # as the model's file has them: "Ġjudge"
