@@ -106,7 +106,7 @@ class Sublayer:
 
     @property
     def target(self) -> int:
-        """Height of what is clicked, in pixels."""
+        """Height of a clickable part, in pixels."""
         return 24 if self.compact else TARGET
 
     @property
@@ -278,7 +278,7 @@ def block_svg(
     beside: Collection[str] | None = (),
     compact: bool = False,
 ) -> str:
-    """Return one block from input (top) to output (bottom) as SVG, with what clicks do.
+    """Return one block from input (top) to output (bottom) as SVG with clickable parts.
 
     Args:
         p: The recorded pass.
@@ -470,7 +470,7 @@ class Picture:
         return not self.changed.isdisjoint(fields)
 
     def _switches(self, part: str) -> Clicks:
-        """Return what a click on a part changes in the settings."""
+        """Return the change of settings that a click on each part of a sub-layer makes."""
         c = self.forward_pass.config
         fewer = 1 if c.n_heads > 1 else Config().n_heads
         norm = "none" if c.part("norm").normalises else Config().norm
@@ -548,7 +548,7 @@ def _in_position(c: Config) -> list[str]:
 
 
 def _clicked(name: str, value: Any, is_clickable: bool) -> str:
-    """Say what a click that changes a setting does: here, or in a variant to compare with."""
+    """Describe what a click that changes a setting does: here, or in a variant to compare with."""
     change = Config.settings()[name].change(value)
     if value in (False, "none"):
         return (

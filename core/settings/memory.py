@@ -94,7 +94,7 @@ def some_rows(n_rows: int, width: int) -> Iterator[slice]:
 
 
 class Grown:
-    """Growth of this process's memory since it last gave back what it does not use."""
+    """Growth of this process's memory since glibc last gave back unused memory."""
 
     def __init__(self) -> None:
         self.least = _resident()

@@ -487,7 +487,7 @@ def search_of(source: str) -> str:
 
 
 def guards(source: str) -> list[str]:
-    """Return what is equal for all models of a study's file, in words."""
+    """Return the equal quantities of all models of a study's file, in words."""
     return guards_of(tomllib.loads(source).get("equal", "nothing"), search_of(source) != "none")
 
 

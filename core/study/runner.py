@@ -69,7 +69,7 @@ class Runner:
         self.asked = True
 
     def progress(self) -> Generator[Progress, None, None]:
-        """Train, and yield the progress ten times a second.
+        """Run all queued runs, and yield the progress ten times a second.
 
         Raises StoreError where the store can no longer be used, and what WorkerPool.look raises.
         """

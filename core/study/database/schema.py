@@ -39,7 +39,7 @@ class Number(sql.TypeDecorator[float]):
 
 
 class Clock(FunctionElement[float]):
-    """Database time in seconds since 1970, for machines whose clocks differ."""
+    """Database time in seconds since 1970, as the clocks of machines differ."""
 
     type = sql.Double()
     inherit_cache = True

@@ -45,7 +45,7 @@ def reach(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
 
 
 def format_range(low: float, high: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Return a range that somebody chose, without trailing digits: "0 to 5 %"."""
+    """Return a predicted range without trailing digits: "0 to 5 %"."""
     factor = 100 if unit == "percent" else 1
     ends = [f"{round(factor * end, 9):g}".replace(".", words["decimal"]) for end in (low, high)]
     return _add_unit(unit, words["from_to"].format(low=ends[0], high=ends[1]), words)
@@ -138,7 +138,7 @@ def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
 
 
 def name_result(lesson: Lesson, words: Words) -> str:
-    """Name what was measured: "Result (parameters with eight heads ÷ one head)"."""
+    """Return the heading of a result: "Result (parameters with eight heads ÷ one head)"."""
     prediction = lesson.prediction
     assert prediction is not None
     return (
