@@ -1,4 +1,4 @@
-"""Engine of Ablation Lab: a transformer block whose parts can be removed, and measurements of it."""
+"""Engine of Ablation Lab: a transformer block with removable parts, and measurements of it."""
 
 from core.measure.tensor_meters import measure
 from core.model.attention import MultiHeadAttention

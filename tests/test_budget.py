@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.tasks import task
 from core.train import Training, budget, chunk, held_out, start
 from core.train.budget import TimeLimitError, check, duration, expected, memory, seconds
@@ -219,7 +219,7 @@ def test_slow_trainings_are_refused_with_both_figures(monkeypatch):
 def test_training_above_memory_limit_is_refused(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
     large = states(2, config=task["copy"].config(d_model=256, d_ff=None)) + states(1)
-    with pytest.raises(MemoryLimit, match="ABLATION_MAX_MB") as refused:
+    with pytest.raises(MemoryLimitError, match="ABLATION_MAX_MB") as refused:
         check(large, 2)
     asked, allowed = (
         int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) MB", str(refused.value))
@@ -241,10 +241,12 @@ def test_memory_of_many_trainings_is_limited(monkeypatch):
     check(count, 1, active=count)
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20}")
     with pytest.raises(
-        MemoryLimit, match="weights and optimiser states of 30 runs would need about"
+        MemoryLimitError, match="weights and optimiser states of 30 runs would need about"
     ):
         check(count, 1)
-    with pytest.raises(MemoryLimit, match="of 1 run, with those of other users, would need about"):
+    with pytest.raises(
+        MemoryLimitError, match="of 1 run, with those of other users, would need about"
+    ):
         check(count[:1], 1, active=count[1:])
 
 

@@ -15,7 +15,7 @@ from core.model.knockout import Lesion, list_cuts
 from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.tasks import task
 from core.train import Training, chunk, start
 
@@ -155,16 +155,16 @@ def test_files_that_are_no_model_are_refused_by_name(written, told):
 
 def test_oversized_files_are_refused_before_reading(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
-    with pytest.raises(MemoryLimit, match="ABLATION_MAX_MB"):
+    with pytest.raises(MemoryLimitError, match="ABLATION_MAX_MB"):
         opened(
             with_settings(
                 lambda s: s["config"].update(d_model=512, n_heads=2, d_ff=2048, d_head=256)
             )
         )
     halves = {"x": torch.zeros(300_000, dtype=torch.float16)}  # twice as much as float32
-    with pytest.raises(MemoryLimit, match="model.safetensors take"):
+    with pytest.raises(MemoryLimitError, match="model.safetensors take"):
         opened(spoiled(model_safetensors=safetensors.torch.save(halves)))
-    with pytest.raises(MemoryLimit, match="2 MB; the limit for a model is 1 MB"):
+    with pytest.raises(MemoryLimitError, match="2 MB; the limit for a model is 1 MB"):
         opened(spoiled(more_safetensors=bytes(2 << 20)))
 
 

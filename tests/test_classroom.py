@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import inspect
 
 from core.study.database import connection as databases
-from core.study.database.connection import Busy
+from core.study.database.connection import BusyError
 from core.study.database.store import Store
 from core.teaching import classroom
 from core.teaching.classroom import CLOSED, DISCUSSION, OPEN, REVEALED, Classroom
@@ -434,7 +434,7 @@ def test_lost_database_answer_is_retried_without_duplicates(store, monkeypatch):
             result = call()
             calls.append(1)
             if len(calls) % 2:
-                raise Busy("the connection broke")
+                raise BusyError("the connection broke")
             return result
 
         return databases.patiently(once, seconds)

@@ -279,7 +279,7 @@ def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
         assert job.poll().trainings["a"].is_running
         workers._set_members({}, killed=gone)
         assert not workers.running and not workers.count
-    assert isinstance(job.error, jobs.WorkersKilled) == gone and (gone or job.error is None)
+    assert isinstance(job.error, jobs.WorkersKilledError) == gone and (gone or job.error is None)
     job.stop()
     ready(workers, 2)
 

@@ -12,7 +12,7 @@ from core.model.cost import activations, flops, kv_cache_bytes, parameters, run_
 from core.model.kv_cache import KVCache
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
-from core.settings.memory import MemoryLimit, room_for
+from core.settings.memory import MemoryLimitError, room_for
 
 
 def configs(count=40):
@@ -99,7 +99,7 @@ def test_default_block_has_known_numbers():
 
 def test_run_over_limit_is_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
-    with pytest.raises(MemoryLimit, match="20 MB.*10 MB.*ABLATION_MAX_MB"):
+    with pytest.raises(MemoryLimitError, match="20 MB.*10 MB.*ABLATION_MAX_MB"):
         room_for(20 << 20, "This")
     with room_for(5 << 20, "This"):
         pass

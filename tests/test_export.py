@@ -280,7 +280,9 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
             for name, of in (("whole", ()), ("without", (cuts, mode)))
         }
         return {
-            "words": prompt.next_words(scores, sampling, opened.tokens.label, also=read.ids[5:6])
+            "words": prompt.next_words(
+                scores, sampling, opened.tokens.label, included=read.ids[5:6]
+            )
         }
     rows = [
         (

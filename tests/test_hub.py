@@ -12,7 +12,7 @@ import pytest
 from core.checkpoints import CheckpointError, files, own
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 
 constants = pytest.importorskip("huggingface_hub.constants")
 OLD = "a" * 40
@@ -170,7 +170,7 @@ def test_oversized_model_is_not_downloaded(there, monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     there.put("somebody/large", OLD, {**model("large"), "model.safetensors": bytes(2 << 20)})
     with pytest.raises(
-        MemoryLimit, match="somebody/large on the Hub is 2 MB; the limit for a model is 1 MB"
+        MemoryLimitError, match="somebody/large on the Hub is 2 MB; the limit for a model is 1 MB"
     ):
         files.from_hub("somebody/large")
     assert not there.taken()
@@ -186,7 +186,7 @@ def test_downloads_are_limited_and_oldest_are_deleted(there, monkeypatch):
     there.put("some/c", "c" * 40, {**model("c"), "tokenizer.json": bytes(1 << 20)})
     assert files.from_hub("some/c").name == "c" and kept() == ["models--some--a", "models--some--c"]
     there.put("some/large", "d" * 40, {**model("large"), "tokenizer.json": bytes(4 << 20)})
-    with pytest.raises(MemoryLimit, match="the limit for all downloads is 3 MB"):
+    with pytest.raises(MemoryLimitError, match="the limit for all downloads is 3 MB"):
         files.from_hub("some/large")
     assert len(kept()) == 2
 

@@ -355,7 +355,7 @@ def test_repeatedly_killed_workers_end_their_job():
     job = Job(pool, states((0,)))
     wait(lambda: job.done, job)
     pool.close()
-    assert isinstance(job.error, jobs.WorkersKilled) and str(jobs.KILLS) in str(job.error)
+    assert isinstance(job.error, jobs.WorkersKilledError) and str(jobs.KILLS) in str(job.error)
     assert job.rows == {("baseline", 0): []}
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from core.settings import process
 from core.study.database import connection as databases
 from core.study.database import schema
-from core.study.database.connection import Busy, StoreError, patiently
+from core.study.database.connection import BusyError, StoreError, patiently
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
 from core.study.file import parse
@@ -235,7 +235,7 @@ def test_locked_database_is_busy_temporarily(tmp_path, monkeypatch):
     study = store.enrol(STUDY).study
     other = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(Busy, match="locked by another program"):
+    with pytest.raises(BusyError, match="locked by another program"):
         store.claim(study, "me|1|a", 1)
     assert states(store, study) == {QUEUED: 12}  # who reads need not wait
     other.execute("ROLLBACK")

@@ -291,7 +291,7 @@ def test_cells_that_appear_vanish_or_diverge_are_named(summary):
     actual = agreement(summary, summary.drop(index=[1]))
     assert actual == Agreement(5, 5, [], new=("copy, − norm",)) and not actual.whole
     actual = agreement(summary.drop(index=[3]), summary)
-    assert actual == Agreement(5, 5, [], gone=("reverse, baseline",)) and not actual.whole
+    assert actual == Agreement(5, 5, [], missing=("reverse, baseline",)) and not actual.whole
     now = summary.copy()
     now.loc[5, "diverged"] = 1  # of the same numbers, one seed fewer
     assert agreement(now, summary) == Agreement(6, 5, [])

@@ -19,7 +19,7 @@ from core.figures.small_pictures import (
     agreement_svg,
 )
 from core.figures.svg import in_own_size
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import capital, count, explain_head_name, head_name
 from core.study.plan import StudyError
@@ -67,7 +67,7 @@ class StartLook(Settings):
 
 def hero(removed: bool):
     """Draw the first picture if the shipped model opens; its card says why if not."""
-    with suppress(ConfigError, CheckpointError, MemoryLimit):
+    with suppress(ConfigError, CheckpointError, MemoryLimitError):
         layer, head = reader(SHIPPED)
         flipped = flip(known(SHIPPED), layer - 1, head - 1)
         name = head_name(layer - 1, head - 1)

@@ -1,4 +1,4 @@
-"""Model family: the shipped language model, retrained without each part or with a replacement.
+"""Model family: the language model that ships, retrained without or with another part.
 
 What differs between two of them is the part alone: the same sentences in the same order, and the
 same first weights wherever a weight has the same name and shape (core/model/parts/init.py). `make
@@ -49,24 +49,27 @@ def members() -> list[str]:
 
 
 def config_of(member: str, seed: int) -> Config:
+    """Return a member's Config: the baseline's with the member's change, and this seed."""
     return apply({} if member == WHOLE else decode(member, "member"), BASELINE).replace(seed=seed)
 
 
 def label(member: str) -> str:
-    """A member's name on screen: "− norm"."""
+    """Return a member's name on screen, such as "− norm"; "baseline" for the baseline."""
     return WHOLE if member == WHOLE else name_of(decode(member, "member"))
 
 
 def vocabulary() -> tuple[str, ...]:
+    """Return the words that all members know: those of the task "sentences", then <unk>."""
     return (*task[TASK].vocabulary, UNKNOWN)
 
 
 def file_of(member: str, seed: int) -> str:
+    """Return a member's file name in models/family: "{member}.{seed}.safetensors"."""
     return f"{member}.{seed}.safetensors"
 
 
 def there(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
-    """Read which members ship: (member, seed) to file hash. Empty if the list is unreadable."""
+    """Read the list of shipped members: (member, seed) to file hash; empty if it is unreadable."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -79,7 +82,7 @@ def there(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
 
 
 def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
-    """Open one member of the family.
+    """Load one member of the family from its file, and return it as an Opened model.
 
     Raises CheckpointError if it is missing or was not trained here.
     """
@@ -101,9 +104,8 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
         )
     with safe_open(path, "pt") as file:
         about = json.loads(file.metadata()["about"])
-    with torch.inference_mode(
-        False
-    ):  # whoever opens it first may be in it, and others need gradients
+    # The caller may be in inference mode, but other users of the model need gradients.
+    with torch.inference_mode(False):
         model = read_model(config_of(member, seed), vocabulary(), [path])
     ends = (vocabulary().index(task[TASK].ends),)
     return Opened(f"{label(member)}, seed {seed}", model, Words(vocabulary()), TASK, about, ends)
@@ -121,18 +123,21 @@ def _kept(member: str, seed: int, digest: str) -> Opened:
 
 
 def kept(member: str, seed: int) -> Opened:
-    """opened(), of which those that were opened stay in memory: 0.4 MB each."""
+    """Return a member of the family, from a cache of the 64 used last (0.4 MB each)."""
     return _kept(member, seed, listed().get((member, seed), ""))
 
 
 def plain(config: Config) -> Config:
-    """A config without what no model was trained for, and what any of them can be run with."""
+    """Return a config with the baseline's seed and without padding and dropout.
+
+    No member was trained with other values of these, and every member can be run with them.
+    """
     return config.replace(seed=BASELINE.seed, padding=0, dropout=0.0, ffn_dropout=False)
 
 
 @cache
 def values(name: str) -> list[Any]:
-    """Return the values that a setting takes over the members, in order."""
+    """Return the sorted values that a setting takes over all members of the family."""
     return sorted({getattr(config, name) for config in _members()})
 
 
@@ -142,7 +147,7 @@ def _members() -> dict[Config, str]:
 
 
 def member_of(config: Config) -> str | None:
-    """Which member has these settings."""
+    """Return the member that was trained with these settings; None if there is none."""
     return _members().get(plain(config))
 
 
@@ -152,9 +157,9 @@ def _shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def fits(config: Config, baseline: Config = BASELINE) -> bool:
-    """Return whether a model with these settings can run with the weights of another.
+    """Return whether a model with these settings can run with the baseline's weights.
 
-    How weights were drawn does not matter for that.
+    The initialisation must be the same; how weights were drawn does not matter otherwise.
     """
     if config.init != baseline.init:
         return False
@@ -163,10 +168,7 @@ def fits(config: Config, baseline: Config = BASELINE) -> bool:
 
 
 def changed(config: Config, baseline: Opened) -> Transformer | None:
-    """Return a trained model under other settings, with its own weights.
-
-    None where the settings need weights that it does not have.
-    """
+    """Return a model of these settings with the trained weights; None if some are missing."""
     if not fits(config, baseline.config):
         return None
     has = baseline.model.state_dict()
@@ -176,7 +178,7 @@ def changed(config: Config, baseline: Opened) -> Transformer | None:
 
 
 def cut_afterwards(member: str, baseline: Opened) -> Opened | None:
-    """The trained baseline, run without the part; see changed()."""
+    """Return the trained baseline run without a member's part; None if weights are missing."""
     model = changed(config_of(member, baseline.config.seed), baseline)
     if model is None:
         return None

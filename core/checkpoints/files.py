@@ -1,4 +1,4 @@
-"""Models in a folder, in files that somebody sends, and on the Hugging Face Hub."""
+"""Models in a folder, in uploaded files, and on the Hugging Face Hub."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from core.checkpoints.opened import CheckpointError, Opened
 from core.checkpoints.tensors import ONLY, Check, check_bytes
 from core.checkpoints.tokens import TOKENIZER, VOCABULARY, read_json
 from core.settings.environment import is_on, whole_number
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.settings.wording import printable, shorten
 
 ROOT = Path(__file__).parent.parent.parent / "models"
@@ -37,9 +37,8 @@ _one_download = threading.Lock()
 def folders() -> dict[str, Path]:
     """Return the folder of every model by name, the shipped one first.
 
-    Looks in models/ and in the folder named by ABLATION_MODELS.
-
-    What cannot be read there is left out: it costs that model, and no other.
+    Looks in models/ and in the folder named by ABLATION_MODELS. A folder that cannot be read is
+    left out.
     """
     places = [
         ROOT,
@@ -71,14 +70,16 @@ def changed(folder: Path) -> float:
 
 
 def from_folder(folder: Path | str, name: str = "", check: Check | None = None) -> Opened:
-    """Open the model in a folder.
+    """Open the model in a folder, or in the folder of a file.
 
     Args:
-        check: gets the model's bytes before its weights are read, and may raise.
+        folder: The folder, or a file in it.
+        name: Name on screen of a model that brings none; "" for the folder's name.
+        check: Gets the model's bytes before its weights are read, and may raise.
 
     Raises:
-        CheckpointError: the folder holds no model, or cannot be read.
-        MemoryLimit: the model is too large.
+        CheckpointError: The folder holds no model, or cannot be read.
+        MemoryLimitError: The model is too large.
     """
     folder = Path(folder)
     try:
@@ -96,7 +97,7 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
 
 
 def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opened:
-    """Open the model that these files are: name -> content. Raise as from_folder."""
+    """Open the model in uploaded files (file name to content). Raises as from_folder."""
     check_bytes(sum(map(len, files.values())), "These files are")
     with tempfile.TemporaryDirectory(prefix="ablation-lab-") as folder:
         for name, content in files.items():
@@ -106,7 +107,7 @@ def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opene
 
 
 def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
-    """Open the model that these files are; other files are left alone."""
+    """Open the model in these files, by the content of its config.json; ignore other files."""
     weights = _weights(files)
     if own.SETTINGS not in files:
         raise CheckpointError(
@@ -166,7 +167,7 @@ def _weights(files: dict[str, Path]) -> list[Path]:
 
 
 def needed(names: Collection[str]) -> list[str]:
-    """Return which of these files make up a model. Some may be missing."""
+    """Return the files of a repository that make up its model. Some may be missing."""
     parts = sorted(name for name in names if PART.fullmatch(name))
     weights = parts if parts and own.WEIGHTS not in names else [own.WEIGHTS]
     tokenizer = (
@@ -176,7 +177,7 @@ def needed(names: Collection[str]) -> list[str]:
 
 
 def cache() -> Path:
-    """Return the folder in which downloads are kept."""
+    """Return the folder of downloaded models, below XDG_CACHE_HOME or ~/.cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ablation-lab" / "hub"
 
 
@@ -196,7 +197,7 @@ def from_hub(name: str, check: Check | None = None) -> Opened:
         raise CheckpointError("Another model is being downloaded. Try again in a minute.")
     try:
         folder = _download(name)
-    except (CheckpointError, MemoryLimit):
+    except (CheckpointError, MemoryLimitError):
         raise
     except HFValidationError:
         raise CheckpointError(
@@ -217,7 +218,7 @@ def from_hub(name: str, check: Check | None = None) -> Opened:
 
 
 def _download(name: str) -> Path:
-    """Return the folder with the files of a model that are needed, in its newest revision."""
+    """Download the needed files of a model's newest revision, and return their folder."""
     from huggingface_hub import HfApi
 
     api = HfApi(token=None if is_on("ABLATION_HUB_TOKEN") else False)
@@ -239,12 +240,12 @@ def _download(name: str) -> Path:
 
 
 def _make_room(name: str, size: int) -> None:
-    """Forget the downloads that were used longest ago, until there is room for so many bytes."""
+    """Delete the downloads used longest ago, until there is room for so many bytes."""
     from huggingface_hub import scan_cache_dir
 
     limit = whole_number("ABLATION_HUB_MB", HUB_MB)
     if size > limit << 20:
-        raise MemoryLimit(
+        raise MemoryLimitError(
             f"{name} on the Hub is {size / 2**20:,.0f} MB; the limit for all downloads is {limit:,}"
             " MB (set by ABLATION_HUB_MB)."
         )

@@ -1,10 +1,8 @@
 """GPT-2 (Radford et al., 2019) in its published layout, opened as a model of core.
 
 The files: config.json, tokenizer.json (or vocab.json and merges.txt) and model.safetensors (or its
-parts, with their index), as
-on the Hugging Face Hub (`openai-community/gpt2`). Linear maps are stored there as (in, out),
-queries, keys and values side by
-side in c_attn.
+parts, with their index), as on the Hugging Face Hub (`openai-community/gpt2`). Linear maps are
+stored there as (in, out), queries, keys and values side by side in c_attn.
 """
 
 import re
@@ -71,15 +69,18 @@ def read(
     name: str = "GPT-2",
     check: Check | None = None,
 ) -> Opened:
-    """Open a GPT-2.
+    """Open a GPT-2 from the content of its config.json and its weight files.
 
     Args:
-        settings: what stands in config.json.
-        files: name -> path of all files, among them the tokenizer's.
+        settings: Content of config.json.
+        weights: The safetensors file, or all its parts.
+        files: Name to path of all files, among them the tokenizer's.
+        name: Name on screen.
+        check: Gets the model's bytes before its weights are read, and may raise.
 
     Raises:
-        CheckpointError: it is no GPT-2, or not whole.
-        MemoryLimit: it is too large.
+        CheckpointError: It is no GPT-2, or not complete.
+        MemoryLimitError: It is too large.
     """
     config, positions, words = _config(settings)
     prefix = name_of(weights)
@@ -121,7 +122,7 @@ def read(
 
 
 def _config(document: dict[str, Any]) -> tuple[Config, int, int]:
-    """Return the settings, the rows of the table of positions, and the number of words."""
+    """Return the Config, the number of positions and the vocabulary size of a config.json."""
     sizes = {name: document.get(name, usual) for name, usual in SIZES.items()}
     for name, value in sizes.items():
         if type(value) is not int or not 0 < value <= MOST:

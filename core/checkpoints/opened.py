@@ -1,4 +1,4 @@
-"""A trained model that is ready to be looked at."""
+"""Trained model that is open, with its tokenizer and cached results."""
 
 import hashlib
 import itertools
@@ -22,9 +22,9 @@ _all_results = CacheGroup(max_mb() / 2)
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """Model with its weights and what is known about it; shared and never changed.
+    """Trained model with its tokenizer, task and origin; shared and never changed.
 
-    key: of its content, so that results can be kept under it.
+    key: a hash of its content, under which results are cached.
     """
 
     name: str
@@ -55,24 +55,26 @@ class Opened:
 
     @property
     def learnt(self) -> Task | None:
-        """The task it was trained on."""
+        """Task that the model was trained on; None if it was trained elsewhere."""
         return task.get(self.task)
 
     @property
     def config(self) -> Config:
+        """Settings of the model."""
         return self.model.config
 
     @property
     def parameters(self) -> int:
+        """Number of parameters of the model."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     @property
     def size(self) -> int:
-        """Bytes, without what is kept of it."""
+        """Bytes of the weights and the vocabulary, without cached results."""
         return size_of(self.parameters, len(self.model.vocabulary))
 
     @property
     def longest(self) -> int | None:
-        """Tokens that it can read at most; None: as many as there are."""
+        """Number of tokens that the model can read at most; None if there is no limit."""
         table = getattr(self.model.position, "weight", None)
         return None if table is None else len(table)

@@ -1,4 +1,4 @@
-"""Models of this lab as two files: model.safetensors (weights) and config.json (everything else)."""
+"""Models of this lab as two files: model.safetensors (weights), config.json (all else)."""
 
 import dataclasses
 import io
@@ -39,11 +39,13 @@ LONGEST_NAME = 80  # letters
 def write(
     model: Transformer, name: str, trained_on: str = "", /, **about: object
 ) -> dict[str, bytes]:
-    """Return a model as files: name of the file -> content.
+    """Return a model as files: file name to content.
 
     Args:
-        trained_on: the task it was trained on.
-        about: what else is kept, as JSON.
+        model: The model to be saved.
+        name: Its name on screen.
+        trained_on: Key of the task that it was trained on, or "".
+        about: Further facts to be stored, as JSON.
     """
     settings = {
         "format": FORMAT,
@@ -64,7 +66,7 @@ def write(
 
 
 def write_trained(state: State, name: str, accuracy: float) -> dict[str, bytes]:
-    """Return a training's model as files, as far as it came."""
+    """Return the model of a training at its current step as files: file name to content."""
     return write(model_of(state), name, state.training.task, **_training(state), accuracy=accuracy)
 
 
@@ -78,7 +80,7 @@ def zipped(written: dict[str, bytes]) -> bytes:
 
 
 def of_training(state: State, name: str) -> Opened:
-    """Open a training's model as it is now."""
+    """Open the model of a training at its current step, copied to the CPU."""
     return _opened(name, model_of(state).cpu(), state.training.task, _training(state))
 
 
@@ -87,11 +89,11 @@ def _training(state: State) -> dict[str, Any]:
 
 
 def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None = None) -> Opened:
-    """Open what write() wrote.
+    """Open a model of this lab from the content of its config.json and its weight files.
 
     Raises:
-        CheckpointError: it is anything else.
-        MemoryLimit: it is too large.
+        CheckpointError: It is anything else.
+        MemoryLimitError: It is too large.
     """
     if settings.get("version") != VERSION:
         version = shorten(settings.get("version"))
@@ -139,7 +141,7 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
 
 
 def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path]) -> Transformer:
-    """Build a model from weights with core's names.
+    """Build a model with the weights in safetensors files that use core's names.
 
     Raises CheckpointError for weights that are missing, unexpected or misshaped.
     """
@@ -152,11 +154,7 @@ def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path
 
 
 def blank(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Transformer:
-    """Build a model without weights.
-
-    Args:
-        positions: Rows of the position table, where they differ from the config's.
-    """
+    """Build a model with weights on the meta device, which are then assigned from a file."""
     draw: Any = Blank()  # takes the place of a Draw
     model = Transformer(config, vocabulary, draw)
     if positions and hasattr(model.position, "weight"):
@@ -165,7 +163,7 @@ def blank(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Tran
 
 
 def name_of(weights: Sequence[Path]) -> str:
-    """Return what a message calls the weights: their file, or the file that they are parts of."""
+    """Return the file name by which a message names the weights; of parts, their common one."""
     return weights[0].name if len(weights) == 1 else WEIGHTS
 
 

@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from core.settings.environment import without_paths
-from core.settings.memory import MemoryLimit, max_mb
+from core.settings.memory import MemoryLimitError, max_mb
 from core.settings.wording import printable
 
 ONLY = "Only safetensors files are opened, because a pickle can run arbitrary code."
@@ -40,37 +40,38 @@ class Stored:
 
 
 def check_bytes(needed: int, subject: str) -> None:
-    """Raise MemoryLimit where a model, or a file, has more bytes than a model may have."""
+    """Raise MemoryLimitError if a model, or a file, has more bytes than a model may have."""
     if needed > max_mb() << 20:
         limit = f"the limit for a model is {max_mb():,} MB (set by ABLATION_MAX_MB)"
-        raise MemoryLimit(f"{subject} {needed / 2**20:,.0f} MB; {limit}.")
+        raise MemoryLimitError(f"{subject} {needed / 2**20:,.0f} MB; {limit}.")
 
 
 def size_of(parameters: int, words: int) -> int:
-    """Return the bytes of a model that is open: weights in float32, and its vocabulary."""
+    """Return the bytes of an open model: weights in float32, and its vocabulary."""
     return 4 * parameters + WORD * words
 
 
 def check_room(parameters: int, words: int, subject: str, check: Check | None) -> None:
-    """Raise MemoryLimit where a model of so many parameters and words may not be opened."""
+    """Raise MemoryLimitError if a model of so many parameters and words may not be opened."""
     check_bytes(size_of(parameters, words), f"{subject} describes a model of")
     if check is not None:
         check(size_of(parameters, words))
 
 
 def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, Stored]:
-    """Read the names and shapes of the tensors in safetensors files; no number is read.
+    """Read the names and shapes of the tensors in safetensors files, but not their values.
 
     Args:
-        paths: the parts of one model.
-        ignored: endings of names that are left out.
+        paths: The parts of one model.
+        ignored: Endings of names that are left out.
 
     Returns:
-        Name without wrappers -> tensor.
+        Name without wrappers to tensor.
 
     Raises:
-        CheckpointError: a file is no safetensors file, or a tensor holds no floating point numbers.
-        MemoryLimit: the tensors take more than a model may have.
+        CheckpointError: A file is no safetensors file, or a tensor is not of floating-point
+            numbers.
+        MemoryLimitError: The tensors take more than a model may have.
     """
     tensors: dict[str, Stored] = {}
     for path in paths:
@@ -82,7 +83,8 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
             )
         try:
             with safe_open(path, "pt") as file:
-                entries = [(key, file.get_slice(key)) for key in file.keys()]
+                keys = file.keys()
+                entries = [(key, file.get_slice(key)) for key in keys]
                 shapes = {
                     key: (tuple(entry.get_shape()), entry.get_dtype()) for key, entry in entries
                 }
@@ -113,7 +115,7 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
 def check_fit(
     tensors: Mapping[str, Stored], shapes: Mapping[str, Sequence[int]], file: str
 ) -> None:
-    """Raise CheckpointError unless the tensors are those wanted, with their shapes."""
+    """Raise CheckpointError unless the tensors have exactly the required names and shapes."""
     missing = [name for name in shapes if name not in tensors]
     if missing:
         raise CheckpointError(
@@ -134,7 +136,7 @@ def check_fit(
 
 
 def load(stored_tensors: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
-    """Read tensors as float32. Raise CheckpointError for numbers that are infinite or NaN."""
+    """Read tensors as float32. Raise CheckpointError for infinite or NaN values."""
     tensors: dict[str, torch.Tensor] = {}
     for path in dict.fromkeys(tensor.path for tensor in stored_tensors.values()):
         with safe_open(path, "pt") as file:

@@ -50,19 +50,22 @@ class Tokens(Protocol):
     """Interface of a tokenizer."""
 
     @property
-    def vocabulary(self) -> tuple[str, ...]: ...
+    def vocabulary(self) -> tuple[str, ...]:
+        """Tokens of the model, in the order of their ids."""
 
-    def encode(self, text: str) -> Encoded: ...
+    def encode(self, text: str) -> Encoded:
+        """Return the token ids of a text, with their labels and unknown words."""
 
-    def label(self, token: int) -> str: ...
+    def label(self, token: int) -> str:
+        """Return the text of a token id, as shown on screen."""
 
 
 @dataclass(frozen=True)
 class Words:
     """Tokenizer with one token per word or punctuation mark, as on the other pages.
 
-    A word in another case than the vocabulary's is taken for it. A word that is not there is read
-    as <unk> where the model has that, else left out.
+    A word that the vocabulary lacks is looked up in lower case, then read as <unk> where the model
+    has that token, else left out.
     """
 
     vocabulary: tuple[str, ...]
@@ -76,6 +79,7 @@ class Words:
         object.__setattr__(self, "_number", composed | exact)
 
     def encode(self, text: str) -> Encoded:
+        """Return the token ids of a text's words; unknown words become <unk> or are left out."""
         encoded = Encoded([], [], [], [])
         for word in words(text):
             index = self.number(word)
@@ -90,7 +94,7 @@ class Words:
         return encoded
 
     def number(self, word: str) -> int | None:
-        """Return the number of a word, None where the vocabulary lacks it."""
+        """Return the token id of a word, as typed or in lower case; None if it is unknown."""
         return next(
             (
                 self._number[form]
@@ -101,24 +105,26 @@ class Words:
         )
 
     def label(self, token: int) -> str:
+        """Return the word of a token id."""
         return self.vocabulary[token]
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pieces of words, by a tokenizer of the `tokenizers` library."""
+    """Tokenizer of the `tokenizers` library; its tokens are pieces of words."""
 
     tokenizer: "Tokenizer"
     vocabulary: tuple[str, ...]  # as the model's file has them: "Ġjudge"
 
     def encode(self, text: str) -> Encoded:
+        """Return the token ids of a text; every text can be encoded."""
         ids = self.tokenizer.encode(
             text.encode("utf-8", "replace").decode()
         ).ids  # half a character is none
         return Encoded(ids, [self.label(token) for token in ids], [], [])
 
     def label(self, token: int) -> str:
-        """Return a token as text; a leading space is drawn, as " judge" and "judge" differ."""
+        """Return a token's text, with spaces shown as ␣ and line breaks as ↵."""
         text = self.tokenizer.decode([token], skip_special_tokens=False)
         if not text.strip("\N{REPLACEMENT CHARACTER}") and token < len(self.vocabulary):
             text = self.vocabulary[token]  # a part of a character, or nothing that shows
@@ -126,17 +132,18 @@ class Pieces:
 
 
 def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[str, ...]]:
-    """Read the tokenizer of a GPT-2 with so many words.
+    """Read the tokenizer of a GPT-2 with a vocabulary of `words` tokens.
 
     Args:
-        files: name -> path; tokenizer.json, or vocab.json and merges.txt.
+        files: Name to path of tokenizer.json, or of vocab.json and merges.txt.
+        words: Size of the model's vocabulary.
 
     Returns:
-        The tokenizer, and sentences that say what of its file is left out.
+        The tokenizer, and sentences that say which tokens of its file are left out.
 
     Raises:
-        CheckpointError: it is not there, or has a component that GPT-2's has not, or tokens that
-        the model lacks.
+        CheckpointError: It is missing, or has a component that GPT-2's has not, or tokens that
+            the model lacks.
     """
     try:
         from tokenizers import Tokenizer
@@ -186,7 +193,7 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
 
 
 def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
-    """Return a tokenizer.json of which every component is allowed."""
+    """Return the content of tokenizer.json, after a check that its components are allowed."""
     if TOKENIZER not in files:
         return _in_one_file(files, words)
     document = read_json(files[TOKENIZER], LARGEST)
@@ -208,7 +215,7 @@ def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
 
 
 def _in_one_file(files: Mapping[str, Path], words: int) -> dict[str, Any]:
-    """Write vocab.json and merges.txt as one tokenizer.json."""
+    """Return vocab.json and merges.txt as the content of one tokenizer.json."""
     if not set(VOCABULARY) <= set(files):
         raise CheckpointError(
             f"{TOKENIZER} is missing. It defines the {words:,} tokens of this GPT-2. "
@@ -241,14 +248,14 @@ def _in_one_file(files: Mapping[str, Path], words: int) -> dict[str, Any]:
 
 
 def check_size(path: Path, limit: int) -> None:
-    """Raise CheckpointError for a file of more bytes."""
+    """Raise CheckpointError for a file of more than `limit` bytes."""
     size = path.stat().st_size
     if size > limit:
         raise CheckpointError(f"{path.name} is {size:,} bytes; the limit is {limit:,}.")
 
 
 def read_json(path: Path, limit: int) -> dict[str, Any]:
-    """Read a JSON object of at most so many bytes. Raise CheckpointError for anything else."""
+    """Read a JSON object of at most `limit` bytes. Raise CheckpointError for anything else."""
     check_size(path, limit)
     try:
         document = json.loads(path.read_bytes())

@@ -38,16 +38,19 @@ def continuation(
     sampling: Sampling,
     context: int,
 ) -> Text:
-    """Let a text go on. Return the vocabulary and the steps.
+    """Generate a continuation of a text; return the vocabulary and the steps.
 
     Args:
-        tokens: the text, without padding. A model with random weights knows these words alone.
-        kind: of weights, among core.experiments.weights.
-        context: how many tokens are read at most; when it is full, it slides.
+        config: Settings of the model.
+        tokens: The text, without padding. A model with random weights knows these words alone.
+        machine: Device and precision.
+        kind: Kind of weights, among core.experiments.weights.
+        sampling: How each next token is chosen, and how many.
+        context: Number of tokens that are read at most; when it is reached, the window slides.
 
     Raises:
-        ConfigError: there are no such weights, or the logits are not finite.
-        MemoryLimit: it would need more memory than is allowed.
+        ConfigError: There are no such weights, or the logits are not finite.
+        MemoryLimitError: It would need more memory than is allowed.
     """
     return _continue(config.replace(padding=0), tuple(tokens), machine, kind, sampling, context)
 
@@ -86,7 +89,7 @@ SLOW = 1000  # milliseconds from which on a pass is not run again to be timed
 
 @dataclass(frozen=True)
 class Pass:
-    """Tensors and facts of one pass, float32 on the CPU, without the batch dimension."""
+    """Recorded tensors and facts of one pass, float32 on the CPU, without the batch dimension."""
 
     config: Config
     machine: Machine
@@ -109,9 +112,11 @@ class Pass:
         """Run the same text through another config.
 
         Args:
+            config: The other settings.
             same_weights: Whether to keep this pass's weights under the new settings.
 
-        Raises ConfigError where there are no such weights.
+        Raises:
+            ConfigError: There are no such weights.
         """
         weights_config = self.config if same_weights else None
         return forward(
@@ -124,30 +129,31 @@ class Pass:
         )
 
     def allowed_in(self, layer: int) -> torch.Tensor:  # -> bool (T, T)
-        """Which key each query may see in a layer, counted from 0: inside its window, too."""
+        """Return which key each query may see in a layer (from 0), by mask and window."""
         return restrict_to_window(self.allowed, self.config.window_in(layer))
 
     def head_name(self, layer: int, head: int) -> str:
-        """Label a head, layer and head counted from 0."""
+        """Return the label of a head, such as "L2H3"; layer and head counted from 0."""
         return head_name(layer, head)
 
     @property
     def statistics(self) -> pd.DataFrame:
-        """Every meter of every site: layer, site, meter, value."""
+        """Statistics of every recorded tensor as a table: layer, site, meter, value."""
         return tidy(*self.measured)
 
     @property
     def labels(self) -> list[str]:
-        """The tokens as axis labels."""
+        """Tokens of the text and its padding, as axis labels."""
         return [shorten_token(token) for token in self.tokens]
 
     @property
     def finite(self) -> bool:
-        """Whether all numbers stayed in range; if not, what is computed from them may be no number."""
+        """Whether all recorded values are finite."""
         return bool(np.isfinite(self.measured[1]).all())
 
     @property
     def layers(self) -> range:
+        """Indices of all layers, from 0."""
         return range(self.config.n_layers)
 
 
@@ -159,13 +165,20 @@ def forward(
     kind: str = "random",
     weights_config: Config | None = None,
 ) -> Pass:
-    """Run the stack on the tokens (strings, without padding) and record every site.
+    """Run a text through a model and record every site.
 
-    kind: of weights, among core.experiments.weights; weights_config: whose weights they are, where
-    not the config's own.
-    Raises MemoryLimit before anything is allocated, if the run would need more than
-    ABLATION_MAX_MB; ConfigError where there
-    are no such weights, CheckpointError where their file cannot be opened.
+    Args:
+        config: Settings of the model.
+        tokens: The text, without padding.
+        machine: Device and precision.
+        dropout: Whether dropout acts.
+        kind: Kind of weights, among core.experiments.weights.
+        weights_config: Config whose weights are used, if not the config's own.
+
+    Raises:
+        MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
+        ConfigError: There are no such weights.
+        CheckpointError: Their file cannot be opened.
     """
     return _run(
         config, tuple(tokens), machine or Machine(), dropout, kind, weights_config or config
@@ -175,7 +188,7 @@ def forward(
 def timed_stream(
     config: Config, tokens: Iterable[str], machine: Machine, kind: str = "random"
 ) -> Callable[[], torch.Tensor]:
-    """Build the same model and text, and return a call that runs them unrecorded for timing."""
+    """Build a model and its input; return a call that runs them without recording."""
     model, ids, real = prepared(config, tuple(tokens), machine, kind)
 
     def call() -> torch.Tensor:
@@ -192,7 +205,7 @@ def prepared(
     kind: str = "random",
     weights_config: Config | None = None,
 ) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
-    """-> (model, token numbers (1, T), which of them are real (1, T) or None for all)"""
+    """Return the model, token ids (1, T), and which are real: bool (1, T) or None for all."""
     words, ids, real = numbered(tokens, config.padding, machine.torch_device)
     model_words, numbers = known_to(kind, words)
     model = weights[kind].model(config, model_words, weights_config or config).requires_grad_(False)
@@ -202,7 +215,7 @@ def prepared(
 
 
 def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
-    """Return the vocabulary, and the index of each word in it (or of the unknown word)."""
+    """Return a model's vocabulary, and the id of each word in it (or of the unknown word)."""
     model_words, numbers = weights[kind].numbers(words)
     return model_words, [
         model_words.index(UNKNOWN) if number is None else number for number in numbers
@@ -212,9 +225,9 @@ def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int
 def numbered(
     tokens: Sequence[str], padding: int, device: str
 ) -> tuple[tuple[str, ...], torch.Tensor, torch.Tensor | None]:
-    """-> (vocabulary, token numbers (1, T), which of them are real (1, T) or None for all)
+    """Return the text's own vocabulary, token ids (1, T), and which are real (None for all).
 
-    Raises ValueError where there is no word.
+    Raises ValueError for a text without tokens.
     """
     if not tokens:
         raise ValueError("text is empty; type at least one word.")
@@ -263,9 +276,19 @@ def watched(
     dropout: bool = False,
     kind: str = "",
 ) -> Pass:
-    """Run one text (1, T) through an existing model with recording.
+    """Run one text (1, T) through a model with recording and edits, and time it without edits.
 
-    edits: as for trace().
+    Args:
+        model: The model.
+        ids: Token ids, with padding: int (1, T).
+        tokens: The same as text.
+        n_real: Number of tokens that are not padding.
+        machine: Device and precision of the model.
+        weights: Description of its weights, for a picture.
+        real: Which ids are not padding: bool (1, T), or None for all.
+        edits: As for trace().
+        dropout: Whether dropout acts.
+        kind: Kind of weights, among core.experiments.weights, or "".
     """
     watcher = Watcher()
 
@@ -304,7 +327,7 @@ def watched(
 
 
 def square(allowed: torch.Tensor | None, length: int) -> torch.Tensor:
-    """Return what a model may attend to, as one matrix (T, T)."""
+    """Return which keys each query may see as one bool matrix (T, T) on the CPU."""
     if allowed is None:
         return torch.ones(length, length, dtype=torch.bool)
     return allowed.expand(1, 1, length, length)[0, 0].cpu()

@@ -17,18 +17,18 @@ weights: Menu[Any] = Menu("Weights")
 
 
 class Weights:
-    """Source of a config's weights."""
+    """Source of the weights of a pass; base class of the entries of the menu `weights`."""
 
     @staticmethod
     def refused(config: Config) -> str:
-        """Return why there are no such weights, or ""."""
+        """Return why there are no such weights for a config, or ""."""
         return ""
 
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
-        """Return the vocabulary, and each word's index in it (None if unknown).
+        """Return the vocabulary, and each word's id in it (None if unknown).
 
-        The models that ship have their own.
+        The models that ship have their own vocabulary.
         """
         family_words = Words(family.vocabulary())
         return family_words.vocabulary, [
@@ -41,22 +41,24 @@ class Weights:
         """Return a model on the CPU, in float32.
 
         Args:
-            weights_config: whose weights they are, where not those of the config itself.
+            config: Settings of the model.
+            vocabulary: Words that a model with random weights knows.
+            weights_config: Config whose weights are used, if not those of the config itself.
 
         Raises:
             ConfigError: refused() has a reason.
-            CheckpointError: a file is missing or damaged.
+            CheckpointError: A file is missing or damaged.
         """
         return Transformer(config, vocabulary)
 
     @staticmethod
     def whose(config: Config) -> str:
-        """Say whose weights they are, as it stands at a picture."""
+        """Describe the weights for the caption of a picture."""
         return f"Random weights, seed {config.seed}"
 
     @staticmethod
     def name(config: Config) -> str:
-        """Name a variant; "" where what it changes is all that there is to say."""
+        """Return the name of a variant; "" if its change is name enough."""
         return ""
 
 
@@ -67,9 +69,12 @@ class Weights:
     paired="All variants share the data order and the initial weights",
     order=("bank", "suing", "tenant"),
 )
-class trained(Weights):
+class TrainedWeights(Weights):
+    """Weights of the family member that was trained with the settings of the config."""
+
     @staticmethod
     def refused(config: Config) -> str:
+        """Return why no member was trained with these settings, or ""."""
         members = family.listed()
         if not members:
             return "The trained models (models/family) are not included in this copy."
@@ -90,6 +95,7 @@ class trained(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
+        """Return a model of these settings with the weights of a trained member."""
         _check("trained", weights_config)
         variant_model = family.changed(
             config, family.kept(str(family.member_of(weights_config)), weights_config.seed)
@@ -102,10 +108,12 @@ class trained(Weights):
 
     @staticmethod
     def whose(config: Config) -> str:
+        """Return "Trained without norm, seed 0" or the like."""
         return f"Trained {_changed(config)}, seed {config.seed}"
 
     @staticmethod
     def name(config: Config) -> str:
+        """Return "trained without norm" or the like."""
         return f"trained {_changed(config)}"
 
 
@@ -114,12 +122,15 @@ class trained(Weights):
     label="Removed after training",
     help="trained with all components, then run without one, not retrained.",
     paired="All variants share the same trained weights",
-    order=trained.order,  # type: ignore[attr-defined]
+    order=TrainedWeights.order,  # type: ignore[attr-defined]
 )
-class cut(Weights):
+class AblatedWeights(Weights):
+    """Weights of the trained baseline, run without a part and not retrained."""
+
     @staticmethod
     def refused(config: Config) -> str:
-        why = trained.refused(family.BASELINE.replace(seed=config.seed))
+        """Return why the trained baseline cannot be run with these settings, or ""."""
+        why = TrainedWeights.refused(family.BASELINE.replace(seed=config.seed))
         return why or (
             ""
             if family.fits(config)
@@ -128,6 +139,7 @@ class cut(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
+        """Return a model of these settings with the weights of the trained baseline."""
         _check("cut", config)
         ablated_model = family.changed(config, family.kept(family.WHOLE, config.seed))
         assert ablated_model is not None, "it fits"
@@ -135,13 +147,15 @@ class cut(Weights):
 
     @staticmethod
     def whose(config: Config) -> str:
-        then = f", then run {_changed(config)} (not retrained)" * (
-            family.member_of(config) != family.WHOLE
-        )
+        """Describe the baseline's training and the part without which it is run."""
+        then = ""
+        if family.member_of(config) != family.WHOLE:
+            then = f", then run {_changed(config)} (not retrained)"
         return f"Trained with all components{then}, seed {config.seed}"
 
     @staticmethod
     def name(config: Config) -> str:
+        """Return "without norm (not retrained)" or the like."""
         return f"{_changed(config)} (not retrained)"
 
 
@@ -152,9 +166,12 @@ class cut(Weights):
     paired="All variants share the input and the random initialisation",
     order=("dog", "bites", "man"),
 )
-class random(Weights):
+class RandomWeights(Weights):
+    """Random weights, drawn from the seed of the config."""
+
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
+        """Return the words as their own vocabulary, and their ids in it."""
         return tuple(words), list(range(len(words)))
 
 
@@ -165,11 +182,13 @@ def _check(kind: str, config: Config) -> None:
 
 
 def _changed(config: Config) -> str:
-    """Describe what a config changes in the trained baseline: "without norm"."""
+    """Describe the changes of a config from the trained baseline: "without norm"."""
     names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]
     put = [name for name in names if name[:2] != "− "]
-    phrases = ["without " + " and ".join(out)] * bool(out) + ["with " + " and ".join(put)] * bool(
-        put
-    )
+    phrases = []
+    if out:
+        phrases.append("without " + " and ".join(out))
+    if put:
+        phrases.append("with " + " and ".join(put))
     return " and ".join(phrases) or "with all components"

@@ -43,7 +43,7 @@ NOTEBOOK = {
 
 
 class Code(str):
-    """Python, as it stands in a script. Any other value of a setting is written as a literal."""
+    """Python source of a setting's value; other values are written as literals."""
 
 
 class Table(NamedTuple):
@@ -55,7 +55,7 @@ class Table(NamedTuple):
 
 
 def read_tables(text: str) -> dict[str, Table]:
-    """Return name -> table of cells that begin with "# %% name: about"."""
+    """Return tables by name from cells that begin with "# %% name: about"."""
     tables = {}
     for cell in text.split("# %% ")[1:]:
         code = re.sub(r"^.*\n(# .*\n)*\n*", "", cell)
@@ -72,11 +72,12 @@ class Script:
     Its code imports from core where it needs to; these imports are moved to the top.
 
     Args:
-        title: what it computes, one line.
-        machine: where the app computed the same numbers.
-        settings: name -> value.
-        code: what is computed before the tables.
-        note: a sentence or two for the reader.
+        title: Description of what it computes, one line.
+        machine: Device and precision with which the app computed the same numbers.
+        settings: Name to value.
+        tables: The tables that it computes.
+        code: Code that runs before that of the tables.
+        note: A sentence or two for the reader.
     """
 
     title: str
@@ -128,7 +129,7 @@ class Script:
         return fill(" ".join(filter(None, (printed, self.note, computed))), WIDTH)
 
     def _imports(self, extra: str = "") -> str:
-        """Write the imports of the code, and of more code."""
+        """Return the imports of the script's code and of `extra` code, sorted."""
         code = "\n".join([extra, self.code, *(table.code for table in self.tables)])
         modules: dict[str, set[str]] = {}
         for module, import_names in IMPORT.findall(code):
@@ -189,7 +190,7 @@ def literal(value: object) -> str:
 
 
 def enclose(items: Sequence[str], pair: str = "[]", before: int = WIDTH) -> str:
-    """Put items in brackets: in one line where they fit behind `before` characters, else in many."""
+    """Put items in brackets, on the line of `before` characters if they fit, else on many."""
     line = ", ".join(items)
     if before + len(line) + 3 <= WIDTH and "\n" not in line:
         return f"{pair[0]}{line}{pair[1]}"
@@ -215,13 +216,13 @@ def call(name: str, arguments: Mapping[str, str], before: int) -> str:
 
 
 def settings_call(settings: Settings, before: int = 0) -> str:
-    """Write Config(…), or another kind of settings, with everything that is not its default."""
+    """Write Config(…), or other settings, with all values that are not their defaults."""
     arguments = {name: literal(getattr(settings, name)) for name in settings.write()}
     return call(type(settings).__name__, arguments, before)
 
 
 def changed_config(config: Config, baseline: Config, before: int) -> str:
-    """Write a config as what it changes in BASELINE."""
+    """Write a config as BASELINE.replace(…) with its changes."""
     changes: dict[str, Any] = {}
     replaced = baseline
     for _ in range(2):  # replace() also changes what follows: key-value heads, biases of attention
@@ -236,7 +237,7 @@ def changed_config(config: Config, baseline: Config, before: int) -> str:
 
 
 def variants_text(variants: Mapping[str, Config], baseline: Config) -> Code:
-    """Write a dict of configs, each as what it changes in BASELINE."""
+    """Write a dict of configs, each as its changes of BASELINE."""
     entries = []
     for name, config in variants.items():
         key = f"{quoted(name)}: "

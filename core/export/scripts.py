@@ -1,4 +1,4 @@
-"""Settings -> the script that computes what a page shows of them."""
+"""Scripts that compute the tables of a page, from its settings."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -110,9 +110,12 @@ def block_script(
     """Write the script of one pass through a model: tables stages, tokens, attention.
 
     Args:
-        tokens: the text, without padding.
-        kind: of weights, among core.experiments.weights.
-        view: of the page, the numbers of which are a table besides.
+        config: Settings of the model.
+        tokens: The text, without padding.
+        machine: Device and precision.
+        dropout: Whether dropout acts.
+        kind: Kind of weights, among core.experiments.weights.
+        view: View of the page whose table is added.
     """
     names = ["stages", "tokens", "attention"]
     if view in ("heads", "positions") and config.attention:
@@ -142,8 +145,13 @@ def compare_script(
     """Write the script of several models on the same text: the table compared.
 
     Args:
-        configs: name -> model, the baseline first.
-        baseline: a model that is cut into other numbers of heads: tables heads, attention.
+        configs: Name to model, the baseline first.
+        tokens: The text, without padding.
+        machine: Device and precision.
+        dropout: Whether dropout acts.
+        kind: Kind of weights, among core.experiments.weights.
+        baseline: Model whose configs are versions with other numbers of heads: then the script
+            has the tables heads and attention.
     """
     names = ["compared"]
     title = "Effect of every variant on the output of a transformer block."
@@ -227,7 +235,10 @@ def depth_script(
     """Write the script of many passes: tables statistics, gradients, weights, attention.
 
     Args:
-        configs: name -> model, the baseline first.
+        configs: Name to model, the baseline first.
+        tokens: The text, without padding.
+        machine: Device and precision.
+        depth: How many passes, and through which blocks.
     """
     return Script(
         "A transformer block applied repeatedly.",
@@ -317,7 +328,7 @@ def training_script(plan: Plan) -> Script:
 
 
 def _arm(arm: Arm, baseline: Config) -> str:
-    """Write Arm(…), with all that is not a default."""
+    """Write Arm(…) with all values that are not defaults."""
     fields = {}
     for field in dataclasses.fields(arm):
         value = getattr(arm, field.name)
@@ -388,7 +399,7 @@ if cuts:
     passes["without"] = look(bench, prompt, cuts, MODE)
 scores = {name: logits(bench, forward_pass, TOKEN - 1) for name, forward_pass in passes.items()}
 said = prompt.ids[TOKEN : TOKEN + 1]  # the token that follows in the text
-words_table = next_words(scores, SAMPLING, opened.tokens.label, also=said)
+words_table = next_words(scores, SAMPLING, opened.tokens.label, included=said)
 """)
 WITHOUT_TABLES = read_tables("""
 # %% family: trained without each component, and removed after training, with 95 % intervals
@@ -417,14 +428,17 @@ def knockout_script(
     token: int = 1,
     sampling: Sampling | None = None,
 ) -> Script:
-    """Write the script of a trained model, as a whole and with a knock-out.
+    """Write the script of a trained model, with and without an ablation.
 
     Args:
-        model: the call that opens it: folder_call, member_call or ELSEWHERE.
-        texts: on how many the effect is measured.
-        view: of the page, the numbers of which are printed.
-        text, token, sampling: after which token of a text (from 1) the next word is chosen, and
-        how.
+        model: Code that opens it: folder_call, member_call or ELSEWHERE.
+        cuts: The ablated parts.
+        mode: Kind of ablation: zero, mean or resample.
+        texts: Number of texts on which the effect is measured.
+        view: View of the page whose tables are printed.
+        text: The prompt.
+        token: Number of the token of the prompt (from 1) after which the next one is predicted.
+        sampling: How the next token is chosen.
     """
     written = quoted(write_cuts(tuple(cuts)))
     settings: dict[str, object] = {
@@ -453,12 +467,12 @@ def knockout_script(
 
 
 def folder_call(name: str) -> str:
-    """Write the call that opens a model of the folder models, wherever the script is run."""
+    """Return code that opens a model of the folder models, wherever the script is run."""
     return f"files.from_folder(files.ROOT / {quoted(name)})"
 
 
 def member_call(member: str, seed: int) -> str:
-    """Write the call that opens a model of the family."""
+    """Return code that opens a member of the family."""
     return f"family.opened({quoted(member)}, {seed})"
 
 
@@ -466,8 +480,8 @@ def family_script(measure: str, part: str = "") -> Script:
     """Write the script of the models that were trained without a part.
 
     Args:
-        measure: of core.experiments.trained.comparison.
-        part: of which accuracy by distance is printed instead.
+        measure: Key of core.experiments.trained.comparison.compared.
+        part: Member whose accuracy by distance is printed instead, or "".
     """
     return Script(
         "Trained without a component, or removed after training.",

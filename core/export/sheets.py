@@ -29,12 +29,12 @@ WRITTEN = re.compile(rf"(?:(?<=;)'(?=[\"'\s]*{SIGN})|^'(?='*{SIGN}))")
 
 
 def harmless(cell: Cell) -> Cell | str:
-    """A cell as it is written: text that a spreadsheet would run gets a ' before it."""
+    """Return a cell for a CSV file: text that a spreadsheet would run gets a ' before it."""
     return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 def original(cell: Cell) -> Cell | str:
-    """The cell that harmless() was given."""
+    """Return a cell of a CSV file without the ' that harmless() put before it."""
     return WRITTEN.sub("", cell) if isinstance(cell, str) else cell
 
 
@@ -42,7 +42,8 @@ def slug(name: str, number: int | None = None) -> str:
     """Return a file name: small letters, digits and underscores, whole words only.
 
     Args:
-        number: put behind it, where two of one name must not be one file.
+        name: The name of a table or a study.
+        number: A number behind it, where two of one name must not be one file.
     """
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if len(plain) > LONGEST:
@@ -78,6 +79,7 @@ def read_csv(path: Path | IO[str], texts: Collection[str] = ()) -> pd.DataFrame:
     """Read a table that write_csv has written.
 
     Args:
+        path: The file, or its path.
         texts: Columns that stay text ("NA", "1").
 
     Raises:

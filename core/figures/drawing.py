@@ -1,8 +1,8 @@
 """Diagram of a block as SVG, drawn from what a pass recorded.
 
-Classes carry the meaning, the page's style sheet the colours: `box` a part, `off` a part that is
-gone, `changed` one that differs from the defaults, `stream` the residual stream, `cut` where it is
-cut.
+CSS classes carry the meaning, the page's style sheet the colours: `box` a part, `off` a part that
+is removed, `changed` one that differs from the defaults, `stream` the residual stream, `cut` where
+it is interrupted.
 """
 
 from collections.abc import Collection
@@ -29,7 +29,7 @@ MOST = 15
 
 
 def patterns(config: Config) -> dict[str, list[bool]]:
-    """Return which layers have a component that others lack, by its label."""
+    """Return which layers have a component that only some layers have, by its label."""
     layers = range(config.n_layers)
     rows = {}
     if config.attention and config.window and config.global_every:
@@ -41,7 +41,7 @@ def patterns(config: Config) -> dict[str, list[bool]]:
 
 
 def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
-    """Return a row for each per-layer component around this layer, and its height."""
+    """Return a row of squares for each per-layer component as SVG, and the height of all rows."""
     rows = patterns(config)
     first = max(0, min(layer - MOST // 2, config.n_layers - MOST))
     shapes = ""
@@ -53,7 +53,9 @@ def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
             LEFT - 8, top + 9, f"{words} in layer", "small end"
         )
         for number, is_head_present in enumerate(row[first : first + MOST], first):
-            kind = ("layer there" if is_head_present else "layer") + " here" * (number == layer)
+            kind = "layer there" if is_head_present else "layer"
+            if number == layer:
+                kind += " here"
             shapes += (
                 f'<rect class="{kind}" x="{LEFT + STEP * (number - first)}" y="{top}" width="8"'
                 ' height="10"/>'
@@ -83,9 +85,9 @@ Clicks = dict[str, tuple[str, str]]
 
 @dataclass(frozen=True)
 class Sublayer:
-    """Parts of a sub-layer that are drawn."""
+    """Parts of a sub-layer that are drawn, with what a click on each does."""
 
-    seen: Pass
+    forward_pass: Pass
     layer: int
     name: str
     site: str  # "attn_out" or "mlp_out": what it adds
@@ -94,7 +96,7 @@ class Sublayer:
     changed: bool  # whether something in it differs from the defaults, or is knocked out
     norm_changed: bool
     residual: bool
-    gone: bool  # whether what it adds is knocked out
+    is_ablated: bool  # whether what it adds is ablated
     clicks: Clicks  # what a click on each of its parts does
     heads: tuple[bool, ...] = ()  # whether each head is there, where heads are parts of their own
     # y at which it reads the stream beside the other sub-layer; None: where its own branch begins
@@ -103,17 +105,17 @@ class Sublayer:
 
     @property
     def target(self) -> int:
-        """Return the height of what is clicked."""
+        """Height of a clickable part, in pixels."""
         return 24 if self.compact else TARGET
 
     @property
     def wire(self) -> int:
-        """Return the height of a wire between two boxes."""
+        """Height of a wire between two boxes, in pixels."""
         return 7 if self.compact else WIRE
 
     @property
     def work(self) -> int:
-        """The height of its box."""
+        """Height of the sub-layer's box, in pixels."""
         lines = 15 * len(self.inside)
         if "heads" in self.clicks:
             lines += self.target - 10 * self.compact
@@ -121,13 +123,13 @@ class Sublayer:
 
     @property
     def _room(self) -> int:
-        """The height that its heads take, where they are parts of their own."""
+        """Height of the heads in the box, if they are drawn as parts of their own."""
         rows = -(-len(self.heads) // IN_A_ROW)
         return rows * (TARGET + GAP) + 4 * bool(rows)
 
     def draw(self, y: int) -> tuple[str, int]:
-        """Draw from this height on; return the SVG and its height."""
-        if self.site not in self.seen.sites:
+        """Return the SVG of the sub-layer from height y on, and its own height."""
+        if self.site not in self.forward_pass.sites:
             off = self._part(
                 "work", box(CENTRE, y + 10, BOX, self.work, [f"{self.name}: off"], "off changed")
             )
@@ -138,7 +140,7 @@ class Sublayer:
         return branch + main + line("stream", (STREAM, end), (STREAM, end + 6)), end + 6 - y
 
     def _branch(self, top: int) -> tuple[str, int]:
-        """Out of the stream and through the sub-layer -> (SVG, y of where it comes back)"""
+        """Return the SVG of the branch through the sub-layer, and y of where it ends."""
         begin = (
             [(STREAM, top)]
             if self.reads is None
@@ -167,8 +169,8 @@ class Sublayer:
         parts += line("wire", (CENTRE, y), (CENTRE, joint), (STREAM + 9, joint)) + arrow(
             STREAM + 9, joint, "left"
         )
-        added = " × ".join(map(str, self.seen.sites[self.site][self.layer].shape))
-        scale = self.seen.config.residual_scale
+        added = " × ".join(map(str, self.forward_pass.sites[self.site][self.layer].shape))
+        scale = self.forward_pass.config.residual_scale
         if not self.compact:
             parts += text(CENTRE + 6, joint - 4, added, "small")
         if scale != "none":
@@ -178,7 +180,7 @@ class Sublayer:
                 f"× {MENUS['residual_scale'].label(scale)}",
                 "small middle changed",
             )
-        if self.gone:
+        if self.is_ablated:
             parts += text((CENTRE + STREAM) / 2, joint + 6, "✕", "middle cross")
             parts += text(
                 (CENTRE + STREAM) / 2 + 10, joint + 14, f"{self.site} removed", "small changed"
@@ -186,8 +188,8 @@ class Sublayer:
         return parts, joint
 
     def _work(self, y: int) -> str:
-        """Its box, with its heads where they are parts of their own."""
-        kind = "box work" + " changed" * self.changed
+        """Return the SVG of the box, with its heads if they are parts of their own."""
+        kind = "box work changed" if self.changed else "box work"
         if "heads" in self.clicks:  # the line that says how many is a button of its own
             first, *others = self.inside
             shapes = box(CENTRE, y, BOX, self.work, [], kind) + text(
@@ -222,7 +224,7 @@ class Sublayer:
         )
 
     def _stream(self, y: int, top: int, joint: int) -> tuple[str, int]:
-        """Past the sub-layer, whole or cut -> (SVG, y of its end)"""
+        """Return the SVG of the stream past the sub-layer, and y of its end."""
         parts = line("stream", (STREAM, y), (STREAM, top))
         past = (
             f'<rect class="touch" x="{STREAM - 24}" y="{top}" width="48"'
@@ -255,10 +257,12 @@ class Sublayer:
         return parts, end
 
     def _norm(self, place: str, x: int, y: int, width: int) -> str:
-        normed = self.norms[place] in self.seen.sites
-        name = self.seen.config.norm if normed else "no norm"
-        kind = ("box norm" if normed else "off") + " changed" * self.norm_changed
-        number = " 2" * (place != next(iter(self.norms)))  # of two, the second
+        normed = self.norms[place] in self.forward_pass.sites
+        name = self.forward_pass.config.norm if normed else "no norm"
+        kind = "box norm" if normed else "off"
+        if self.norm_changed:
+            kind += " changed"
+        number = "" if place == next(iter(self.norms)) else " 2"  # of two, the second
         return self._part("norm", box(x, y, width, self.target, [name], kind), number)
 
 
@@ -273,14 +277,17 @@ def block_svg(
     beside: Collection[str] | None = (),
     compact: bool = False,
 ) -> str:
-    """Draw one block from input (top) to output (bottom) as SVG; each part says what a click does.
+    """Return one block from input (top) to output (bottom) as SVG with clickable parts.
 
-    knocked: what is cut out of a trained model is marked where the knife goes, and what differs
-    from usual settings is not.
-    usual: settings that are not marked as changed; the defaults where there are no others. beside:
-    what a click takes out, or puts
-    in, that is shown beside it already, as a link has it; None: a click changes this block, and
-    shows none beside it. compact: whether only a sub-layer that differs says all about itself.
+    Args:
+        p: The recorded pass.
+        layer: Index of the layer, from 0.
+        knocked: Ablated parts of a trained model: these are marked, and a click adds or removes an
+            ablation. None for a block whose settings a click changes.
+        usual: Settings that are not marked as changed; None for the defaults.
+        beside: Changes (as in a link) that the variant next to this block already has: a click adds
+            or removes one. None: this is that variant, and a click changes it.
+        compact: Whether only a sub-layer that differs shows all its lines.
     """
     changed = (
         set(p.config.write() if usual is None else difference(p.config, usual))
@@ -290,11 +297,11 @@ def block_svg(
     picture = Picture(p, layer, knocked, changed, beside, compact)
     shape = _shape(p.sites["resid_pre"][layer])
     strip, height = layers_svg(p.config, layer, 20)
-    above = (
-        f"layer {layer + 1} of {p.config.n_layers}{', one block' * p.config.shared}"
-        if p.config.n_layers > 1
-        else "in"
-    )
+    above = "in"
+    if p.config.n_layers > 1:
+        above = f"layer {layer + 1} of {p.config.n_layers}"
+        if p.config.shared:
+            above += ", one block"
     shapes = [text(STREAM, 12, f"{above}: {shape}", "small middle")]
     y = 18 + height
     early = p.config.early_of(layer)
@@ -326,7 +333,7 @@ def block_svg(
 
 
 def describe(config: Config) -> str:
-    """The block in one sentence, for those who cannot see the picture."""
+    """Describe a block in one sentence, for screen readers."""
     parts = []
     for name, is_present, residual in (
         ("attention", config.attention, config.residual_attention),
@@ -347,9 +354,9 @@ def describe(config: Config) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """State of the diagram while it is drawn."""
+    """Settings of a diagram, from which its sub-layers are made."""
 
-    seen: Pass
+    forward_pass: Pass
     layer: int
     knocked: tuple[Cut, ...] | None
     changed: set[str]  # settings that are marked
@@ -359,12 +366,15 @@ class Picture:
     compact: bool = False
 
     def attention(self) -> Sublayer:
-        c = self.seen.config
-        inside = [f"{c.n_heads} head{'s' * (c.n_heads != 1)} × {c.d_head}"]
-        inside += [
-            f"{count(c.n_kv_heads, 'key-value head')} ({'MQA' if c.n_kv_heads == 1 else 'GQA'})"
-        ] * (c.n_kv_heads < c.n_heads)
-        inside.append(f"softmax(Q·Kᵀ{f'/√{c.d_head}' if c.scale else ''})·V{' × gate' * c.gate}")
+        """Return the attention sub-layer to be drawn."""
+        c = self.forward_pass.config
+        inside = [f"{c.n_heads} {'head' if c.n_heads == 1 else 'heads'} × {c.d_head}"]
+        if c.n_kv_heads < c.n_heads:
+            kind = "MQA" if c.n_kv_heads == 1 else "GQA"
+            inside.append(f"{count(c.n_kv_heads, 'key-value head')} ({kind})")
+        scale = f"/√{c.d_head}" if c.scale else ""
+        gate = " × gate" if c.gate else ""
+        inside.append(f"softmax(Q·Kᵀ{scale})·V{gate}")
         inside_attention = acts_in_attention(c.part("position"))
         lines = len(inside)
         for words in in_attention(c, self.layer):  # as many in a line as there is room for
@@ -373,8 +383,8 @@ class Picture:
                 inside[-1] = joined
             else:
                 inside.append(words)
-        is_present = "attn_out" in self.seen.sites
-        shape = self.seen.sites["pattern"][self.layer].shape if is_present else ()
+        is_present = "attn_out" in self.forward_pass.sites
+        shape = self.forward_pass.sites["pattern"][self.layer].shape if is_present else ()
         inside.append("weights: " + " × ".join(map(str, shape)))
         read = (
             set(Config.read_by("attention"))
@@ -396,18 +406,19 @@ class Picture:
             named = ", ".join(cut.name for cut in ablated_heads)
             # Its line is there also while it is empty: or the heads below would move away under a
             # quick hand.
-            inside.append(
-                f"{named} removed{' (at z, before W_O)' * (len(ablated_heads) < 2)}"
-                if ablated_heads
-                else ""
-            )
+            where = " (at z, before W_O)" if len(ablated_heads) < 2 else ""
+            inside.append(f"{named} removed{where}" if ablated_heads else "")
         return self._sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
-        """beginning: y of where the block's first sub-layer reads the stream."""
-        c = self.seen.config
-        is_present = "mlp_out" in self.seen.sites
-        hidden = self.seen.sites["mlp_post"][self.layer].shape[-1] if is_present else c.d_ff
+        """Return the feed-forward sub-layer to be drawn.
+
+        Args:
+            beginning: y at which the block's first sub-layer reads the stream.
+        """
+        c = self.forward_pass.config
+        is_present = "mlp_out" in self.forward_pass.sites
+        hidden = self.forward_pass.sites["mlp_post"][self.layer].shape[-1] if is_present else c.d_ff
         inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
         reads = beginning if c.parallel and c.attention else None
         changed = self._differs("parallel", *Config.read_by("ffn"))
@@ -422,24 +433,23 @@ class Picture:
         heads: tuple[bool, ...] = (),
         reads: int | None = None,
     ) -> Sublayer:
-        if self.seen.dropout and self.seen.config.dropout:
-            inside = [*inside, f"dropout {self.seen.config.dropout:g}"]
+        if self.forward_pass.dropout and self.forward_pass.config.dropout:
+            inside = [*inside, f"dropout {self.forward_pass.config.dropout:g}"]
             changed = True
-            if part == "ffn" and self.seen.config.ffn_dropout:
+            if part == "ffn" and self.forward_pass.config.ffn_dropout:
                 inside.append("also on hidden units")
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
-        norms = dict(
-            zip(self.seen.config.part("placement").norms, (norm_site, f"{norm_site}_post"))
-        )
+        places = self.forward_pass.config.part("placement").norms
+        norms = dict(zip(places, (norm_site, f"{norm_site}_post")))
         is_ablated = any(
             site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer
         )
-        residual = getattr(self.seen.config, f"residual_{part}")
+        residual = getattr(self.forward_pass.config, f"residual_{part}")
         if self.compact and not changed:
             inside = inside[:1]
         clicks = self._knife(part, heads) if self.knocked is not None else self._switches(part)
         return Sublayer(
-            self.seen,
+            self.forward_pass,
             self.layer,
             name,
             site,
@@ -459,8 +469,8 @@ class Picture:
         return not self.changed.isdisjoint(fields)
 
     def _switches(self, part: str) -> Clicks:
-        """Return what a click on a part changes in the settings."""
-        c = self.seen.config
+        """Return the change of settings that a click on each part of a sub-layer makes."""
+        c = self.forward_pass.config
         fewer = 1 if c.n_heads > 1 else Config().n_heads
         norm = "none" if c.part("norm").normalises else Config().norm
         changes = {
@@ -501,28 +511,43 @@ class Picture:
 
 
 def in_attention(c: Config, layer: int) -> list[str]:
-    """Return what else acts in a layer's attention, in a word or two each."""
+    """Return further settings that act in a layer's attention, in a word or two each."""
     position = c.part("position")
     window = c.window_in(layer)
-    parts = [c.mask] * (c.part("mask")(1) is not None) + ["QK-norm"] * c.qk_norm
+    parts = []
+    if c.part("mask")(1) is not None:
+        parts.append(c.mask)
+    if c.qk_norm:
+        parts.append("QK-norm")
     if c.attention_bias != c.bias:
         parts.append("with biases" if c.attention_bias else "no biases")
     if acts_in_attention(position) and c.position_in(layer) is position:
-        parts.append(
-            MENUS["position"].label(c.position)
-            + f" {100 * c.rope_share:.0f} %" * (position.turns and c.rope_share < 1)
-        )
-        parts += [f"base {c.rope_base:,.0f}"] * (
-            position.turns and c.rope_base != Config().rope_base
-        )
-    parts += [MENUS["softmax"].label(c.softmax)] * (c.softmax != Config().softmax)
-    parts += ["½ values of layer 1"] * (c.value_residual and layer > 0)
-    parts += [f"cap {c.score_cap:g}"] * (c.score_cap > 0) + [f"window {window}"] * (window > 0)
-    return parts + [f"{c.padding} padding"] * (c.padding > 0)
+        parts += _in_position(c)
+    if c.softmax != Config().softmax:
+        parts.append(MENUS["softmax"].label(c.softmax))
+    if c.value_residual and layer > 0:
+        parts.append("½ values of layer 1")
+    if c.score_cap > 0:
+        parts.append(f"cap {c.score_cap:g}")
+    if window > 0:
+        parts.append(f"window {window}")
+    if c.padding > 0:
+        parts.append(f"{c.padding} padding")
+    return parts
+
+
+def _in_position(c: Config) -> list[str]:
+    """Return the position encoding, with RoPE's share and base where they are not the defaults."""
+    name = MENUS["position"].label(c.position)
+    if not c.part("position").turns:
+        return [name]
+    if c.rope_share < 1:
+        name += f" {100 * c.rope_share:.0f} %"
+    return [name] if c.rope_base == Config().rope_base else [name, f"base {c.rope_base:,.0f}"]
 
 
 def _clicked(name: str, value: Any, is_clickable: bool) -> str:
-    """Say what a click that changes a setting does: here, or in a variant to compare with."""
+    """Describe what a click that changes a setting does: here, or in a variant to compare with."""
     change = Config.settings()[name].change(value)
     if value in (False, "none"):
         return (

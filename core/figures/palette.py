@@ -1,4 +1,4 @@
-"""Colours, once for canvas, Altair and drawings: safe for colour-blind readers in light and dark."""
+"""Colours of canvas, Altair and drawings: safe for colour-blind readers, light and dark."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
-"""Measured values beside predicted ones, as SVG: bars, or curves over passes and steps.
+"""Measured and predicted values as SVG: bars, or curves over passes and steps.
 
-Classes carry the meaning: `bar` and `curve` what was measured, `reach` its interval, `mark` what
-somebody predicted, `open` what
-is not measured yet. `first` is what the prediction is about.
+CSS classes carry the meaning: `bar` and `curve` for measured values, `reach` for their interval,
+`mark` for the prediction, `open` for what is not measured yet. `first` is what the prediction is
+about.
 """
 
 import math
@@ -28,18 +28,21 @@ SEEN = 0.01  # of an axis: less of a predicted range beyond what was measured is
 # that
 ROOM = 0.25
 STYLE = (
-    f"<style>.bar.first,.curve.first{{fill:{VARIANTS[0]};stroke:{VARIANTS[0]}}}.bar,.curve{{fill:{BASELINE};stroke:{BASELINE}}}"
-    ".bar{stroke:none!important}.curve{fill:none!important;stroke-width:2.5}.curve:not(.first){stroke-dasharray:7 4}"
+    f"<style>.bar.first,.curve.first{{fill:{VARIANTS[0]};stroke:{VARIANTS[0]}}}"
+    f".bar,.curve{{fill:{BASELINE};stroke:{BASELINE}}}"
+    ".bar{stroke:none!important}.curve{fill:none!important;stroke-width:2.5}"
+    ".curve:not(.first){stroke-dasharray:7 4}"
     f".spread{{fill:{BASELINE};opacity:.15}}.spread.first{{fill:{VARIANTS[0]}}}"
     ".reach{stroke:currentColor;stroke-width:2;fill:none}.axis{stroke:currentColor;opacity:.25}"
     ".mark{fill:#B87A00;fill-opacity:.28;stroke:#B87A00;stroke-width:2;stroke-dasharray:5 3}"
-    "text{fill:currentColor;font-size:14px}.small{font-size:12px;opacity:.85}.middle{text-anchor:middle}.end{text-anchor:end}"
+    "text{fill:currentColor;font-size:14px}.small{font-size:12px;opacity:.85}"
+    ".middle{text-anchor:middle}.end{text-anchor:end}"
     ".open{opacity:.55;font-size:16px}.sketch{fill:none;stroke:currentColor;stroke-width:2.5}</style>"
 )
 
 
 class Bar(NamedTuple):
-    """low, high: of its interval. note: what stands below its number, as where somebody ranked it."""
+    """Measured value with its interval (low, high) and a note below its number."""
 
     label: str
     mean: float
@@ -49,10 +52,10 @@ class Bar(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A curve with its interval at each place."""
+    """Curve with its interval at each place."""
 
     label: str
-    at: Sequence[int]
+    places: Sequence[int]
     mean: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
@@ -66,8 +69,10 @@ def _ends(
 ) -> tuple[float, float]:
     """Return the ends of an axis that shows the values, 0 and the near end of the mark.
 
-    Without values: all of the mark that is finite. scale: from where to where it reaches at the
-    least.
+    Args:
+        values: Values to show. Without any: all of the mark that is finite.
+        mark: The predicted range, or None.
+        scale: Range that the axis covers at least.
     """
     finite = [value for value in (*values, *(scale or ()), 0.0) if math.isfinite(value)]
     low = min(finite)
@@ -81,9 +86,8 @@ def _ends(
         far = max(high, mark[0])
         room = ROOM * (far - near)
         measured = low, high
-        if near < low or math.isfinite(
-            mark[0]
-        ):  # an open end adds nothing where the mark is in sight
+        # An open end adds nothing where the mark is in sight.
+        if near < low or math.isfinite(mark[0]):
             low = min(near, max(near - room, mark[0]))
         if far > high or math.isfinite(mark[1]):
             high = max(far, min(far + room, mark[1]))
@@ -102,10 +106,13 @@ def bars_svg(
     hidden: bool = False,
     scale: Mark | None = None,
 ) -> str:
-    """Draw bars as SVG; the mark stands on the first bar.
+    """Return measured values as bars in SVG; the mark stands on the first bar.
 
     Args:
+        bars: The values.
         written: Formats a number.
+        mark: The predicted range, or None.
+        words: Words of the language, by key.
         hidden: Whether only names and the mark are shown, before anything is measured.
         scale: Range that the axis covers at least.
     """
@@ -155,14 +162,7 @@ def bars_svg(
     if mark:
         middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 60), right - 40)
         shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
-    phrases = [
-        (
-            bar.label
-            if hidden
-            else f"{bar.label}: {written(bar.mean)}{f' ({bar.note})' * bool(bar.note)}"
-        )
-        for bar in bars
-    ]
+    phrases = [bar.label if hidden else _describe_bar(bar, written) for bar in bars]
     if mark:
         phrases.append(f"{words['your_prediction']}: {marked(mark, written)}")
     return picture(
@@ -170,8 +170,13 @@ def bars_svg(
     )
 
 
+def _describe_bar(bar: Bar, written: Callable[[float], str]) -> str:
+    note = f" ({bar.note})" if bar.note else ""
+    return f"{bar.label}: {written(bar.mean)}{note}"
+
+
 def marked(mark: Mark | None, written: Callable[[float], str]) -> str:
-    """A predicted range in words: "0.2 to 0.9", "≥ 0.9", "< 0.2"."""
+    """Describe a predicted range: "0.2 – 0.9", "≥ 0.9", "< 0.2"."""
     low, high = mark or (-math.inf, math.inf)
     if math.isinf(low):
         return f"< {written(high)}"
@@ -185,15 +190,23 @@ def curves_svg(
     words: Mapping[str, str],
     over: str,
 ) -> str:
-    """The mark stands at the end of the first curve. over: what they run over, in words."""
+    """Return measured curves in SVG; the mark stands at the end of the first curve.
+
+    Args:
+        lines: The curves.
+        written: Formats a number.
+        mark: The predicted range, or None.
+        words: Words of the language, by key.
+        over: Name of the horizontal axis.
+    """
     values = [value for line in lines for value in (*line.mean, *line.low, *line.high)]
     low, high = _ends(values, mark)
     top = LEGEND * len(lines) + 14.0
     left = 50
     right = WIDTH - MARGIN - END
     bottom = top + CURVE_HEIGHT
-    start = min(line.at[0] for line in lines)
-    end = max(line.at[-1] for line in lines)
+    start = min(line.places[0] for line in lines)
+    end = max(line.places[-1] for line in lines)
 
     def x(value: float) -> float:
         return round(left + (right - left) * (value - start) / max(1, end - start), 1)
@@ -219,16 +232,18 @@ def curves_svg(
         )
         shapes.append(text(WIDTH - MARGIN, bottom + 36, words["your_prediction"], "small end"))
     for index, curve in reversed(list(enumerate(lines))):
-        first = " first" * (index == 0)
-        outline = list(zip(curve.at, curve.low)) + list(
-            zip(reversed(curve.at), reversed(curve.high))
+        first = " first" if index == 0 else ""
+        outline = list(zip(curve.places, curve.low)) + list(
+            zip(reversed(curve.places), reversed(curve.high))
         )
         shapes.append(
             f'<polygon class="spread{first}"'
             f' points="{" ".join(f"{x(a)},{y(b)}" for a, b in outline if b == b)}"/>'
         )
         shapes.append(
-            line(f"curve{first}", *((x(a), y(b)) for a, b in zip(curve.at, curve.mean) if b == b))
+            line(
+                f"curve{first}", *((x(a), y(b)) for a, b in zip(curve.places, curve.mean) if b == b)
+            )
         )
         place = LEGEND * index + 12.0
         shapes += [line(f"curve{first}", (left, place - 4), (left + 28, place - 4))]
@@ -241,7 +256,7 @@ def curves_svg(
 
 
 def sketch_svg(heights: Sequence[float], description: str) -> str:
-    """The shape of a curve to choose. heights: from 0 to 1."""
+    """Return a small curve of these heights (0 to 1) as SVG, for an option to choose."""
     width = 130
     height = 64
     step = (width - 16) / (len(heights) - 1)

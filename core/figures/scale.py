@@ -20,7 +20,7 @@ MEASURED = ("value", "reference")  # columns of what is measured, which can be s
 
 
 def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
-    """Return the specification with domains that cover all tables.
+    """Return a chart's specification with axes that cover all tables.
 
     Stacked or counted values keep the browser's own scale.
     """
@@ -60,7 +60,7 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
 
 
 def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
-    """Return whether two tables have the same rows and the chart can show negative values."""
+    """Return whether two tables have the same rows and the chart can show differences."""
     log = any((encoding.get("scale") or {}).get("type") == "log" for encoding in _measured(spec))
     if (
         log
@@ -75,7 +75,7 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
 
 
 def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
-    """Return the specification without fixed ends such as those of shares, for differences."""
+    """Return the specification without fixed ends of axes such as 0 to 1."""
     scaled: Spec = copy.deepcopy(spec)
     columns = [] if table is None else [table[name] for name in MEASURED if name in table]
     nothing = bool(columns) and all((column == 0).all() for column in columns)
@@ -90,7 +90,7 @@ def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
 
 
 def _measured(spec: Spec) -> Iterator[Spec]:
-    """Encodings of what is measured."""
+    """Yield the encodings of measured columns."""
     for unit in _units(spec):
         for channel, encoding in unit["encoding"].items():
             if (
@@ -102,7 +102,7 @@ def _measured(spec: Spec) -> Iterator[Spec]:
 
 
 def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """The table with what is measured in it less what is measured in the other."""
+    """Return the table with the other table's measured values subtracted from its own."""
     return table.assign(
         **{
             name: table[name].to_numpy() - other[name].to_numpy()
@@ -113,7 +113,7 @@ def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def _units(spec: Spec) -> Iterator[Spec]:
-    """All parts of a specification that encode something."""
+    """Yield all parts of a specification that encode something."""
     if "encoding" in spec:
         yield spec
     for key in ("layer", "hconcat", "vconcat"):
@@ -124,7 +124,7 @@ def _units(spec: Spec) -> Iterator[Spec]:
 
 
 def _values(encoding: Any, tables: tuple[pd.DataFrame, ...]) -> list[float]:
-    """The numbers that an encoding draws; none where they are not those of the tables."""
+    """Return the numbers that an encoding draws; [] where they are not those of the tables."""
     if (
         not isinstance(encoding, dict)
         or {"aggregate", "bin"} & encoding.keys()

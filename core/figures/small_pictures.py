@@ -1,6 +1,6 @@
 """Small pictures (SVG): a head's attention, one interval, votes.
 
-Classes carry the meaning; the page's style sheet gives the colours.
+CSS classes carry the meaning; the page's style sheet gives the colours.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,12 +52,14 @@ VOTES_STYLE = (
 def agreement_svg(
     words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool
 ) -> str:
-    """Draw a sentence with an arc to each word that a head reads while the next one is chosen.
+    """Return a sentence as SVG, with arcs from its next word to the words a head reads.
 
     Args:
-        words: those that are there.
-        weights: how much of its attention the head gives to each.
-        chosen: the word that comes next.
+        words: The words that are given.
+        weights: Attention weight of the head on each of them.
+        chosen: The predicted next word.
+        wrong: Whether the prediction is incorrect.
+        removed: Whether the head is ablated.
     """
     middles = []
     x = 6.0
@@ -99,7 +101,7 @@ def agreement_svg(
 def describe(
     words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool
 ) -> str:
-    """Describe the picture of agreement_svg in two sentences."""
+    """Describe the picture of agreement_svg in two sentences, for screen readers."""
     weight, word = max(zip(weights, words), key=lambda pair: pair[0])
     does = "is removed; it put" if removed else "puts"
     return (
@@ -116,13 +118,14 @@ def spread_svg(
     label: Callable[[float], str],
     values: Sequence[float] = (),
 ) -> str:
-    """Draw one interval on a line, with the effect that it is judged by.
+    """Return one interval on a line as SVG, with the effect that it is judged by.
 
     Args:
-        interval: mean, low, high.
-        smallest: the effect that counts.
-        alike: whether the interval has to lie within ± it, and not above it.
-        values: one for each seed.
+        interval: Mean, low, high.
+        smallest: The effect that counts.
+        alike: Whether the interval has to lie within ± it, and not above it.
+        label: Formats a value for a tick.
+        values: One for each seed.
     """
     width = SPREAD_WIDTH
     height = 46
@@ -148,8 +151,7 @@ def spread_svg(
     shapes.append(
         f'<line class="axis" x1="{margin}" x2="{width - margin}" y1="{line}" y2="{line}"/>'
     )
-    for value in values:
-        shapes.append(f'<circle class="seed" cx="{at(value):.1f}" cy="{line}" r="3"/>')
+    shapes += [f'<circle class="seed" cx="{at(value):.1f}" cy="{line}" r="3"/>' for value in values]
     shapes.append(
         f'<line class="reach" x1="{at(low):.1f}" x2="{at(high):.1f}" y1="{line}" y2="{line}"/>'
     )
@@ -169,8 +171,9 @@ class Count(NamedTuple):
     """Votes for one answer.
 
     Args:
-        label: the answer in words.
-        rounds: votes in the first round, and in the second where there was one.
+        label: The answer in words.
+        rounds: Votes in the first round, and in the second if there was one.
+        right: Whether the answer is right.
     """
 
     label: str
@@ -179,10 +182,11 @@ class Count(NamedTuple):
 
 
 def tally_svg(counts: Sequence[Count], votes: str) -> str:
-    """Draw a bar for each answer, of two rounds one below the other.
+    """Return a bar for each answer as SVG, for two rounds one below the other.
 
     Args:
-        votes: the word for them.
+        counts: The votes for each answer.
+        votes: The word for votes, in the language of the page.
     """
     width = 640
     margin = 8
@@ -203,8 +207,9 @@ def tally_svg(counts: Sequence[Count], votes: str) -> str:
         for n, n_votes in enumerate(count.rounds):
             y = top + (n - last / 2) * (bar + 3) - bar / 2
             length = max(1.5, room * n_votes / highest)
+            before = " before" if n < last else ""
             shapes.append(
-                f'<rect class="bar{" before" * (n < last)}{right}" x="{label + 10:.1f}" '
+                f'<rect class="bar{before}{right}" x="{label + 10:.1f}" '
                 f'y="{y:.1f}" width="{length:.1f}" height="{bar}" rx="3"/>'
             )
             end = round(label + length + 16, 1)

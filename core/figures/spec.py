@@ -51,7 +51,7 @@ ZERO = "datum.value === 0 ? '0' : datum.label"  # with the format "~s" Vega writ
 
 
 def numbers(**options: Any) -> alt.Axis:
-    """An axis of numbers in plain notation."""
+    """Return an axis with numbers in plain notation: "10", "0.001", "2·10⁻⁶"."""
     return alt.Axis(labelExpr=NUMBER, **options)
 
 
@@ -78,7 +78,15 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
 def words(
     kind: type[Axis], field: str, title: str | None, every: bool = True, limit: int = 110
 ) -> Axis:
-    """An axis of words; not `every`: as many as there is room for."""
+    """Return an axis of words from "007 word" labels.
+
+    Args:
+        kind: alt.X or alt.Y.
+        field: Column of the labels.
+        title: Title of the axis, or None.
+        every: Whether every word is shown, even where they overlap.
+        limit: Greatest length of a word, in pixels.
+    """
     angle = -50 if kind is alt.X else alt.Undefined
     axis = alt.Axis(
         labelExpr=WORD,
@@ -90,5 +98,5 @@ def words(
 
 
 def word(number: int, text: str) -> str:
-    """A token for an axis: sorted by its number, shown as its word."""
+    """Return a token as a label of an axis: sorted by its number, shown as its word."""
     return f"{number:03d} {text}"

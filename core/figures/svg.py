@@ -1,4 +1,4 @@
-"""Boxes, lines and words as SVG, at pixels counted from the left upper corner."""
+"""Boxes, lines and words as SVG, in pixels from the upper left corner."""
 
 import re
 from html import escape
@@ -7,7 +7,7 @@ Point = tuple[float, float]
 
 
 def picture(width: float, height: float, shapes: str, description: str, role: str = "img") -> str:
-    """Return shapes as an SVG of this size. description: the picture in words."""
+    """Return shapes as an SVG of this size, with a description for screen readers."""
     return (
         f'<svg viewBox="0 0 {width:g} {height:g}" role="{role}" aria-label="{escape(description)}" '
         f'xmlns="http://www.w3.org/2000/svg">{shapes}</svg>'
@@ -15,7 +15,7 @@ def picture(width: float, height: float, shapes: str, description: str, role: st
 
 
 def in_own_size(svg: str) -> str:
-    """Return a picture at its own width, so that its text has the size it was given."""
+    """Return a picture at its own width, so that its text has the size that it was given."""
     match = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
     return f'<div style="flex: none; width: {match[1] if match else 0}px">{svg}</div>'
 
@@ -23,10 +23,15 @@ def in_own_size(svg: str) -> str:
 def box(
     x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0
 ) -> str:
-    """Draw lines of text in a box.
+    """Return a box with lines of text as SVG.
 
     Args:
-        x: Of the box's centre.
+        x: x of the box's centre.
+        y: y of its upper edge.
+        width: Its width.
+        height: Its height.
+        lines: Its text; the first line is its name.
+        kind: CSS class of the box.
         below: Height at its foot that stays free of text.
     """
     drawn = (
@@ -36,21 +41,26 @@ def box(
     step = 15
     first = y + (height - below) / 2 - 7.5 * (len(lines) - 1) + 4
     for index, line in enumerate(lines):
-        kind = " name" if index == 0 else " small changed" if line.startswith("✕") else " small"
-        drawn += text(x, first + index * step, line, f"middle{kind}")
+        style = "small changed" if line.startswith("✕") else "small"
+        if index == 0:
+            style = "name"
+        drawn += text(x, first + index * step, line, f"middle {style}")
     return drawn
 
 
 def text(x: float, y: float, words: str, kind: str, turn: Point | None = None) -> str:
+    """Return words as an SVG text of a CSS class, rotated by −90° around `turn`."""
     turned = f' transform="rotate(-90 {turn[0]} {turn[1]})"' if turn else ""
     return f'<text class="{kind}" x="{x}" y="{y}"{turned}>{escape(words)}</text>'
 
 
 def line(kind: str, *points: Point) -> str:
+    """Return a polyline of a CSS class through these points."""
     return f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in points)}"/>'
 
 
 def arrow(x: float, y: float, way: str = "down") -> str:
+    """Return an arrow head with its tip at a point, that points "down" or "left"."""
     corners = {"down": ((-4, -7), (4, -7), (0, 0)), "left": ((7, -4), (7, 4), (0, 0))}[way]
     return (
         f'<polygon class="head" points="{" ".join(f"{x + dx},{y + dy}" for dx, dy in corners)}"/>'
@@ -61,9 +71,10 @@ def part(place: str, name: str, words: str, shapes: str) -> str:
     """Group shapes into one clickable part of a block.
 
     Args:
-        place: Which part, whether or not it is present.
+        place: Key of the part, whether or not it is present.
         name: What a click does, as in a link.
         words: The same in words.
+        shapes: SVG of the part.
     """
     description = "".join(
         f' data-{key}="{escape(value, quote=True)}"'

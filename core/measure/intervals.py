@@ -1,8 +1,7 @@
 """Statistics over seeds: means with intervals, and whether a difference is significant.
 
-One rule for all that is said: a difference is one where its interval leaves out 0. Several that are
-looked at together
-get wider intervals, and p to match (Holm, 1979).
+One rule everywhere: a difference is significant if its interval excludes 0. Several that are
+compared together get wider intervals, and p to match (Holm, 1979).
 """
 
 import importlib
@@ -36,9 +35,8 @@ class Interval(NamedTuple):
 class Paired(NamedTuple):
     """Mean paired difference, its interval, and p of the paired t-test (Student, 1908).
 
-    reach: from the mean to the ends of the interval, before it is cut: a difference smaller than
-    that could not be told
-    from so much noise.
+    reach: half-width of the interval, before it is cut to possible values; a smaller difference
+        could not have been distinguished from this much noise.
     """
 
     mean: float
@@ -50,7 +48,7 @@ class Paired(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the difference can be told from seed noise."""
+        """Whether the difference is significant: its interval excludes 0."""
         return apart(self.low, self.high)
 
 
@@ -62,8 +60,7 @@ def apart(low: float, high: float) -> bool:
 def interval(values: Iterable[float], within: Within = ANYTHING, level: float = LEVEL) -> Interval:
     """Return the mean and interval of independent values, one per seed; NaN are left out.
 
-    within: what a value can be at all. An interval is cut there, which leaves its coverage as it
-    is.
+    within: range of possible values. An interval is cut there, which leaves its coverage as it is.
     """
     values = [value for value in values if not math.isnan(value)]
     mean, error = _mean_and_error(values)
@@ -77,12 +74,12 @@ def half_width(error: float, n: int, level: float = LEVEL) -> float:
 
 
 def _special() -> ModuleType:
-    """scipy.special, 12 MB that a server on which nobody compares seeds does without."""
+    """Import scipy.special: 12 MB that a server needs only when somebody compares seeds."""
     return importlib.import_module("scipy.special")
 
 
 def cut(low: float, high: float, within: Within) -> tuple[float, float]:
-    """An interval without what cannot be; NaN stay NaN."""
+    """Return an interval cut to the range of possible values; NaN ends stay NaN."""
     return (max(low, within[0]) if low == low else low), (
         min(high, within[1]) if high == high else high
     )
@@ -121,10 +118,8 @@ def paired(
 ) -> Paired:
     """Return the paired difference values − base by seed; incomplete pairs are left out.
 
-    within: what a difference can be at all; its interval is cut there.
-
-    Where all differences are the same to the last bit there is no noise to compare with: p is 0, or
-    1 if they are 0.
+    within: range of possible differences; the interval is cut there. Where all differences are the
+    same to the last bit there is no noise to compare with: p is 0, or 1 if they are 0.
     """
     both = [values[seed] - base[seed] for seed in values if seed in base]
     both = [difference for difference in both if not math.isnan(difference)]
@@ -143,11 +138,13 @@ def paired(
 def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> dict[Key, Paired]:
     """Return several differences with Holm-corrected intervals and p (Holm, 1979).
 
-    compare: (key, level) -> a difference with its interval at that level, and its own p. -> key ->
-    the same, p corrected,
-    its interval at the level at which Holm's procedure tests it: so it leaves out 0 just where the
-    corrected p is below 0.05.
-    Those without a p (one seed) are as they are, and do not count.
+    Each interval has the level at which Holm's procedure tests its difference, so it excludes 0
+    exactly where the corrected p is below 0.05. Differences without a p (one seed) stay as they
+    are, and do not count.
+
+    Args:
+        compare: Returns the difference of a key with its interval at a level, and its own p.
+        keys: Keys of the differences that are corrected together.
     """
     compared = {key: compare(key, LEVEL) for key in keys}
     order = sorted(
@@ -167,7 +164,7 @@ def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> di
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """-> (mean, standard error of the mean)"""
+    """Return the mean and its standard error."""
     if not values:
         return math.nan, math.nan
     if len(set(values)) == 1:  # to the last bit, which fsum and division would lose
@@ -188,10 +185,9 @@ def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
     """Return the mean change of accuracy over texts, each from −1 to 1.
 
     p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is
-    McNemar's (1947). The interval: for those
-    Tango's (1998), which inverts the score test; for texts of several questions Student's t. Where
-    the exact test does not
-    tell the change from chance at this level, it is widened to hold 0. NaN are left out.
+        McNemar's (1947). The interval: for those Tango's (1998), which inverts the score test; for
+        texts of several questions Student's t. Where the exact test is not significant at this
+        level, the interval is widened to include 0. NaN are left out.
     """
     values = [
         Fraction(value).limit_denominator(SCALE) for value in differences if not math.isnan(value)
@@ -216,7 +212,7 @@ def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
 
 
 def sign_flips(values: list[Fraction]) -> float:
-    """Return the exact two-sided p of a sum under random signs."""
+    """Return the exact two-sided p of the sum of values under random signs."""
     values = [value for value in values if value]
     scale = min(SCALE, math.lcm(*(value.denominator for value in values)))
     sizes = [round(abs(value) * scale) for value in values]
@@ -253,7 +249,7 @@ def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, 
 
 
 def _where(score: Callable[[float], float], level: float, low: float, high: float) -> float:
-    """Find where the score, which falls as the change grows, passes the level."""
+    """Return where the score, which falls as the change grows, passes the level."""
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if score(middle) > level else (low, middle)

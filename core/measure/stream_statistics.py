@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from core.settings.cache import lazily
+from core.settings.cache import LazyProperty
 from core.settings.device import in_float64
 from core.settings.menu import Menu
 
@@ -22,7 +22,7 @@ SAME = 1e-6  # a difference of that share is float32's rounding
 
 
 class Streams:
-    """Streams of one shape, side by side.
+    """Residual streams of one shape, whose statistics are computed together.
 
     x: (P, T, D), the real tokens only; entropy: (P,), bits, already taken from the attention
     weights of each pass.
@@ -36,24 +36,25 @@ class Streams:
         self.x = wide if self.finite.all() else torch.where(self.finite[:, None, None], wide, 0.0)
         self.entropy = in_float64(entropy)
 
-    @lazily
+    @LazyProperty
     def mean(self) -> torch.Tensor:
+        """Mean of all values of each stream: (P,)."""
         return self.x.mean((1, 2))
 
-    @lazily
+    @LazyProperty
     def square(self) -> torch.Tensor:
-        """Mean of the squares: (P,)."""
+        """Mean of the squares of each stream: (P,)."""
         return self.products.diagonal(dim1=1, dim2=2).sum(1) / self.x[0].numel()
 
-    @lazily
+    @LazyProperty
     def products(self) -> torch.Tensor:
-        """Every token times every other: (P, T, T)."""
+        """Dot products of every token with every other: (P, T, T)."""
         if self.x.is_cpu:  # NumPy sees that both sides are the same and computes only half
             rows = self.x.numpy()
             return torch.from_numpy(rows @ rows.swapaxes(1, 2))
         return self.x @ self.x.mT
 
-    @lazily
+    @LazyProperty
     def table(self) -> torch.Tensor:
         """Every statistic of every stream: float64 (P, statistics), on the CPU."""
         values = torch.stack(
@@ -70,6 +71,7 @@ class Streams:
     log=True,
 )
 def rms(s: Streams) -> torch.Tensor:
+    """Return the root mean square of each stream: (P,)."""
     return s.square.sqrt()
 
 
@@ -81,6 +83,7 @@ def rms(s: Streams) -> torch.Tensor:
     log=True,
 )
 def std(s: Streams) -> torch.Tensor:
+    """Return the standard deviation of each stream (population formula): (P,)."""
     spread = s.square - s.mean.square()
     # Where nearly nothing is left of the difference, the long way: rounding would show.
     for row in (spread <= 1e-6 * s.square).nonzero()[:, 0].tolist():
@@ -92,6 +95,7 @@ def std(s: Streams) -> torch.Tensor:
     "mean", label="Mean", help="mean of the residual stream.", question="Does the mean drift?"
 )
 def mean(s: Streams) -> torch.Tensor:
+    """Return the mean of each stream: (P,)."""
     return s.mean
 
 
@@ -103,6 +107,7 @@ def mean(s: Streams) -> torch.Tensor:
     log=True,
 )
 def largest(s: Streams) -> torch.Tensor:
+    """Return the largest absolute value of each stream: (P,)."""
     return s.largest
 
 
@@ -114,6 +119,7 @@ def largest(s: Streams) -> torch.Tensor:
     most=lambda n: 1.0,
 )
 def cosine(s: Streams) -> torch.Tensor:
+    """Return the mean cosine similarity over pairs of tokens of each stream: (P,)."""
     length = s.products.diagonal(dim1=1, dim2=2).sqrt()
     weight = torch.where(length > 0, 1 / length, 0.0)  # a token of zeros is like no other
     n = length.shape[1]
@@ -136,6 +142,7 @@ def cosine(s: Streams) -> torch.Tensor:
     most=float,
 )
 def rank(s: Streams) -> torch.Tensor:
+    """Return the effective rank of each stream (Roy and Vetterli, 2007): (P,)."""
     # Squared singular values are the eigenvalues of the products; largest first to 1, so that
     # nothing leaves the range.
     scale = s.products.diagonal(dim1=1, dim2=2).amax(1).clamp_min(1e-300)[:, None, None]
@@ -155,6 +162,7 @@ def rank(s: Streams) -> torch.Tensor:
     most=math.log2,
 )
 def entropy(s: Streams) -> torch.Tensor:
+    """Return the attention entropy (bits) of each pass, computed before: (P,)."""
     return s.entropy
 
 
@@ -164,13 +172,13 @@ def attention_entropy(pattern: torch.Tensor, n_real: int) -> torch.Tensor:
 
 
 def row_entropy(weights: torch.Tensor) -> torch.Tensor:
-    """Entropy of each row in bits: 0 = all on one token, log2(n) = evenly over n.  (…, T) -> (…)"""
+    """Return the entropy (bits) of each row of attention weights: (…, T) -> (…)."""
     # No guard such as 1e-45: where subnormal numbers are flushed to zero, log2 would give −∞, and 0
     # · −∞ is NaN.
     return torch.where(weights > 0, weights, 1.0).log2().mul_(weights).sum(-1).neg_()
 
 
 def cosines(x: torch.Tensor) -> torch.Tensor:
-    """Cosine similarity of every row with every other.  (T, D) -> (T, T)"""
+    """Return the cosine similarity of every row with every other: (T, D) -> (T, T)."""
     unit = torch.nn.functional.normalize(x.double(), dim=-1)
     return (unit @ unit.T).float()

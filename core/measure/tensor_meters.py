@@ -1,4 +1,4 @@
-"""Meters: a trace -> one tidy table. A new meter is one decorated function of Totals."""
+"""Statistics of recorded tensors as one tidy table; each is a function of Totals."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -47,7 +47,7 @@ def tidy(names: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
 def measure(
     trace: Mapping[str, Sequence[torch.Tensor]], sites: Iterable[str] | None = None
 ) -> pd.DataFrame:
-    """A recorded trace as a tidy table: layer, site, meter, value; site by site."""
+    """Return the statistics of a trace as a tidy table: layer, site, meter, value."""
     watcher = Watcher()
     for site in trace if sites is None else sites:
         for layer, x in enumerate(trace.get(site, ())):

@@ -45,6 +45,7 @@ class Watcher:
         self._done: list[tuple[int, np.ndarray]] = []
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
+        """Note a tensor under its site and layer; large ones on the CPU are summed at once."""
         names = self.names
         if x.numel() > LARGE and x.is_cpu:
             self._done.append((len(names), _rows(x.detach().reshape(1, -1))))
@@ -53,7 +54,7 @@ class Watcher:
         names.append((site, layer))
 
     def totals(self) -> Totals:
-        """The totals of everything seen, in the order of `names`."""
+        """Return the sums of all tensors that were watched, in the order of `names`."""
         if not self._done:
             n = tuple([x.numel() for _, x in self._waiting])
             if n and max(n) <= SMALL and all([x.is_cpu for _, x in self._waiting]):
@@ -75,7 +76,7 @@ class Watcher:
     over="ignore", invalid="ignore"
 )  # _spreads() looks again where numbers are out of range
 def _end_to_end(tensors: list[torch.Tensor], lengths: tuple[int, ...]) -> np.ndarray:
-    """The fields of Totals for small tensors on the CPU."""
+    """Return the fields of Totals for small tensors on the CPU, laid end to end."""
     n, start = _layout(lengths)
     flat = torch.cat([x.reshape(-1) for x in tensors]).detach().float().numpy()
     square = flat * flat
@@ -102,7 +103,7 @@ def _layout(lengths: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 @np.errstate(over="ignore", invalid="ignore")
 def _rows(x: torch.Tensor) -> np.ndarray:
-    """The fields of Totals for each row of a matrix on the CPU."""
+    """Return the fields of Totals for each row of a matrix on the CPU."""
     x = x.float()
     rows = x.numpy()
     fields = np.empty((7, len(rows)))
@@ -131,7 +132,8 @@ def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.nda
     if not exact.all():
         for row in (~exact).nonzero()[0]:
             wide = flat[start[row] :][: int(n[row])].astype(np.float64)
-            total[row], squares[row] = wide.sum(), np.dot(wide, wide)
+            total[row] = wide.sum()
+            squares[row] = np.dot(wide, wide)
             wide -= total[row] / n[row]
             spread[row] = np.dot(wide, wide)
 

@@ -17,12 +17,13 @@ Result = TypeVar("Result")
 
 
 class Cached(Protocol[*Arguments, Result]):
-    """A function whose results are cached; `__wrapped__` computes anew."""
+    """Function whose results are cached; `__wrapped__` computes anew."""
 
     cache: "LRUCache"
     __wrapped__: Callable[[*Arguments], Result]
 
-    def __call__(self, *arguments: *Arguments) -> Result: ...
+    def __call__(self, *arguments: *Arguments) -> Result:
+        """Return the result for these arguments, from the cache if it is there."""
 
 
 class CacheGroup:
@@ -34,11 +35,12 @@ class CacheGroup:
         self._lock = threading.Lock()
 
     def add(self, cache: "LRUCache") -> None:
+        """Add a cache to those that share the limit."""
         with self._lock:
             self.caches.add(cache)
 
     def make_room(self, latest: "LRUCache") -> None:
-        """Empty other caches until what was just put into one of them fits."""
+        """Empty other caches, the least recently used first, until all of them fit."""
         with self._lock:
             caches = sorted(self.caches, key=lambda cache: cache.used)
         for cache in caches:
@@ -51,7 +53,7 @@ class CacheGroup:
 class LRUCache:
     """Cache bounded by bytes: the least recently used entries are evicted first.
 
-    A result that is larger than the whole cache is not kept.
+    A result that is larger than the whole cache is not stored.
     """
 
     def __init__(self, megabytes: float, group: CacheGroup | None = None):
@@ -67,7 +69,7 @@ class LRUCache:
 
     @property
     def bytes(self) -> float:
-        """Return how many bytes its entries have."""
+        """Bytes of all entries."""
         return self.entries.currsize
 
     def clear(self) -> None:
@@ -76,12 +78,12 @@ class LRUCache:
             self.entries.clear()
 
     def peek(self, key: Hashable) -> Any:
-        """Return the result that is kept under a key, or None."""
+        """Return the result that is stored under a key, or None."""
         entry = self._find(key)
         return entry[0] if entry else None
 
     def put(self, key: Hashable, value: Any, size: int) -> None:
-        """Keep a result of so many bytes in place of the one before."""
+        """Store a result of so many bytes under a key."""
         with self._lock:
             self.used = time.monotonic()
             self.entries.pop(key, None)
@@ -94,6 +96,7 @@ class LRUCache:
         """Return the result under a key; one thread computes it while others wait.
 
         Args:
+            key: Key of the result.
             make: Returns the result and its bytes.
         """
         entry = self._find(key)
@@ -116,10 +119,10 @@ class LRUCache:
 def cached(
     megabytes: float, size: Callable[[Any], int]
 ) -> Callable[[Callable[[*Arguments], Result]], Cached[*Arguments, Result]]:
-    """Return a decorator that keeps a function's results under its arguments.
+    """Return a decorator that caches a function's results by its arguments.
 
     Args:
-        megabytes: What the results may have in all.
+        megabytes: Limit of all results together.
         size: Returns the bytes of one result.
     """
 
@@ -141,7 +144,7 @@ def cached(
 
 
 def once(make: Callable[..., Result]) -> Any:
-    """Decorate a function that makes what a process has once: other threads wait for the first.
+    """Decorate a function so that it runs once per process: other threads wait for the first.
 
     Not st.cache_resource, which a user can empty: workers would start again beside the old ones.
     """
@@ -151,10 +154,10 @@ def once(make: Callable[..., Result]) -> Any:
 
 
 if TYPE_CHECKING:
-    lazily = functools.cached_property
+    LazyProperty = functools.cached_property
 else:
 
-    class lazily(functools.cached_property):
+    class LazyProperty(functools.cached_property):
         """functools.cached_property without its lock: before Python 3.12 all instances share one.
 
         While something long is computed for one user, all others would wait.

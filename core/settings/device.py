@@ -1,4 +1,4 @@
-"""Device and precision of a pass, and its time."""
+"""Device and precision of a pass, and timing on a device."""
 
 import functools
 import statistics
@@ -49,7 +49,7 @@ def in_float64(x: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def present() -> tuple[str, ...]:
-    """The devices of this machine, fastest first."""
+    """Return the devices of this machine, fastest first: cuda, mps, cpu."""
     devices = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
     return (*devices, "cpu")
 
@@ -70,7 +70,7 @@ class Machine(Settings):
 
     @classmethod
     def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":
-        """Return a machine that this process need not have, for training elsewhere.
+        """Return a machine that may not exist here, for training in another process.
 
         Raises ConfigError for what is in no menu.
         """
@@ -83,7 +83,7 @@ class Machine(Settings):
         self.check_here()
 
     def check_here(self) -> None:
-        """Raises ConfigError for what this machine does not have."""
+        """Raise ConfigError for a device or precision that this machine does not have."""
         if self.device != "auto" and self.device not in present():
             raise ConfigError(
                 "device",
@@ -97,26 +97,27 @@ class Machine(Settings):
 
     @property
     def torch_device(self) -> str:
-        """The device that runs: cuda, mps or cpu."""
+        """Device that runs: cuda, mps or cpu."""
         return present()[0] if self.device == "auto" else device[self.device]
 
     @property
     def precision(self) -> torch.dtype:
+        """Precision as a torch.dtype."""
         return dtype[self.dtype]
 
     @property
     def name(self) -> str:
-        """The device in words, e.g. "NVIDIA H200" or "CPU"."""
+        """Device in words, such as "NVIDIA H200" or "CPU"."""
         return {"cpu": "CPU", "mps": "Apple GPU"}.get(self.torch_device) or torch.get_device_module(
             self.torch_device
         ).get_device_name()
 
     def autocast(self) -> torch.autocast:
-        """A context in which products are taken in this precision, while weights stay float32."""
+        """Return a context that computes products in this precision; weights stay float32."""
         return torch.autocast(self.torch_device, self.precision, enabled=self.dtype != "float32")
 
     def choices(self, name: str) -> list[str]:
-        """Return which entries of a menu this machine has."""
+        """Return the entries of the menu "device" or "dtype" that this machine has."""
         if name == "device":
             return ["auto", *present()]
         return [key for key in dtype if key != "float16" or self.torch_device != "cpu"]
@@ -128,17 +129,17 @@ class Timing:
 
     milliseconds: float
     runs: int
-    at: datetime
+    ended: datetime  # of the last run
 
     def __str__(self) -> str:
         """Return "0.31 ms (median of 3)", or for a single run also when it was timed."""
-        how = f"median of {self.runs}" if self.runs > 1 else f"timed once, {self.at:%H:%M} UTC"
+        how = f"median of {self.runs}" if self.runs > 1 else f"timed once, {self.ended:%H:%M} UTC"
         digits = ",.0f" if self.milliseconds >= 100 else ".3g"
         return f"{self.milliseconds:{digits}} ms ({how})"
 
 
 def median_timing(call: Callable[[], object], torch_device: str, runs: int) -> Timing:
-    """Time so many runs of call()."""
+    """Time so many runs of a call, and return their median."""
     took = statistics.median(timed(call, torch_device)[1] for _ in range(runs))
     return Timing(took, runs, datetime.now(UTC))
 
@@ -160,7 +161,7 @@ def timed(call: Callable[[], Result], torch_device: str) -> tuple[Result, float]
 
 
 def median_ms(call: Callable[[], object], torch_device: str, repeats: int = 15) -> float:
-    """Median time of repeated calls, after three that do not count."""
+    """Return the median milliseconds of a call, after three runs that do not count."""
     for _ in range(3):
         call()
     return median_timing(call, torch_device, repeats).milliseconds

@@ -4,7 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-# Exit functions run in reverse order. Imported here, this one waits for its pools after our clean-up.
+# Exit functions run in reverse order. As it is imported here, this one waits for its pools after
+# our clean-up.
 from concurrent.futures import process  # noqa: F401
 
 LONGEST = 2.0  # seconds that threads are waited for
@@ -23,7 +24,7 @@ def at_end(call: Callable[[], object]) -> None:
 
 
 def wait_for(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
-    """Wait for the threads that are found at the end.
+    """Have the process wait at its end for the threads that a function finds then.
 
     A thread that loads a library or computes while Python takes itself apart may crash the process.
     """
@@ -31,7 +32,7 @@ def wait_for(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
 
 
 def later(seconds: float, *calls: Callable[[], object]) -> None:
-    """Make calls one after another in a thread, after so many seconds, unless the process ends."""
+    """Run calls one after another in a thread after so many seconds, unless the process ends."""
 
     def work() -> None:
         if _is_over.wait(seconds):
@@ -46,7 +47,7 @@ def later(seconds: float, *calls: Callable[[], object]) -> None:
 
 
 def begin() -> None:
-    """Make the calls of at_end now, once: for whoever knows that the process ends."""
+    """Run the calls of at_end now, once, when it is known that the process ends."""
     if not _is_over.is_set():
         _is_over.set()
         for call in _calls:

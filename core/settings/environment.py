@@ -8,13 +8,13 @@ PATH = re.compile(r"(?<![\w./\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":]+[/\\])+([^\s
 
 
 def whole_number(name: str, otherwise: int, least: int = 1) -> int:
-    """Return the value of a variable, or `otherwise` where it is no number from `least` on."""
+    """Return a variable as a whole number from `least` on; `otherwise` if it is none."""
     text = os.environ.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) >= least else otherwise
 
 
 def is_on(name: str) -> bool:
-    """Return whether a variable is set, to anything but 0."""
+    """Return whether a variable is set to anything but 0."""
     return os.environ.get(name, "") not in ("", "0")
 
 
@@ -24,11 +24,11 @@ def read_only() -> bool:
 
 
 class ServerError(RuntimeError):
-    """Something that the server needs cannot be used.
+    """Something that the server needs and cannot use.
 
     Args:
-        message: Which, and why.
-        told: The same for users, without paths, addresses or names.
+        message: Name of it, and why, for the operator.
+        public_message: The same for users, without paths, addresses or names (attribute `told`).
     """
 
     def __init__(self, message: str, public_message: str = ""):
@@ -37,5 +37,5 @@ class ServerError(RuntimeError):
 
 
 def without_paths(text: str) -> str:
-    """Return the words of an error for users: of a path on this server its last name alone."""
+    """Return an error's text for users: paths are cut to their last name."""
     return PATH.sub(r"…/\1", text)

@@ -1,4 +1,4 @@
-"""Memory: the limit of a run, which follows from the container, and how freed memory is reused."""
+"""Memory: the limit of a run, from the container's, and how freed memory is reused."""
 
 import ctypes
 import functools
@@ -19,8 +19,8 @@ GROUPS = Path("/sys/fs/cgroup")
 _heavy_run = threading.Lock()
 
 
-class MemoryLimit(ValueError):
-    """A run that would need more memory than allowed; the message gives both figures."""
+class MemoryLimitError(ValueError):
+    """Run that would need more memory than allowed; the message gives both figures."""
 
 
 def max_mb() -> int:
@@ -61,14 +61,15 @@ SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text
 
 
 def check_memory(needed: int, subject: str, advice: str = SMALLER) -> None:
-    """Raise MemoryLimit for more bytes than a run may use.
+    """Raise MemoryLimitError for more bytes than a run may use.
 
     Args:
-        subject: What would need them.
+        needed: Bytes that are needed.
+        subject: Name of what needs them.
         advice: What a user can do about it.
     """
     if needed > max_mb() << 20:
-        raise MemoryLimit(
+        raise MemoryLimitError(
             f"{subject} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB are"
             f" allowed (set by ABLATION_MAX_MB). {advice}"
         )
@@ -78,7 +79,7 @@ def room_for(needed: int, subject: str) -> AbstractContextManager[None]:
     """Return a context for a run of so many bytes: heavy runs go one at a time.
 
     Raises:
-        MemoryLimit: It would need more than a run may use; nothing is allocated yet.
+        MemoryLimitError: It would need more than a run may use; nothing is allocated yet.
     """
     check_memory(needed, subject)
     if needed <= HEAVY:
@@ -93,16 +94,19 @@ def some_rows(n_rows: int, width: int) -> Iterator[slice]:
 
 
 class Grown:
-    """Memory by which this process has grown since it last gave back what it does not use."""
+    """Growth of this process's memory since glibc last gave back unused memory."""
 
     def __init__(self) -> None:
         self.least = _resident()
 
     def give_back(self, extra: int = 128 << 20) -> bool:
-        """Have glibc give back freed memory after growth by so many bytes. Return whether it did.
+        """Have glibc give back freed memory after this growth; return whether it did.
 
         Otherwise every thread that made a large pass keeps what it freed: a few users with deep
         models left 4 GB. Without glibc this does nothing.
+
+        Args:
+            extra: Bytes by which the process must have grown.
         """
         now = _resident()
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if now > self.least + extra else None
@@ -124,9 +128,9 @@ def _resident() -> int:
 def reuse_freed_memory() -> None:
     """Have glibc keep up to 16 MB of freed memory per arena, in two arenas.
 
-    Otherwise each pass pays a page fault per 4 kB of activations (a third of its time at 4 layers,
-    d_model 128, 64 tokens), and every thread grows an arena of its own. Blocks of 4 MB or more are
-    given back: kept, they leave holes, and a server grew to 640 MB that needs 510.
+    Otherwise each pass pays a page fault per 4 kB of activations: a third of its time at 4 layers,
+    d_model 128 and 64 tokens. Also, every thread grows an arena of its own. Blocks of 4 MB or more
+    are given back. If they stayed, they would leave holes: a server that needs 510 MB grew to 640.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt:

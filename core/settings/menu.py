@@ -8,7 +8,7 @@ Entered = TypeVar("Entered")  # a part keeps its own type, which may be able to 
 
 
 class Menu(dict[str, Part]):
-    """Key -> part, in the order of definition.
+    """Key to part, in the order of definition.
 
     Keys stand in links, run hashes and files, so they never change. Labels and help texts are
     shown.
@@ -31,7 +31,7 @@ class Menu(dict[str, Part]):
     def register(
         self, key: str, *, label: str, help: str, **facts: Any
     ) -> Callable[[Entered], Entered]:
-        """Return a decorator that enters a function or a class. Facts become its attributes."""
+        """Return a decorator that adds a function or class; facts become its attributes."""
 
         def enter(part: Entered) -> Entered:
             self.add(key, part, label=label, help=help, **facts)
@@ -71,5 +71,5 @@ class Menu(dict[str, Part]):
         return self._words[key][0]
 
     def help(self, key: str) -> str:
-        """Return what the part does, in one or two sentences."""
+        """Return the help text of a part, in one or two sentences."""
         return self._words[key][1]

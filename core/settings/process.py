@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @functools.cache
 def _here() -> str:
-    """Name this machine since its start, or this container: where a process number means something."""
+    """Return a name of this boot of the machine, or container, in which process ids are unique."""
     parts = [platform.node()]
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
@@ -32,7 +32,7 @@ def _here() -> str:
 
 
 def new_owner() -> str:
-    """Name an owner of runs in this process: machine, process, and a random number."""
+    """Return a new name for an owner of runs: machine, process id, random number."""
     return f"{_here()}|{os.getpid()}|{uuid.uuid4().hex[:8]}"
 
 
@@ -40,7 +40,9 @@ def alive(owner: str, heartbeat: float, now: float) -> bool:
     """Return whether an owner still works: by its process here, by its heartbeat anywhere.
 
     Args:
-        heartbeat, now: By one clock, that of the store: machines do not agree on the time.
+        owner: A name from new_owner().
+        heartbeat: When it last reported, in seconds by the store's clock.
+        now: The time now by the same clock; clocks of machines differ.
     """
     host, number, _ = owner.split("|")
     if host == _here() and not is_running(int(number)):
@@ -49,7 +51,7 @@ def alive(owner: str, heartbeat: float, now: float) -> bool:
 
 
 def is_running(number: int) -> bool:
-    """Return whether a process runs. One that has ended and waits for its parent does not."""
+    """Return whether a process runs; one that has ended but waits for its parent does not."""
     try:
         return bool(psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
     except (psutil.NoSuchProcess, ValueError):  # ValueError: below 0
@@ -60,7 +62,10 @@ def is_running(number: int) -> bool:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return torch, numpy, python, and code: the commit, "-dirty" with changed files, or "unknown"."""
+    """Return the versions torch, numpy, python and code.
+
+    code: the commit, with "-dirty" for changed files, or "unknown".
+    """
     return {
         "torch": str(torch.__version__),
         "numpy": numpy.__version__,
@@ -81,7 +86,7 @@ def _commit() -> str:
 
 @functools.cache
 def sources() -> str:
-    """Return a hash of this package's files: where it is the same, processes run the same code."""
+    """Return a hash of this package's files: processes with equal hashes run the same code."""
     digest = hashlib.blake2b(digest_size=6)
     for path in sorted((ROOT / "core").rglob("*.py")):
         digest.update(
@@ -91,9 +96,9 @@ def sources() -> str:
 
 
 def device_name(machine: Machine) -> str:
-    """Return a device's name; runs on equal names agree to the last bit.
+    """Return a device's name, such as "NVIDIA H200" or "CPU (x86_64, AVX512)".
 
-    "NVIDIA H200", or "CPU (x86_64, AVX512)".
+    Runs on devices of equal names agree to the last bit.
     """
     if machine.torch_device != "cpu":
         return machine.name

@@ -1,6 +1,6 @@
-"""Progress of long computations, and turns: what is said while a user waits.
+"""Progress of long computations, reported to a watcher while a user waits.
 
-Whoever watches a computation may end it there, by raising.
+A watcher may end a computation by raising.
 """
 
 import threading
@@ -19,7 +19,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watched(by: Watcher) -> Iterator[None]:
-    """Report the progress of everything inside to `by`."""
+    """Report the progress of everything inside the context to a watcher."""
     token = _watcher.set(by)
     try:
         yield
@@ -28,7 +28,7 @@ def watched(by: Watcher) -> Iterator[None]:
 
 
 def tell(share: float | None, description: str) -> None:
-    """Report which share is done (None: unknown) of what, in words."""
+    """Report a share that is done (None: unknown) and a description to the watcher."""
     watcher = _watcher.get()
     if watcher is not None:
         watcher(share, description)
@@ -36,21 +36,21 @@ def tell(share: float | None, description: str) -> None:
 
 @contextmanager
 def told_as(share: float, description: str) -> Iterator[None]:
-    """Report this share, whatever the computation inside reports of its own progress."""
+    """Report this share for everything inside, instead of its own progress."""
     watcher = _watcher.get()
     with watched(lambda *_: watcher and watcher(share, description)):
         yield
 
 
 def track(items: Iterable[T], n: int, description: str) -> Iterator[T]:
-    """Yield so many items, and report after each how many are done."""
+    """Yield so many items, and report after each the share that is done."""
     for done, item in enumerate(items, 1):
         yield item
         tell(done / n, description)
 
 
 def step_counter(n: int, description: str) -> Callable[[], None]:
-    """Return a function to call after each of so many steps, which reports the progress."""
+    """Return a function to call after each of n steps, which reports the progress."""
     left = track(range(n), n, description)
     next(left)
 
@@ -62,7 +62,7 @@ def step_counter(n: int, description: str) -> Callable[[], None]:
 
 @contextmanager
 def turn(lock: threading.Lock, description: str) -> Iterator[None]:
-    """Hold a lock. While another thread has it, report `what` this one waits for."""
+    """Hold a lock; report the description while another thread has it."""
     while not lock.acquire(timeout=WAIT):
         tell(None, description)
     try:

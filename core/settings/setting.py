@@ -19,7 +19,7 @@ NO = ("off", "false", "no", "0")
 
 
 class ConfigError(ValueError):
-    """Invalid setting: which field, what was given, what is allowed, and the nearest valid value."""
+    """Invalid setting: field, given value, allowed values, and a valid value instead."""
 
     def __init__(self, field: str, message: str, instead: Any = None):
         super().__init__(message)
@@ -59,7 +59,7 @@ class Setting:
     read_by: tuple[str, ...] = ()
 
     def allowed(self) -> str:
-        """Return what a value may be, in words."""
+        """Return the allowed values in words."""
         if self.menu:
             return "one of " + ", ".join(self.menu)
         if self.kind is bool:
@@ -99,7 +99,7 @@ class Setting:
         return kind(value) + 0.0 if kind is float else kind(value)  # -0.0 is 0
 
     def read(self, name: str, text: str) -> Any:
-        """The value that a link's text stands for, or ConfigError."""
+        """Return the value of a link's text. Raises ConfigError for an invalid one."""
         value: Any = text
         try:
             if self.kind is bool:
@@ -145,7 +145,7 @@ class Setting:
         return number(value, 6) if self.kind is float else self.write(value)
 
     def write(self, value: Any) -> str:
-        """The text of a value in a link."""
+        """Return a value as text in a link: "on", "off", a key or a number."""
         if self.kind is bool:
             return "on" if value else "off"
         return str(value)
@@ -154,7 +154,16 @@ class Setting:
 def setting(
     default: Any, label: str, help: str, *, group: str, kind: type | None = None, **bounds: Any
 ) -> Any:
-    """A dataclass field with a Setting; `kind` is needed only where the default does not tell it."""
+    """Return a dataclass field with a Setting.
+
+    Args:
+        default: Default value.
+        label: Name on screen.
+        help: Help text.
+        group: Group of settings in which it is shown.
+        kind: Type; needed only where the default does not have it.
+        **bounds: Further fields of Setting.
+    """
     described = Setting(kind or type(default), label, help, group, **bounds)
     return dataclasses.field(default=default, metadata={"setting": described})
 
@@ -175,7 +184,7 @@ class Settings:
     @classmethod
     @functools.cache
     def settings(cls) -> dict[str, Setting]:
-        """Name -> what is known about it, for every field."""
+        """Return the Setting of every field by name."""
         return {field.name: field.metadata["setting"] for field in dataclasses.fields(cls)}
 
     def __post_init__(self) -> None:
@@ -198,23 +207,22 @@ class Settings:
         return [(name, definitions[name]) for name in dict.fromkeys([*cls.FIRST, *definitions])]
 
     def _check_together(self) -> None:
-        """Raises ConfigError where values cannot be together, each of which could be by itself."""
+        """Raise ConfigError where values that are valid alone cannot be combined."""
 
     def follows(self, name: str) -> bool:
-        """Whether a setting has the value that it takes from others by itself."""
+        """Return whether a setting has the value that it derives from other settings."""
         follows = self.settings()[name].follows
         return follows is not None and bool(getattr(self, name) == follows(self))
 
     def choices(self, name: str) -> list[str]:
-        """The entries of a setting's menu that can be chosen here."""
+        """Return the entries of a setting's menu that can be selected here."""
         return list(self.settings()[name].menu or ())
 
     @classmethod
     def mended(cls, values: dict[str, Any]) -> tuple[Self, list[ConfigError]]:
-        """-> (settings, list of ConfigError): every value that can be kept is kept.
+        """Build settings from values; return them and a ConfigError for each value replaced.
 
-        A value that cannot be gives way to `instead` where the error names one, else to the
-        default.
+        An invalid value is replaced by `instead` where the error names one, else by the default.
         """
         values = dict(values)
         problems: list[ConfigError] = []
@@ -252,9 +260,10 @@ class Settings:
         return values, problems
 
     def write(self, names: Collection[str] = ()) -> dict[str, str]:
-        """Return the link's parameters: what differs from the defaults, or from what is followed.
+        """Return the link's parameters: values that differ from defaults or derived ones.
 
-        names: names that are written even so.
+        Args:
+            names: Names that are written in any case.
         """
         params = {}
         for field in dataclasses.fields(self):
@@ -268,7 +277,7 @@ class Settings:
 
 
 def setting_like(kind: type[Settings], name: str, default: Any, **changes: Any) -> Any:
-    """A dataclass field as another settings class has it, but for its default and these facts."""
+    """Return the field of another settings class, with another default and other facts."""
     return dataclasses.field(
         default=default, metadata={"setting": dataclasses.replace(kind.settings()[name], **changes)}
     )

@@ -1,4 +1,4 @@
-"""Numbers, names and given values in sentences: one way of writing each, everywhere."""
+"""Numbers, names and given values in sentences: one way of writing each."""
 
 import math
 import re
@@ -9,7 +9,7 @@ PROPER = ("Xavier",)  # names that keep their capital inside a sentence
 
 
 def head_name(layer: int, head: int) -> str:
-    """Label a head by its layer and its number, both given from 0 and shown from 1: "L2H3"."""
+    """Return the label of a head, such as "L2H3"; layer and head are given from 0."""
     return f"L{layer + 1}H{head + 1}"
 
 
@@ -21,7 +21,7 @@ def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a number with so many significant digits: "12,300", "0.00012", "7.5 × 10³⁶"."""
+    """Return a number with so many significant digits: "12,300", "0.00012", "7.5 × 10³⁶"."""
     if math.isnan(value):
         return "undefined"
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
@@ -34,7 +34,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def fixed(value: float, digits: int = 2) -> str:
-    """A number with so many decimals."""
+    """Return a number with so many decimals, with "−" for minus; "undefined" for NaN."""
     if math.isnan(value):
         return "undefined"
     text = f"{value:.{digits}f}"
@@ -63,12 +63,12 @@ def capital(text: str) -> str:
 
 
 def count(n: int, singular: str, plural: str = "") -> str:
-    """A number of things: 1 token, 2 tokens, 3 passes."""
+    """Return a number of things: "1 token", "2 tokens", "3 passes"."""
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def distinct(labels: Iterable[str]) -> list[str]:
-    """Number equal labels, as widgets and dictionaries would merge them."""
+    """Return labels with equal ones numbered, as widgets and dictionaries would merge them."""
     labels = list(labels)
     used: set[str] = set()
     result = []
@@ -104,7 +104,7 @@ def printable(text: object) -> str:
 
 
 def some_of(sentences: list[str], limit: int = 3) -> str:
-    """The first of many sentences, and how many there are besides."""
+    """Return the first sentences, and how many more there are."""
     remaining = len(sentences) - limit
     return " ".join(sentences[:limit]) + (
         f" And {remaining:,} more like this." if remaining > 0 else ""

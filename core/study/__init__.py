@@ -1,1 +1,1 @@
-"""Studies: axes × tasks × seeds, from a small file, trained unattended, stored as the numbers come."""
+"""Studies: axes × tasks × seeds from a small file, trained unattended, stored as they come."""

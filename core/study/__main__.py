@@ -29,7 +29,14 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.study import file
 from core.study.curves import read_curves, write_curves
-from core.study.database.connection import DEFAULT, VARIABLE, Full, NoStore, StoreError, patiently
+from core.study.database.connection import (
+    DEFAULT,
+    VARIABLE,
+    FullError,
+    NoStoreError,
+    StoreError,
+    patiently,
+)
 from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING
 from core.study.database.store import Store, standing
 from core.study.picture import STYLE, matrix_svg
@@ -38,7 +45,7 @@ from core.study.runner import Progress, Runner
 from core.study.summary import lines, read_summary
 from core.study.tables import export, judged_table, made_of, rows_of
 from core.train.budget import duration
-from core.workers.cluster import ClusterError, ClusterLost, pool
+from core.workers.cluster import ClusterError, ClusterLostError, pool
 from core.workers.job import WorkerPool
 from core.workers.pool import worker_count
 
@@ -50,7 +57,7 @@ EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Carry out a command line. Return the exit code."""
+    """Run a command line and return its exit code."""
     arguments_given = parser().parse_args(arguments)
     try:
         code: int = arguments_given.call(arguments_given)
@@ -60,17 +67,18 @@ def main(arguments: list[str] | None = None) -> int:
         return MISTAKE
     except StoreError as error:
         advice = " Stored results are safe: free some space and run the same command again."
-        print(f"{error}{advice if isinstance(error, Full) else ''}", file=sys.stderr)
+        print(f"{error}{advice if isinstance(error, FullError) else ''}", file=sys.stderr)
         return NO_STORE
     except ClusterError as error:
         print(error, file=sys.stderr)
-        return NO_STORE if isinstance(error, ClusterLost) else MISTAKE
+        return NO_STORE if isinstance(error, ClusterLostError) else MISTAKE
     except OSError as error:  # of a file that was named in the command
         print(f"{error.filename or 'A file'}: {error.strerror or error}.", file=sys.stderr)
         return MISTAKE
 
 
 def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line, with a subparser for each command."""
     arguments = argparse.ArgumentParser(
         "python -m core.study", description="Train a study in the background and store its results."
     )
@@ -145,11 +153,12 @@ def _count(text: str) -> int:
 
 
 def plan(arguments: Namespace) -> int:
+    """Run the command plan: print what studies would train and how long it takes."""
     workers = arguments.workers or worker_count()
     studies = [read(path) for path in arguments.studies]
     try:
         store = Store(arguments.database, create=False)
-    except NoStore:
+    except NoStoreError:
         store = None
     for study in studies:
         print(told(study, workers, store.stored(study) if store else NOTHING))
@@ -157,10 +166,12 @@ def plan(arguments: Namespace) -> int:
 
 
 def run(arguments: Namespace) -> int:
+    """Run the command run: train the missing runs of study files."""
     return train(arguments, [read(path) for path in arguments.studies])
 
 
 def resume(arguments: Namespace) -> int:
+    """Run the command resume: continue studies, from their files or by their names in the store."""
     store = Store(arguments.database, create=False)
     studies = [
         read(name) if Path(name).is_file() else find(store, name) for name in arguments.studies
@@ -170,6 +181,7 @@ def resume(arguments: Namespace) -> int:
 
 
 def status(arguments: Namespace) -> int:
+    """Run the command status: print the progress of these studies, or of all."""
     store = Store(arguments.database, create=False)
     numbers = [find(store, name) for name in arguments.studies] or [
         study.id for study in store.studies()
@@ -181,6 +193,7 @@ def status(arguments: Namespace) -> int:
 
 
 def export_(arguments: Namespace) -> int:
+    """Run the command export: write tables, summary, picture and curves of studies."""
     folders = {
         kind: folder
         for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet))
@@ -230,6 +243,7 @@ def _write_text(path: str, text: str) -> None:
 
 
 def check(arguments: Namespace) -> int:
+    """Run the command check: print where a study differs from an earlier summary."""
     store = Store(arguments.database, create=False)
     now = judged_table(store, find(store, arguments.studies[0]))
     agreed = agreement(now, read_summary(arguments.before))
@@ -240,7 +254,7 @@ def check(arguments: Namespace) -> int:
     other_name = arguments.before
     for names, present, lacking in (
         (agreed.new, this_name, other_name),
-        (agreed.gone, other_name, this_name),
+        (agreed.missing, other_name, this_name),
     ):
         if names:
             first = "; ".join(names[:SHOWN]) + ("; …" if len(names) > SHOWN else "")
@@ -258,7 +272,7 @@ def read(path: str) -> Study:
 
 
 def find(store: Store, name: str) -> int:
-    """Return the id of the study of a file, or of that name."""
+    """Return the id of a study in the store, given its file or its name. Raises StudyError."""
     name = read(name).name if Path(name).is_file() else name
     number = store.find(name)
     if number is None:
@@ -270,7 +284,7 @@ def find(store: Store, name: str) -> int:
 
 
 def print_state(store: Store, number: int) -> bool:
-    """Print how far a study is. Return whether every run has its result."""
+    """Print the progress of a study; return whether every run has its result."""
     name = next((study.name for study in store.studies() if study.id == number), None)
     if name is None:
         print("The study has been deleted in the meantime.")
@@ -295,7 +309,12 @@ def print_state(store: Store, number: int) -> bool:
 
 
 def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
-    """Train studies that were read from a file, or are known by their ids in the store."""
+    """Train studies with a progress bar; return the exit code.
+
+    Args:
+        arguments: The command line.
+        studies: Studies read from files, or ids of studies in the store.
+    """
     with closing(pool(arguments.workers)) as workers:
         for study in studies:
             if isinstance(study, Study):
@@ -315,7 +334,7 @@ def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
 
 
 def _require(workers: WorkerPool, name: str, machine: Machine) -> None:
-    """Raise StudyError for a study that needs a machine that will never be there."""
+    """Raise StudyError for a study that needs a machine that the workers never have."""
     try:
         workers.require(machine)
     except ConfigError as error:
@@ -323,7 +342,7 @@ def _require(workers: WorkerPool, name: str, machine: Machine) -> None:
 
 
 def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
-    """Queue all of a study that has no result. Return its id."""
+    """Queue all runs of a study that have no result; return its id."""
     if isinstance(study, Study):
         print(f"{study.name}: {count(len(study.runs), 'run')}, stored in {store.name}.")
         if study.notes:
@@ -350,7 +369,7 @@ def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
 
 
 def _work(runner: Runner, signals: list[int]) -> None:
-    """Let it run, with a bar, until all is done or there is a signal."""
+    """Train with a progress bar until all is done or a signal arrives."""
     bar = Bar(sys.stderr)
     steps = runner.progress()
     # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one
@@ -410,11 +429,13 @@ class Bar:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self.stream, self.terminal = stream, stream.isatty()
+        self.stream = stream
+        self.terminal = stream.isatty()
         self._drawn = -EVERY
         self._said = ""
 
     def draw(self, progress: Progress) -> None:
+        """Print the progress, at most twice a second on a terminal, else every 30 seconds."""
         now = time.monotonic()
         if now - self._drawn >= (0.5 if self.terminal else EVERY):
             self._drawn = now
@@ -430,6 +451,7 @@ class Bar:
         self._write((self._over("") if self.terminal else "") + words + "\n")
 
     def clear(self) -> None:
+        """Remove the bar from a terminal."""
         self._write(self._over("") if self.terminal else "")
 
     def _over(self, words: str) -> str:
@@ -467,23 +489,23 @@ COMPARED = [("accuracy", "low", "high"), ("difference", "difference_low", "diffe
 
 @dataclass(frozen=True)
 class Agreement:
-    """A summary compared with an earlier one."""
+    """Comparison of a summary with an earlier one, cell by cell."""
 
     cells: int  # in both
     same: int  # of them, equal to the last digit
     off: list[str]  # sentences on cells that differ
     empty: int = 0  # cells without a value in either
     new: tuple[str, ...] = ()  # names of cells of this one only
-    gone: tuple[str, ...] = ()  # names of cells of the earlier one only
+    missing: tuple[str, ...] = ()  # names of cells of the earlier one only
 
     @property
     def whole(self) -> bool:
-        """Return whether they have the same cells, and none differs."""
-        return not (self.off or self.new or self.gone)
+        """Whether both have the same cells, and none differs."""
+        return not (self.off or self.new or self.missing)
 
 
 def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
-    """Return whether each cell lies in its earlier interval, widened by CLOSE."""
+    """Compare a summary with an earlier one: is each value in its interval, widened by CLOSE?"""
     cells = {(cell.task, cell.variant): cell for cell in lines(before)}
     same = 0
     empty = 0
@@ -511,11 +533,9 @@ def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
 
 
 def _moved(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
-    """Return whether a value is the same to the last digit, and how it differs by more than it may."""
-    value, mean, low, high = (
-        getattr(cell, column),
-        *(getattr(old, name) for name in (column, lowest, highest)),
-    )
+    """Return whether a value is identical, and a sentence if it left its earlier interval."""
+    value = getattr(cell, column)
+    mean, low, high = (getattr(old, name) for name in (column, lowest, highest))
     if math.isnan(value) or math.isnan(mean):
         if math.isnan(value) and math.isnan(mean):
             return True, ""

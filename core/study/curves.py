@@ -1,11 +1,11 @@
-"""Exported curves of a study: every row of every finished run in one file, looked up by hash.
+"""Exported curves of a study: every row of every finished run in one file, by hash.
 
-The file is NumPy's .npz, whose arrays are, by name: `run`, the hash of each run
-(core.study.plan.Run.hash); `rows`, how many rows it has; `diverged`, whether its last row is where
-it did; `step`, `loss`, `accuracy`, `gradient_norm`, `update_size`, the rows of all runs one after
-the other; `made`, JSON in bytes: what made them. Learning rates follow from the settings. Numbers
-are float32, as training computes them: nothing is rounded. A run that is part of several studies
-stands in one file only.
+The file is NumPy's .npz. Its arrays: `run`, the hash of each run (core.study.plan.Run.hash);
+`rows`, how many rows it has; `diverged`, whether its last row is where it diverged; `step`, `loss`,
+`accuracy`, `gradient_norm`, `update_size`, the rows of all runs one after the other; `made`, JSON
+in bytes: the versions and the device that trained them. Learning rates follow from the settings.
+Numbers are float32, as training computes them: nothing is rounded. A run that is part of several
+studies stands in one file only.
 """
 
 import io
@@ -35,14 +35,14 @@ MAX_LETTERS = 100  # of a version
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Curves of one file. made: what made them."""
+    """Curves of one file. made: versions and devices that trained them."""
 
     made: Made
     arrays: dict[str, np.ndarray[Any, Any]]
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, int, bool]]:
-        """Return hash of a run -> its first row, the row after its last, and whether it diverged."""
+        """First row, row after the last, and whether it diverged, of each run by hash."""
         ends = self.arrays["rows"].cumsum().tolist()
         hashes = [name.decode("ascii", "replace") for name in self.arrays["run"].tolist()]
         return dict(zip(hashes, zip([0, *ends], ends, self.arrays["diverged"].tolist())))
@@ -69,7 +69,7 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class CurveFiles:
-    """Curves of several files. A run of several studies stands in one of them."""
+    """Curves of several files; a run of several studies stands in one of them."""
 
     files: tuple[Curves, ...]
 
@@ -88,7 +88,7 @@ class CurveFiles:
 
 
 def made_by(files: Sequence[Curves]) -> Made:
-    """Return what made the curves of several files."""
+    """Return the versions and devices that trained the curves of several files."""
     return {
         name: tuple(dict.fromkeys(value for file in files for value in file.made[name]))
         for name in MADE
@@ -96,7 +96,13 @@ def made_by(files: Sequence[Curves]) -> Made:
 
 
 def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance: Made) -> None:
-    """Write curves. runs: hash -> every row, of runs that have their result. Raises OSError."""
+    """Write curves to a file. Raises OSError.
+
+    Args:
+        path: The file.
+        runs: Hash to every row, of runs that have their result.
+        provenance: Versions and devices that trained them.
+    """
     every = [row for rows in runs.values() for row in rows]
     arrays: dict[str, Any] = {
         "run": np.array(list(runs), "S32"),
@@ -113,7 +119,7 @@ def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance
 
 
 def _numbers(values: list[float]) -> np.ndarray[Any, Any]:
-    """Return float32 numbers, or float64 where one is too large."""
+    """Return values as float32, or as float64 where one is too large for it."""
     exact = np.array(values, np.float64)
     with np.errstate(over="ignore"):
         short = exact.astype(np.float32)

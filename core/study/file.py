@@ -77,7 +77,7 @@ def parse(text: str) -> Study:
 
 
 def load(text: str) -> dict[str, Any]:
-    """Return the document of a TOML text. Raises StudyError."""
+    """Return a TOML text as a dict. Raises StudyError."""
     if len(text) > MAX_CHARACTERS:
         raise StudyError([f"The file is too long: the limit is {MAX_CHARACTERS:,} characters."])
     try:
@@ -99,7 +99,7 @@ def load(text: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """A document and the mistakes found in it so far."""
+    """Document of a study file, and the mistakes found in it so far."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -205,7 +205,7 @@ class _Reader:
         return [0]
 
     def equal(self) -> str:
-        """Return what all models of a task have as much of as its baseline."""
+        """Return the quantity that is equal for all models of a task: a key of core.train.match."""
         try:
             value: str = Trial.settings()["match"].check(
                 "equal", self.document.get("equal", "nothing")
@@ -272,7 +272,7 @@ class _Reader:
         table: Any = None,
         skipped: Collection[str] = (),
     ) -> Changes:
-        """Return the settings of a table; wrong ones are reported and left out."""
+        """Return the settings of a table; invalid ones are reported and left out."""
         table = self.document.get(path[0], {}) if table is None else table
         if not isinstance(table, dict):
             self.problems.append(
@@ -438,14 +438,14 @@ def can_be_called(name: str) -> bool:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: the nearest known one, or all of them."""
+    """Return the end of a sentence about an unknown name: the nearest known one, or all."""
     names = list(names)
     near = difflib.get_close_matches(name[:MAX_NAME], names, 1)
     return f". Did you mean {near[0]}?" if near else f"; there are {', '.join(names)}."
 
 
 def dotted(path: KeyPath) -> str:
-    """Write a key as it stands in the file: task."reverse, 12 layers".n_layers"""
+    """Write a key as in the file, such as task."reverse, 12 layers".n_layers."""
     parts = [shorten(key)[1:-1] for key in path]
     return ".".join(
         part if re.fullmatch("[A-Za-z0-9_-]+…?", part) else f'"{part}"' for part in parts
@@ -468,24 +468,26 @@ def value_of(definition: Setting, name: str, value: object) -> Any:
 
 
 def name_at(variant: str, rate: float) -> str:
-    """Name a model at a learning rate: "QK-norm, learning rate 0.01"."""
+    """Return the name of a model at a learning rate: "QK-norm, learning rate 0.01"."""
     return TRAINING["learning_rate"].change(rate) if variant == BASELINE else at_rate(variant, rate)
 
 
 def without_rate(name: str, rate: float) -> str:
-    """Return the variant that name_at was given."""
+    """Return the variant in a name that name_at() made."""
     words = TRAINING["learning_rate"].change(rate)
     return BASELINE if name == words else name.removesuffix(f", {words}")
 
 
 def search_of(source: str) -> str:
-    """Return how a study's file searches learning rates: a menu entry, or "" for its own list."""
+    """Return how a study's file searches learning rates: a menu key, or "" for its own list."""
     search = tomllib.loads(source).get("search", "none")
-    return search if isinstance(search, str) else "" if search else "none"
+    if isinstance(search, str):
+        return search
+    return "" if search else "none"
 
 
 def guards(source: str) -> list[str]:
-    """Return what a study's file holds equal for all its models, in words."""
+    """Return the equal quantities of all models of a study's file, in words."""
     return guards_of(tomllib.loads(source).get("equal", "nothing"), search_of(source) != "none")
 
 
@@ -511,7 +513,7 @@ AXES = {
 
 @dataclass(frozen=True)
 class Ticks:
-    """A study that has nothing but what can be ticked."""
+    """Study that consists only of settings with tick boxes."""
 
     name: str
     question: str
@@ -521,7 +523,7 @@ class Ticks:
     axes: dict[str, tuple[str, ...]]  # of AXES
 
     def write(self) -> str:
-        """Return the text of the file."""
+        """Return the text of the study's file."""
         lines = [f"name = {_quote(self.name)}"]
         lines += [f"question = {_quote(self.question)}"] if self.question else []
         lines += [f"tasks = {_quote(self.tasks)}", f"seeds = {self.seeds}"]
@@ -547,7 +549,7 @@ def _quote(value: Any) -> str:
 
 
 def ticks(text: str) -> Ticks | None:
-    """Return the selected boxes of a text, or None if it says more than boxes can."""
+    """Return the ticked boxes of a study's text; None if it contains more than boxes can."""
     try:
         document = load(text.removeprefix("\ufeff"))
         result = Ticks(
@@ -584,7 +586,7 @@ def ticks(text: str) -> Ticks | None:
 
 
 def _read_change(name: str, change: Any) -> str:
-    """Return a variant as in a link, or "" where the tick boxes would name it otherwise."""
+    """Return a variant as in a link, or "" if the tick boxes would name it differently."""
     definitions = Config.settings()
     if isinstance(change, str):
         changes = decode(change, "variants")

@@ -1,13 +1,14 @@
 """Ablation matrix as SVG: a row per variant, a column per task.
 
-Classes carry the meaning, the style sheet of the place where it stands the colours; STYLE is one
-for a file of its own.
+CSS classes carry the meaning, the page's style sheet the colours; STYLE is a style sheet for a
+file of its own.
 """
 
 import math
 from html import escape
 from itertools import groupby
 from textwrap import wrap
+from typing import Any
 
 import pandas as pd
 
@@ -55,25 +56,28 @@ def shown_name(variant: str) -> str:
 COLOURS = f"""
 .less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
 text {{ font-size: 14px; }} .name, .skill {{ font-weight: 600; }} .small {{ font-size: 12px; }}
-.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }} .noise {{ opacity: 0.7; }} .edge {{ stroke-opacity: 0.18; }}
+.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }} .noise {{ opacity: 0.7; }} \
+.edge {{ stroke-opacity: 0.18; }}
 """
 STYLE = f"""
 svg {{ --ink: #1b1f24; --paper: #ffffff; font-family: system-ui, sans-serif; }}
 @media (prefers-color-scheme: dark) {{ svg {{ --ink: #e8ecf0; --paper: #11151a; }} }}
-text {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} .edge {{ stroke: var(--ink); fill: none; }}
+text {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} \
+.edge {{ stroke: var(--ink); fill: none; }}
 {COLOURS}"""
 
 
 def matrix_svg(
     summary: pd.DataFrame, links: bool = False, style: str = "", intervals: bool = True
 ) -> str:
-    """The table of core.study.tables.summary_table as a picture.
+    """Return the table of core.study.tables.summary_table as a picture in SVG.
 
     Args:
-        links: Make a link of every cell, from the column link.
-        style: A style sheet to stand in it.
+        summary: The table.
+        links: Whether every cell is a link, from the column link.
+        style: A style sheet to stand in the picture.
         intervals: Whether each cell has its interval, and the baseline a row. Without them
-        differences are whole points.
+            differences are whole points.
     """
     if not intervals:
         summary = summary[summary.variant != BASELINE]
@@ -142,7 +146,7 @@ def matrix_svg(
 
 
 def _groups(summary: pd.DataFrame, tasks: list[str]) -> list[tuple[str, int, int]]:
-    """Return what neighbouring tasks ask of a model: skill, first column, number of columns."""
+    """Return groups of neighbouring tasks: skill, first column, number of columns."""
     task_of = dict(zip(summary.task, summary.of))
     skills = [task[task_of[name]].skill for name in tasks]
     groups = []
@@ -158,7 +162,8 @@ def describe(summary: pd.DataFrame) -> str:
     for name, lines in summary[summary.variant != BASELINE].groupby("task", sort=False):
         worst: Line = None
         if lines.difference.notna().any():
-            worst = lines.loc[lines.difference.idxmin()]  # type: ignore[call-overload]  # a label, of whatever kind
+            label: Any = lines.difference.idxmin()
+            worst = lines.loc[label]
         if worst is not None:
             parts.append(f"{name}: {shown_name(worst.variant)} {points(worst.difference)}")
     return (
@@ -174,7 +179,7 @@ def describe_rates(rates: str) -> str:
 
 
 def told(line: Line) -> str:
-    """A cell in a sentence."""
+    """Describe a cell in one sentence."""
     first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
     note = (
@@ -202,7 +207,9 @@ def told(line: Line) -> str:
             else "identical on every seed"
         )
         return f"{first} {got}); {size}.{note}"
-    noise = ", one seed" if math.isnan(line.p) else "" if _clear(line) else ", not significant"
+    noise = ", one seed"
+    if not math.isnan(line.p):
+        noise = "" if _clear(line) else ", not significant"
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
     span = _span(line.difference_low, line.difference_high, fine)
     return f"{first} {points(line.difference, fine)} points{noise} ({span}); {got}).{note}"
@@ -217,12 +224,12 @@ def _span(low: float, high: float, decimals: int) -> str:
 
 
 def _clear(line: Line) -> bool:
-    """Whether a difference can be told from seed noise."""
+    """Return whether a difference is significant: its interval excludes 0."""
     return apart(line.difference_low, line.difference_high)
 
 
 def _gone(line: Line) -> bool:
-    """Whether every seed that has come to an end diverged."""
+    """Return whether every seed that has ended diverged."""
     return bool(line.diverged) and not line.seeds
 
 
@@ -236,13 +243,9 @@ def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
     note = _gone(line)
     quiet = line.variant != BASELINE and not note and not _clear(line)
     if line.variant != BASELINE and (note or value):
-        share = (
-            1.0
-            if note
-            else 0.0
-            if math.isnan(value)
-            else min(1.0, abs(value)) * (PALE if quiet else 1)
-        )
+        share = 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
+        if note:
+            share = 1.0
         kind = "less" if note or value < 0 else "more"
         drawn += (
             f'<rect class="{kind}" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"'
@@ -255,33 +258,31 @@ def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
     if not intervals:
         second = ""
         first = fixed(100 * value, 0) if math.isfinite(value) else first
-    drawn += _words(
-        x + COLUMN / 2, y + (18 if second else height / 2 + 6), [first], "middle" + " noise" * quiet
-    )
-    return drawn + (
-        _words(x + COLUMN / 2, y + 32, [second], "middle small" + " noise" * quiet)
-        if second
-        else ""
-    )
+    noise = " noise" if quiet else ""
+    first_y = y + (18 if second else height / 2 + 6)
+    drawn += _words(x + COLUMN / 2, first_y, [first], f"middle{noise}")
+    if second:
+        drawn += _words(x + COLUMN / 2, y + 32, [second], f"middle small{noise}")
+    return drawn
 
 
 def _in_cell(line: Line, value: float) -> tuple[str, str]:
-    """The two lines of a cell: the number, and its interval or what was lost on the way."""
-    base = line.variant == BASELINE
+    """Return the two lines of a cell: the value, and its interval or the diverged seeds."""
     if math.isnan(value):
-        return (
-            "diverged" if _gone(line) else "…" if math.isnan(line.accuracy) else "no baseline"
-        ), ""
+        if _gone(line):
+            return "diverged", ""
+        return "…" if math.isnan(line.accuracy) else "no baseline", ""
+    low = line.difference_low
+    high = line.difference_high
+    first = points(value, 1)
+    if line.variant == BASELINE:
+        low = line.low
+        high = line.high
+        first += " %"
     if line.diverged:
-        return (
-            points(value, 1) + " %" * base,
-            f"{line.diverged} of {line.seeds + line.diverged} diverged",
-        )
-    low, high = (line.low, line.high) if base else (line.difference_low, line.difference_high)
+        return first, f"{line.diverged} of {line.seeds + line.diverged} diverged"
     spread = low < high  # neither of one seed nor of several that agree to the last digit
-    return points(value, 1) + " %" * base, (
-        f"{points(low, 1)} to {points(high, 1)}" if spread else ""
-    )
+    return first, f"{points(low, 1)} to {points(high, 1)}" if spread else ""
 
 
 def _words(x: float, y: float, lines: list[str], kind: str) -> str:

@@ -56,7 +56,7 @@ Arms = dict[str, tuple[Config, Training]]  # of one task: variant -> how it is t
 
 
 class StudyError(ValueError):
-    """Faults of a study, one sentence each."""
+    """Mistakes in a study, one sentence each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -75,11 +75,12 @@ class Run:
 
     @property
     def seed(self) -> int:
+        """Random seed of the run."""
         return self.config.seed
 
     @cached_property
     def spec(self) -> str:
-        """Return everything that determines the numbers, as JSON of all fields in a fixed order.
+        """All settings that determine the results, as JSON with all fields in a fixed order.
 
         Later settings appear only where they differ from earlier models, so that hashes stay.
         """
@@ -99,11 +100,12 @@ class Run:
 
     @cached_property
     def hash(self) -> str:
+        """Hash of the spec; runs with equal hashes give equal rows."""
         return hashlib.blake2b(self.spec.encode(), digest_size=16).hexdigest()
 
     @cached_property
     def expected(self) -> float:
-        """About how many seconds it takes on one core."""
+        """Estimated seconds of training on one core."""
         return _seconds(self.config.with_seed(0), self.training)
 
     def start(self) -> State:
@@ -140,13 +142,13 @@ def read_settings(spec: str) -> tuple[Config, Training]:
 
 
 def machine_of(spec: str) -> dict[str, str]:
-    """device and dtype of a run that was stored, wherever it ran."""
+    """Return the device and dtype of a stored run, as in its spec."""
     machine: dict[str, str] = json.loads(spec)["machine"]
     return machine
 
 
 def read_run(name: str, variant: str, spec: str) -> Run:
-    """The run that was stored. Raises ConfigError for settings that this version does not have."""
+    """Return a stored run. Raises ConfigError for settings that this version does not have."""
     return Run(name, variant, *read_settings(spec), read_machine(spec))
 
 
@@ -166,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class TaskSetup:
-    """Task as a study sets it up: its name here, the task, changed settings."""
+    """Task as a study sets it up: its name in the study, the task, changed settings."""
 
     name: str
     task: str
@@ -193,13 +195,13 @@ class TaskSetup:
         return {name: variants[name] for name in names}
 
     def baseline(self) -> Config:
-        """Raises ConfigError."""
+        """Return the config of the baseline on this task. Raises ConfigError."""
         return task[self.task].config(
             **{name: self.changes[name] for name in MODEL if name in self.changes}
         )
 
     def training(self, changes: dict[str, Any]) -> Training:
-        """Raises ConfigError."""
+        """Return the training on this task with some changes. Raises ConfigError."""
         merged = self.changes | changes
         return Training(
             task=self.task, **{name: merged[name] for name in TRAINING if name in merged}
@@ -208,7 +210,7 @@ class TaskSetup:
 
 @dataclass(frozen=True)
 class Study:
-    """Runs with a name and a question. source: the text of the file that says so."""
+    """Runs with a name and a question. source: the text of the study's file."""
 
     name: str
     question: str
@@ -217,7 +219,7 @@ class Study:
     notes: tuple[str, ...] = ()  # why something is left out
 
     def seconds(self, workers: int) -> float:
-        """About how long it takes, from the first to the last run."""
+        """Return the estimated seconds from the first to the last run on so many workers."""
         alone = [run.expected for run in self.runs]
         return max(sum(alone) / workers, max(alone, default=0.0))
 
@@ -234,7 +236,7 @@ NOTHING = Stored()
 
 
 def variant_name(changes: dict[str, Any]) -> str:
-    """The name of a variant that was given none: "− norm, learning rate 0.01"."""
+    """Return the name of a variant without its own: "− norm, learning rate 0.01"."""
     words = [
         name_of(changes),
         *(TRAINING[name].change(changes[name]) for name in TRAINING if name in changes),
@@ -248,7 +250,9 @@ def arms(
     """Return each variant's (config, training), the baseline first, and why others are left out.
 
     Args:
-        equal: What every model has as much of as the baseline (core.train.match).
+        setting: The task as the study sets it up.
+        variants: Name to changed settings.
+        equal: Quantity that every model has as much of as the baseline (core.train.match).
 
     Raises:
         ConfigError: The baseline cannot be trained.
@@ -283,7 +287,7 @@ def arms(
 
 
 def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
-    """Return all runs, seed by seed, so that every cell has a first value early."""
+    """Return all runs of a study, ordered by seed, so that every cell has a first value early."""
     return tuple(
         Run(name, variant, config.with_seed(seed), training, machine)
         for seed in seeds
@@ -293,7 +297,7 @@ def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run
 
 
 def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
-    """Describe what a study would train, and how long it takes."""
+    """Describe what a study would train and how long it takes, for a command line."""
     tasks = list(dict.fromkeys(run.task for run in study.runs))
     seeds = len({run.seed for run in study.runs})
     left = study
@@ -318,9 +322,14 @@ def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
 
 
 def before(ended: int, unwanted: int) -> list[str]:
-    """Describe what the store already has of a study."""
-    lines = [f"{count(ended, 'run')} already done."] * bool(ended)
-    return lines + [
-        f"{count(unwanted, 'run')} of an earlier version of the file remain{'s' * (unwanted == 1)}"
-        f" in the store and {'is' if unwanted == 1 else 'are'} ignored."
-    ] * bool(unwanted)
+    """Describe which runs of a study the store already has, in sentences."""
+    lines = []
+    if ended:
+        lines.append(f"{count(ended, 'run')} already done.")
+    if unwanted:
+        verbs = ("remains", "is") if unwanted == 1 else ("remain", "are")
+        lines.append(
+            f"{count(unwanted, 'run')} of an earlier version of the file {verbs[0]} in the store"
+            f" and {verbs[1]} ignored."
+        )
+    return lines

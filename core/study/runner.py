@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from core.settings.environment import ServerError
 from core.settings.process import new_owner
-from core.study.database.connection import Busy, StoreError, patiently
+from core.study.database.connection import BusyError, StoreError, patiently
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
 from core.study.plan import read_run
@@ -35,18 +35,21 @@ class Progress:
 
     @property
     def over(self) -> bool:
+        """Whether no run is queued or running."""
         return not self.counts.get(QUEUED) and not self.counts.get(RUNNING)
 
 
 class Runner:
-    """Works on some studies until nothing of them is queued or running anywhere.
+    """Training of studies until none of their runs is queued or running anywhere.
 
-    Iterate over progress(); to break off is to stop: what there is is stored, and runs in hand are
-    marked to run again.
+    Iterate over progress(). When the iteration ends early, results so far are stored, and the runs
+    being trained are marked to run again.
     """
 
     def __init__(self, store: Store, studies: list[int], workers: WorkerPool) -> None:
-        self.store, self.studies, self.workers = store, list(studies), workers
+        self.store = store
+        self.studies = list(studies)
+        self.workers = workers
         self.owner = new_owner()
         self.jobs: dict[int, Job] = {}  # run -> its training
         self.of: dict[int, int] = {}  # run -> its study
@@ -60,13 +63,13 @@ class Runner:
         )
 
     def add(self, study: int) -> None:
-        """Add a study, or once more one that has been stopped; from any thread."""
+        """Add a study, or one that was stopped once more; may be called from any thread."""
         if study not in self.studies:
             self.studies = [*self.studies, study]
         self.asked = True
 
     def progress(self) -> Generator[Progress, None, None]:
-        """Yield how far it is, ten times a second.
+        """Run all queued runs, and yield the progress ten times a second.
 
         Raises StoreError where the store can no longer be used, and what WorkerPool.look raises.
         """
@@ -97,14 +100,14 @@ class Runner:
             self.store.reclaim(self.studies, self.owner, self.jobs)
             self._take()
             return self._seen()
-        except Busy as error:
+        except BusyError as error:
             self.asked = True
             return Progress(
                 progress.counts, progress.share, progress.left, progress.elsewhere, str(error)
             )
 
     def _keep(self, state: str = RUNNING) -> None:
-        """Store all there is to say; runs that are not done get this state."""
+        """Store all new results; runs that are not done get this state."""
         reports = [self._report(run, job, state) for run, job in self.jobs.items()]
         lost = self.store.keep(self.owner, self.ended + reports)
         dropped = lost | {report.run for report in reports if report.state != RUNNING}
@@ -134,7 +137,7 @@ class Runner:
         )
 
     def _take(self) -> None:
-        """Claim runs from each study in turn, as many ahead as there are workers."""
+        """Claim runs from each study in turn, up to twice as many as there are workers."""
         empty: set[int] = set()
         while len(self.jobs) < 2 * self.workers.count and len(empty) < len(self.studies):
             held_by = list(self.of.values())
@@ -149,10 +152,8 @@ class Runner:
                 try:
                     state = read_run(task, variant, spec).start()
                     self.workers.require(state.machine)
-                    self._devices[number], self.of[number] = (
-                        self.workers.device(state.machine)[1],
-                        study,
-                    )
+                    self._devices[number] = self.workers.device(state.machine)[1]
+                    self.of[number] = study
                     self.jobs[number] = Job(self.workers, {number: state}, background=True)
                 except Exception as error:  # of this run, and the others go on
                     self.ended.append(
@@ -199,7 +200,7 @@ class Runner:
 class Service:
     """Thread that trains studies in the background of a server.
 
-    What is going on stands in the store, where everybody can see it, and stop it (Store.stop).
+    Progress stands in the store, where everybody can see it and stop a study (Store.stop).
     """
 
     def __init__(self, store: Store, workers: WorkerPool) -> None:
@@ -211,7 +212,7 @@ class Service:
         self._runner: Runner | None = None
 
     def start(self, study: int) -> None:
-        """Train what is queued of a study."""
+        """Train the queued runs of a study in the background."""
         with self._lock:
             self.trouble = ""
             if self._runner:
@@ -223,7 +224,7 @@ class Service:
             ).start()
 
     def has(self, study: int) -> bool:
-        """Return whether it is working on a study."""
+        """Return whether the background thread works on a study."""
         with self._lock:
             return self._runner is not None and study in self._runner.studies
 

@@ -47,7 +47,7 @@ shipped.add(
 
 
 def name_in_links(name: str) -> str:
-    """Return what links and the list of studies call a study that ships."""
+    """Return the name of a shipped study in links and in the list of studies."""
     return f"{name.replace('_', ' ')} (ships with the lab)"
 
 
@@ -60,15 +60,15 @@ ALONE = tuple(
 
 
 def study_of(name: str) -> Path:
-    """Return the path of a study's file."""
+    """Return the path of a shipped study's file."""
     return ROOT / "studies" / f"{name}.toml"
 
 
 def table_of(name: str) -> Path:
-    """Return the path of a study's summary (core.study.summary.read_summary)."""
+    """Return the path of a shipped study's summary (core.study.summary.read_summary)."""
     return ROOT / "results" / f"{name}.csv"
 
 
 def curves_of(name: str) -> Path:
-    """Return the path of every row of a study's runs (core.study.curves.read_curves)."""
+    """Return the path of a shipped study's curves (core.study.curves.read_curves)."""
     return ROOT / "results" / "curves" / f"{name}.npz"

@@ -1,4 +1,4 @@
-"""The summary of a study, as it was exported: read again, and checked to be whole."""
+"""Exported summary of a study: reading, checks, and other arrangements."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -42,12 +42,12 @@ Line = Any  # with its columns as attributes: as many types as columns
 
 
 def lines(table: pd.DataFrame) -> Iterator[Line]:
-    """The lines of a summary, one for each task and variant."""
+    """Return an iterator over the lines of a summary, one for each task and variant."""
     return iter(table.itertuples())
 
 
 def read_summary(path: str | Path) -> pd.DataFrame:
-    """Read a summary.
+    """Read the summary of a study from a CSV file.
 
     Raises:
         StudyError: The file is not a complete summary.
@@ -70,7 +70,7 @@ def read_summary(path: str | Path) -> pd.DataFrame:
 
 
 def is_sparse(table: pd.DataFrame) -> bool:
-    """Whether fewer than a third of all tasks and variants meet."""
+    """Return whether a summary fills less than a third of its tasks × variants."""
     return 3 * len(table) < table.task.nunique() * table.variant.nunique()
 
 
@@ -85,7 +85,7 @@ def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
 
 
 def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Compare cells at tuned rates with the same cells of other studies at one rate.
+    """Return cells at tuned rates next to the same cells of other studies at one rate.
 
     Two columns, a row for each model and task, in the order of the other studies.
     """
@@ -109,5 +109,5 @@ def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> p
 
 
 def _asked(link: str) -> frozenset[tuple[str, str]]:
-    """Return a link's parameters without the search."""
+    """Return a link's parameters without the search for learning rates."""
     return frozenset((name, value) for name, value in read_query(link).items() if name != "search")

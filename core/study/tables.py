@@ -33,7 +33,7 @@ WHILE_RUNNING = ["owner", "heartbeat"]  # columns that are not exported
 
 
 def run_table(store: Store, study: int) -> pd.DataFrame:
-    """Return one line per run: started and ended in seconds since 1970, seconds of a worker's time."""
+    """Return one line per run; started and ended are in seconds since 1970."""
     return (
         pd.DataFrame(store.runs(study), columns=COLUMNS)
         .drop(columns=WHILE_RUNNING)
@@ -42,7 +42,10 @@ def run_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def row_table(store: Store, study: int) -> pd.DataFrame:
-    """Return every row: run, task, variant, seed, fields of core.train.Row; NaN after divergence."""
+    """Return every row: run, task, variant, seed, fields of core.train.Row.
+
+    NaN after divergence.
+    """
     table = pd.DataFrame(store.rows(study), columns=["run", *Row._fields])
     columns = [name for name in COLUMNS if name != "spec"]
     names = pd.DataFrame(store.runs(study, spec=False), columns=columns).set_index("id")[
@@ -54,12 +57,12 @@ def row_table(store: Store, study: int) -> pd.DataFrame:
 def summary_table(store: Store, study: int) -> pd.DataFrame:
     """Return one line per task and variant, from the last row of each finished run.
 
-    task (its name in the study), of (the task that it is), variant; accuracy, low, high (95 %
+    task (its name in the study), of (key of the task), variant; accuracy, low, high (95 %
     interval), seeds (of which it is the mean), diverged, missing (not trained yet, or failed);
     difference to the task's baseline, difference_low, difference_high, p (paired t-test on the
     seeds that both have, corrected for all variants of the task, Holm), as on the Training page;
     chance, best (of the task); parameters, flops (of one sequence, forward), steps, seconds (of a
-    worker, on average); link: what opens the cell on the page Training. Needs no run to be done.
+    worker, on average); link: opens the cell on the page Training. Needs no run to be done.
     """
     cells: dict[Name, list[Line]] = {}
     for run in store.runs(study, spec=False):
@@ -70,7 +73,7 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
 def judged_table(store: Store, study: int) -> pd.DataFrame:
     """Return the summary of a study, at the chosen rates where learning rates were searched.
 
-    Its column guards says what was held equal or searched.
+    Its column guards says what was equal for all models or searched.
     """
     source = next((entry.source for entry in store.studies() if entry.id == study), "")
     search = search_of(source)
@@ -81,14 +84,15 @@ def judged_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
-    """Return the summary of a searched study, each seed at its chosen rate.
+    """Return the summary of a searched study, each seed at its chosen learning rate.
 
-    Its column rates says which, and how often.
+    Its column rates says which rates were chosen, and how often.
 
     Args:
-        search: of the menu (core.train.match), and so of the links, or "" for a list of rates that
-        no link has: then a
-            cell opens at the rate that was chosen most often.
+        store: The store.
+        study: Id of the study.
+        search: Key of the menu (core.train.match), as in links, or "" for a list of rates that no
+            link has: then a cell opens at the rate that was chosen most often.
     """
     last = store.results(study)
     specs = store.specs(study)
@@ -108,13 +112,15 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
 def chosen(
     runs: Sequence[Line], losses: Mapping[int, float], specs: Mapping[Name, str]
 ) -> dict[Name, list[tuple[Line, float]]]:
-    """Choose the learning rate of each seed.
+    """Choose the learning rate of each seed by the late loss.
 
     Args:
-        losses: run -> late_loss, of runs that did not diverge.
+        runs: All runs of a study.
+        losses: Run to late_loss, of runs that did not diverge.
+        specs: Spec of one run by (task, variant).
 
     Returns:
-        (task, model) -> (run, its rate) for each seed. Where a rate is not trained to the end: such
+        (task, model) to (run, its rate) for each seed. Where a rate is not trained to the end: such
         a run, and NaN.
     """
     grids: dict[tuple[str, str, int], dict[float, Line]] = {}
@@ -144,12 +150,13 @@ def _summary(
     specs: Mapping[Name, str],
     search: str = "none",
 ) -> pd.DataFrame:
-    """Return the summary of cells.
+    """Return the summary of cells, one line each.
 
     Args:
-        cells: a run per seed.
-        last: run -> accuracy at its end.
-        specs: of one run of each cell.
+        cells: A run per seed.
+        last: Run to accuracy at its end.
+        specs: Of one run of each cell.
+        search: Key of the menu of searches, for links.
     """
     accuracy = {
         key: {run.seed: last.get(run.id, math.nan) for run in several}
@@ -176,6 +183,9 @@ def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none"
 
     Args:
         spec: Of any of its runs.
+        baseline: Spec of a run of the baseline; None if the cell is the baseline.
+        seeds: Seeds of the runs.
+        search: Key of the menu of searches.
     """
     settings = read_settings(spec)
     first = read_settings(baseline) if baseline else settings
@@ -193,9 +203,12 @@ def _line(
     """Return the line of one task and variant.
 
     Args:
-        runs: one per seed.
-        late_losses: their accuracy.
-        off: the difference to the baseline; None for a baseline.
+        name: Task and variant.
+        runs: One per seed.
+        specs: Spec of one run by (task, variant).
+        late_losses: Their accuracy by seed.
+        off: The difference to the baseline; None for a baseline.
+        search: Key of the menu of searches, for the link.
     """
     spec = specs[name]
     baseline = specs.get((name[0], BASELINE))
@@ -232,10 +245,8 @@ def comparison(store: Store, one_study: int, other: int) -> pd.DataFrame:
     """Compare two studies on tasks and variants of the same names.
 
     On the seeds that both have: task, variant, settings ("same" where all runs of both are the same
-    trainings, else "differ");
-    accuracy (of the first), other_accuracy; difference (first − other); low, high (95 % interval),
-    p (paired t-test, corrected for
-    all cells, Holm), seeds.
+    trainings, else "differ"); accuracy (of the first), other_accuracy; difference (first − other);
+    low, high (95 % interval), p (paired t-test, corrected for all cells, Holm), seeds.
     """
     sides = []
     for study in (one_study, other):
@@ -325,18 +336,19 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
 
 @dataclass(frozen=True)
 class StoredPlan(Plan):
-    """A plan with seeds that need not follow each other."""
+    """Plan with any list of seeds."""
 
     chosen: tuple[int, ...] = ()
 
     @property
     def seeds(self) -> list[int]:
+        """Seeds of the runs."""
         return list(self.chosen)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Rows by (variant, seed). notes: what is left out, and why."""
+    """Rows of stored runs by (variant, seed). notes: sentences on variants that are left out."""
 
     plan: StoredPlan
     runs: dict[tuple[str, int], list[Row]]
@@ -345,6 +357,7 @@ class Stored:
 
     @property
     def every_run(self) -> dict[tuple[str, int], list[Row]]:
+        """Rows of every run by (variant, seed)."""
         return self.runs
 
 
@@ -430,7 +443,7 @@ def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, l
 
 
 def rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list[Row]]:
-    """Return run -> its rows, of these runs that have any."""
+    """Return the rows of these runs by run id; runs without rows are left out."""
     rows: dict[int, list[Row]] = {}
     for run, *row in store.rows(study, [line.id for line in lines]):
         rows.setdefault(run, []).append(Row(*row))
@@ -438,5 +451,5 @@ def rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list
 
 
 def made_of(lines: Collection[Line]) -> Made:
-    """Return what trained these runs."""
+    """Return the versions and devices that trained these runs."""
     return {name: tuple(sorted({getattr(line, name) for line in lines} - {""})) for name in MADE}

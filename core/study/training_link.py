@@ -22,13 +22,20 @@ def parameters(
     machine: dict[str, str],
     search: str = "none",
 ) -> dict[str, str]:
-    """Return the parameters that open a variant and its baseline with these seeds.
+    """Return the link parameters that open a variant and its baseline on Training.
 
-    The page compares models of one training. What is trained in another way than its baseline is
-    opened beside it where the menu of other ways has it (core.experiments.training.plan), and else
-    alone, as is what cannot be said as changes of it. search: how the learning rate of each is
-    searched (core.train.match). Seeds are there a first one and how many: all from the least to the
-    greatest.
+    The page compares models of one training. A variant that is trained differently from its
+    baseline is opened with it if the menu of optimiser variants has this difference
+    (core.experiments.training.plan). Else it is opened alone, as is a variant that is no change of
+    its baseline. The page takes consecutive seeds: all from the least to the greatest are opened.
+
+    Args:
+        config: Settings of the variant.
+        training: Its training.
+        baseline: Settings and training of the baseline.
+        seeds: Seeds of the runs.
+        machine: Device and dtype.
+        search: How learning rates are searched (core.train.match).
     """
     first, how = baseline
     changes = difference(config.replace(seed=0), first.replace(seed=0))
@@ -59,5 +66,5 @@ def query(params: dict[str, str]) -> str:
 
 
 def read_query(text: str) -> dict[str, str]:
-    """The parameters of a query."""
+    """Return the parameters of an address as a dict."""
     return dict(parse_qsl(text.partition("?")[2], keep_blank_values=True))

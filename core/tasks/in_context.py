@@ -1,4 +1,4 @@
-"""Tasks whose answer stands in the sequence itself: what matters is to find it."""
+"""Tasks whose answer is in the sequence itself: the model has to find it."""
 
 import math
 import string
@@ -13,28 +13,28 @@ VALUES = tuple(map(str, range(8)))
 
 
 def shuffles(generator: torch.Generator, batch: int, count: int) -> torch.Tensor:
-    """A random order of count things per row: int64 (batch, count)."""
+    """Return a random order of `count` things per row: int64 (batch, count)."""
     return torch.rand(batch, count, generator=generator).argsort(1)
 
 
 def letters(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> torch.Tensor:
-    """Independent, equally likely words: int64 (batch, length)."""
+    """Return independent, equally likely token ids: int64 (batch, length)."""
     return torch.randint(len(vocabulary), (batch, length), generator=generator)
 
 
 def every_letter(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """The variety of independent letters."""
+    """Return the variety of independent letters: the number of possible sequences."""
     return [(1.0, len(vocabulary) ** length)]
 
 
 def every_period(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return each period with equal probability, and what repeats."""
+    """Return the variety of a repeating sequence: sequences of each equally likely period."""
     periods = range(length // 4, length // 2 + 1)
     return [(1 / len(periods), math.perm(len(vocabulary), period)) for period in periods]
 
 
 def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return the number of pairings: key order, values, order of questions."""
+    """Return the variety of recall: orders of keys, values and orders of questions."""
     pairs = length // 3
     half = len(vocabulary) // 2
     return [(1.0, math.perm(half, pairs) * half**pairs * math.factorial(pairs))]
@@ -54,15 +54,15 @@ def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     marginal=uniform(),
     variety=every_letter,
     needs=(
-        "only a path from the embedding to the answer: the control task, which needs neither attention"
-        " nor positions"
+        "only a path from the embedding to the answer: the control task, which needs neither"
+        " attention nor positions"
     ),
     without={"attention": False},
     model={"d_model": 32, "n_heads": 4, "n_layers": 2, "position": "learned"},
     training={"steps": 100, "batch": 32, "learning_rate": 3e-3, "warmup": 10},
 )
 def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw sequences.
+    """Draw random letters whose target at each position is the letter itself.
 
     Example (seed 0): h k f o c i f j e n j k → h k f o c i f j e n j k
     """
@@ -96,7 +96,7 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw sequences.
+    """Draw random letters whose targets are the letters in reverse order.
 
     Example (seed 0): h k f o c i f j e n j k → k j n e j f i c o f k h
     """
@@ -128,7 +128,7 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def induction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw sequences.
+    """Draw repeating sequences; the targets are the next letters once they repeat.
 
     Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l
     j a f h d l j a f h
@@ -165,7 +165,7 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def recall(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw sequences.
+    """Draw key–value pairs, then all keys in random order, whose targets are their values.
 
     Example (seed 0): e 4 b 5 g 1 d 2 a 6 c 2 c e b d a g → · · · · · · · · · · · · 2 4 5 2 6 1
     """

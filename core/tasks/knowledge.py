@@ -1,4 +1,4 @@
-"""Tasks whose answer stands nowhere in the sequence: it has to be memorised, or learnt as a rule."""
+"""Tasks whose answer is not in the sequence: it is memorised, or learnt as a rule."""
 
 import functools
 from itertools import product
@@ -55,7 +55,7 @@ OBJECTS = tuple(
     training={"steps": 1000, "batch": 128, "learning_rate": 3e-3, "warmup": 20},
 )
 def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw sequences.
+    """Draw two numbers and "=", whose target is their difference modulo the prime.
 
     Example (seed 0): 13 7 = → · · 6
     """
@@ -117,7 +117,7 @@ def _most_frequent(vocabulary: Words) -> float:
     training={"steps": 800, "batch": 256, "learning_rate": 5e-3, "warmup": 20, "decay": "linear"},
 )
 def facts(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw sequences.
+    """Draw a subject and a relation, whose target is the object in the fixed table.
 
     Example (seed 0): Ivik landlord → · Blackman
     """

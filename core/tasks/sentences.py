@@ -90,7 +90,7 @@ def verb_at(words: Sequence[str]) -> int:
 
 
 def anatomy(words: Sequence[str]) -> Anatomy:
-    """Return the anatomy of a complete sentence with its full stop."""
+    """Return the positions of subject and main verb of a complete sentence, with its full stop."""
     verb = verb_at(words)
     subject = 5 if words[2] in RULED and words[3] == "that" else 1
     number = BE.index(words[verb])
@@ -104,7 +104,7 @@ def anatomy(words: Sequence[str]) -> Anatomy:
 
 
 def kept_back(words: Sequence[str]) -> bool:
-    """Return whether a sentence's beginning is held out.
+    """Return whether training never draws a sentence's beginning.
 
     A fifth of all beginnings, by a hash of the words before the verb; the shipped model never
     trains on them.
@@ -117,12 +117,12 @@ Option = TypeVar("Option")
 
 
 class Writer:
-    """Writes one sentence. Every choice takes the next of the random numbers it was given.
+    """Writer of one sentence; every choice takes the next of the random numbers given.
 
     A clause may contain a noun that carries a clause itself (nested), and a noun may carry two in a
-    row (chained). Which noun a verb belongs to is never in doubt: "who was" follows its noun at
-    once, "whom the judges …" opens a clause that its verb closes, and the verb that is left belongs
-    to the sentence.
+    row (chained). Which noun a verb belongs to is always clear: "who was" follows its noun at once,
+    "whom the judges …" opens a clause that its verb closes, and the verb that is left belongs to
+    the sentence.
     """
 
     def __init__(self, numbers: Iterable[int]):
@@ -130,10 +130,11 @@ class Writer:
         self.left = 0
 
     def pick(self, options: Sequence[Option]) -> Option:
+        """Return one of the options, by the next random number."""
         return options[next(self.numbers) % len(options)]
 
     def sentence(self) -> list[str]:
-        """The words, up to and with the full stop; where two commas meet, one stands."""
+        """Return the words of a sentence, with its full stop; two commas in a row become one."""
         self.left = self.pick(range(CLAUSES + 1))
         number = self.pick((0, 1))
         opening = [
@@ -147,15 +148,19 @@ class Writer:
         return [word for word, after in zip(line, [*line[1:], ""]) if (word, after) != (",", ",")]
 
     def noun(self, kind: str, number: int) -> str:
+        """Return a noun of this kind in singular (0) or plural (1)."""
         return self.pick(NOUNS[kind])[number]
 
     def be(self, number: int) -> str:
+        """Return "was" for singular (0) or "were" for plural (1)."""
         return BE[number]
 
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
         """Return a noun phrase with its clauses.
 
         Args:
+            kind: Kind of noun: people or things.
+            number: 0 for singular, 1 for plural, None for either.
             every: Whether all remaining clauses must be written here or below.
         """
         number = self.pick((0, 1)) if number is None else number
@@ -168,32 +173,32 @@ class Writer:
         return noun_phrase
 
     def predicate(self, number: int) -> list[str]:
-        """Write a predicate clause: ", who was liable ,"."""
+        """Return a predicate clause: ", who was liable ,"."""
         return [",", "who", self.be(number), self.pick(ADJECTIVES), ","]
 
     def subject_relative(self, number: int) -> list[str]:
-        """Write a subject relative clause: ", who had signed the contracts ,"."""
+        """Return a subject relative clause: ", who had signed the contracts ,"."""
         return [",", "who", "had", self.pick(TO_THINGS), *self.phrase("things"), ","]
 
     def object_relative(self, number: int) -> list[str]:
-        """Write an object relative clause: "whom the judges were calling"."""
+        """Return an object relative clause: "whom the judges were calling"."""
         number = self.pick((0, 1))
         return ["whom", *self.phrase("people", number), self.be(number), self.pick(TO_PEOPLE)]
 
     def prepositional(self, number: int) -> list[str]:
-        """Write a prepositional phrase: "with the reports"."""
+        """Return a prepositional phrase: "with the reports"."""
         return [self.pick(NEAR), *self.phrase("things")]
 
     def appositive(self, number: int) -> list[str]:
-        """, the owner of the letters ,"""
+        """Return an appositive: ", the owner of the letters ,"."""
         return [",", "the", self.noun("roles", number), "of", *self.phrase("things"), ","]
 
     def participle(self, number: int) -> list[str]:
-        """holding the letters"""
+        """Return a present participle with its object: "holding the letters"."""
         return [self.pick(HOLDING), *self.phrase("things")]
 
     def passive(self, number: int) -> list[str]:
-        """signed by the judges"""
+        """Return a past participle with its agent: "signed by the judges"."""
         return [self.pick(TO_THINGS), "by", *self.phrase("people")]
 
 
@@ -266,7 +271,7 @@ CLAUSE = {
     training={"steps": 2000, "batch": 32, "learning_rate": 6e-3, "warmup": 20, "decay": "linear"},
 )
 def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw sequences.
+    """Draw random legal sentences; the targets are the next words.
 
     Example (seed 37): their landlords thought that the bank whom their buyers were paying was
     liable . → landlords thought that the bank whom their buyers were paying was liable . ·

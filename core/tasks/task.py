@@ -1,4 +1,4 @@
-"""Task: a small problem with known answers, and what is known about it before anyone trains."""
+"""Task: a small problem with known answers, and its facts for training and reports."""
 
 import functools
 import hashlib
@@ -85,9 +85,10 @@ class Task:
         object.__setattr__(self, "__doc__", self.draw.__doc__)
 
     def tested_on(self, length: int, drawn: int) -> str:
-        """Describe what accuracy is measured on.
+        """Describe what accuracy is measured on, such as "held-out sequences".
 
         Args:
+            length: Tokens of a sequence.
             drawn: Number of sequences that training draws.
         """
         if self.memorised:
@@ -118,7 +119,7 @@ class Task:
         return self.marginal(self.vocabulary)
 
     def config(self, **changes: Any) -> Config:
-        """The full model that learns this task, with some settings changed."""
+        """Return the Config of the model that learns this task, with some settings changed."""
         return Config(**{"mask": self.mask, **self.model, **changes})
 
     def __call__(
@@ -129,11 +130,18 @@ class Task:
         vocabulary: Words | None = None,
         held_out: bool = False,
     ) -> Drawn:
-        """-> tokens, targets, both int64 (batch, length).
+        """Draw tokens and targets, both int64 (batch, length).
 
-        held_out: only sequences that training never draws, each once, where the task has such a
-        split (else any).
-        Raises ConfigError for a length that cannot be drawn.
+        Args:
+            stream: Source of random numbers.
+            batch: Number of sequences.
+            length: Tokens of a sequence; None for the task's usual length.
+            vocabulary: Words of the task; None for its own.
+            held_out: Whether to draw only sequences that training never draws, each once, where the
+                task has such a split.
+
+        Raises:
+            ConfigError: The length cannot be drawn.
         """
         length = length or self.length
         vocabulary = vocabulary or self.vocabulary
@@ -157,7 +165,7 @@ class Task:
         return tokens, targets
 
     def check_length(self, length: int) -> None:
-        """Raises ConfigError for a length that cannot be drawn."""
+        """Raise ConfigError for a length that cannot be drawn."""
         if length not in self.lengths:
             low = self.lengths[0]
             high = self.lengths[-1]
@@ -170,7 +178,7 @@ class Task:
             )
 
     def asked(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…)
-        """Return the positions whose answers count: those with a target, or one of several rivals."""
+        """Return which positions are scored: those with a target, or one of several rivals."""
         scored = targets != IGNORE
         return scored & (self._group_of(targets) >= 0) if self.rivals else scored
 
@@ -184,14 +192,14 @@ class Task:
         return (group < 0) | (group == _groups(self.vocabulary, self.rivals).to(targets.device))
 
     def _group_of(self, targets: torch.Tensor) -> torch.Tensor:
-        """The number of the group of rivals that a target belongs to, -1 for none."""
+        """Return the index of the group of rivals of each target, -1 for none."""
         groups = _groups(self.vocabulary, self.rivals).to(targets.device)
         return groups[targets.clamp(min=0)].where(targets != IGNORE, -1)
 
     def right(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Return whether each answer that counts is right: the highest logit is the target's.
+        """Return whether the highest logit of each scored position is that of the target.
 
-        (B, T, V), int (B, T) -> bool (number of places asked)
+        (B, T, V), int (B, T) -> bool (number of scored positions)
         """
         is_asked = self.asked(targets)
         logits = logits[is_asked]
@@ -201,7 +209,7 @@ class Task:
         return logits.argmax(-1) == targets
 
     def example(self) -> str:
-        """Return one drawn sequence as text."""
+        """Return one drawn sequence and its targets as text."""
         tokens, targets = self(generator(self.example_seed, "example"), 1)
         has_no_padding = (
             tokens[0] != self.vocabulary.index(PAD) if PAD in self.vocabulary else tokens[0] >= 0
@@ -226,7 +234,7 @@ def described(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
 
 
 def uniform(words_of: Callable[[Words], int] = len) -> Share:
-    """Return the marginal of equally likely answers.
+    """Return the chance of equally likely answers as a function of the vocabulary.
 
     Args:
         words_of: Vocabulary to the number of answers.
@@ -236,7 +244,7 @@ def uniform(words_of: Callable[[Words], int] = len) -> Share:
 
 @functools.lru_cache(maxsize=64)
 def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
-    """The number of each word's group of rivals, -1 for none: (V,)."""
+    """Return the index of each word's group of rivals, -1 for none: (V,)."""
     group_of = {word: number for number, group in enumerate(rivals) for word in group}
     return torch.tensor([group_of.get(word, -1) for word in vocabulary])
 
@@ -246,9 +254,8 @@ def is_held_out(
 ) -> torch.Tensor:
     """Return which sequences (B, T) are held out, by a hash of their tokens: bool (B).
 
-    until: of the words before the first of these alone: then no part of a held-out sequence that
-    ends before one of them
-    stands at the beginning of any other.
+    until: hash only the words before the first of these. Then no beginning of a held-out sequence
+        that ends before one of them stands at the beginning of any other.
     """
     words = _numbers(tuple(vocabulary))
     places = _numbers(tuple(map(str, range(tokens.shape[1]))))
@@ -261,6 +268,6 @@ def is_held_out(
 
 @functools.lru_cache(maxsize=64)
 def _numbers(words: Words) -> torch.Tensor:
-    """A 63-bit hash per word: (V,)."""
+    """Return a 63-bit hash per word: (V,)."""
     digests = [hashlib.blake2b(word.encode(), digest_size=8).digest() for word in words]
     return torch.tensor([int.from_bytes(digest, "big") >> 1 for digest in digests])

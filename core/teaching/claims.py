@@ -64,20 +64,20 @@ COLUMNS = ("claim", "seed", "value")
 
 
 def find_study(name: str) -> str:
-    """Return the key of a study's files by its name: "attention", "claims/warm_up"."""
+    """Return the key of a shipped study's files by its name, such as "claims/warm_up"."""
     keys = (key for key in (*shipped, *ALONE) if key.rpartition("/")[2] == name)
     return next(keys, name)
 
 
 @lru_cache
 def study(name: str) -> Study:
-    """Read a shipped study. Raises StudyError, OSError."""
+    """Read a shipped study by its name. Raises StudyError, OSError."""
     return read(study_of(find_study(name)))
 
 
 @lru_cache
 def shipped_curves(name: str) -> CurveFiles:
-    """Return the curves of a study: its own file, then those that hold runs which both have.
+    """Return the curves of a shipped study: its own file, then files that share its runs.
 
     Raises StudyError, OSError.
     """
@@ -93,14 +93,17 @@ def _read_curves(key: str) -> Curves:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Curves of studies. find: name of a study -> its curves; those that ship by default."""
+    """Curves of studies, from which claims are measured; those that ship by default.
+
+    find: name of a study to its curves.
+    """
 
     find: Callable[[str], CurveFiles | Curves] = shipped_curves
 
     def curves(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, Sequence[Row]]:
-        """Return seed -> rows of a task and a variant, by their names in the study.
+        """Return the rows of a task and a variant by seed, named as in the study.
 
-        Raises StudyError for what is not there.
+        Raises StudyError if a seed is missing or not trained to the end.
         """
         runs = [run for run in study(name).runs if (run.task, run.variant) == (learnt, variant)]
         rows_by_seed = {run.seed: self.find(name).rows(run) for run in runs}
@@ -111,7 +114,7 @@ class Evidence:
         return {seed: rows for seed, rows in rows_by_seed.items() if rows}
 
     def accuracy(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, float]:
-        """Return seed -> final accuracy; that of guessing for a training that diverged."""
+        """Return the final accuracy by seed; chance for a training that diverged."""
         tasks = {run.task: task[run.training.task] for run in study(name).runs}
         curves = self.curves(name, learnt, variant)
         return {
@@ -120,12 +123,12 @@ class Evidence:
         }
 
     def gain(self, name: str, learnt: str, variant: str, other: str = BASELINE) -> dict[int, float]:
-        """Return seed -> accuracy of one variant minus that of the other."""
+        """Return the accuracy of one variant minus that of the other, by seed."""
         return subtract(self.accuracy(name, learnt, variant), self.accuracy(name, learnt, other))
 
 
 def subtract(a: Values, other: Values) -> dict[int, float]:
-    """Subtract seed by seed."""
+    """Return a − other, seed by seed."""
     return {seed: a[seed] - other[seed] for seed in a}
 
 
@@ -152,7 +155,8 @@ class Claim(Protocol):
     within: Within
     live: Link
 
-    def __call__(self, evidence: Evidence, /) -> Values: ...
+    def __call__(self, evidence: Evidence, /) -> Values:
+        """Return one number per seed."""
 
 
 claim: Menu[Claim] = Menu("Claims", alike=False, points=True, within=(-1.0, 1.0))
@@ -167,7 +171,7 @@ class Judged:
 
 
 def judged(values: Values, claim_of: Claim) -> Judged:
-    """Judge a claim by its numbers."""
+    """Return a claim's mean over seeds with its interval (Bonferroni) and its verdict."""
     measured = interval(values.values(), claim_of.within, 1 - (1 - LEVEL) / len(claim))
     return Judged(measured, verdict(measured, claim_of.smallest, claim_of.alike))
 
@@ -243,7 +247,7 @@ def tally(results: Iterable[Judged]) -> str:
 
 
 def write_values(path: Path, values: Mapping[str, Values]) -> None:
-    """Write claim -> seed -> number. Raises OSError."""
+    """Write the numbers of claims by seed as CSV. Raises OSError."""
     rows = [
         (name, seed, value) for name, by_seed in values.items() for seed, value in by_seed.items()
     ]
@@ -251,10 +255,11 @@ def write_values(path: Path, values: Mapping[str, Values]) -> None:
 
 
 def read_values(path: Path = FILE, complete: bool = True) -> dict[str, dict[int, float]]:
-    """Read claim -> seed -> number. Raises StudyError, OSError.
+    """Read the numbers of claims by seed. Raises StudyError, OSError.
 
     Args:
-        complete: whether a claim without numbers is an error.
+        path: The CSV file.
+        complete: Whether a claim without numbers is an error.
     """
     try:
         table = read_csv(path, ("claim",))
@@ -286,12 +291,12 @@ WITHIN = 0.05  # of accuracy: what is called no difference
 def gain(
     study: str, learnt: str, variant: str, other: str = BASELINE
 ) -> Callable[[Evidence], Values]:
-    """Return the measurement of a claim: what one variant of a study gains over the other."""
+    """Return a measurement for a claim: what one variant of a study gains over the other."""
     return lambda evidence: evidence.gain(study, learnt, variant, other)
 
 
 def sentences(variants: str = "none", **others: str) -> Link:
-    """Return the link to the small language model with these variants."""
+    """Return the link to the small language model with these variants, on Training."""
     return "training", {"task": "sentences", "steps": "300", "variants": variants} | others
 
 
@@ -319,6 +324,7 @@ def sentences(variants: str = "none", **others: str) -> Link:
     ),
 )
 def warm_up(evidence: Evidence) -> Values:
+    """Return the gain from warm-up with post-norm minus that with pre-norm, by seed."""
     post = evidence.gain("warm_up", "reverse", "post-norm, warm-up", "post-norm")
     return subtract(post, evidence.gain("warm_up", "reverse", "warm-up"))
 
@@ -399,6 +405,7 @@ claim.add(
     ),
 )
 def qk_norm(evidence: Evidence) -> Values:
+    """Return the gain from QK-norm, averaged over two learning rates, by seed."""
     usual = evidence.gain("qk_norm", "induction", "QK-norm")
     higher = evidence.gain("qk_norm", "induction", "rate 0.03, QK-norm", "rate 0.03")
     return {seed: (usual[seed] + higher[seed]) / 2 for seed in usual}
@@ -418,6 +425,7 @@ def qk_norm(evidence: Evidence) -> Values:
     live=("training", {"task": "facts", "variants": "ffn-off"}),
 )
 def memories(evidence: Evidence) -> Values:
+    """Return the FFN's effect on facts minus its effect on in-context recall, by seed."""
     facts, recall = (
         evidence.gain("memories", name, BASELINE, "− FFN") for name in ("facts", "recall")
     )
@@ -450,6 +458,7 @@ claim.add(
     live=("training", {"task": "induction"}),
 )
 def suddenly(evidence: Evidence) -> Values:
+    """Return the largest share of the total gain within 10 % of training, by seed."""
     shares = {}
     for seed, rows in evidence.curves("induction", "induction").items():
         accuracy = {row.step: row.accuracy for row in rows}
@@ -546,7 +555,7 @@ claim.add(
 
 @lru_cache
 def trained(seed: int, gate: bool = False) -> Transformer:
-    """Train a small language model: the same on the same machine to the last bit."""
+    """Train a small language model; identical to the last bit on the same machine."""
     state = start(
         task["sentences"].config(seed=seed, gate=gate),
         Training(task="sentences", steps=STEPS),
@@ -559,7 +568,7 @@ def trained(seed: int, gate: bool = False) -> Transformer:
 
 
 def texts(seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw rows of sentences that training never draws, with their answers: int64 (rows, T) each."""
+    """Draw held-out sentences with their targets: int64 (rows, T) each."""
     return task["sentences"](generator(seed, "claims"), rows, None, held_out=True)
 
 
@@ -572,7 +581,7 @@ def accuracy(
 
 
 def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
-    """Return the share of heads without which, one at a time, accuracy falls by less than SMALL."""
+    """Return the share of heads whose ablation costs less than SMALL in accuracy."""
     baseline = accuracy(transformer, tokens, targets)
     config = transformer.config
     heads = [cut for cut in list_cuts(config) if cut.part == "head"]
@@ -582,9 +591,9 @@ def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Ten
 
 
 def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
-    """Return the mean weight of the first token, over rows, heads, layers and the tokens that read.
+    """Return the mean attention weight on the first token, over heads, layers and queries.
 
-    Padding reads nothing.
+    Padding and the first FIRST tokens do not count as queries.
     """
     with torch.inference_mode(), trace(sites=("pattern",)) as recorded:
         transformer(tokens)
@@ -610,6 +619,8 @@ def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
     ),
 )
 def rank_collapse(evidence: Evidence) -> Values:
+    """Return token similarity without residuals minus that with residuals, by seed."""
+
     def likeness(seed: int, residual: bool) -> float:
         config = Config(seed=seed, ffn=False, norm="none", residual_attention=residual)
         values = travel(config, TEXT, CPU, Depth(passes=10, blocks="separate")).values
@@ -634,6 +645,7 @@ def rank_collapse(evidence: Evidence) -> Values:
     live=("trained", {"taken": "sweep"}),
 )
 def heads_can_go(evidence: Evidence) -> Values:
+    """Return the share of heads that can be removed one at a time, by seed."""
     return {seed: removable(trained(seed), *texts(seed)) for seed in SEEDS}
 
 
@@ -652,6 +664,7 @@ def heads_can_go(evidence: Evidence) -> Values:
     live=("training", {"task": "sentences", "steps": "600", "variants": "gate-on"}),
 )
 def sinks(evidence: Evidence) -> Values:
+    """Return attention to the first token without gates minus that with gates, by seed."""
     tokens = {seed: texts(seed)[0] for seed in SEEDS}
     plain = {seed: on_the_first(trained(seed), tokens[seed]) for seed in SEEDS}
     return subtract(
@@ -660,7 +673,7 @@ def sinks(evidence: Evidence) -> Values:
 
 
 def main() -> None:
-    """Measure the claims that the command line names, and write the table."""
+    """Measure the claims named on the command line, and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

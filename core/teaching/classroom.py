@@ -1,8 +1,7 @@
 """Classes: students, questions and votes in one database.
 
 Classroom is the store: one object per process, called from as many threads as there are users. Its
-tables stand beside
-those of studies, with a version of their own.
+tables are in the database of studies, with a version of their own.
 """
 
 import contextlib
@@ -42,8 +41,8 @@ from sqlalchemy import (
 
 from core.settings.setting import ConfigError
 from core.settings.wording import count, shorten
-from core.study.database.connection import Busy, Connected, StoreError, patiently
-from core.study.database.schema import clock
+from core.study.database.connection import BusyError, Connected, StoreError, patiently
+from core.study.database.schema import Clock
 from core.teaching.lessons.language import clean
 
 T = TypeVar("T")
@@ -81,7 +80,7 @@ class ClassError(ConfigError):
 
     `field` names the cause: "code", "token", "key" (unknown), "nickname", "question", "round",
     "seconds", "answer", "sure", "because", "pick" (the value given), "class" (full), "vote"
-    (already in), "late", "phase".
+    (already stored), "late", "phase".
     """
 
 
@@ -102,7 +101,7 @@ rooms = Table(
     Column("id", Integer, primary_key=True),
     Column("code", String(CODE), nullable=False, unique=True),
     Column("token", String(HASH), nullable=False, unique=True),  # the hash of the teacher's
-    Column("began", Double, nullable=False),  # by clock(), as all times here
+    Column("began", Double, nullable=False),  # by Clock(), as all times here
     Column(
         "stamp", Integer, nullable=False, default=0
     ),  # unused; databases of earlier versions have it
@@ -186,7 +185,7 @@ def create_tables(connection: Connection) -> None:
 
 
 def check_text(name: str, value: str, is_needed: bool = False) -> str:
-    """Return a text as one clean line. Raises ClassError if it is too long, or empty though needed."""
+    """Return a text as one clean line. Raises ClassError if it is too long or missing."""
     text = clean(str(value))
     limit = LONGEST[name]
     word = "reason" if name == "because" else name
@@ -200,7 +199,7 @@ def check_text(name: str, value: str, is_needed: bool = False) -> str:
 
 
 def check_seconds(seconds: float | None) -> float | None:
-    """Return how long a question is open; None until it is closed by hand. Raises ClassError."""
+    """Return a question's time in seconds; None for no limit. Raises ClassError."""
     if seconds is None:
         return None
     if type(seconds) not in (int, float) or math.isnan(seconds) or not 1 <= seconds <= SECONDS:
@@ -212,22 +211,22 @@ def check_seconds(seconds: float | None) -> float | None:
 
 
 def new_code() -> str:
-    """Draw the code of a class."""
+    """Return a random code for a class, five letters."""
     return "".join(secrets.choice(LETTERS) for _ in range(CODE))
 
 
 def parse_code(typed: str) -> str:
-    """Return a code as it is stored: "bcd fg" and "BCD-FG" are the same. "" for what is none."""
+    """Return a typed code as it is stored: "bcd-fg" becomes "BCDFG". "" for an invalid one."""
     letters = "".join(str(typed)[:100].upper().replace("-", " ").split())
     return letters if len(letters) == CODE and set(letters) <= set(LETTERS) else ""
 
 
 def hash_secret(secret: str) -> str:
-    """Return what is stored of a token or a key: reading the database lets nobody act for another."""
+    """Return the hash of a teacher's or student's key; only hashes are stored."""
     return hashlib.sha256(str(secret)[:1000].encode("utf-8", "surrogatepass")).hexdigest()
 
 
-ALIVE = rooms.c.began > clock() - HOURS * 3600.0
+ALIVE = rooms.c.began > Clock() - HOURS * 3600.0
 
 
 @dataclass(frozen=True)
@@ -240,7 +239,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Vote:
-    """A stored vote. at: seconds since 1970 by the database's clock."""
+    """Stored vote. at: seconds since 1970 by the database's clock."""
 
     answer: str
     sure: int
@@ -253,12 +252,12 @@ class Watched:
     """Public, anonymous view of a class.
 
     Args:
-        question, round: what is asked, or was last; "" and 0 before the first question.
-        left: seconds until it closes; None where it closes by hand or is closed.
-        time: seconds for which it is open in all; None as `left`.
-        votes: of this round.
-        distribution: of both rounds; None while it is not shown.
-        picked: the reasons that the teacher picked, in that order.
+        question, round: The current or last question; "" and 0 before the first one.
+        left: Seconds until it closes; None where it closes by hand or is closed.
+        time: Seconds for which it is open in all; None as `left`.
+        votes: Number of votes of this round.
+        distribution: Votes per answer of both rounds; None while it is not shown.
+        picked: The reasons that the teacher picked, in that order.
     """
 
     code: str
@@ -275,7 +274,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class Reason:
-    """A seat's reason, without its name. id: what it is picked by."""
+    """Reason that a student gave, without a name. id: by which it is picked."""
 
     id: int
     round: int
@@ -289,11 +288,11 @@ class TeacherView(Watched):
     """Teacher's view of a class, with the distribution of an open question.
 
     Args:
-        planned: the questions given at the start.
-        asked: the questions that were opened, in that order.
-        shown: whether everybody sees the distribution once the question is closed.
+        planned: The questions given at the start.
+        asked: The questions that were opened, in that order.
+        shown: Whether everybody sees the distribution once the question is closed.
         waiting: (number, nickname) of the seats without a vote in this round.
-        reasons: of both rounds of this question, the oldest first.
+        reasons: Of both rounds of this question, the oldest first.
     """
 
     distribution: Distribution
@@ -306,7 +305,7 @@ class TeacherView(Watched):
 
 @dataclass(frozen=True)
 class Poll:
-    """The current question of a class. is_over: its time is, and that is not stored yet."""
+    """Current question of a class. is_over: its time is over, which is not stored yet."""
 
     id: int
     question: str
@@ -321,7 +320,7 @@ class Poll:
 
 
 def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
-    """Return how a class is found by its code, and what is said if there is none."""
+    """Return the condition for a class with this code, and the error if there is none."""
     words = (
         f"There is no class {shorten(code, 20)}. A code has five letters, and a class ends after"
         f" {HOURS} hours."
@@ -330,7 +329,7 @@ def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
 
 
 def by_token(token: str) -> tuple[ColumnElement[bool], ClassError]:
-    """Return how a class is found by its teacher's key, and what is said if there is none."""
+    """Return the condition for a class with this teacher's key, and the error without one."""
     words = f"No class has this teacher key. A class ends after {HOURS} hours."
     return rooms.c.token == hash_secret(token), ClassError("token", words)
 
@@ -341,7 +340,7 @@ def transaction(
     [Callable[Concatenate["Classroom", Connection, Room, P], T]],
     Callable[Concatenate["Classroom", str, P], T],
 ]:
-    """Turn a function of (connection, room, …) into a method that is called with a code or a token.
+    """Turn a function of (connection, room, …) into a method of a code or a teacher's key.
 
     It may be called again where it is not known whether a first call was stored.
     """
@@ -374,13 +373,13 @@ def transaction(
 class Classroom:
     """Store of classes, in the studies' database or its own; tables come with the first class.
 
-    A step is done when its method returns, even if the process is killed then. Every method raises
-    ClassError for what a class does not allow or have, and StoreError for a database that cannot be
-    used (Busy where that may pass).
+    A change is stored when its method returns, even if the process is killed then. Every method
+    raises ClassError for what a class does not allow or have, and StoreError for a database that
+    cannot be used (BusyError where that may pass).
 
     Args:
-        given: an address or the path of a file; else ABLATION_DATABASE_URL, else studies.sqlite in
-        this folder.
+        url: An address or the path of a file; None for ABLATION_DATABASE_URL, or studies.sqlite in
+            this folder.
     """
 
     def __init__(self, url: str | None = None) -> None:
@@ -392,7 +391,7 @@ class Classroom:
         self._turn = threading.Lock() if is_sqlite else contextlib.nullcontext()
 
     def run(self, call: Callable[[Connection], T], writes: bool = False) -> T:
-        """Return call(connection) in one transaction, tried again while the database is busy."""
+        """Return call(connection) from one transaction, repeated while the database is busy."""
 
         def once() -> T:
             try:
@@ -405,21 +404,25 @@ class Classroom:
                 exc.TimeoutError
             ) as error:  # all connections of this process were in use for half a minute
                 words = "is overloaded. Try again in a minute."
-                raise Busy(
+                raise BusyError(
                     f"The store {self.database.name} {words}", f"The store {words}"
                 ) from error
 
         return patiently(once, WITHIN)
 
     def has_tables(self) -> bool:
-        """Return whether a class was ever started here. Looking creates neither tables nor a file."""
+        """Return whether a class was ever started here; never creates the tables."""
         path = self.database.path
         if not self._has_tables and (path is None or os.path.exists(path)):
             self._has_tables = self.run(has_tables)
         return self._has_tables
 
     def start(self, questions: Iterable[str] = ()) -> Started:
-        """Start a class. questions: names of the planned ones; others may be asked."""
+        """Start a class, and return its code and the teacher's key.
+
+        Args:
+            questions: Names of the planned questions; others may be asked.
+        """
         names = list(
             dict.fromkeys(check_text("question", name, is_needed=True) for name in questions)
         )
@@ -435,7 +438,7 @@ class Classroom:
         )
 
     def sweep(self) -> int:
-        """Delete the classes whose time is over. Return how many."""
+        """Delete the classes whose lifetime is over. Return how many."""
         return self.run(_sweep, writes=True) if self.has_tables() else 0
 
     def shut(self) -> None:
@@ -473,7 +476,7 @@ class Classroom:
             "number": n_seats + 1,
             "key": key,
             "nickname": nickname,
-            "joined": clock(),
+            "joined": Clock(),
         }
         connection.execute(seats.insert().values(values))
 
@@ -491,8 +494,9 @@ class Classroom:
     ) -> Vote:
         """Store a vote on the question and round that the student saw.
 
-        The same vote again is accepted again; another is refused ("vote"), as is a late one
-        ("late", by the database's clock) and one on what is not asked now ("unasked", "moved_on").
+        The same vote again is accepted again. Another one is refused ("vote"), as is a late one
+        ("late", by the database's clock) and one on a question that is not open ("unasked",
+        "moved_on").
         """
         if type(sure) is not int or not 0 <= sure <= SURE:
             words = (
@@ -536,7 +540,7 @@ class Classroom:
 
     @transaction(by_code)
     def mine(self, connection: Connection, room: Room, key: str) -> dict[tuple[str, int], Vote]:
-        """Return (question, round) -> what this seat has answered."""
+        """Return the votes of a seat by (question, round)."""
         seat = _find_seat(connection, room, hash_secret(key))
         columns = (
             polls.c.question,
@@ -559,7 +563,7 @@ class Classroom:
 
     @transaction(by_code)
     def watch(self, connection: Connection, room: Room) -> Watched:
-        """Return what everybody may see; the same for all, and so worth keeping for a second."""
+        """Return the view that everybody may see; the same for all, so worth caching."""
         poll = _current(connection, room)
         current = _look(connection, room, poll)
         if poll is None or poll.phase == OPEN or not (poll.shown or poll.phase == REVEALED):
@@ -568,7 +572,7 @@ class Classroom:
 
     @transaction(by_token)
     def of_teacher(self, connection: Connection, room: Room) -> TeacherView:
-        """Return what the teacher may see."""
+        """Return the view that the teacher may see."""
         poll = _current(connection, room)
         questions = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
         details: dict[str, Any] = {
@@ -603,7 +607,10 @@ class Classroom:
 
     @transaction(by_token)
     def answers(self, connection: Connection, room: Room) -> pd.DataFrame:
-        """Return one row per vote by question, round and seat, with seconds since the round opened."""
+        """Return one row per vote, by question, round and seat.
+
+        Seconds count from the opening of the round.
+        """
         columns = (
             polls.c.question,
             votes.c.round,
@@ -632,15 +639,18 @@ class Classroom:
     ) -> None:
         """Ask a question, once in a class, and close the one before.
 
-        Opened again in its first round, before it closes, it has its time anew.
+        Opened again in its first round, before it closes, its time starts again.
 
         Args:
-            seconds: until it closes by itself, 1 to 3,600; None for by hand alone.
+            connection: The connection, given by `transaction`.
+            room: The row of the class, given by `transaction`.
+            question: Name of the question.
+            seconds: Time until it closes by itself, 1 to 3,600; None to close it by hand.
         """
         name = check_text("question", question, is_needed=True)
         time = check_seconds(seconds)
         poll = _current(connection, room)
-        closes = None if time is None else clock() + time
+        closes = None if time is None else Clock() + time
         if poll and (poll.question, poll.round, poll.phase) == (name, 1, OPEN):
             _change(connection, poll, closes=closes)
             return
@@ -658,7 +668,7 @@ class Classroom:
             raise ClassError("class", words)
         if poll:
             _close(connection, poll)
-        values = {"room": room.id, "question": name, "opened": clock(), "closes": closes}
+        values = {"room": room.id, "question": name, "opened": Clock(), "closes": closes}
         inserted = connection.execute(
             polls.insert().values(values).returning(polls.c.id)
         ).scalar_one()
@@ -666,7 +676,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def close(self, connection: Connection, room: Room) -> None:
-        """Take no more votes in this round."""
+        """Close voting in this round."""
         _close(connection, _asked(connection, room))
 
     @transaction(by_token, writes=True)
@@ -687,7 +697,7 @@ class Classroom:
         """Open the second round, or restart its clock; the distribution is hidden again."""
         time = check_seconds(seconds)
         poll = _asked(connection, room)
-        closes = None if time is None else clock() + time
+        closes = None if time is None else Clock() + time
         if (poll.round, poll.phase) == (ROUNDS, OPEN):
             _change(connection, poll, closes=closes)
             return
@@ -696,7 +706,7 @@ class Classroom:
             raise ClassError(
                 "phase", f"All {ROUNDS} rounds of this question are over. Open another question."
             )
-        begin = {"phase": OPEN, "shown": False, "opened": clock(), "closes": closes, "closed": None}
+        begin = {"phase": OPEN, "shown": False, "opened": Clock(), "closes": closes, "closed": None}
         _change(connection, poll, round=poll.round + 1, **begin)
 
     @transaction(by_token, writes=True)
@@ -706,14 +716,14 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def reveal(self, connection: Connection, room: Room) -> None:
-        """End a question: its answer may be told, and everybody sees the distribution."""
+        """End a question: its answer may be revealed, and everybody sees the distribution."""
         poll = _asked(connection, room, OPEN)
         _close(connection, poll)
         _change(connection, poll, phase=REVEALED)
 
     @transaction(by_token, writes=True)
     def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
-        """Show exactly these reasons of a closed question, in this order."""
+        """Show exactly these reasons of a closed question to everybody, in this order."""
         questions = list(dict.fromkeys(ids))
         if len(questions) > PICKED:
             raise ClassError(
@@ -734,7 +744,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def end(self, connection: Connection, room: Room) -> None:
-        """Delete a class and everything that is known of it."""
+        """Delete a class with everything that is stored about it."""
         connection.execute(rooms.delete().where(rooms.c.id == room.id))
 
 
@@ -756,13 +766,13 @@ def _start(connection: Connection, token: str, questions: list[str]) -> str:
     code = new_code()
     while code in codes:
         code = new_code()
-    values = {"code": code, "token": token, "began": clock(), "questions": json.dumps(questions)}
+    values = {"code": code, "token": token, "began": Clock(), "questions": json.dumps(questions)}
     connection.execute(rooms.insert().values(values))
     return code
 
 
 def _find_seat(connection: Connection, room: Room, key: str) -> int:
-    """Return the number of a seat's row by the hash of its key. Raises ClassError."""
+    """Return the id of a seat's row by the hash of its key. Raises ClassError."""
     seat: int | None = connection.scalar(
         select(seats.c.id).where(seats.c.room == room.id, seats.c.key == key)
     )
@@ -774,7 +784,7 @@ def _find_seat(connection: Connection, room: Room, key: str) -> int:
 def _current(connection: Connection, room: Room) -> Poll | None:
     """Return the current poll by the database's clock; None where nothing has been asked."""
     row = connection.execute(
-        select(polls, clock().label("now")).where(polls.c.id == room.current)
+        select(polls, Clock().label("now")).where(polls.c.id == room.current)
     ).one_or_none()
     if row is None:
         return None
@@ -808,7 +818,7 @@ def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
 
 def _close(connection: Connection, poll: Poll) -> None:
     """Store that an open poll is closed: by hand now, or when its time was over."""
-    when = func.coalesce(polls.c.closes, clock()) if poll.is_over else clock()
+    when = func.coalesce(polls.c.closes, Clock()) if poll.is_over else Clock()
     is_open = (polls.c.id == poll.id) & (polls.c.phase == OPEN)
     connection.execute(polls.update().where(is_open).values(phase=CLOSED, closed=when))
 
@@ -822,7 +832,7 @@ def _count_seats(connection: Connection, room: Room) -> int:
 
 
 def _look(connection: Connection, room: Room, poll: Poll | None) -> Watched:
-    """Return what there is to see, with the distribution."""
+    """Return the view of a class, with the distribution."""
     seated = _count_seats(connection, room)
     if poll is None:
         return Watched(room.code, WAITING, "", 0, None, None, seated, 0, {}, ())

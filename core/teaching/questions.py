@@ -1,7 +1,7 @@
-"""Questions of a class: predictions of lessons, transfer questions, before and after.
+"""Questions of a class: predictions, transfer questions, a check before and after.
 
-Each has a name, by which the store of classes knows it. An answer is one line of text, by which
-equal ones are counted.
+Each has a name, by which it is stored. An answer is one line of text, by which equal answers are
+counted.
 """
 
 import functools
@@ -52,7 +52,7 @@ class Item:
 
 @functools.cache
 def check_items(language: str = ENGLISH) -> tuple[Item, ...]:
-    """Read the eight questions in a language."""
+    """Read the eight questions of the check in a language."""
     items = translate_check(
         language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"]
     )
@@ -65,7 +65,7 @@ def write_check(answers: Sequence[int | None]) -> str:
 
 
 def read_check(text: str) -> list[int | None]:
-    """Read what write_check() has written. Raises ValueError."""
+    """Read answers that write_check() wrote. Raises ValueError."""
     answers = json.loads(text)
     if not isinstance(answers, list) or len(answers) != len(check_items()):
         raise ValueError(f"there must be {len(check_items())} answers")
@@ -76,7 +76,7 @@ def read_check(text: str) -> list[int | None]:
 
 
 def score(text: str) -> float:
-    """Return the share of right answers, from 0 to 1. Raises ValueError."""
+    """Return the share of right answers in a line of write_check(). Raises ValueError."""
     return fmean(answer == item.right for item, answer in zip(check_items(), read_check(text)))
 
 
@@ -87,7 +87,8 @@ def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
     where nothing could be gained, or nobody answered both.
 
     Args:
-        before, after: seat -> score().
+        before: Seat to score() before the class.
+        after: Seat to score() after it.
     """
     pairs = [(before[seat], after[seat]) for seat in sorted(before.keys() & after.keys())]
     total = _gain(pairs)
@@ -111,7 +112,7 @@ def _gain(pairs: Sequence[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Question:
-    """A question. name: in the store; lesson: None for the eight questions."""
+    """Question of a class. name: in the store; lesson: None for the eight questions."""
 
     name: str
     kind: str
@@ -120,31 +121,31 @@ class Question:
 
     @property
     def prediction(self) -> Prediction:
-        """The prediction of its lesson."""
+        """Prediction of its lesson."""
         assert self.lesson is not None and self.lesson.prediction is not None
         return self.lesson.prediction
 
     @property
     def transfer(self) -> Transfer:
-        """The transfer question of its lesson."""
+        """Transfer question of its lesson."""
         assert self.lesson is not None and self.lesson.transfer is not None
         return self.lesson.transfer
 
     @property
     def is_number(self) -> bool:
-        """Whether a number is asked for, with a range."""
+        """Whether the answer is a number with a range."""
         return self.kind == PREDICTION and self.prediction.scale is not None
 
     @property
     def asks(self) -> str:
-        """The question in words; "" for the eight."""
+        """Text of the question; "" for the eight questions."""
         if self.kind == PREDICTION and self.lesson:
             return fill_in(self.prediction.asks, self.lesson)
         return self.transfer.asks if self.kind == CARRY else ""
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The answers to choose from; empty where a number is asked for."""
+        """Answers to choose from; empty where the answer is a number."""
         if self.kind == CARRY:
             return self.transfer.options
         if self.lesson is None:
@@ -154,7 +155,7 @@ class Question:
         return tuple(option.text for option in self.prediction.options)
 
     def in_words(self, text: str) -> str:
-        """Return an answer as somebody reads it."""
+        """Return a stored answer as text for the screen."""
         if self.kind == CHECK:
             return f"{round(score(text) * len(check_items()))} / {len(check_items())}"
         if self.kind == CARRY:
@@ -166,7 +167,8 @@ class Question:
         """Count the answers of each round.
 
         Args:
-            out: what was measured, once that may be seen: then the right answers are marked.
+            votes: Number of votes by round and answer.
+            out: The result, once it may be seen: then the right answers are marked.
         """
         rounds = sorted(votes)
         if self.kind == CHECK:  # by score: hardly any two seats answer all eight alike
@@ -240,7 +242,13 @@ def _group(votes: Mapping[str, int], label_of: Callable[[str], Label]) -> Counte
 
 
 def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) -> Question | None:
-    """Return the question of this name; None where there is none. words: of the language."""
+    """Return the question of this name, or None.
+
+    Args:
+        name: Name of the question.
+        words: Words of the language, by key.
+        language: Language of its text.
+    """
     if name in (BEFORE, AFTER):
         return Question(name, CHECK, words["check_before" if name == BEFORE else "check_after"])
     lesson_name, _, kind = name.partition("/")
@@ -265,7 +273,7 @@ def question_names() -> list[str]:
 
 
 def describe_counts(question: Question, counts: Sequence[Count], words: Mapping[str, str]) -> str:
-    """Say how the picture of the counts is read; "" where it says so itself."""
+    """Describe how to read the picture of the counts; "" where it needs no words."""
     notes = []
     if question.is_number:
         notes.append(words["class_guesses"])

@@ -1,4 +1,4 @@
-"""Reports to read or print: a student's lab report, a class's answers; HTML without scripts."""
+"""Reports to read or print: a student's lab report, a class's answers; no scripts in them."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,8 @@ from core.teaching.lessons.readings import measured
 
 torch.set_num_threads(1)
 rows = []
-for lesson, value, reading, params in VALUES:  # a value without a reading is computed from those above
+for lesson, value, reading, params in VALUES:  # a value without a reading is computed \
+from those above
     result = measured(reading, params) if reading else outcome(read_lesson(lesson)).number
     mean, low, high, n = result.found
     numbers = [f"{number:.6g}" for number in (mean, low, high)]
@@ -64,9 +65,10 @@ values_table = pd.DataFrame(rows, columns=columns)
 
 @dataclass(frozen=True)
 class Report:
-    """A student's report.
+    """Student's lab report.
 
     Args:
+        entries: Lesson to stored prediction.
         settings: Page name to the link that opens it as it was set.
     """
 
@@ -78,9 +80,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Row:
-    """Row of the table.
+    """Row of the table of measured values in a report.
 
     Args:
+        by: Label of the reading.
         reading: "" for a number combined from several values.
     """
 
@@ -99,7 +102,7 @@ class Row:
 
     @property
     def seeds(self) -> str:
-        """The seeds, "0–9"; "" where there are none."""
+        """Seeds of the values, such as "0–9"; "" where there are none."""
         seeds = sorted(self.measured.values) if self.measured.per == SEED else []
         if len(seeds) > 1 and seeds == list(range(seeds[0], seeds[-1] + 1)):
             return f"{seeds[0]}–{seeds[-1]}"
@@ -108,7 +111,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Part:
-    """A lesson in a report. out: None where it cannot be measured here."""
+    """Lesson in a report. out: None where it cannot be measured here."""
 
     lesson: Lesson
     entry: Entry
@@ -116,13 +119,13 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """Return one of VERDICTS; "" where nothing is measured."""
+        """Verdict on the prediction, one of VERDICTS; "" where nothing is measured."""
         assert self.lesson.prediction is not None
         return verdict(self.lesson.prediction, self.entry.answer, self.out) if self.out else ""
 
     @property
     def rows(self) -> list[Row]:
-        """The values of the lesson, and the number that is made of them."""
+        """Values of the lesson, and the number that is computed from them."""
         lesson_shown = self.lesson
         if self.out is None or lesson_shown.prediction is None:
             return []
@@ -158,7 +161,7 @@ class Part:
 
 
 def measure_part(lesson: Lesson, entry: Entry) -> Part:
-    """Measure a lesson. What is missing here costs its own lesson alone."""
+    """Measure a lesson for a report; without a result where its data is missing here."""
     try:
         return Part(lesson, entry, outcome(lesson))
     except ConfigError:
@@ -168,11 +171,13 @@ def measure_part(lesson: Lesson, entry: Entry) -> Part:
 def write_report(
     report: Report, language: str, date: datetime, link: Callable[[str, Mapping[str, str]], str]
 ) -> str:
-    """Write a lab report.
+    """Return a lab report as HTML.
 
     Args:
-        language: of its words.
-        link: key of a page, its settings -> the address that opens it so.
+        report: The student's report.
+        language: Language of its words.
+        date: Time at which it is written.
+        link: Turns a page's key and settings into the address that opens it so.
     """
     words = phrases(language)
     parts = [
@@ -201,7 +206,7 @@ def write_report(
 
 
 def write_script(rows: Sequence[Row]) -> str:
-    """Write Python with `core` that prints the numbers of the table."""
+    """Return Python code with `core` that prints the numbers of the table."""
     values = []
     for row in rows:
         params = ", ".join(f"{quoted(name)}: {quoted(text)}" for name, text in row.params.items())
@@ -218,7 +223,7 @@ def write_script(rows: Sequence[Row]) -> str:
 def write_class(
     answers: pd.DataFrame, code: str, words: Mapping[str, str], language: str = ENGLISH
 ) -> str:
-    """Write every question of a class with what was answered and why; no names."""
+    """Return every question of a class with its answers and reasons as HTML; no names."""
     questions = []
     for name, rows in answers.groupby("question", sort=False):
         question_asked = find_question(str(name), words, language)
@@ -248,7 +253,7 @@ def write_class(
 
 
 def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
-    """Say what the class has gained between the two checks."""
+    """Describe the class's normalised gain between the two checks."""
     gained = gain(read_scores(answers, BEFORE), read_scores(answers, AFTER))
     if not gained.low <= gained.high:
         return words["class_gain_none"].format(n=gained.n)
@@ -263,7 +268,7 @@ def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
 
 
 def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
-    """Return seat -> share of the eight questions that is right, in the first round."""
+    """Return each seat's share of right answers to a check in the first round."""
     rows = answers[(answers.question == name) & (answers["round"] == 1)]
     return {
         int(seat): score(str(answer))
@@ -274,7 +279,7 @@ def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
 def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
     """Count answers of the first round (rows) by the second (columns); empty without both.
 
-    Both have the same answers in the same order: those who kept theirs stand on the diagonal.
+    Rows and columns have the same answers in the same order: unchanged answers are on the diagonal.
     """
     rounds = (
         answers[answers.question == question.name]
@@ -295,7 +300,7 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
 def add_words(
     answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH
 ) -> pd.DataFrame:
-    """Add each answer in words (`says`) and how sure its author was (`sure_text`); round seconds."""
+    """Add columns to answers: in words (`says`), and how sure the student was (`sure_text`)."""
     table = answers.assign(seconds=answers.seconds.round(2))
     says = []
     sure = []

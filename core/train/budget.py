@@ -150,7 +150,7 @@ def check(
         active: Trainings of other users, which are kept as long as their pages are open.
 
     Raises:
-        MemoryLimit: They would need more memory than is allowed.
+        MemoryLimitError: They would need more memory than is allowed.
         TimeLimitError: They would take longer than is allowed.
     """
     largest = max((memory(state.config, state.training) for state in states), default=0)

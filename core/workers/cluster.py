@@ -1,7 +1,7 @@
 """Trainings on a Dask cluster, in the threads of all workers that its scheduler has.
 
-Dask runs the chunk of a worker that dies on another one. Only workers that compute as this process
-does get any: rows are the same to the last bit only there.
+When a worker dies, Dask runs its chunk on another one. Only workers that compute as this process
+does are used: rows are identical to the last bit only there.
 """
 
 import functools
@@ -38,27 +38,25 @@ LONGER = 2  # times as long as on this machine a chunk takes: its way there and 
 
 
 class ClusterError(ServerError):
-    """A cluster that cannot be used; the message says why and what would be right."""
+    """Cluster that cannot be used; the message says why and what would be right."""
 
 
-class ClusterLost(ClusterError):
-    """The scheduler has been gone for too long."""
+class ClusterLostError(ClusterError):
+    """Scheduler that has not answered for too long."""
 
 
 def pool(count: int | None = None) -> WorkerPool:
-    """Return the cluster of DASK_SCHEDULER_ADDRESS, or local processes.
-
-    Raises ClusterError.
+    """Return the cluster of DASK_SCHEDULER_ADDRESS, or local processes. Raises ClusterError.
 
     Args:
-        count: How many processes, or how many threads of the cluster at most.
+        count: Number of processes, or of threads of the cluster at most.
     """
     address = os.environ.get(VARIABLE, "").strip()
     return Cluster(address, count) if address else ProcessPool(count)
 
 
 class Cluster(WorkerPool):
-    """The workers of a scheduler. They, and for a while the scheduler, may come and go."""
+    """Workers of a Dask scheduler; they, and for a while the scheduler, may come and go."""
 
     def __init__(self, address: str, limit: int | None = None):
         if not re.fullmatch(r"[a-z]+://[^\s/]+:\d{1,5}", address):
@@ -82,12 +80,15 @@ class Cluster(WorkerPool):
         at_end(self.close)
 
     def require(self, machine: Machine) -> None:
+        """Note the device that a training needs; workers without it are not used."""
         self._needed.add(machine.device)
 
     def versions(self) -> dict[str, str]:
+        """Return the versions of the workers, or of this process before there are any."""
         return self._first.versions if self._first else versions()
 
     def device(self, machine: Machine) -> tuple[str, str]:
+        """Return the workers' device: cuda, mps or cpu, and its name. Raises ConfigError."""
         devices = self._first.devices if self._first else {}
         if machine.device not in devices:
             raise ConfigError(
@@ -96,6 +97,7 @@ class Cluster(WorkerPool):
         return devices[machine.device]
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
+        """Submit a chunk to the workers. Raises CancelledError without workers."""
         with self.lock:
             members = self.members
             if not members:
@@ -107,12 +109,16 @@ class Cluster(WorkerPool):
         return future
 
     def close(self) -> None:
+        """End all jobs, and close the connection to the scheduler."""
         super().close()
         with suppress(Exception):  # it may be gone already
             self._client.close(timeout=ANSWER)
 
     def look(self) -> str:
-        """Look who is there. Raise ClusterLost where the scheduler has been gone for too long."""
+        """Update the workers; return why none trains, or "".
+
+        Raises ClusterLostError where the scheduler has not answered for too long.
+        """
         if time.monotonic() >= self._next_look:
             self._absent = self._update_members()
             self._next_look = time.monotonic() + LOOK
@@ -125,7 +131,7 @@ class Cluster(WorkerPool):
             self._set_members({}, killed=False)
             if time.monotonic() - self._answered > GRACE:
                 silent = f"has not answered for {GRACE:.0f} s. Stored results are safe"
-                raise ClusterLost(
+                raise ClusterLostError(
                     f"The Dask scheduler at {self.address} {silent}: run the same command again"
                     " when it is back, or unset the variable to train on this machine.",
                     f"The Dask scheduler {silent}.",
@@ -142,7 +148,7 @@ class Cluster(WorkerPool):
         return "no worker is ready" if threads else "there is no worker"
 
     def _ask_scheduler(self) -> dict[str, int] | None:
-        """Return address -> threads of every worker, or None where the scheduler does not answer."""
+        """Return each worker's number of threads by address; None without an answer."""
         try:
             if self._client.status != "running":
                 with suppress(Exception):
@@ -155,7 +161,7 @@ class Cluster(WorkerPool):
             return None
 
     def _is_member(self, address: str) -> bool:
-        """Return whether a worker computes as this process and the other workers do. Ask a new one."""
+        """Return whether a worker computes as this process and the others; ask a new one."""
         answer = self._descriptions.get(address)
         if answer is None or answer.cancelled():  # cancelled: with a connection
             with suppress(CancelledError):
@@ -171,7 +177,7 @@ class Cluster(WorkerPool):
         return True
 
     def _set_members(self, members: dict[str, int], killed: bool) -> None:
-        """Let these workers train. Chunks that none of them may train are given to others."""
+        """Let only these workers train; chunks of workers that left run again."""
         with self.lock:
             self.members = tuple(members)
             threads = sum(members.values())
@@ -189,7 +195,7 @@ class Cluster(WorkerPool):
     def _submit(
         self, workers: Collection[str], call: Callable[..., T], *arguments: object
     ) -> Future[T]:
-        """Run a call on one of these workers. Raise CancelledError without a connection."""
+        """Run a call on one of these workers. Raises CancelledError without a connection."""
         packed = pickle.dumps(Call(call, arguments))
         try:
             executor = self._client.get_executor(pure=False, workers=list(workers))
@@ -205,7 +211,7 @@ def _log_once(message: str) -> None:
 
 
 class Call(NamedTuple):
-    """A call that runs where its bytes are unpickled: the scheduler need not have this project."""
+    """Call that runs where its bytes are unpickled: the scheduler need not have this project."""
 
     call: Callable[..., object]
     arguments: tuple[object, ...]
@@ -215,7 +221,7 @@ class Call(NamedTuple):
 
 
 def connect(address: str, seconds: float) -> Any:
-    """Return a client of the scheduler. Raise ClusterError where none answers."""
+    """Return a client of the scheduler. Raises ClusterError where none answers."""
     try:
         from distributed import Client
     except ImportError:
@@ -234,7 +240,8 @@ def connect(address: str, seconds: float) -> Any:
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
     warnings.filterwarnings("ignore", module="distributed")  # other versions, large states
     try:
-        return Client(address, timeout=seconds, set_as_default=False, name="ablation-lab")  # type: ignore[no-untyped-call]
+        make: Any = Client  # Dask has no types
+        return make(address, timeout=seconds, set_as_default=False, name="ablation-lab")
     except Exception as error:  # of the network, or of an answer that is no scheduler's
         reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise ClusterError(
@@ -247,7 +254,7 @@ def connect(address: str, seconds: float) -> Any:
 def difference(
     answer: Future[Description], local: Description, first: Description | None, needed: set[str]
 ) -> str:
-    """Return in what a worker differs from this process or the first worker, or "".
+    """Describe how a worker differs from this process or the first worker; "" if it does not.
 
     The build of torch (2.13.0+cpu) may differ from that of this process, which trains nothing.
     """

@@ -1,7 +1,7 @@
-"""Jobs of users, the trainings that they share, and the queue that gives free workers their chunks.
+"""Jobs of users, trainings that jobs share, and the queue that assigns chunks to workers.
 
-A worker keeps nothing between two chunks. A chunk that a killed worker had runs again from the
-last state, and a training that several users ask for is trained once.
+A worker keeps nothing between two chunks. The chunk of a killed worker runs again from the last
+state, and a training that several users ask for is trained once.
 """
 
 import pickle
@@ -32,12 +32,12 @@ ROW = 300  # bytes of a row in memory
 PATIENCE = 5.0  # seconds without a poll after which a job gets no more chunks
 
 
-class WorkersKilled(RuntimeError):
-    """A training whose worker is killed again and again."""
+class WorkersKilledError(RuntimeError):
+    """Training whose worker is killed again and again."""
 
 
 class SharedTraining:
-    """A training and its rows so far, for all jobs that ask for it."""
+    """Training and its rows so far, shared by all jobs that ask for it."""
 
     def __init__(self, state: State):
         self.state = state
@@ -50,11 +50,11 @@ class SharedTraining:
 
     @property
     def share(self) -> float:
-        """Return the share of its steps that are done."""
+        """Share of its steps that are done."""
         return 1.0 if self.state.done else self.state.step / self.state.training.steps
 
     def take(self, state: State, rows: list[Row], stacked: int) -> None:
-        """Take a chunk that so many trainings had together."""
+        """Add the result of a chunk that `stacked` trainings ran together."""
         before = self.state
         self.rows += rows
         self.state = state
@@ -65,24 +65,24 @@ class SharedTraining:
             self.estimated += share * budget.seconds(state.config, state.training)
 
     def fail(self, error: Exception) -> None:
-        """Note why a chunk failed. That of a killed worker runs again, but not for ever."""
+        """Note why a chunk failed; that of a killed worker runs again, a few times."""
         if not isinstance(error, BrokenProcessPool):
             self.error = error
             return
         self.kills += 1
         if self.kills == KILLS:
-            self.error = WorkersKilled(
+            self.error = WorkersKilledError(
                 f"its workers were killed {KILLS} times in a row; is there enough memory?"
             )
 
 
 class Job:
-    """The trainings of one user. It gets workers for as long as somebody polls it.
+    """Trainings of one user. It gets workers for as long as it is polled.
 
     Args:
-        workers: Who trains.
-        states: Name -> state before the first step. Names are hashable, such as (variant, seed).
-        background: Whether nobody watches: it takes the workers that the others leave.
+        workers: The pool that trains.
+        states: Name to state before the first step. Names are hashable, such as (variant, seed).
+        background: Whether nobody watches: it takes only workers that other jobs do not need.
     """
 
     def __init__(
@@ -101,43 +101,43 @@ class Job:
 
     @property
     def states(self) -> dict[Hashable, State]:
-        """Return the last state of every training."""
+        """Last state of every training, by name."""
         return {name: training.state for name, training in self.trainings.items()}
 
     @property
     def error(self) -> Exception | None:
-        """Return why one of the trainings failed, or None."""
+        """Reason why one of the trainings failed, or None."""
         return next(
             (training.error for training in self.trainings.values() if training.error), None
         )
 
     @property
     def done(self) -> bool:
-        """Return whether nothing more will come."""
+        """Whether nothing more will come: complete, stopped or failed."""
         is_complete = all(training.state.done for training in self.trainings.values())
         return self.stopped or is_complete or self.error is not None
 
     @property
     def alive(self) -> bool:
-        """Return whether it wants workers: it is not done, and somebody polled it lately."""
+        """Whether it needs workers: it is not done, and was polled recently."""
         return not self.done and time.monotonic() - self._polled < PATIENCE
 
     @property
     def progress(self) -> float:
-        """Return the share of all steps that are done."""
+        """Share of all steps that are done."""
         steps = [training.state.training.steps for training in self.trainings.values()]
         shares = [training.share for training in self.trainings.values()]
         return sum(share * n for share, n in zip(shares, steps)) / max(1, sum(steps))
 
     def seconds_left(self) -> float:
-        """Estimate how long it will take, from its own speed once that is known."""
+        """Estimate the remaining seconds, from its own speed once that is known."""
         seconds = sum(training.seconds for training in self.trainings.values())
         estimated = sum(training.estimated for training in self.trainings.values())
         pace = seconds / estimated if estimated else self.workers.pace
         return budget.expected(list(self.states.values()), self.workers.workers_per_job(), pace)
 
     def poll(self) -> "Job":
-        """Keep it going; call this again and again while somebody waits for it."""
+        """Keep the job running and return it; call this repeatedly while a user waits for it."""
         self._polled = time.monotonic()
         with self.workers.lock:
             if not self.done and self not in self.workers.jobs:
@@ -146,18 +146,18 @@ class Job:
         return self
 
     def stop(self) -> None:
-        """Train no more. Chunks under way end by themselves and are thrown away."""
+        """Stop training; chunks under way end by themselves and are thrown away."""
         self.stopped = True
         self.workers.remove(self)
         self.workers.assign()
 
     def resume(self) -> None:
-        """Go on after a stop."""
+        """Continue training after a stop."""
         self.stopped = False
         self.poll()
 
     def next_chunk(self) -> list[SharedTraining]:
-        """Return the training that is farthest behind; on a GPU with all that can be stacked."""
+        """Return the training that is farthest behind; on a GPU with all that stack with it."""
         waiting = [
             training
             for training in self.trainings.values()
@@ -204,18 +204,21 @@ class WorkerPool:
     # What a pool may do in its own way
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Return the future of pickled [(state, rows), …]. Raise CancelledError without workers."""
+        """Return the future of pickled [(state, rows), …].
+
+        Raises CancelledError without workers.
+        """
         raise NotImplementedError
 
     def look(self) -> str:
-        """Look who is there to train; call this now and then. Return why nobody is, or ""."""
+        """Update the workers; call this regularly. Return why none trains, or ""."""
         return ""
 
     def warm(self) -> None:
         """Start all workers now."""
 
     def require(self, machine: Machine) -> None:
-        """Note that trainings need this machine. Raise ConfigError where it will never be there."""
+        """Note that trainings need this machine. Raises ConfigError if it will never exist."""
         machine.check_here()
 
     def versions(self) -> dict[str, str]:
@@ -238,7 +241,10 @@ class WorkerPool:
     # Trainings
 
     def shared(self, state: State) -> SharedTraining:
-        """Return the training of a state that others share, as far as it came. Call under the lock."""
+        """Return the shared training of a state, as far as it is trained.
+
+        Call under the lock.
+        """
         key = key_of(state)
         self.kept.peek(key)  # marks it as used, so that it stays longer
         training = self.trainings.get(key)
@@ -247,12 +253,12 @@ class WorkerPool:
         return training
 
     def is_known(self, state: State) -> bool:
-        """Return whether somebody has trained this to the end."""
+        """Return whether this training was already trained to the end."""
         training = self.trainings.get(key_of(state))
         return training is not None and training.state.done
 
     def finished(self, key: Key) -> tuple[Sequence[Row], State | None] | None:
-        """Return the rows of a training that is done, with its last state if that is still kept."""
+        """Return the rows of a finished training, and its last state if it is cached; or None."""
         self.kept.peek(key)
         training = self.trainings.get(key)
         if training and training.state.done:
@@ -261,7 +267,7 @@ class WorkerPool:
         return (rows, None) if rows else None
 
     def _keep(self, training: SharedTraining) -> None:
-        """Keep a training for whoever asks for it next."""
+        """Cache a training for the next job that asks for it."""
         state = training.state
         if not state.step or training.error:
             return
@@ -276,26 +282,26 @@ class WorkerPool:
 
     @property
     def pace(self) -> float:
-        """Return how much slower this machine is than budget.seconds says.
+        """Ratio of measured seconds to those of budget.seconds on this machine.
 
-        The smallest ratio among the recent chunks: so it does not depend on who else is at work.
+        The smallest ratio among the recent chunks: so it does not depend on other load.
         """
         return min(self._paces, default=1.0)
 
     def workers_per_job(self) -> float:
-        """Return how many workers a watched job has on average."""
+        """Return the number of workers that a watched job has on average."""
         return max(1, self.count) / max(1, self.sharing)
 
     @property
     def sharing(self) -> int:
-        """Return how many jobs that are watched share the workers."""
+        """Number of watched jobs that share the workers."""
         with self.lock:
             return sum(job.alive and not job.background for job in self.jobs)
 
     # The queue
 
     def assign(self) -> None:
-        """Give every free worker a chunk."""
+        """Assign a chunk to every free worker."""
         with self.lock:
             for job in self.jobs[:]:
                 if not job.alive:
@@ -310,7 +316,7 @@ class WorkerPool:
                     self.jobs.append(first)
 
     def remove(self, job: Job) -> None:
-        """Give a job no more workers, and keep its trainings for whoever asks for them next."""
+        """Assign no more workers to a job, and cache its trainings."""
         with self.lock:
             self.jobs = [other for other in self.jobs if other is not job]
             for training in job.trainings.values():
@@ -342,7 +348,7 @@ class WorkerPool:
                 self.assign()
 
     def _land(self, future: Future[bytes]) -> None:
-        """Take what a worker brought back. Call under the lock."""
+        """Take the result of a worker. Call under the lock."""
         chunk = self.running.pop(future, [])
         for training in chunk:
             training.is_running = False
@@ -368,7 +374,7 @@ class WorkerPool:
                 self._keep(training)
 
     def give_up(self, futures: Sequence[Future[bytes]], killed: bool) -> None:
-        """Have chunks run again that no worker will bring back, perhaps because they were killed."""
+        """Run chunks again that no worker will return, perhaps because it was killed."""
         with self.lock:
             for future in futures:
                 for training in self.running.pop(future, []):
@@ -378,5 +384,5 @@ class WorkerPool:
 
 
 def key_of(state: State) -> Key:
-    """Return what determines a training."""
+    """Return the settings that determine a training: config, training, machine."""
     return state.config, state.training, state.machine

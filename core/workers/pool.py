@@ -1,6 +1,6 @@
-"""Worker processes of this machine. They start with the first training and end with this process.
+"""Worker processes of this machine, from the first training to the end of this process.
 
-What a killed process had in hand runs again: job.py.
+The chunk of a killed process runs again: job.py.
 """
 
 import os
@@ -39,7 +39,7 @@ def worker_count() -> int:
 
 
 class ProcessPool(WorkerPool):
-    """A concurrent.futures pool of spawned processes; one that breaks is replaced."""
+    """Pool of spawned processes (concurrent.futures); one that breaks is replaced."""
 
     def __init__(self, count: int | None = None):
         super().__init__(count or worker_count())
@@ -49,14 +49,16 @@ class ProcessPool(WorkerPool):
         at_end(self.close)
 
     def warm(self) -> None:
+        """Start all worker processes now."""
         for _ in range(self.count):
             self.submit(time.sleep, 0.1)
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
+        """Submit a chunk to a worker process. Raises CancelledError after close()."""
         return self.submit(worker.train_chunk, pickle.dumps(states), seconds)
 
     def submit(self, call: Callable[..., T], *arguments: object) -> Future[T]:
-        """Run a call in a worker. Raise CancelledError where the workers have been ended."""
+        """Run a call in a worker. Raises CancelledError after close()."""
         with self.lock:
             if self._is_closed:
                 raise CancelledError("the workers have been ended")
@@ -75,6 +77,7 @@ class ProcessPool(WorkerPool):
                 raise CancelledError from error
 
     def assign(self) -> None:
+        """Replace the processes if one was killed, then assign chunks to free workers."""
         with self.lock:
             processes = list(self._executor._processes.values()) if self._executor else []
             # The executor notices by itself, except where one was killed while it sent a result.
@@ -83,14 +86,14 @@ class ProcessPool(WorkerPool):
         super().assign()
 
     def close(self) -> None:
-        """Kill all workers: they keep nothing, and one that still loads torch would be waited for."""
+        """Kill all workers; one that still loads torch would delay the end otherwise."""
         with self.lock:
             self._is_closed = True
             self._kill()
         super().close()
 
     def _kill(self) -> None:
-        """Kill the processes, and have the executor fail what they have in hand."""
+        """Kill the processes, and let the executor fail their chunks."""
         executor = self._executor
         self._executor = None
         if executor is None:
@@ -105,8 +108,9 @@ class ProcessPool(WorkerPool):
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Spawn processes that do not run this one's script: under Streamlit it is the page of a user."""
-    script, sys.modules["__main__"] = sys.modules["__main__"], types.ModuleType("__main__")
+    """Spawn processes that do not run this process's script, under Streamlit a page."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
     try:
         yield
     finally:

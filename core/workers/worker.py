@@ -1,4 +1,4 @@
-"""The code that runs in a worker: its start, the chunks that it trains, and what it computes with."""
+"""Code that runs in a worker: its start, the chunks that it trains, its description."""
 
 import functools
 import multiprocessing
@@ -33,7 +33,7 @@ def begin() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent has ended, however that happened, and end."""
+    """Wait until the parent has ended, in whatever way, and end this process."""
     parent = multiprocessing.parent_process()
     if parent:
         parent.join()
@@ -41,12 +41,13 @@ def _end_with_parent() -> None:
 
 
 def train_chunk(packed: bytes, seconds: float) -> bytes:
-    """Train one training, or several stacked, for about so long.
+    """Train one training, or several stacked, for about so many seconds.
 
     Bytes in and out, because a pool would send every tensor through a file: 70 ms a trip.
 
     Args:
         packed: Pickled list of states.
+        seconds: Time after which to stop.
 
     Returns:
         Pickled list of (state, new rows).
@@ -68,7 +69,7 @@ class Description(NamedTuple):
 
 @functools.cache
 def describe() -> Description:
-    """Describe this process."""
+    """Return the versions, source hash and devices of this process."""
     machines = {key: Machine(key) for key in device if key in ("auto", *present())}
     devices = {
         key: (machine.torch_device, device_name(machine)) for key, machine in machines.items()

@@ -12,7 +12,7 @@ from core.model.config import Config
 from core.model.generate import Sampling
 from core.model.text import MAX_TOKENS
 from core.model.variants import Pins, Variant, apply, lineup, pin
-from core.settings.cache import lazily
+from core.settings.cache import LazyProperty
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, setting, setting_like
 from ui.shared.base import Picked
@@ -209,7 +209,7 @@ class BlockContext:
         """Return the reasons for which variants are left out."""
         return self._lineup[1]
 
-    @lazily
+    @LazyProperty
     def _lineup(self) -> tuple[list[Variant], list[str]]:
         config = self.forward_pass.config
         available = []

@@ -12,7 +12,7 @@ from core.export.scripts import depth_script, grid_script
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.variants import Pins, Variant
-from core.settings.cache import lazily
+from core.settings.cache import LazyProperty
 from core.settings.device import Machine
 from core.settings.menu import Menu
 from core.settings.progress import told_as
@@ -91,12 +91,12 @@ class DepthContext:
     axes: Axes
     look: DepthLook
 
-    @lazily
+    @LazyProperty
     def journeys(self) -> dict[str, Journey]:
         """Name -> journey, in the order of the variants."""
         return self._travel_all(0)
 
-    @lazily
+    @LazyProperty
     def played(self) -> dict[str, Journey]:
         """Return the journeys with the attention of all played passes."""
         return self._travel_all(self.cells)

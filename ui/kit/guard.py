@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from core.checkpoints.tensors import CheckpointError
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.settings.progress import watched
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimitError
@@ -31,7 +31,7 @@ def in_words():
     """Show what is raised inside as a sentence, in place of this part of the page."""
     try:
         yield
-    except (ConfigError, MemoryLimit, TimeLimitError, CheckpointError) as error:
+    except (ConfigError, MemoryLimitError, TimeLimitError, CheckpointError) as error:
         st.error(literal(error))
     except BaseException as error:
         # Libraries written in Rust raise what is no Exception where they have a mistake.

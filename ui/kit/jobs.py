@@ -10,7 +10,7 @@ from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
 from core.settings.cache import once
 from core.settings.environment import without_paths
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.train.budget import TimeLimitError, check, duration
@@ -82,7 +82,7 @@ def begin(plan: Plan):
             stop()
             job = Job(pool, states)
             _jobs.add(job)
-    except (ConfigError, MemoryLimit, TimeLimitError) as error:
+    except (ConfigError, MemoryLimitError, TimeLimitError) as error:
         remembered[REFUSED] = plan, str(error)
         return
     remembered.pop(REFUSED, None)

@@ -14,7 +14,7 @@ from core.experiments.trained import knockout, tables
 from core.experiments.trained.questions import questions
 from core.settings.device import Machine
 from core.settings.environment import whole_number
-from core.settings.memory import MemoryLimit, max_mb
+from core.settings.memory import MemoryLimitError, max_mb
 from core.settings.setting import ConfigError
 
 # held-out texts; floating point operations that a pass through all of them may take
@@ -147,14 +147,14 @@ def known(name: str) -> Opened:
         )
     try:
         return _from_folder(*shipped[name])
-    except (CheckpointError, MemoryLimit) as error:
+    except (CheckpointError, MemoryLimitError) as error:
         raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
 
 
 def _instead(name: str, words: str) -> ConfigError | CheckpointError:
     """The error for a model that cannot be shown: with the first other one that can."""
     for other in names():
-        with suppress(CheckpointError, MemoryLimit):
+        with suppress(CheckpointError, MemoryLimitError):
             if other != name and (
                 other in st.session_state.get(OWN, {})
                 or other in folders()
@@ -165,12 +165,12 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
 
 
 def check_room(size: int):
-    """Raise MemoryLimit where a model of so many bytes has no room beside those of all visitors."""
+    """Raise MemoryLimitError if a model of so many bytes does not fit with all users' models."""
     limit = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
     with _counting:
         used = sum(model.size for model in kept_by_all)
     if used + size > limit << 20:
-        raise MemoryLimit(
+        raise MemoryLimitError(
             f"All open models together may take {limit:,} MB (set by ABLATION_MODELS_MB), and this"
             " one would exceed that. Try again later: unused models are released after a few"
             " minutes."
@@ -180,7 +180,7 @@ def check_room(size: int):
 def add(opened: Opened) -> str:
     """Add a model to the session and return its name.
 
-    Raises MemoryLimit.
+    Raises MemoryLimitError.
     """
     opened = _placed(opened)
     own_models = st.session_state.setdefault(OWN, {})

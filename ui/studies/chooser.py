@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.export.sheets import slug
 from core.settings.wording import count
-from core.study.database.connection import Busy, StoreError
+from core.study.database.connection import BusyError, StoreError
 from core.study.database.store import Standing, standing
 from core.study.file import read
 from core.study.plan import StudyError
@@ -172,7 +172,8 @@ def _draw_progress(store, study, before: Standing):
             )
         if going != under_way(study.id, before) or now.ended != before.ended:
             st.rerun()
-    except Busy as error:  # it is drawn by itself, again and again: the next time it may be there
+    except BusyError as error:
+        # This fragment is redrawn again and again: the next time the store may be free.
         st.warning(literal(error.told), icon=":material/database:")
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.settings.cache import once
 from core.settings.memory import max_mb
-from core.study.database.connection import NoStore
+from core.study.database.connection import NoStoreError
 from core.study.database.store import Store
 from core.study.file import parse
 from core.study.plan import Study, StudyError
@@ -28,7 +28,7 @@ def store() -> Store | None:
     """The store, or None while there is none. Raises StoreError for one that cannot be used."""
     try:
         return _store(False)
-    except NoStore:
+    except NoStoreError:
         return None
 
 

@@ -11,7 +11,7 @@ from core.model import knockout as lesion
 from core.model.generate import Sampling
 from core.model.knockout import Cut
 from core.model.text import check_text, shorten_token
-from core.settings.cache import lazily
+from core.settings.cache import LazyProperty
 from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
 from ui.kit.store import change, value
@@ -151,22 +151,22 @@ class TrainedContext:
     sampling: Sampling
     look: TrainedLook
 
-    @lazily
+    @LazyProperty
     def bench(self) -> Bench:
         """Its held-out texts, for the views that ask for them: the first visitor waits."""
         return knockout.bench(self.opened, self.look.texts)
 
-    @lazily
+    @LazyProperty
     def prompt(self) -> prompt.Prompt:
         """The text, as the model reads it. Raises ConfigError for one of which nothing can be read."""
         return prompt.read(self.opened, self.look.prompt)
 
-    @lazily
+    @LazyProperty
     def whole(self) -> Pass:
         """The pass of the prompt through the whole model."""
         return prompt.look(self.bench, self.prompt)
 
-    @lazily
+    @LazyProperty
     def without(self) -> Pass:
         """Return the pass with the ablation."""
         return prompt.look(self.bench, self.prompt, self.cuts, self.look.mode)
@@ -185,7 +185,7 @@ class TrainedContext:
     def effect(self) -> Effect:
         return knockout.measured(self.bench, self.cuts, self.look.mode)
 
-    @lazily
+    @LazyProperty
     def readings(self) -> list[Reading]:
         return self.opened.results.get(
             (self.bench.key, "readings"), lambda: (tables.readings(self.bench), 10_000)

@@ -17,7 +17,7 @@ from core.export.scripts import ELSEWHERE, family_script, folder_call, knockout_
 from core.export.sheets import slug
 from core.model import knockout as lesion
 from core.model.text import words
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
 from core.settings.wording import count, explain_head_name
 from core.tasks import task
@@ -153,7 +153,7 @@ def _complete(look, opened: Opened):
     if not words(text) or words(text)[-1] == sentences.END:
         return
     with suppress(
-        ConfigError, MemoryLimit
+        ConfigError, MemoryLimitError
     ):  # as the page says itself of a text that cannot be read
         read = experiment.read(opened, text)
         ending = experiment.completed(knockout.bench(opened, look.texts), read)

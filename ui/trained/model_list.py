@@ -8,7 +8,7 @@ import streamlit as st
 from core.checkpoints import CheckpointError, files
 from core.checkpoints.family import config_of
 from core.experiments.weights import weights
-from core.settings.memory import MemoryLimit, max_mb
+from core.settings.memory import MemoryLimitError, max_mb
 from core.settings.progress import turn
 from core.settings.setting import ConfigError
 from core.settings.wording import distinct
@@ -45,7 +45,7 @@ def _brought():
         if sent:
             size = sum(file.size for file in sent)
             if size > max_mb() << 20:
-                raise MemoryLimit(
+                raise MemoryLimitError(
                     f"These files are {size / 2**20:,.0f} MB; the limit for a model is {max_mb():,}"
                     " MB (ABLATION_MAX_MB)."
                 )
@@ -62,7 +62,7 @@ def _brought():
             return
         name = models.add(opened)
         st.session_state[OPENED] = st.session_state.get(OPENED, 0) + 1
-    except (CheckpointError, MemoryLimit, ConfigError) as error:
+    except (CheckpointError, MemoryLimitError, ConfigError) as error:
         st.session_state[REFUSED] = str(error)
         return
     except (

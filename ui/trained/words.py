@@ -79,7 +79,9 @@ def words(context):
     scores = compute_logits(context)
     next_token = next_token_of(context)
     extra = () if next_token is None else (next_token,)
-    table = experiment.next_words(scores, context.sampling, context.opened.tokens.label, also=extra)
+    table = experiment.next_words(
+        scores, context.sampling, context.opened.tokens.label, included=extra
+    )
     # Two tokens may read alike: each has a row of its own.
     rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
     table["label"] = [word(rows[token], text) for token, text in zip(table.token, table.word)]

@@ -8,7 +8,7 @@ from core.checkpoints import own
 from core.experiments.training.plan import Plan, showcase
 from core.experiments.training.results import last
 from core.export.sheets import slug
-from core.settings.memory import MemoryLimit
+from core.settings.memory import MemoryLimitError
 from core.settings.wording import capital, count
 from core.tasks import task
 from core.train.budget import duration, expected, max_seconds
@@ -46,7 +46,7 @@ def _chosen(offered: dict[str, tuple[str, int]], plan: Plan):
     name = f"{state.training.task}: {arm}, seed {seed}, step {state.step:,}"
     try:
         st.session_state[OPEN] = add(own.of_training(state, name))
-    except MemoryLimit as error:
+    except MemoryLimitError as error:
         st.toast(literal(error), icon=":material/block:", duration="long")
 
 

@@ -20,15 +20,16 @@ Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
 def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """Measure each head's attention from marked readers to what they depend on.
+    """Measure each head's attention from marked query tokens to the tokens they depend on.
 
-    Returns head, value, uniform.
+    Returns head, value, uniform. The weights of a query on all its marked keys are added up;
+    `value` is the mean over queries. `uniform` is the same for attention spread evenly over all
+    visible keys.
 
-    pairs: (reader, what it depends on), token numbers from 0. For each reader the weights on all
-    its marked words are
-    added up; the share is the mean over readers. `uniform` is the same for attention spread evenly
-    over all that a
-    reader may see: what no particular interest would give.
+    Args:
+        p: The recorded pass.
+        layer: Index of the layer, from 0.
+        pairs: (query, key) token indices, from 0.
     """
     readers: dict[int, list[int]] = {}
     for reader, other in pairs:
@@ -47,7 +48,7 @@ def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
 
 
 def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
-    """Read pairs from a link, e.g. "12-1,13-1", counted from 1.
+    """Read pairs of token numbers from a link such as "12-1,13-1", counted from 1.
 
     Returns pairs counted from 0, and sentences about invalid ones.
     """
@@ -69,7 +70,7 @@ def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
 
 
 def write_pairs(pairs: Iterable[Pair]) -> str:
-    """The link's form of pairs."""
+    """Write pairs of token indices as in a link: (11, 0) becomes "12-1"."""
     return ",".join(f"{a + 1}-{b + 1}" for a, b in pairs)
 
 
@@ -77,7 +78,7 @@ HEADS = (1, 4, 8)  # that are compared on the same sentence
 
 
 def patterns(p: Pass, layer: int) -> torch.Tensor:
-    """Attention weights of a layer (H, T, T); NaN where the mask or padding forbids looking."""
+    """Return the attention weights of a layer (H, T, T); NaN for keys that are not visible."""
     return p.sites["pattern"][layer].masked_fill(~p.allowed_in(layer), math.nan)
 
 
@@ -96,7 +97,7 @@ def weight_table(p: Pass) -> pd.DataFrame:
 
 
 def recut(config: Config) -> dict[int, Config | None]:
-    """Return the same model with each number of HEADS at the same total width.
+    """Return the config with 1, 4 and 8 heads (HEADS) at the same total width.
 
     RoPE is dropped where it does not fit; None where heads do not divide the width.
     """
@@ -115,8 +116,8 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
     """Measure what each head does, averaged over real query tokens: head, meter, value.
 
     entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query −
-    key|); self: the weight on the token itself; uniform: the entropy of looking evenly at all that
-    may be seen.
+    key|); self: the weight on the token itself; uniform: the entropy of uniform attention over all
+    visible keys.
     """
     weights = p.sites["pattern"][layer][:, : p.n_real]  # (H, readers, T)
     positions = torch.arange(weights.shape[-1])
@@ -137,7 +138,7 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def similarity(p: Pass, layer: int) -> torch.Tensor:
-    """Cosine similarity between the heads' attention maps, over the real readers.  -> (H, H)"""
+    """Return the cosine similarity of the heads' patterns over real queries: (H, H)."""
     flat = torch.nn.functional.normalize(
         p.sites["pattern"][layer][:, : p.n_real].flatten(1), dim=-1
     )
@@ -146,7 +147,7 @@ def similarity(p: Pass, layer: int) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Step:
-    """Matrix of one attention step, with its explanation."""
+    """Matrix of one attention step, with its formula and explanation."""
 
     name: str
     formula: str
@@ -156,7 +157,7 @@ class Step:
 
 
 def walk(p: Pass, layer: int, head: int) -> list[Step]:
-    """Return every step of one head, from the recorded tensors: queries to output projection.
+    """Return every step of one head, from queries to output projection, with its matrix.
 
     Raw scores are recomputed from q and k; everything else is what the model itself computed.
     """

@@ -28,7 +28,7 @@ def per_token(p: Pass) -> pd.DataFrame:
 
 
 def token_similarity(p: Pass) -> torch.Tensor:
-    """Cosine similarity of every token with every other, before and after.  -> (2, T, T)"""
+    """Return the tokens' cosine similarities before and after all blocks: (2, T, T)."""
     return torch.stack([cosines(x) for x in ends(p)])
 
 
@@ -38,17 +38,17 @@ def ends(p: Pass) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def mean_similarity(matrix: torch.Tensor) -> float:
-    """Mean over pairs of tokens; 1 means that all point the same way. NaN for a single token."""
+    """Return the mean cosine similarity over pairs of tokens; NaN for a single token."""
     n = len(matrix)
     return ((matrix.sum() - matrix.trace()) / (n * (n - 1))).item() if n > 1 else float("nan")
 
 
 def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
-    """Return one row per model, the baseline first.
+    """Compare the outputs of several models: one row per model, the baseline first.
 
     Each pass is requested once and released, so a mapping may compute it on access.
 
-    variant; parameters (of the blocks); one column per statistic of the output
+    Columns: variant; parameters (of the blocks); one per statistic of the output
     (core/measure/stream_statistics.py; entropy: mean over layers); distance: ‖output − baseline's
     output‖ / ‖baseline's output‖; direction: their cosine similarity, averaged over tokens. Both
     are NaN where widths differ.

@@ -12,9 +12,9 @@ from core.settings.setting import ConfigError
 
 
 def strongest(p: Pass, layer: int, token: int) -> pd.DataFrame:
-    """Return the units with the largest activation for one token: unit (from 1), before, after.
+    """Return the 8 hidden units with the largest activation for a token: unit, before, after.
 
-    For a gated activation, `before` is the value half.
+    Units are counted from 1. For a gated activation, `before` is the value half.
     """
     after = p.sites["mlp_post"][layer][token]
     before = p.sites["mlp_pre"][layer][token]
@@ -28,7 +28,7 @@ NEARLY = 0.1  # of the RMS of all hidden units: below this a unit is called near
 
 
 def sparsity(p: Pass, layer: int) -> pd.DataFrame:
-    """Return how silent each token's hidden units are after the activation.
+    """Return the shares of exactly and nearly zero hidden units for each token of a layer.
 
     Columns: token (its index), word, value (share that is exactly 0), small (share nearly zero).
     """
@@ -45,10 +45,11 @@ def _silent(hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Ten
 
 
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
-    """Run the same model and text under every activation: activation, zeros, small, negative.
+    """Run the same model and text under every activation: shares of inactive units.
 
-    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix; a trained model
-    that has none is left out with it). NaN where numbers became infinite.
+    Columns: activation, label, zeros, small, negative. Everything else, weights included, stays as
+        it is (SwiGLU adds its gate matrix; a trained model that has none is left out with it). NaN
+        where activations became infinite.
     """
     rows = []
     for name in MENUS["activation"]:
@@ -64,7 +65,7 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
-    """Return the most active hidden units, (real tokens, units), in order of index."""
+    """Return the most active hidden units (real tokens, units), and their numbers from 1."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
     units_shown = (
         hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values

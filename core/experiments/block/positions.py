@@ -18,7 +18,7 @@ from core.settings.setting import ConfigError
 
 
 def tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
-    """Return the position vectors of tokens 1 to `rows`: sinusoidal and learned.  -> (rows, D)"""
+    """Return the position vectors of tokens 1 to `rows`, sinusoidal and learned: (rows, D)."""
     draw = source_of_weights(p.config, "pos_embed")
     return {
         "sinusoidal": sinusoid_table(rows, p.config.d_model),
@@ -27,15 +27,13 @@ def tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
 
 
 def order(p: Pass) -> pd.DataFrame:
-    """Compare "dog bites man" with "man bites dog" under every position encoding.
+    """Compare "dog bites man" with "man bites dog" under every position encoding and mask.
 
     Uses words that the model knows. Returns position, label, mask, value, notices.
 
-    value: the largest difference between a word's output in the one order and the same word's in
-    the other. Computed in
-    float64, so that a difference of 0 can be told from rounding; notices: whether it is larger than
-    rounding. If not,
-    the two outputs are a permutation of each other: the model cannot know who bit whom.
+    value: the largest difference between a word's output in one order and the same word's output in
+    the other, computed in float64. notices: whether it is larger than rounding. If not, the two
+    outputs are a permutation of each other: the model cannot know who bit whom.
     """
     config = p.config.replace(padding=0)
     words = weights[p.kind].order

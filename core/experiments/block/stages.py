@@ -60,7 +60,7 @@ def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[st
 
 @torch.inference_mode()
 def normed(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
-    """Return each value before and after every norm of the menu, one column per norm."""
+    """Return typed values before and after every norm of the menu, one column per norm."""
     x = torch.tensor(values, dtype=torch.float64)
     modules = {name: part("typed", len(values), eps=eps).double() for name, part in norm.items()}
     columns = {name: module(x[None, None])[0, 0].tolist() for name, module in modules.items()}
@@ -91,7 +91,7 @@ def order(p: Pass) -> list[str]:
 
 
 def words(p: Pass, site: str) -> str:
-    """A site's plain name in this model: a sum is no sum where the residual is off."""
+    """Return a site's name in this model, such as "Norm 1"; a sum without residual is none."""
     if site == "embed" and not adds_to_tokens(p.config.part("position")):
         return "Token vectors"
     if site == "resid_mid" and not p.config.residual_attention:
@@ -104,7 +104,7 @@ def words(p: Pass, site: str) -> str:
 
 
 def stages(p: Pass, layer: int) -> pd.DataFrame:
-    """Return every stage of one layer in order of computation: stage, site, shape, meters."""
+    """Return a row for each stage of a layer, as computed: stage, site, shape, statistics."""
     wide = p.statistics.query("layer == @layer").pivot(
         index="site", columns="meter", values="value"
     )
@@ -128,7 +128,7 @@ def norms(p: Pass) -> dict[str, tuple[str, str]]:
 
 
 def read_by(p: Pass, site: str) -> str:
-    """The site of what a norm reads."""
+    """Return the site of the tensor that a norm reads, such as "resid_pre"."""
     sublayer, place = norms(p)[site]
     if place == "on the output of":
         return {"attention": "attn_raw", "ffn": "mlp_raw"}[sublayer]

@@ -33,7 +33,7 @@ class Axis:
 
 
 def _menu(field: str, *first: str) -> Axis:
-    """An axis of all entries of a menu."""
+    """Return an axis with all entries of a menu."""
     menu = MENUS[field]
     definition = Config.settings()[field]
     words = {
@@ -49,7 +49,7 @@ def _switch(field: str) -> Axis:
 
 
 def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
-    """An axis of some values of a number; 0 stands for a part that is not there."""
+    """Return an axis with some values of a number; 0 stands for a part that is missing."""
     definition = Config.settings()[field]
     names = {definition.write(value): value for value in values}
     words = {
@@ -141,7 +141,7 @@ class Axes(Settings):
 
     @property
     def chosen(self) -> dict[str, tuple[str, ...]]:
-        """Axis -> its entries in the grid; none: as in the baseline."""
+        """Entries of the grid for each axis; none: as in the baseline."""
         parts = dict(part.split("-", 1) for part in filter(None, self.grid.split("__")))
         return {
             axis: _chosen(axis, parts[axis]) if axis in parts else default.first
@@ -166,7 +166,7 @@ def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
 
 
 def in_words(axes: Iterable[str], entries: Iterable[str]) -> str:
-    """Return the labels of one entry for each axis."""
+    """Return the labels of one entry for each axis, joined by " · "."""
     return (
         " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries))
         or "as in the baseline"
@@ -174,7 +174,7 @@ def in_words(axes: Iterable[str], entries: Iterable[str]) -> str:
 
 
 def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
-    """The text of Axes.grid: the axes that are not as at first."""
+    """Write chosen entries as the text of Axes.grid: the axes that differ from the default."""
     return "__".join(
         f"{axis}-{'+'.join(chosen[axis])}"
         for axis in AXES

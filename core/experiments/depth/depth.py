@@ -45,6 +45,7 @@ blocks: Menu[Callable[[Config, int], Way]] = Menu("Blocks")
     help="one block, applied repeatedly to its own output, as in a Universal Transformer.",
 )
 def same(config: Config, passes: int) -> Way:
+    """Return the plan of one block that is applied `passes` times."""
     return config.replace(n_layers=1), [0] * passes
 
 
@@ -54,6 +55,7 @@ def same(config: Config, passes: int) -> Way:
     help="a stack of blocks with separate weights, as in most models.",
 )
 def separate(config: Config, passes: int) -> Way:
+    """Return the plan of a stack of `passes` blocks with separate weights."""
     return config.replace(n_layers=passes), list(range(passes))
 
 
@@ -80,20 +82,21 @@ class Depth(Settings):
     )
 
     def plan(self, config: Config) -> Way:
-        """-> (config of the model to build, the order in which its blocks are gone through)"""
+        """Return the config of the model to build, and the index of each pass's block."""
         return blocks[self.blocks](config, self.passes)
 
     @property
     def shown(self) -> dict[str, int]:
-        """The passes whose attention is kept: first, middle, last."""
+        """First, middle and last pass (from 1), at which attention is recorded."""
         return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
 
     def played(self, cells: int) -> list[int]:
-        """Return the passes whose attention is kept for Play.
+        """Return the passes (from 1) at which attention is recorded to play them.
 
         All of them, or every n-th and the last where they are too many.
 
-        cells: attention weights of one pass, over all heads.
+        Args:
+            cells: Attention weights of one pass, over all heads.
         """
         every = max(1, -(-self.passes * cells // PLAYED))
         return sorted({*range(1, self.passes + 1, every), self.passes})
@@ -124,11 +127,11 @@ class Journey:
     )
 
     def allowed_in(self, number: int) -> torch.Tensor:  # -> bool (T, T)
-        """Which key each query may see in a pass, counted from 1: inside its window, too."""
+        """Return which key each query may see in a pass (from 1), by mask and window."""
         return restrict_to_window(self.allowed, self.config.window_in(self.layers[number - 1]))
 
     def until(self, passes: int) -> "Journey":
-        """Return the same journey with the statistics of its first passes only."""
+        """Return the same journey with only the statistics of its first passes."""
         diverged = self.diverged if self.diverged is not None and self.diverged <= passes else None
         return replace(
             self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged
@@ -147,17 +150,20 @@ def travel(
     played: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
-    """Run the tokens through all passes and measure the stream after each.
+    """Run the tokens through all passes and measure the residual stream after each.
 
-    compare_precision: run a float32 model in float64, too, and find the pass from which on they
-    differ (Journey.rounded).
-
-    played: keep attention and likeness not of three passes, but of as many as there is room for
-    (Depth.played) where one has
-    so many attention weights.
+    Args:
+        config: Settings of the block.
+        tokens: The text, without padding.
+        machine: Device and precision.
+        depth: How many passes, and through which blocks.
+        played: Attention weights of one pass, over all heads, to record the passes of Depth.played
+            instead of three; 0 to record three.
+        compare_precision: Whether to run a float32 model in float64, too, and find the pass from
+            which on they differ (Journey.rounded).
 
     Raises:
-        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
+        MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     machine = machine or Machine()
     compared = compare_precision and machine.dtype == "float32"
@@ -167,7 +173,7 @@ def travel(
 
 
 def table(journeys: dict[str, Journey]) -> pd.DataFrame:
-    """Tidy: variant, pass, meter, value."""
+    """Return the statistics of all journeys as a tidy table: variant, pass, meter, value."""
     rows = [
         (name, layer, meter, value)
         for name, journey in journeys.items()
@@ -216,9 +222,16 @@ def journey(
     passes: set[int],
     streams: list[torch.Tensor] | None = None,
 ) -> Journey:
-    """Run a model pass by pass and measure it in chunks.
+    """Run a model pass by pass, and measure the residual stream in chunks.
 
     Args:
+        model: The model, of one block or of several.
+        ids: Token ids, with padding: int (1, T).
+        real: Which of them are not padding: bool (1, T), or None for all.
+        config: Settings of the journey, with one layer.
+        tokens: The text, without padding.
+        order: Index of the block of each pass.
+        passes: Passes whose attention and token similarity are recorded, from 1.
         streams: A list to which every stream is appended.
     """
     watch = _Watch(
@@ -255,14 +268,16 @@ def rounding_decides_from(
     real: torch.Tensor | None,
     order: list[int],
 ) -> int | None:
-    """Return the first pass at which the stream differs from float64 by more than ROUNDING.
+    """Return the first pass at which float32 and float64 differ by more than ROUNDING.
 
-    None if there is none.
-
-    The model is float64 afterwards.
+    None if there is none. The model is float64 afterwards.
 
     Args:
-        streams: what the float32 model gave, before pass 1 and after each pass.
+        streams: Streams of the float32 model, before pass 1 and after each pass.
+        model: The same model.
+        ids: Token ids, with padding: int (1, T).
+        real: Which of them are not padding: bool (1, T), or None for all.
+        order: Index of the block of each pass.
     """
     # Where a block multiplies differences, those of rounding grow from pass to pass.
     if not ids.is_cpu and not ids.is_cuda:  # Apple's GPUs have no float64
@@ -281,10 +296,10 @@ def rounding_decides_from(
 
 
 def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, int | None]:
-    """-> (values, NaN from the first pass on that is not finite; that pass, or None).
+    """Return values that are NaN from the first non-finite pass on, and that pass or None.
 
-    A stream can come back from infinity, for instance because ReLU makes 0 of −∞; what it then is
-    means nothing.
+    A stream can come back from infinity, for instance because ReLU makes 0 of −∞; its statistics
+    then mean nothing.
     """
     if finite.all():
         return values, None
@@ -295,7 +310,7 @@ def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, 
 class _Watch:
     """Edit for trace() that changes nothing: collects and measures streams and attention.
 
-    step: is called at each stream.
+    step: is called after each stream.
     """
 
     def __init__(self, n_real: int, passes: set[int], step: Callable[[], None]) -> None:
@@ -321,6 +336,7 @@ class _Watch:
                 self.patterns[layer + 1] = x[0].float().cpu()
 
     def stream(self, x: torch.Tensor) -> None:
+        """Record the stream (1, T, D) that enters the next pass."""
         x = x[0, : self.n_real]
         self._streams.append(x)
         if self._passes in self.shown:
@@ -349,7 +365,7 @@ class _Watch:
         self._waiting = 0
 
     def measured(self) -> tuple[np.ndarray, np.ndarray]:
-        """-> (values (passes + 1, statistics), finite (passes + 1,))"""
+        """Return values (passes + 1, statistics) and finite (passes + 1,)."""
         if self._streams:
             self._measure()
         return np.concatenate(self._values), np.concatenate(self._finite)

@@ -12,7 +12,7 @@ ALIKE = 0.99  # cosine similarity from which on tokens are said to point the sam
 
 
 def finding(meter: str, journeys: dict[str, Journey]) -> str:
-    """Describe one statistic over the passes that rounding does not decide.
+    """Describe one statistic over the passes that rounding does not decide, in a sentence.
 
     The first of the journeys is the baseline. Speaks of the variant that ends farthest from it (see
     far()), or of the baseline where there is none.
@@ -29,9 +29,8 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
     if meter in ("cosine", "rank", "entropy") and first[1].n_real < 2:
         return "There is only one token."
     base: Journey | None = first[1]
-    if first[0] != next(
-        iter(journeys)
-    ):  # the baseline has no attention; the others are told by themselves
+    if first[0] != next(iter(journeys)):
+        # The baseline has no attention; the others are described by themselves.
         others = candidates
         base = None
     if not others:
@@ -51,7 +50,7 @@ def rounded_from(journeys: dict[str, Journey]) -> int | None:
 
 
 def rounding(journeys: dict[str, Journey]) -> str:
-    """Say from which pass on rounding decides the numbers; "" if it never does."""
+    """Describe from which pass on rounding decides the values; "" if it never does."""
     first = rounded_from(journeys)
     if first is None:
         return ""
@@ -64,7 +63,7 @@ def rounding(journeys: dict[str, Journey]) -> str:
 
 
 def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) -> str:
-    """Describe whether models that end alike differ in between, and which one most."""
+    """Describe whether models that end like the baseline differ in between, and where most."""
     name, journey, index = max(
         (
             (name, journey, position)
@@ -89,17 +88,13 @@ def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) ->
 def _value(meter: str, value: float) -> str:
     if math.isnan(value):
         return "all zeros" if meter == "rank" else "undefined"
-    return (
-        f"{value:.1f}"
-        if meter == "rank"
-        else fixed(value)
-        if meter in ("entropy", "cosine")
-        else number(value)
-    )
+    if meter == "rank":
+        return f"{value:.1f}"
+    return fixed(value) if meter in ("entropy", "cosine") else number(value)
 
 
 def far(meter: str, journey: Journey, base: Journey) -> float:
-    """Return how far apart two journeys end.
+    """Return how far apart two journeys end, to rank variants by it.
 
     Diverged ones are farthest, the earlier the farther. Then comes one that ends at zero alone,
     then the difference (of logarithms for statistics that span powers of ten).
@@ -126,17 +121,18 @@ def _until(journey: Journey) -> float:
 
 
 def passes(n: int) -> str:
+    """Return a number of passes in words: "1 pass", "10 passes"."""
     return count(n, "pass", "passes")
 
 
 def last(journey: Journey, meter: str) -> tuple[int, float]:
-    """The last pass before it diverged, if it did, and the statistic there; NaN where it has none."""
+    """Return the last pass before divergence, and the statistic there; NaN if it has none."""
     index = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
     return (index, float(journey.of(meter)[index])) if index >= 0 else (0, math.nan)
 
 
 def start(journey: Journey, meter: str) -> float:
-    """The first value that there is (entropy has none at pass 0)."""
+    """Return the first finite value of a statistic (entropy has none at pass 0), or NaN."""
     finite = [value for value in journey.of(meter) if math.isfinite(value)]
     return float(finite[0]) if finite else math.nan
 
@@ -145,7 +141,9 @@ def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
     """Describe one journey, alone or compared with a baseline.
 
     Args:
+        meter: Key of the statistic.
         lead: Name of the variant, or "" for the baseline.
+        journey: The journey to describe.
         base: Baseline to compare with, or None.
     """
     if journey.diverged is not None:
@@ -198,7 +196,7 @@ def _grown(meter: str, journey: Journey) -> str:
 
 
 def _alike_from(values: np.ndarray) -> int | None:
-    """The pass from which on, to the end, all tokens point the same way."""
+    """Return the pass from which on all tokens point the same way, or None."""
     below = np.flatnonzero(~(values >= ALIKE))
     index = int(below[-1]) + 1 if len(below) else 0
     return index if index < len(values) else None
@@ -258,9 +256,9 @@ def _narrowed(meter: str, journey: Journey) -> str:
 
 
 def evenly(journey: Journey) -> float:
-    """Return the entropy (bits) of uniform attention over the visible tokens, averaged.
+    """Return the entropy (bits) of uniform attention over visible keys, averaged over queries.
 
-    In the last pass before it diverged, if it did: layers may see differently far.
+    In the last pass before it diverged, if it did: the window may differ between layers.
     """
     index, _ = last(journey, "entropy")
     return journey.allowed_in(max(1, index))[: journey.n_real].sum(-1).float().log2().mean().item()

@@ -27,9 +27,9 @@ from core.settings.wording import count
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gradients of the mean next-token cross-entropy (nats); the last token's target is the first.
+    """Gradients of the mean next-token cross-entropy (nats) of a text.
 
-    Norms are Euclidean over a whole tensor.
+    The last token's target is the first. Norms are Euclidean over a whole tensor.
     """
 
     config: Config
@@ -49,10 +49,10 @@ def gradients(
     machine: Machine | None = None,
     depth: Depth | None = None,
 ) -> Gradients:
-    """Run one backward pass through all layers; see Gradients.
+    """Run one forward and backward pass through all layers, and return gradient norms.
 
     Raises:
-        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
+        MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     return _run(config.replace(n_layers=1), tuple(tokens), machine or Machine(), depth or Depth())
 
@@ -78,7 +78,8 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
         def watch(site: str, layer: int, x: torch.Tensor) -> None:
             if site == "resid_pre":
                 step()
-                x.register_hook(lambda _: step())  # type: ignore[no-untyped-call]  # PyTorch's; on the way back
+                # On the way back, too. PyTorch has no types for hooks.
+                x.register_hook(lambda _: step())  # type: ignore[no-untyped-call]
 
         with trace(watch, sites=["resid_pre"]) as recorded:
             out = model.run_blocks(ids, real, order)
@@ -102,21 +103,19 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
 def successor_loss(
     model: Transformer, stream: torch.Tensor, ids: torch.Tensor, n_real: int
 ) -> torch.Tensor:
-    """Return the mean cross-entropy (nats) of predicting each next token.
+    """Return the mean next-token cross-entropy (nats); the last token's target is the first.
 
-    The last token's target is the first.
-
-    (1, T, D), int (1, T) -> ()
+    Shapes: stream (1, T, D), ids int (1, T).
     """
     logits = model.compute_logits(stream)[0, :n_real].float()
     return F.cross_entropy(logits, ids[0, :n_real].roll(-1))
 
 
 def ignores_key_bias(config: Config) -> bool:
-    """Return whether b_K has no effect in any layer, because a softmax ignores a constant.
+    """Return whether b_K has no effect in any layer, because softmax ignores a constant.
 
-    Not so where keys are turned or normed after it is added, scores are capped, or the weights of a
-    row need not add up to 1.
+    False where keys are turned or normed after it is added, scores are capped, or the weights of a
+    row need not sum to 1.
     """
     turned = any(
         config.position_in(layer).rotate is not Position.rotate for layer in range(config.n_layers)
@@ -126,12 +125,12 @@ def ignores_key_bias(config: Config) -> bool:
 
 
 def norm(tensor: torch.Tensor) -> float:
-    """Euclidean norm over all numbers, in float64."""
+    """Return the Euclidean norm of all values of a tensor, computed in float64."""
     return float(torch.linalg.vector_norm(tensor.detach().cpu().double()).item())
 
 
 def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
-    """Return (layer, weight, norm) of every gradient, with W_Q, W_K, W_V taken apart."""
+    """Return (layer from 1, weight, norm) of every gradient; W_Q, W_K and W_V separately."""
     rows = []
     for name, gradient in grads.items():
         layer = int(name.split(".")[0])

@@ -1,4 +1,4 @@
-"""The whole grid: every combination of the chosen parts, pass after pass, in one run."""
+"""Grid: every combination of the chosen parts, pass after pass, in one run."""
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -45,35 +45,65 @@ OF_ATTENTION = {
 OF_FFN = {"d_ff": 1, "activation": "identity", "matched": False, "residual_ffn": True}
 
 
+class _Simplified:
+    """Config with usual values for settings that have no effect, and the reasons in sentences."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.reasons: list[str] = []
+
+    def ignore(self, sentence: str, **usual: Any) -> None:
+        """Give settings their usual values, and add the reason if that changes any of them."""
+        changes = {
+            name: value for name, value in usual.items() if getattr(self.config, name) != value
+        }
+        if changes:
+            self.config = self.config.replace(**changes)
+            self.reasons.append(sentence)
+
+
 def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[str, ...]]:
-    """Return the settings that all models of the same stream share, and why some do not matter.
+    """Return the settings shared by all models of the same stream, and why some do not matter.
 
     Args:
-        length: tokens of the text, padding included.
-        passes: how many blocks the stream goes through.
+        config: Settings of a model.
+        length: Tokens of the text, padding included.
+        passes: Number of blocks that the stream passes through.
     """
-    reasons = []
+    simplified = _Simplified(config)
+    _ignore_parts_of_sublayers(simplified)
+    _ignore_positions(simplified, length)
+    if simplified.config.d_head == 1:
+        simplified.ignore("Scaling has no effect with heads of width 1.", scale=True)
+    if simplified.config.n_layers == 1:
+        simplified.ignore("U-Net skips need more than one layer.", skips=False)
+    if passes == 1:
+        sentence = "Value residual has no effect with a single pass."
+        simplified.ignore(sentence, value_residual=False)
+    # These only change how tokens are read from the stream.
+    simplified.ignore("", tied=False, logit_cap=0.0)
+    return simplified.config, tuple(filter(None, simplified.reasons))
 
-    def ignore(sentence: str, **usual: Any) -> None:
-        nonlocal config
-        changes = {name: value for name, value in usual.items() if getattr(config, name) != value}
-        if changes:
-            config = config.replace(**changes)
-            reasons.append(sentence)
 
+def _ignore_parts_of_sublayers(simplified: _Simplified) -> None:
+    """Ignore settings of norms, attention, FFN and residuals that have no effect."""
+    config = simplified.config
     if not (config.attention or config.ffn):
         sentence = "Without sub-layers, norm and residual scaling have no effect."
-        ignore(sentence, norm="none", residual_scale="none")
-    if not config.part("norm").normalises:
+        simplified.ignore(sentence, norm="none", residual_scale="none")
+    if not simplified.config.part("norm").normalises:
         first = next(iter(MENUS["placement"]))
-        ignore("Norm placement has no effect without a norm.", placement=first)
+        simplified.ignore("Norm placement has no effect without a norm.", placement=first)
     if not config.attention:
         position = {"position": "none"} if acts_in_attention(config.part("position")) else {}
-        ignore("Without attention, its settings have no effect.", **OF_ATTENTION, **position)
+        sentence = "Without attention, its settings have no effect."
+        simplified.ignore(sentence, **OF_ATTENTION, **position)
     if not config.ffn:
-        ignore("Without an FFN, its settings have no effect.", **OF_FFN)
+        simplified.ignore("Without an FFN, its settings have no effect.", **OF_FFN)
     if not (config.attention and config.ffn):
-        ignore("Parallel sub-layers need both attention and FFN.", parallel=False)
+        simplified.ignore("Parallel sub-layers need both attention and FFN.", parallel=False)
+
+    config = simplified.config
     replaces_attention = (
         config.parallel and config.attention and config.ffn and not config.residual_ffn
     )
@@ -82,37 +112,37 @@ def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[s
             "A parallel FFN without a residual replaces the output of attention, so the attention "
             "residual has no effect."
         )
-        ignore(sentence, residual_attention=True)
+        simplified.ignore(sentence, residual_attention=True)
+
+    config = simplified.config
     adds = config.residual_scale != "none" or config.ffn and config.residual_ffn
     adds = adds or config.attention and config.residual_attention and not replaces_attention
     if config.placement == "post" and not adds:
         # A norm after the sum is a norm on the output where nothing is added to it.
-        ignore("Without residuals, post-norm equals output norm.", placement="output")
-    if config.window >= length:
-        ignore("A window longer than the text has no effect.", window=0)
+        sentence = "Without residuals, post-norm equals output norm."
+        simplified.ignore(sentence, placement="output")
+
+
+def _ignore_positions(simplified: _Simplified, length: int) -> None:
+    """Ignore settings of windows and position encodings that have no effect on such a text."""
+    if simplified.config.window >= length:
+        simplified.ignore("A window longer than the text has no effect.", window=0)
+    config = simplified.config
     if not config.window or config.global_every > config.n_blocks:
         sentence = (
             "Global layers have no effect without a window, or in a stack too shallow to contain"
             " one."
         )
-        ignore(sentence, global_every=0)
+        simplified.ignore(sentence, global_every=0)
     if not acts_in_attention(config.part("position")) or config.nope_every > config.n_blocks:
         sentence = (
             "NoPE layers have no effect without position encoding in attention, or in a stack too"
             " shallow to contain one."
         )
-        ignore(sentence, nope_every=0)
+        simplified.ignore(sentence, nope_every=0)
     if not config.part("position").turns:
         sentence = "Without RoPE, its settings have no effect."
-        ignore(sentence, rope_share=1.0, rope_base=10000.0)
-    if config.d_head == 1:
-        ignore("Scaling has no effect with heads of width 1.", scale=True)
-    if config.n_layers == 1:
-        ignore("U-Net skips need more than one layer.", skips=False)
-    if passes == 1:
-        ignore("Value residual has no effect with a single pass.", value_residual=False)
-    ignore("", tied=False, logit_cap=0.0)  # they only change how tokens are read from the stream
-    return config, tuple(filter(None, reasons))
+        simplified.ignore(sentence, rope_share=1.0, rope_base=10000.0)
 
 
 @dataclass(frozen=True)
@@ -137,7 +167,7 @@ class Grid:
         return in_words(entries, entries.values())
 
     def ends(self, meter: str) -> np.ndarray:
-        """A statistic after the last pass: (variants,); NaN where one diverged."""
+        """Return a statistic after the last pass: (variants,); NaN for those that diverged."""
         return self.values[:, -1, list(statistic).index(meter)]
 
     def explained(self, meter: str) -> dict[str, float]:
@@ -168,14 +198,14 @@ class Grid:
         return shares
 
     def alike(self, meter: str) -> bool:
-        """Whether all variants end with the same number, but for float32's rounding."""
+        """Return whether all variants end with the same value, up to float32 rounding."""
         values = self.ends(meter)
         size = self.ends("rms" if meter == "mean" else meter)
         finite = np.isfinite(values)
         return not finite.any() or np.ptp(values[finite]) <= SAME * np.abs(size[finite]).max()
 
     def shared_by_diverged(self) -> tuple[str, str] | None:
-        """The axis and entry that all diverged variants have and no other has, if there is one."""
+        """Return the (axis, entry) that all diverged variants and no others have, or None."""
         lost = [step is not None for step in self.diverged]
         for axis, names in self.axes.items():
             for name in names:
@@ -191,10 +221,10 @@ def grid(
     machine: Machine | None = None,
     depth: Depth | None = None,
 ) -> Grid:
-    """Every combination of the chosen entries, with all other settings as in the baseline.
+    """Run every combination of the chosen entries, other settings as in the baseline.
 
     Raises:
-        MemoryLimit: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
+        MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     return _run(
         baseline.replace(n_layers=1), axes, tuple(tokens), machine or Machine(), depth or Depth()
@@ -257,9 +287,9 @@ def _run(
 def travel_together(
     configs: list[Config], tokens: Sequence[str], machine: Machine, order: list[int]
 ) -> tuple[np.ndarray, list[int | None]]:
-    """Measure many configs at once, through their blocks in this order, like travel().
+    """Measure the streams of many configs at once, with the values that travel() gives.
 
-    -> (values (V, passes + 1, statistics), the pass at which each diverged)
+    Returns values (V, passes + 1, statistics), and the pass at which each diverged or None.
     """
     built = [stream_of(config, len(tokens) + config.padding, len(order))[0] for config in configs]
     different = list(dict.fromkeys(built))
@@ -278,7 +308,7 @@ def travel_together(
 
 
 def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
-    """Return the memory for weights, one block's activations and waiting skips of a family."""
+    """Return the bytes of weights, one block's activations and waiting skips of a family."""
     length = len(tokens) + family[0].padding
     vocabulary_size = len(vocabulary(list(tokens)))
     recorded = sum(
@@ -307,7 +337,7 @@ def _measure(
     order: list[int],
     step: Callable[[], None],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """-> (values (V, passes + 1, statistics), finite (V, passes + 1))"""
+    """Return values (V, passes + 1, statistics) and finite (V, passes + 1) of a family."""
     words, ids, real = numbered(tokens, family[0].padding, machine.torch_device)
     values = []
     finite = []

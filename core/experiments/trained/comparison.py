@@ -1,9 +1,8 @@
 """Trained without a part or ablated after training: the family's results over seeds.
 
-A model that was trained without a part had the chance to do without it; one from which it is cut
-afterwards had not. These are two
-questions: whether the part is needed to learn the task, and whether a model that has it has come to
-rely on it.
+A model that was trained without a part could learn to do without it; one from which it is ablated
+after training could not. These are two questions: whether the part is needed to learn the task,
+and whether a model that has it has come to rely on it.
 """
 
 import math
@@ -121,9 +120,7 @@ def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """
     measure = compared[name]
     onto: Callable[[float], float] = math.log if measure.logarithmic else float
-    back: Callable[[float], float] = float
-    if measure.logarithmic:
-        back = lambda x: math.exp(min(x, LARGEST))  # noqa: E731
+    back: Callable[[float], float] = _capped_exp if measure.logarithmic else float
     values: dict[tuple[str, str], dict[int, float]] = {}
     for key, rows in table.groupby(["member", "how", "seed"], sort=False):
         member, how, seed = map(str, key)
@@ -138,17 +135,23 @@ def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["member", "label", "how", *COMPARED])
 
 
+def _capped_exp(x: float) -> float:
+    return math.exp(min(x, LARGEST))
+
+
 def _compare(
     values: dict[tuple[str, str], dict[int, float]],
     baseline_of: Callable[[tuple[str, str]], tuple[str, str]],
     measure: Any,
     back: Callable[[float], float] = float,
 ) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """Return key -> the columns COMPARED, the differences from baselines corrected together (Holm).
+    """Return the columns COMPARED of each key; differences are Holm-corrected together.
 
     Args:
-        values: key -> seed -> value.
-        back: makes a number to be shown of what is compared.
+        values: Key to seed to value.
+        baseline_of: Returns the key of a key's baseline.
+        measure: Entry of the menu compared.
+        back: Turns a compared value into the value shown, such as exp for logarithms.
     """
 
     def compare(key: tuple[str, str], level: float) -> Paired:
@@ -167,7 +170,7 @@ def _compare(
 
 
 def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """Join distances until each group has enough sentences: (name, distances) in order."""
+    """Join neighbouring distances until each group has enough sentences: (name, distances)."""
     least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
     fewest = {str(distance): int(n) for distance, n in least.items()}
     named = []
@@ -179,7 +182,7 @@ def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
 
 
 def _ends(distances: str) -> tuple[int, int]:
-    """ "6–8" -> (6, 8)"""
+    """Return the ends of a range of distances: "6–8" becomes (6, 8)."""
     low, _, high = distances.partition("–")
     return int(low), int(high or low)
 
@@ -214,7 +217,7 @@ def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
 
 
 def told_by_distance(rows: pd.DataFrame) -> str:
-    """Describe the result of by_distance(), as its intervals allow."""
+    """Describe a table of by_distance(): where accuracy differs significantly."""
     n_distances = rows.distance.nunique()
     seeds = int(rows.seeds.min())
     if seeds < 2:
@@ -225,13 +228,13 @@ def told_by_distance(rows: pd.DataFrame) -> str:
         lower, higher = (
             int((line_rows.clear & (line_rows.difference * sign > 0)).sum()) for sign in (-1, 1)
         )
-        found = [
+        significant = [
             f"{word} at {n} of them" for word, n in {"lower": lower, "higher": higher}.items() if n
         ]
         unclear = len(line_rows) - lower - higher
-        if found:
+        if significant:
             others = f" ({unclear} not significant)" if unclear else ""
-            sentences.append(f"{SHOWN[line]}, accuracy is {' and '.join(found)}{others}")
+            sentences.append(f"{SHOWN[line]}, accuracy is {' and '.join(significant)}{others}")
         elif unclear:
             sentences.append(f"{SHOWN[line]}, no significant difference")
     text = (
@@ -245,7 +248,7 @@ def told_by_distance(rows: pd.DataFrame) -> str:
 
 
 def told(summary: pd.DataFrame, name: str) -> str:
-    """Describe a summary: how many changes harm the model, ablated after training or retrained."""
+    """Describe a table of summary(): how many changes harm the model, before and after training."""
     measure = compared[name]
     rows = summary[(summary.member != WHOLE) & summary.value.notna()]
     seeds = int(rows.seeds.min())
@@ -259,8 +262,9 @@ def told(summary: pd.DataFrame, name: str) -> str:
         f"Of {count((rows.how == CUT).sum(), 'change')} made after training, {after} significantly"
         f" {verb} {effect_name}; of {(rows.how == TRAINED).sum()} made before training, {before}."
     )
-    return text + few(seeds) * (seeds <= FEW)
+    return text + few(seeds) if seeds <= FEW else text
 
 
 def few(seeds: int) -> str:
+    """Return a sentence for few seeds, with a leading space: only large effects are detectable."""
     return f" With {count(seeds, 'seed')} only large effects are detectable."

@@ -1,9 +1,9 @@
 """Direct logit attribution: the logit difference as a sum over heads and sub-layers.
 
-The last norm is taken as the linear map that it was in this pass (its scale as measured); then what
-each part wrote to the stream can be read off by itself, and all of them add up to the whole
-("direct logit attribution", Elhage et al., 2021; Wang et al., 2022). Where norms stand in the
-stream (post-norm), every one of them is taken so.
+The last norm is taken as the linear map that it was in this pass (its scale as measured). Then the
+contribution of each part to the stream can be computed by itself, and all of them sum to the logit
+difference (Elhage et al., 2021; Wang et al., 2022). In a post-norm model every norm in the stream
+is taken so.
 """
 
 from collections.abc import Sequence
@@ -39,6 +39,7 @@ class Part:
 
     @property
     def name(self) -> str:
+        """Name on screen, such as "L2H3", "FFN 2" or "norm biases"."""
         return {
             "embedding": "embedding",
             "head": head_name(self.layer, self.head),
@@ -49,18 +50,19 @@ class Part:
 
 
 def parts(model: Transformer) -> list[Part]:
+    """Return the parts of a model whose contributions sum to its logits, in order of layers."""
     listed = [Part("embedding")]
     for layer, block in enumerate(_blocks(model)):
         if block.attn is not None:
-            listed += [Part("head", layer, number) for number in range(block.attn.n_heads)] + [
-                Part("attention", layer)
-            ]
-        listed += [Part("ffn", layer)] * (block.mlp is not None)
+            listed += [Part("head", layer, number) for number in range(block.attn.n_heads)]
+            listed.append(Part("attention", layer))
+        if block.mlp is not None:
+            listed.append(Part("ffn", layer))
     return [*listed, Part("norms")]
 
 
 def _blocks(model: Transformer) -> list[Block]:
-    """Return the blocks of all layers."""
+    """Return the block of each layer; a shared block appears once per layer."""
     every = [model.blocks[model.config.block_of(layer)] for layer in range(model.config.n_layers)]
     return [block for block in every if isinstance(block, Block)]
 
@@ -73,18 +75,20 @@ def contributions(
     wrong: torch.Tensor,
     cuts: tuple[Cut, ...] = (),
 ) -> torch.Tensor:
-    """Return the contribution of every part to every question: float32 (parts, Q), on the CPU.
+    """Return each part's contribution to each logit difference: float32 (parts, Q), on the CPU.
 
     The sum over parts is logits[right] − logits[wrong] before a soft-cap.
 
-    written: what every part wrote at the places asked, as
-    core.experiments.trained.knockout.Written; right, wrong: int (Q);
-    cuts: those with which it was written.
+    Args:
+        model: The model.
+        written: Outputs of every part at the asked positions, as recorded by knockout.Written.
+        right: Ids of the correct tokens: int (Q).
+        wrong: Ids of the wrong tokens: int (Q).
+        cuts: Ablations under which it was recorded.
     """
     index_of = {part: index for index, part in enumerate(parts(model))}
-    stream = _apart(
-        written["embed", 0], 0, len(index_of)
-    )  # (parts, Q, D): they add up to what the model's stream is
+    # (parts, Q, D): they sum to the model's stream
+    stream = _apart(written["embed", 0], 0, len(index_of))
     early: dict[int, torch.Tensor] = {}
     for layer, block in enumerate(_blocks(model)):
         earlier = model.config.early_of(layer)
@@ -139,7 +143,7 @@ def _joined(
     join: Join,
     norms: Sequence[nn.Module],
 ) -> torch.Tensor:  # 2 × (parts, Q, D) -> the same
-    """Return the stream by parts after a sub-layer.
+    """Return the stream by parts (parts, Q, D) after a sub-layer.
 
     Args:
         block: Block of the sub-layer.
@@ -156,7 +160,7 @@ def _joined(
 
 
 def _norm(norm: Any, parts: torch.Tensor) -> torch.Tensor:
-    """Return each part as it leaves the norm, (parts, Q, D); the last one takes the bias."""
+    """Return each part after a norm taken as a linear map; the last part takes the bias."""
     shares: torch.Tensor = norm.linear(parts, parts.sum(0))
     bias = getattr(norm, "bias", None)
     if bias is not None:
@@ -243,10 +247,8 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
     """Compare contributions of later parts with and without an ablation, largest change first.
 
     Returns name, kind, layer, head, before, after, change, low, high, p (paired t-test over texts,
-    Holm).
-
-    What stands before a cut, or beside it, writes what it wrote: it cannot take anything over. (Its
-    contribution may still change, because the last norm then divides by another number.)
+    Holm). Parts before or parallel to an ablated one have the same output, so they are left out.
+    (Their contribution may still change, because the last norm then divides by another value.)
     """
     before = of_bench(bench)
     after = of_bench(bench, cuts, mode)

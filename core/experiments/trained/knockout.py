@@ -1,4 +1,4 @@
-"""Effects of ablations on a model's answers over held-out texts, each paired with the full model."""
+"""Effects of ablations on a model's answers over held-out texts, paired by text."""
 
 import math
 import threading
@@ -31,7 +31,7 @@ effect: Menu[Any] = Menu(
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Logits at every question (float32, (Q, V)), the questions, and the strongest wrong token."""
+    """Logits at every question (float32, (Q, V)), and the right and wrong token of each."""
 
     logits: torch.Tensor
     right: torch.Tensor  # (Q)
@@ -43,6 +43,7 @@ class Answers:
         return self.logits[rows].double().log_softmax(-1)
 
     def of(self, words: torch.Tensor) -> torch.Tensor:
+        """Return the logit of one token per question: float64 (Q,)."""
         return self.logits.gather(1, words[:, None])[:, 0].double()
 
 
@@ -55,6 +56,7 @@ class Answers:
     flips=True,
 )
 def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
+    """Return whether each question is answered correctly: float64 (Q,), 0 or 1."""
     logits = answers.logits
     if answers.among:
         choice = torch.tensor(answers.among, device=logits.device)
@@ -70,6 +72,7 @@ def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
     share=True,
 )
 def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
+    """Return the probability of the correct token of each question: float64 (Q,)."""
     return _by_rows(
         answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp()
     )
@@ -81,6 +84,7 @@ def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
     help="logit of the correct token minus logit of the wrong one.",
 )
 def difference(answers: Answers, baseline: Answers) -> torch.Tensor:
+    """Return the logit of the correct token minus that of the wrong one: float64 (Q,)."""
     return answers.of(answers.right) - answers.of(baseline.wrong)
 
 
@@ -93,6 +97,8 @@ def difference(answers: Answers, baseline: Answers) -> torch.Tensor:
     unit="nats",
 )
 def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
+    """Return the KL divergence from the full model's next-token distribution, in nats: (Q,)."""
+
     def of(rows: slice) -> torch.Tensor:
         before = baseline.log(rows)
         return (before.exp() * (before - answers.log(rows))).sum(-1).clamp_min(0.0)
@@ -101,7 +107,7 @@ def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
 
 
 def _by_rows(answers: Answers, call: Callable[[slice], torch.Tensor]) -> torch.Tensor:
-    """Compute a value for some questions at a time, as float64 over a large vocabulary is big."""
+    """Compute a value for slices of questions, as float64 over a large vocabulary is big."""
     return torch.cat(
         [call(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])]
     )
@@ -118,7 +124,7 @@ Recordings = dict[tuple[str, int], Recorded]  # (site, layer) -> what stands the
 
 
 class Written(Sites):
-    """Outputs of every part at the asked positions; a last edit for trace()."""
+    """Outputs of every part at the asked positions, recorded as the last edit for trace()."""
 
     SITES = ("embed", "z", "attn_raw", "attn_out", "mlp_raw", "mlp_out")
 
@@ -129,6 +135,7 @@ class Written(Sites):
         self.first = first
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
+        """Store the values of a tensor at the asked positions."""
         if site in self.SITES:
             self[site, layer + self.first] = (
                 x[self.row, :, self.position] if site == "z" else x[self.row, self.position]
@@ -149,18 +156,21 @@ class Effect:
 
     @property
     def name(self) -> str:
+        """Names of the ablated parts, as on screen."""
         return name_of(self.cuts)
 
 
 class Bench:
     """Model with its questions, baseline answers, replacement activations and effects.
 
-    Nothing in it changes once it is made; so several visitors may share one. key: of its questions,
-    so that results can be kept under it, and not the bench with them.
+    Nothing in it changes once it is made, so several users may share one. key: of its questions;
+    their results are cached under it, without the bench.
     """
 
     def __init__(self, opened: Opened, questions: Questions) -> None:
-        self.opened, self.model, self.questions = opened, opened.model, questions
+        self.opened = opened
+        self.model = opened.model
+        self.questions = questions
         self.key = questions.key
         self.device = opened.model.embed.device
         self.needed = check_room(opened, questions)
@@ -187,6 +197,7 @@ class Bench:
 
     @torch.inference_mode()
     def _whole(self) -> tuple[Answers, Sites]:
+        """Run the full model on all texts; record streams, patterns and part outputs."""
         q = self.questions
         answers = []
         rows = []
@@ -219,7 +230,7 @@ class Bench:
         )
 
     def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
-        """Return which tokens of a slice are not padding; None where a causal mask hides padding."""
+        """Return which tokens of a slice are not padding; None if a causal mask hides padding."""
         return (
             self.questions.real[first:end, :width].to(self.device)
             if self.model.mask.looks_ahead
@@ -228,7 +239,7 @@ class Bench:
 
     @property
     def recorded(self) -> list[Recordings]:
-        """Return the means at each position, and activations of other texts, for each slice."""
+        """Replacement activations for each slice: means by position, and other texts'."""
         with turn(self._recording, "waiting for an identical request"):
             if self._recorded is None:
                 with room_for(self.needed, "This model"), torch.inference_mode():
@@ -264,7 +275,7 @@ class Bench:
 
     @property
     def positions_with_means(self) -> int:
-        """Return how many leading positions have enough texts for a mean of their own."""
+        """Number of leading positions with enough texts for a mean of their own."""
         return int((self.questions.real.sum(0) >= ENOUGH).sum())
 
     def _mean_by_position(self, sums: torch.Tensor) -> torch.Tensor:
@@ -284,7 +295,7 @@ class Bench:
 
     @property
     def means(self) -> Recordings:
-        """The means alone, for a text that is not among the questions."""
+        """Mean activations by position, for a text that is not among the questions."""
         return {key: Recorded(record.mean) for key, record in self.recorded[0].items()}
 
     def effect(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
@@ -328,7 +339,7 @@ class Bench:
         return Effect(chosen, mode, values, scores_of["accuracy"], written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
-        """Yield the effect of ablating each part alone, in the order of core.model.knockout.cuts."""
+        """Yield the effect of ablating each part alone, in order of core.model.knockout.list_cuts."""
         every = list_cuts(self.model.config)
         for done, cut in enumerate(every):
             with told_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):
@@ -337,15 +348,12 @@ class Bench:
 
     @property
     def sweep_seconds(self) -> float:
-        """Estimate the seconds of a sweep: each part costs the layers above it."""
+        """Estimated seconds of a sweep; each part costs the layers above it."""
         return len(list_cuts(self.model.config)) * self.seconds / 2
 
 
 def check_room(opened: Opened, q: Questions) -> int:
-    """Return the bytes that streams and answers need.
-
-    Raises MemoryLimit before anything is computed.
-    """
+    """Return the bytes that a bench needs. Raises MemoryLimitError if they are too many."""
     needed = sum(sizes(opened, q))
     check_memory(
         needed,
@@ -391,7 +399,7 @@ def bench(opened: Opened, texts: int = 256) -> Bench:
 
 
 def measured(bench: Bench, chosen: tuple[Cut, ...], mode: str) -> Effect:
-    """bench.effect, kept with the model."""
+    """Return the effect of ablating these parts, from the cache of the model."""
 
     def make() -> tuple[Effect, int]:
         effect = bench.effect(chosen, mode)

@@ -1,4 +1,4 @@
-"""Prompt before a trained model: encoding, passes with and without ablations, next tokens."""
+"""Prompt of a trained model: encoding, passes with and without ablations, next tokens."""
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ RIGHT = BE[0]
 
 @dataclass(frozen=True)
 class Side:
-    """The model with the head, or without it."""
+    """Predictions at the verb of TEXT and accuracy, of the full or the ablated model."""
 
     chances: dict[str, float]  # was and were -> probability as the next word
     likeliest: dict[
@@ -44,16 +44,19 @@ class Side:
 
     @property
     def chosen(self) -> str:
-        """The likelier of the two."""
+        """Likelier of "was" and "were"."""
         return max(self.chances, key=self.chances.__getitem__)
 
     @property
     def wrong(self) -> bool:
+        """Whether the likelier of "was" and "were" is the incorrect one."""
         return self.chosen != RIGHT
 
 
 @dataclass(frozen=True)
 class Flip:
+    """Predictions at the verb of TEXT with and without a head, and the head's attention."""
+
     words: tuple[str, ...]
     weights: tuple[float, ...]  # of the head's attention, at the word before the verb, to each word
     whole: Side
@@ -61,7 +64,7 @@ class Flip:
 
 
 def flip(opened: Opened, layer: int, head: int) -> Flip:
-    """layer, head: from 0."""
+    """Compare predictions at the verb of TEXT with and without a head; indices from 0."""
     questions = bench(opened)
     cut = Cut(layer, "head", head)
     text = read(opened, TEXT)
@@ -84,7 +87,7 @@ def flip(opened: Opened, layer: int, head: int) -> Flip:
 
 
 def reachable(forward_pass: Pass) -> list[torch.Tensor]:
-    """Return which tokens can have reached which token after each layer: bool (T, T) each."""
+    """Return which token can have influenced which after each layer: bool (T, T) each."""
     so_far = torch.eye(len(forward_pass.tokens), dtype=torch.bool)
     reached = []
     for layer in forward_pass.layers:
@@ -103,7 +106,10 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
     Returns depth (0: embedding), token (from 1), word, word_id, probability, of_last (probability
     of the final prediction).
 
-    label: token number -> word.
+    Args:
+        model: The model.
+        forward_pass: Its recorded pass.
+        label: Returns the text of a token id.
     """
 
     def chances(stream: torch.Tensor) -> torch.Tensor:  # (T, D) -> (T, V)
@@ -139,11 +145,12 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
 def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
     """Return attention rollout after each layer (Abnar and Zuidema, 2020): (T, T) each.
 
-    Heads are averaged, a residual counts as much as attention, rows add up to 1.
+    Heads are averaged, a residual counts as much as attention, rows sum to 1. What replaces an
+    ablated head comes from no token of this text. A row of zeros: nothing of any token is left.
 
-    cuts: with which the pass was made. What stands in the place of a head that is knocked out comes
-    from no word of this text.
-    A row of zeros: nothing of any word is left.
+    Args:
+        forward_pass: The recorded pass.
+        cuts: Ablations under which it was recorded.
     """
     rollouts: list[torch.Tensor] = []
     so_far: torch.Tensor | None = None
@@ -168,7 +175,7 @@ DRAWN = 80  # bytes for each word that the model knows, to sort their chances an
 
 @dataclass(frozen=True)
 class Prompt:
-    """A text as a model reads it."""
+    """Text as token ids, with labels, unknown tokens and notes on what was changed."""
 
     ids: tuple[int, ...]
     labels: tuple[str, ...]  # as typed
@@ -177,7 +184,7 @@ class Prompt:
 
 
 def read(opened: Opened, text: str) -> Prompt:
-    """Raises ConfigError for a text of which nothing can be read."""
+    """Encode a text, cut to the model's length. Raises ConfigError if it has no known token."""
     notes = []
     if len(text) > MAX_CHARACTERS:
         notes.append(
@@ -218,13 +225,13 @@ def read(opened: Opened, text: str) -> Prompt:
 
 
 def verb_of(prompt: Prompt) -> int | None:
-    """The number of the last "was" or "were" with something before it, from 0."""
+    """Return the index of the last "was" or "were" that follows a token; None without one."""
     words = [label.strip("␣").lower() for label in prompt.labels]
     return max((index for index, word in enumerate(words) if word in BE and index), default=None)
 
 
 def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -> Lesion:
-    """Return the edit that ablates parts for one text.
+    """Return the edit for trace() that ablates parts on one text.
 
     Raises ConfigError where resampling finds no text that is long enough.
     """
@@ -245,7 +252,7 @@ def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -
 
 
 def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> Pass:
-    """The pass of a text, everything recorded; kept with the model, each under its own knock-out."""
+    """Run a text through the model with ablations, record everything, and cache the pass."""
     opened = bench.opened
 
     def make() -> tuple[Pass, int]:
@@ -272,7 +279,7 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
 
 @torch.inference_mode()
 def logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
-    """Scores of every word as the next one after token number `after` (from 0): float32 (V,)"""
+    """Return the next-token logits after token index `after` (from 0): float32 (V,)."""
     return (
         bench.model.compute_logits(forward_pass.output[None, None, after].to(bench.device))[0, 0]
         .float()
@@ -284,16 +291,16 @@ def next_words(
     scores: dict[str, torch.Tensor],
     sampling: Sampling,
     label: Callable[[int], str],
-    also: Iterable[int] = (),
+    included: Iterable[int] = (),
 ) -> pd.DataFrame:
     """Return the likeliest next tokens of each variant, ordered by the first variant.
 
-    Includes the tokens in `also`. Returns variant, word, token, probability (before temperature,
-    top k and top p), chance (of being sampled).
+    Includes the tokens in `included`. Returns variant, word, token, probability (before
+    temperature, top k and top p), chance (of being sampled).
     """
     chances = {name: logits.double().softmax(-1) for name, logits in scores.items()}
     drawn = {name: probabilities(logits, sampling) for name, logits in scores.items()}
-    shown_tokens = set(also)
+    shown_tokens = set(included)
     for probability in chances.values():
         shown_tokens.update(probability.topk(min(LIKELIEST, len(probability))).indices.tolist())
     first = next(iter(chances.values()))
@@ -353,7 +360,7 @@ def continuation(
 
 
 def completed(bench: Bench, prompt: Prompt) -> list[str]:
-    """The words with which the model ends the text, the likeliest each time, up to its full stop."""
+    """Return the tokens with which the model ends the text, the likeliest each time."""
     steps = continuation(
         bench, prompt, len(prompt.ids) - 1, Sampling(temperature=0.0, words=LONGEST)
     )

@@ -29,11 +29,10 @@ POOL = 8  # times as many texts are drawn at most, to find for each another one 
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Texts, the shortest first, and Q places in them. All tensors int64 on the CPU.
+    """Texts, the shortest first, and Q questions about them. All tensors int64 on the CPU.
 
-    A question is about the word after tokens[row, position]: `right`, rather than `wrong` (−1:
-    whatever else the whole model finds likeliest). Sentences also know their subject and their
-    verb.
+    A question asks for the token after tokens[row, position]: `right`, rather than `wrong` (−1:
+    whatever else the full model finds likeliest). Sentences also have their subject and their verb.
     """
 
     what: str  # in words: "256 held-out legal sentences"
@@ -56,7 +55,7 @@ class Questions:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that is asked."""
+        """Hash of all texts and questions."""
         digest = hashlib.blake2b(digest_size=12)
         for x in (
             self.tokens,
@@ -72,23 +71,23 @@ class Questions:
 
     @property
     def guessing(self) -> float:
-        """Share of questions that always giving the most frequent right answer gets right."""
+        """Share of questions for which the most frequent right answer is right."""
         return (self.right == self.right.mode().values).double().mean().item()
 
     @property
     def real(self) -> torch.Tensor:
-        """Which tokens are no padding: bool (N, T)."""
+        """Mask of the tokens that are not padding: bool (N, T)."""
         return torch.arange(self.tokens.shape[1]) < self.lengths[:, None]
 
     def per_text(self, values: torch.Tensor) -> torch.Tensor:
-        """The mean over each text's questions: (…, Q) -> float64 (…, N)"""
+        """Return the mean over each text's questions: (…, Q) -> float64 (…, N)."""
         counts = torch.bincount(self.row, minlength=len(self.tokens)).clamp_min(1)
         sums = torch.zeros(*values.shape[:-1], len(self.tokens), dtype=torch.float64)
         return sums.index_add_(-1, self.row, values.double()) / counts
 
 
 def questions(opened: Opened, n_texts: int = 256) -> Questions:
-    """Return questions for a model: its own task's, or legal sentences for other models.
+    """Return held-out questions: of the model's own task, or legal sentences.
 
     Raises ConfigError for a model that has no single token for "was" and "were".
     """
@@ -169,7 +168,7 @@ def _by_word(
 def _by_piece(
     tokens: Tokens, words: Sequence[str], subject: int, verb: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """The sentence as it is written, "The judges, who were late, were …", cut after its verb."""
+    """Encode a sentence up to its verb; return ids, and the indices of subject and verb."""
 
     def read(end: int) -> list[int]:
         text = " ".join(words[:end]).replace(" ,", ",").replace(" .", ".")
@@ -187,7 +186,7 @@ def _by_piece(
 
 
 def _of_task(opened: Opened, n_texts: int) -> Questions:
-    """Held-out sequences of the task that the model learnt: every answer that counts."""
+    """Return questions on held-out sequences of the task that the model was trained on."""
     learnt = task[opened.task]
     training = opened.about.get("training")
     document = (
@@ -238,7 +237,7 @@ def _pad(opened: Opened) -> int:
 
 
 def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """-> (tokens (N, T), lengths (N))"""
+    """Return texts as one padded tensor (N, T), and their lengths (N)."""
     rows = torch.full((len(texts), max(map(len, texts))), pad)
     for row, ids in enumerate(texts):
         rows[row, : len(ids)] = torch.tensor(ids)
@@ -246,7 +245,7 @@ def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torc
 
 
 def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
-    """Return another text of the same length for each text, never the same one.  -> (N, T)
+    """Return another text of the same length for each text, never the same one: (N, T).
 
     Takes longer spare texts, cut, where no other has that length.
     """
@@ -257,13 +256,11 @@ def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.
     pairs = []
     for index, ids in enumerate(map(tuple, texts)):
         group = by_key[len(ids)]
-        others = [
-            longer_text for longer_text in group[index % len(group) :] + group if longer_text != ids
-        ]
+        others = [text for text in group[index % len(group) :] + group if text != ids]
         others = others or [
-            each[: len(ids)]
-            for each in longest
-            if each[: len(ids)] != ids and len(each) >= len(ids)
+            text[: len(ids)]
+            for text in longest
+            if text[: len(ids)] != ids and len(text) >= len(ids)
         ]
         if not others:
             raise ConfigError(

@@ -1,8 +1,8 @@
 """Vectorised generator of the held-out legal sentences that core.tasks.sentences writes.
 
 A Writer takes a random number for every choice. Few of its choices decide which clauses stand where
-(the form of a sentence), all others only which words fill it. So it is let write every form once,
-with those words left open; then the form of each row of numbers is found by walking a tree, and its
+(the form of a sentence), all others only which words fill it. So every form is written once, with
+those words left open; then the form of each row of numbers is found by walking a tree, and its
 words are looked up, for all rows together.
 """
 
@@ -83,7 +83,7 @@ def following(words: Sequence[str]) -> set[str]:
 
 
 def offered(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
-    """Return every word of the grammar by kind: (kind, words, whether they can follow)."""
+    """Return all words of the grammar in groups: (kind, words, whether they can follow)."""
     can = following(words)
     split = [
         (kind, [word for word in clause if (word in can) == is_next], is_next)
@@ -111,8 +111,8 @@ class Open:
     number: int | None = None
 
 
-class Undecided(Exception):
-    """The form depends on the random number at this place, modulo so many cases."""
+class UndecidedError(Exception):
+    """Form that depends on a random number that was not given: its place, modulo `cases`."""
 
     def __init__(self, place: int, cases: int) -> None:
         self.place = place
@@ -120,13 +120,14 @@ class Undecided(Exception):
 
 
 class FormWriter(Writer):
-    """Writes a form: what decides about it, it is told in turn; every other word is left open."""
+    """Writer of a form: takes the choices that decide the form, leaves words open."""
 
     def __init__(self, counts: tuple[int, ...]) -> None:
         super().__init__(range(NUMBERS))
         self.told = iter(counts)
 
     def pick(self, options: Sequence[Any]) -> Any:
+        """Return the next given choice, or an open slot for a word or a number."""
         place = next(self.numbers)
         if options == (0, 1):  # one or several: stands for it from here on
             return place
@@ -134,13 +135,15 @@ class FormWriter(Writer):
             return Open(tuple(options), place)
         case = next(self.told, None)
         if case is None:
-            raise Undecided(place, len(options))
+            raise UndecidedError(place, len(options))
         return options[case]
 
     def noun(self, kind: str, number: Any) -> Any:
+        """Return an open slot for a noun of this kind."""
         return Open(tuple(NOUNS[kind]), next(self.numbers), number)
 
     def be(self, number: Any) -> Any:
+        """Return an open slot for "was" or "were"."""
         return Open(BE, number)
 
 
@@ -161,7 +164,7 @@ class Forms:
     words: tuple[str, ...]
 
     def write(self, numbers: np.ndarray, vocabulary: Sequence[str]) -> np.ndarray:
-        """Random numbers (N, NUMBERS) -> sentences (N, LONGEST + 1), filled up with PAD."""
+        """Return random numbers (N, NUMBERS) as sentences of ids (N, LONGEST + 1), padded."""
         rows = np.arange(len(numbers))[:, None] * NUMBERS
         flat = numbers.astype(np.int32).ravel()
         node = np.zeros(len(numbers), dtype=np.int32)
@@ -177,6 +180,7 @@ class Forms:
 
 @functools.cache
 def forms() -> Forms:
+    """Return the tables of all forms of a sentence, built once."""
     nodes: list[tuple[int, int, int]] = []
     written: dict[int, Sequence[str | Open]] = {}
     counts: list[tuple[int, ...]] = [()]
@@ -184,7 +188,7 @@ def forms() -> Forms:
         try:
             written[node] = FormWriter(choices).sentence()
             nodes.append((0, 1, node))
-        except Undecided as missing:
+        except UndecidedError as missing:
             nodes.append((missing.place, missing.cases, len(counts)))
             counts += [(*choices, case) for case in range(missing.cases)]
     words = [PAD]
@@ -202,6 +206,7 @@ def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tup
     """Return one line of Forms.slots.
 
     Args:
+        word: The word of a form, or its open slot.
         words: All words so far, to which new ones are appended.
         starts: Index at which each slot's words start.
     """
@@ -232,7 +237,7 @@ def draw(
 
 @cached(megabytes=24, size=lambda texts: BYTES * len(texts))
 def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
-    """Return different held-out sentences, which no training draws."""
+    """Return n different held-out sentences of legal words, which no training draws."""
     learnt = replace(task["sentences"], draw=draw)
     stream = generator(seed, "knockout.sentences")
     unique: dict[tuple[str, ...], None] = {}

@@ -1,4 +1,4 @@
-"""Tables of ablation effects with intervals over texts, and each head's attention to the subject."""
+"""Tables of ablation effects over texts, and each head's attention to the subject."""
 
 import math
 from collections import Counter
@@ -21,13 +21,14 @@ from core.measure.intervals import (
     together,
     wilson,
 )
+from core.model.knockout import Cut
 
 Key = TypeVar("Key")
 LEAST = 20  # questions that a figure by distance stands on at least
 
 
 def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
-    """Tabulate the effects of one ablation.
+    """Tabulate the effects of one ablation, one row per kind of effect.
 
     Returns effect, whole, without (means over texts), change, low, high (95 % CI, paired by text),
     p, texts.
@@ -43,7 +44,7 @@ def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
 
 
 def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """Compare one effect text by text: a test for flips, or the paired t-test."""
+    """Compare one effect text by text: exact test for flips, or the paired t-test."""
     # Weights may be too large for any number.
     finite = measured.values[name].isfinite() & baseline.values[name].isfinite()
     a, other = (
@@ -65,7 +66,7 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
     by = {measured.cuts[0]: measured for measured in effects}
     changes = {}
     for name in effect:
-        changes[name] = together(lambda cut, level: compared(by[cut], baseline, name, level), by)  # noqa: B023
+        changes[name] = _compare_all(by, baseline, name)
     for cut in by:
         head = cut.head + 1 if cut.part == "head" else 0
         for name in effect:
@@ -81,10 +82,21 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
     )
 
 
+def _compare_all(effects: dict[Cut, Effect], baseline: Effect, name: str) -> dict[Cut, Paired]:
+    """Compare one effect of every ablation, Holm-corrected together."""
+
+    def compare(cut: Cut, level: float) -> Paired:
+        return compared(effects[cut], baseline, name, level)
+
+    return together(compare, effects)
+
+
 def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:
     """Split accuracy by distance: value, accuracy, low, high (95 %, Wilson 1927), questions.
 
     Args:
+        measured: Effect of an ablation, or the baseline.
+        questions: The questions that were asked.
         least: Neighbouring distances are joined until they have so many questions.
     """
     rows = []
@@ -97,7 +109,7 @@ def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.Da
 
 
 def join_neighbours(counts: Iterable[tuple[Key, int]], least: int) -> list[list[Key]]:
-    """Join neighbouring keys until each group counts so many; the rest joins the last group."""
+    """Join neighbouring keys until each group counts `least`; the rest joins the last."""
     groups: list[list[Key]] = []
     room = least
     for key, n in counts:
@@ -114,7 +126,7 @@ def join_neighbours(counts: Iterable[tuple[Key, int]], least: int) -> list[list[
 
 @dataclass(frozen=True)
 class Reading:
-    """A head's attention to the subject, over questions with a distractor noun. Counted from 0."""
+    """Attention of a head to the subject, over questions with a distractor noun; from 0."""
 
     layer: int
     head: int
@@ -124,7 +136,7 @@ class Reading:
 
 
 def readings(bench: Bench) -> list[Reading]:
-    """Return the reading of every head, the strongest first; empty if no subject is known."""
+    """Return each head's attention to the subject, the strongest first; [] without subjects."""
     q = bench.questions
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):
         return []

@@ -15,7 +15,7 @@ Key = tuple[str, int]  # of a model or of one of its runs, and the seed
 
 @dataclass(frozen=True)
 class Judged:
-    """(model, seed) -> its rows; and under which name that run stands among all runs."""
+    """Rows that are compared by (model, seed), and the name of the run that they come from."""
 
     runs: Runs
     names: Mapping[Key, str]
@@ -25,11 +25,8 @@ def judged(runs: Runs, plan: Plan) -> Judged:
     """Select one run for each model and seed.
 
     Where rates are searched: the one with the least late loss (core.train.match); before it is
-    known, the model's own rate.
-
-    The rows of a model that is trained for more or fewer steps than the plan says, because each
-    takes less or more time, stand at the baseline's steps: at each of them what was measured last
-    by then.
+    known, the model's own rate. A model that is trained for more or fewer steps than the plan says
+    (matched time) is resampled at the baseline's steps: at each, what was measured last by then.
     """
     if plan.one_training:
         return Judged(
@@ -48,7 +45,7 @@ def judged(runs: Runs, plan: Plan) -> Judged:
 
 
 def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
-    """Which of a model's runs of one seed is judged."""
+    """Return the name of the run of one model and seed that is compared."""
     end = min(
         (rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)), default=1
     )
@@ -89,7 +86,7 @@ def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
 
 
 def rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
-    """Return which learning rates were chosen for each model, and on how many seeds."""
+    """Return the learning rates chosen for each model, in words, with the number of seeds."""
     if plan.trial.search == "none":
         return {}
     return {arm.name: count_rates(_rates_of(arm, plan, names)) for arm in plan.arms}
@@ -109,19 +106,22 @@ def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
 
 
 def _rates_of(arm: Arm, plan: Plan, names: Mapping[Key, str]) -> list[float]:
-    """The one that was chosen, for each seed."""
+    """Return the chosen learning rate of each seed."""
     ways = plan.ways(arm)
     return [ways[names[arm.name, seed]].learning_rate for seed in plan.seeds]
 
 
 class Judge:
-    """The runs of a plan as they are judged now; worked out anew only when there are more rows."""
+    """Selection of the runs of a plan, repeated only when there are more rows."""
 
     def __init__(self, plan: Plan, runs: Runs) -> None:
-        self.plan, self.every, self._seen = plan, runs, (-1, Judged({}, {}))
+        self.plan = plan
+        self.every = runs
+        self._seen = (-1, Judged({}, {}))  # number of rows, and the selection from them
 
     @property
     def now(self) -> Judged:
+        """Runs that are compared, with the rows so far."""
         rows = sum(map(len, self.every.values()))
         if rows != self._seen[0]:
             self._seen = (
@@ -143,15 +143,16 @@ class Compared:
 
     @property
     def runs(self) -> Runs:
-        """(model, seed) -> the rows that are compared."""
+        """Rows that are compared, by (model, seed)."""
         return self.judge.now.runs
 
     @property
     def every_run(self) -> Runs:
-        """(name of the run, seed) -> rows, at each learning rate that is tried."""
+        """Rows of every run, at each learning rate that is tried, by (run name, seed)."""
         return self.judge.every
 
     @property
     def states(self) -> dict[Key, State]:
+        """State of each compared run by (model, seed); empty if models were not stored."""
         names = self.judge.now.names if self.every_state else {}
         return {key: self.every_state[name, key[1]] for key, name in names.items()}

@@ -1,4 +1,4 @@
-"""Baseline and variants trained side by side, several seeds each: what is run."""
+"""Baseline and variants trained on several seeds each: what is run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -180,6 +180,7 @@ class Plan:
 
     @property
     def seeds(self) -> list[int]:
+        """Seeds of all runs, counting up from the baseline's seed."""
         first = self.arms[0].config.seed
         return list(range(first, first + self.trial.seeds))
 
@@ -192,7 +193,7 @@ class Plan:
         }
 
     def trainings(self) -> Iterator[tuple[str, Config, Training, int]]:
-        """Everything that is trained, in order: name of the run, model, training, seed."""
+        """Yield everything that is trained, in order: run name, model, training, seed."""
         for seed in self.seeds:
             for arm in self.arms:
                 for name, training in self.ways(arm).items():
@@ -210,36 +211,43 @@ class Plan:
 
     @property
     def one_training(self) -> bool:
-        """Whether all models are trained alike, each once with each seed."""
+        """Whether all models share one training, run once with each seed."""
         return self.trial.search == "none" and not any(arm.training for arm in self.arms)
 
     @property
     def parts(self) -> list[Arm]:
-        """Return the arms of single variants: no baseline, combinations or training variants."""
+        """Arms of single variants: no baseline, combinations or training variants."""
         return [arm for arm in self.arms if arm.colour and arm.config != self.arms[0].config]
 
     @property
     def guards(self) -> list[str]:
+        """Equal quantities of all models, in words, such as "equal parameters"."""
         return guards(self.trial.match, self.trial.search != "none")
 
 
 def guards(equal: str, searched: bool) -> list[str]:
-    """Return what is equal for all models, in words."""
-    return [f"equal {in_sentence(match.label(equal))}"] * (equal != "nothing") + [
-        SEARCHED
-    ] * searched
+    """Return the equal quantities of all models in words: cost, searched learning rates."""
+    phrases = []
+    if equal != "nothing":
+        phrases.append(f"equal {in_sentence(match.label(equal))}")
+    if searched:
+        phrases.append(SEARCHED)
+    return phrases
 
 
 def plan(
     variants: list[Variant], training: Training, trial: Trial, machine: Machine
 ) -> tuple[Plan, list[str]]:
-    """Plan a training: return the plan, and why variants are left out.
+    """Return the plan of a comparison, and sentences that say why variants are left out.
+
+    No model is in it twice: the seed of a variant does not count, and a variant whose width is
+    matched to the baseline's cost may become the baseline.
 
     Args:
         variants: The baseline first (core.model.variants.lineup).
-
-    No model is in it twice: the seed of a variant does not count, and what is made as wide as the
-    baseline may become it.
+        training: Settings of the training.
+        trial: Settings of the comparison.
+        machine: Device and precision.
     """
     first, *others = variants
     arms = [Arm(BASELINE, first.config, 0, frozenset())]
@@ -288,17 +296,17 @@ def plan(
 
 
 def _twin(arms: list[Arm], arm: Arm) -> int | None:
-    """Which of the arms is the same model."""
+    """Return the index of the arm with the same config, or None."""
     return next((n for n, other in enumerate(arms) if other.config == arm.config), None)
 
 
 def _combined(
     baseline: Config, variants: list[Variant]
 ) -> tuple[list[tuple[str, Config, set[str]]], list[str]]:
-    """Every combination of two variants or more -> ((name, config, members), …), why one cannot be.
+    """Return every combination of two variants or more, and why some cannot be combined.
 
-    Two that change the same setting cannot: what one of them takes out is not there to be taken out
-    by the other.
+    A combination is (name, config, members). Two variants that change the same setting cannot be
+    combined.
     """
     combined = []
     notes = []
@@ -330,7 +338,7 @@ def _combined(
 
 
 def _arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:
-    """Changed so that it costs what the baseline does."""
+    """Return an arm changed so that it costs what the baseline does."""
     config, how, note = match_cost(
         trial.match, (arm.config, arm.training or training), (baseline.config, training)
     )

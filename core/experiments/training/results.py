@@ -23,22 +23,22 @@ NINETY = 0.9
 
 
 def last(rows: list[Row], field: str = "accuracy") -> float:
-    """The newest value; NaN before the first row, and for a run that diverged."""
+    """Return the newest value of a run; NaN before the first row, and if it diverged."""
     return getattr(rows[-1], field) if rows and not diverged(rows) else math.nan
 
 
 def diverged(rows: list[Row]) -> str:
-    """ "diverged at step k", or nothing."""
+    """Return "diverged at step k" for a run that diverged, else ""."""
     return rows[-1].note if rows else ""
 
 
 def at(rows: list[Row], step: int, field: str) -> float:
-    """The value at a step, NaN where there is none."""
+    """Return a run's value at a step; NaN where there is none."""
     return next((getattr(row, field) for row in rows if row.step == step), math.nan)
 
 
 def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
-    """Return the newest step that all seeds of a model reached, or 0; diverged seeds do not count."""
+    """Return the newest step that all seeds of a model reached, except diverged ones; or 0."""
     steps = [
         runs[name, seed][-1].step if runs[name, seed] else 0
         for seed in seeds
@@ -48,16 +48,17 @@ def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
 
 
 def common(runs: Runs, plan: Plan) -> int:
-    """The newest step at which all can be compared."""
-    steps = []
-    for arm in plan.arms:
-        if not all(diverged(runs[arm.name, seed]) for seed in plan.seeds):
-            steps.append(reached(runs, plan.seeds, arm.name))
+    """Return the newest step that all models reached, except those that diverged; or 0."""
+    steps = [
+        reached(runs, plan.seeds, arm.name)
+        for arm in plan.arms
+        if not all(diverged(runs[arm.name, seed]) for seed in plan.seeds)
+    ]
     return min(steps, default=0)
 
 
 def steps_to(rows: list[Row], level: float) -> float:
-    """The first step at which accuracy was at least so high; NaN where it has not been yet."""
+    """Return the first step with at least this accuracy; NaN where there is none yet."""
     return next((row.step for row in rows if row.accuracy >= level), math.nan)
 
 
@@ -76,6 +77,7 @@ def scores(
 
 
 def accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Interval:
+    """Return a model's mean accuracy over seeds with its interval, at a step or at the end."""
     return interval(scores(runs, plan, name, step).values(), RANGE)
 
 
@@ -84,8 +86,14 @@ def course(
 ) -> list[tuple[int, Interval]]:
     """Return a value's mean and interval over seeds for each step that all seeds reached.
 
-    log: the geometric mean, for what is shown by powers of ten. An arm of which all seeds diverged
-    is shown up to there.
+    A model of which all seeds diverged is shown up to there.
+
+    Args:
+        runs: Rows by (model, seed).
+        plan: The plan of the runs.
+        name: Name of the model.
+        field: Field of a row.
+        log: Whether to take the geometric mean, for values shown on a logarithmic axis.
     """
     going = [seed for seed in plan.seeds if not diverged(runs[name, seed])] or plan.seeds
     rows = [
@@ -187,7 +195,7 @@ def curves(runs: Runs, plan: Plan) -> pd.DataFrame:
 
 
 def every_row(runs: Runs, plan: Plan) -> pd.DataFrame:
-    """All that was measured: variant, seed and the fields of core.train.Row."""
+    """Return every row of every run as a table: variant, seed and the fields of core.train.Row."""
     rows = [(name, seed, *row) for (name, seed), rows in runs.items() for row in rows]
     return pd.DataFrame(rows, columns=["variant", "seed", *Row._fields])
 
@@ -261,5 +269,5 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
 
 
 def _by_members(plan: Plan) -> dict[frozenset[str], str]:
-    """Which arm has just these variants in it."""
+    """Return the name of each arm by its variants, and by combinations that equal it."""
     return {members: arm.name for arm in plan.arms for members in (arm.members, *arm.also)}

@@ -61,7 +61,7 @@ def finding(runs: Runs, plan: Plan) -> str:
 
 
 def lost(runs: Runs, plan: Plan) -> str:
-    """Which arms have diverged, with the first step and seed."""
+    """Return which models have diverged, with the first step and seed; "" if none has."""
     parts = []
     for arm in plan.arms:
         diverged_runs = {
@@ -79,9 +79,11 @@ def lost(runs: Runs, plan: Plan) -> str:
 
 
 def told(gap: Paired, comparisons: int = 1) -> str:
-    """Describe a paired difference of accuracies and whether it is significant.
+    """Describe a paired difference of accuracies, and whether it is significant.
 
-    comparisons: how many differences were looked at together, for which it is corrected (gaps()).
+    Args:
+        gap: The difference over seeds.
+        comparisons: Number of differences for which it is Holm-corrected together.
     """
     if gap.n < 2:
         return "One seed, so significance cannot be tested: train with more seeds."
@@ -111,7 +113,7 @@ def told(gap: Paired, comparisons: int = 1) -> str:
 
 
 def few(gap: Paired) -> str:
-    """Describe what two or three seeds cannot show."""
+    """Describe what two or three seeds cannot show; "" for more seeds."""
     if gap.n > FEW:
         return ""
     if gap.reach >= CHANGE[1]:
@@ -147,7 +149,7 @@ def points(share: float, decimals: int | None = None) -> str:
 
 
 def decimals_of(shares: Iterable[float]) -> int:
-    """Return how many decimals a column of percentage points needs."""
+    """Return the number of decimals that a column of percentage points needs."""
     finite = [abs(share) for share in shares if not math.isnan(share)]
     return _decimals(max(finite, default=0.0))
 

@@ -29,17 +29,17 @@ class Reading:
     is_word: torch.Tensor  # (T,) bool, False for padding
 
     def entropy(self, layer: int) -> torch.Tensor:
-        """Return the mean attention entropy (bits) of each head of a layer over real tokens: (H,)."""
+        """Return each head's mean attention entropy (bits) over real tokens: (H,)."""
         return row_entropy(self.patterns[layer][:, self.is_word]).mean(-1)
 
 
 def untrained(state: State) -> State:
-    """Return the same training before its first step."""
+    """Return the state of the same training before its first step."""
     return start(state.config, state.training, state.seed, state.machine)
 
 
 def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
-    """Tokens and targets (T,) of one sequence -> what the model answers, and its attention."""
+    """Return a model's answers and attention for one sequence: tokens and targets are (T,)."""
     learnt = task[state.training.task]
     machine = state.machine
     device = machine.torch_device

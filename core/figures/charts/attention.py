@@ -8,7 +8,7 @@ from core.figures.spec import Drawn, numbers, spec
 
 @spec
 def arcs(base: alt.Chart) -> Drawn:
-    """Draw marked pairs as arcs over the sentence.
+    """Draw marked pairs of tokens as arcs over the sentence.
 
     Reads arc, pair, x, y, step; and the labels: x, word.
     """
@@ -31,7 +31,7 @@ def arcs(base: alt.Chart) -> Drawn:
 
 @spec
 def per_head(base: alt.Chart, title: str, reference: str, percent: bool = False) -> Drawn:
-    """A bar per head: head, value; reference: the line it is compared with."""
+    """Draw a bar per head: head, value; and a tick per head to compare with: reference."""
     format = ".2%" if percent else ".4f"
     x = alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0))
     axis = alt.Axis(format="%") if percent else numbers()

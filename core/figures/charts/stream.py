@@ -1,4 +1,4 @@
-"""The stream and the hidden units: stages, tokens, dimensions; what a block costs."""
+"""Charts of the residual stream, the hidden units and the cost of a block."""
 
 import altair as alt
 
@@ -8,7 +8,7 @@ from core.figures.spec import LOG, ZERO, Drawn, numbers, spec, words
 
 @spec
 def amounts(base: alt.Chart, title: str) -> Drawn:
-    """Amounts by part: part (with the amount in words), value."""
+    """Draw a bar per part: part (with the amount in words), value."""
     return base.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
         x=alt.X(
@@ -22,7 +22,7 @@ def amounts(base: alt.Chart, title: str) -> Drawn:
 
 @spec
 def growth(base: alt.Chart) -> Drawn:
-    """Cost against length of text: tokens, part, value."""
+    """Draw cost against length of text, a line per part: tokens, part, value."""
     log = alt.Scale(type="log", nice=False)
     return base.mark_line(point=True).encode(
         x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=numbers()),
@@ -40,7 +40,7 @@ def growth(base: alt.Chart) -> Drawn:
 
 @spec
 def stages(base: alt.Chart) -> Drawn:
-    """Draw every stage: stage (word), mean, std, rms, min, max, from, to (mean ∓ std)."""
+    """Draw each stage's spread: stage (word), mean, std, rms, min, max, from, to (mean ∓ std)."""
     y = words(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
     spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
@@ -82,7 +82,7 @@ def before_after(base: alt.Chart) -> Drawn:
 def per_token(
     base: alt.Chart, every: bool, title: str, top: float | None = None, percent: bool = False
 ) -> Drawn:
-    """A bar per token: label (word), word, value."""
+    """Draw a bar per token: label (word), word, value."""
     scale = (
         alt.Scale()
         if top is None
@@ -100,7 +100,7 @@ def per_token(
 
 @spec
 def shares(base: alt.Chart, title: str) -> Drawn:
-    """Draw one bar per item: name, value (a share), kind; in the given order."""
+    """Draw bars per item, one for each kind, in the given order: name, value (a share), kind."""
     return base.mark_bar().encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
         x=alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),

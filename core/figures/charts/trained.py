@@ -1,4 +1,4 @@
-"""A trained model: what it would say next, and what it loses without a part."""
+"""Charts of a trained model: its next tokens, and what it loses without a part."""
 
 import altair as alt
 
@@ -71,10 +71,8 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
 def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
     """Draw two points with intervals per part, in the given order.
 
-    Reads label, how, value, low, high, seeds, p, reference (of the baseline).
-
-    Args:
-        decades: Length of a logarithmic axis from 1 on; 0 for a linear axis.
+    Reads label, how, value, low, high, seeds, p, reference (of the baseline). The axis is
+    logarithmic over `decades` from 1 on, or linear if that is 0.
     """
     y = alt.Y(
         "label:N",
@@ -121,7 +119,7 @@ def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
 
 @spec
 def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
-    """Draw a line per name over distances, told apart by dash, shape and end label.
+    """Draw a line per name over distances, distinguished by dash, shape and end label.
 
     Reads distance, line, value, low, high, n, seeds, p; end (the name, at the last distance, at
     height `at`).

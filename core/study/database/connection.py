@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from core.settings.environment import ServerError
-from core.study.database.schema import clock
+from core.study.database.schema import Clock
 
 T = TypeVar("T")
 
@@ -50,34 +50,33 @@ GONE = (
 
 
 class StoreError(ServerError):
-    """The database cannot be used; the message says which and why, without passwords."""
+    """Database that cannot be used; the message says which and why, without passwords."""
 
 
-class NoStore(StoreError):
-    """Missing store at this address."""
+class NoStoreError(StoreError):
+    """Address at which there is no store."""
 
 
-class Busy(StoreError):
+class BusyError(StoreError):
     """Temporary failure: another writer holds the store, or the server does not answer."""
 
 
-class Full(StoreError):
-    """The store's disk is full."""
+class FullError(StoreError):
+    """Disk without room for the store to grow."""
 
 
-def address(given: str | None = None) -> URL:
+def address(chosen: str | None = None) -> URL:
     """Return the store's address: the given one (or a file), ABLATION_DATABASE_URL, or DEFAULT."""
-    text = given or os.environ.get(VARIABLE) or DEFAULT
-    source = "--database" if given else VARIABLE
+    text = chosen or os.environ.get(VARIABLE) or DEFAULT
+    source = "--database" if chosen else VARIABLE
     text = (
         text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
     )
     try:
         url = make_url(text if "://" in text else URL.create("sqlite", database=text))
         kind = url.get_backend_name()
-        if (
-            url.drivername == "postgresql"
-        ):  # SQLAlchemy 2.0 takes that for psycopg2, 2.1 for psycopg
+        if url.drivername == "postgresql":
+            # SQLAlchemy 2.0 takes that for psycopg2, 2.1 for psycopg.
             url = url.set(drivername="postgresql+psycopg")
     except (exc.ArgumentError, ValueError):
         kind = ""
@@ -119,6 +118,7 @@ def connect_to_read(path: str, how: str) -> Engine:
     """Return an engine for a SQLite file that cannot be written.
 
     Args:
+        path: The file.
         how: "mode=ro", or "immutable=1" where its folder cannot be written either.
     """
     uri = f"file:{quote(os.path.abspath(path))}?{how}"
@@ -130,10 +130,10 @@ def connect_to_read(path: str, how: str) -> Engine:
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:
-    """Let readers work beside one writer. What is committed outlives any process.
+    """Let readers work at the same time as one writer. Committed data outlives any process.
 
     After a power cut, with synchronous NORMAL, the last commits may be missing; none is ever half
-    there.
+    written.
     """
     connection.isolation_level = None  # so that Python does not begin transactions of its own
     for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
@@ -149,8 +149,8 @@ class Connected:
     """Database used in transactions; it is opened with the first one.
 
     Raises:
-        StoreError: for an address that is none, and in a transaction for what goes wrong; Busy
-        where that may pass.
+        StoreError: For an invalid address, and in a transaction for what goes wrong; BusyError
+            where that may pass.
     """
 
     def __init__(self, url: str | None = None) -> None:
@@ -194,22 +194,23 @@ class Connected:
         self._identity = identity
 
     def close(self) -> None:
+        """Close all connections."""
         self.engine.dispose()
 
     def now(self) -> float:
-        """Return the database's time, by which every time in the store is measured."""
+        """Return the database's time in seconds since 1970, by which all times are stored."""
         with self.reading() as connection:
-            seconds: float = connection.execute(select(clock())).scalar_one()
+            seconds: float = connection.execute(select(Clock())).scalar_one()
             return seconds
 
 
 def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
-    """Return the result of a call, retried while the store is busy."""
+    """Return the result of a call, repeated while the store is busy."""
     end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
     while True:
         try:
             return call()
-        except Busy:
+        except BusyError:
             if time.monotonic() > end:
                 raise
         except (
@@ -225,7 +226,7 @@ def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
 
 @contextmanager
 def in_words(url: URL) -> Iterator[None]:
-    """Turn errors of the database into Busy, Full or StoreError."""
+    """Turn errors of the database into BusyError, FullError or StoreError, with a sentence."""
     try:
         yield
     except exc.DBAPIError as error:
@@ -243,9 +244,9 @@ def in_words(url: URL) -> Iterator[None]:
 def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_BUSY:
-        return Busy, "is locked by another program writing to it"
+        return BusyError, "is locked by another program writing to it"
     if code == sqlite3.SQLITE_FULL:
-        return Full, "cannot grow: the disk is full"
+        return FullError, "cannot grow: the disk is full"
     if code == sqlite3.SQLITE_READONLY:
         return StoreError, "is not writable"
     if code == sqlite3.SQLITE_CANTOPEN:
@@ -263,7 +264,7 @@ def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, 
     first = str(error.orig).strip().splitlines()[:1]
     why = first[0] if first else type(error.orig).__name__
     if state in ("53100", "53200"):
-        return Full, "has no room left", why
+        return FullError, "has no room left", why
     passing = state[:2] in ("08", "40", "53", "57") or state == "55P03"
     lost = (
         not state
@@ -271,5 +272,5 @@ def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, 
         and not REFUSED.search(str(error.orig))
     )
     if passing or lost or error.connection_invalidated:
-        return Busy, "is currently unavailable", why
+        return BusyError, "is currently unavailable", why
     return StoreError, "failed", why

@@ -24,32 +24,34 @@ metadata = sql.MetaData()
 
 
 class Number(sql.TypeDecorator[float]):
-    """A float to the last bit. NaN is kept as NULL, which is what SQLite makes of it anyway."""
+    """Column for a float to the last bit; NaN is stored as NULL, as SQLite does anyway."""
 
     impl = sql.Double
     cache_ok = True
 
     def process_bind_param(self, value: float | None, dialect: sql.Dialect) -> float | None:
+        """Return the value to store: None for NaN."""
         return None if value is None or math.isnan(value) else value
 
     def process_result_value(self, value: float | None, dialect: sql.Dialect) -> float:
+        """Return the stored value: NaN for NULL."""
         return math.nan if value is None else value
 
 
-class clock(FunctionElement[float]):
-    """Database time in seconds since 1970, for machines whose clocks differ."""
+class Clock(FunctionElement[float]):
+    """Database time in seconds since 1970, as the clocks of machines differ."""
 
     type = sql.Double()
     inherit_cache = True
 
 
-@compiles(clock, "postgresql")
-def _postgresql_clock(element: clock, compiler: SQLCompiler, **_: Any) -> str:
+@compiles(Clock, "postgresql")
+def _postgresql_clock(element: Clock, compiler: SQLCompiler, **_: Any) -> str:
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
-@compiles(clock, "sqlite")
-def _sqlite_clock(element: clock, compiler: SQLCompiler, **_: Any) -> str:
+@compiles(Clock, "sqlite")
+def _sqlite_clock(element: Clock, compiler: SQLCompiler, **_: Any) -> str:
     return "((julianday('now') - 2440587.5) * 86400.0)"
 
 
@@ -69,7 +71,7 @@ studies = sql.Table(
     sql.Column("name", sql.String(200), nullable=False, unique=True),
     sql.Column("question", sql.Text, nullable=False),
     sql.Column("source", sql.Text, nullable=False),  # the file
-    sql.Column("created", sql.Double, nullable=False),  # by clock(), as all times here
+    sql.Column("created", sql.Double, nullable=False),  # by Clock(), as all times here
     sqlite_autoincrement=True,  # the number of a study that was deleted is not given again
 )
 

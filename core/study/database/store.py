@@ -1,8 +1,8 @@
-"""The store of studies: their runs, every number that came out, and which process trains what.
+"""Store of studies: their runs, all results, and which process trains what.
 
 Several processes may use it at once. A run belongs to the owner that has claimed it. An owner that
-gave no sign of life for too long loses its runs, and can write nothing more of them. A queued run
-has no rows: so none is there twice.
+did not report for too long loses its runs, and can write nothing more to them. A queued run has no
+rows, so none is stored twice.
 """
 
 import os
@@ -19,7 +19,7 @@ from core.settings.wording import count
 from core.study.database import schema
 from core.study.database.connection import (
     Connected,
-    NoStore,
+    NoStoreError,
     StoreError,
     connect_to_read,
     patiently,
@@ -32,7 +32,7 @@ from core.study.database.schema import (
     QUEUED,
     RUNNING,
     STOPPED,
-    clock,
+    Clock,
     rows,
     runs,
     studies,
@@ -57,7 +57,7 @@ EMPTY = {
 
 @dataclass(frozen=True)
 class Report:
-    """News of a run from its owner. rows may begin with some that are stored already."""
+    """New results of a run from its owner; `rows` may begin with some that are already stored."""
 
     run: int
     state: str
@@ -71,7 +71,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Enrolled:
-    """Counts of a study's runs that are new, finished, and no longer wanted."""
+    """Counts of a study's runs that are new, finished, and no longer in its file."""
 
     study: int
     new: int
@@ -80,14 +80,16 @@ class Enrolled:
 
 
 class Store(Connected):
-    """A database that holds studies.
+    """Database that holds studies.
 
     Args:
-        create: make the tables where there are none. Else a missing store raises NoStore.
-        seconds: for how long a busy one is tried again.
+        url: Its address or the path of a file; None for ABLATION_DATABASE_URL or the default.
+        create: Whether to create the tables where there are none. Else a missing store raises
+            NoStoreError.
+        seconds: How long to try again while it is busy.
 
     Raises:
-        StoreError: the database cannot be used; Busy where that may pass.
+        StoreError: The database cannot be used; BusyError where that may pass.
     """
 
     def __init__(
@@ -149,7 +151,7 @@ class Store(Connected):
     # What is there
 
     def find(self, name: str) -> int | None:
-        """Return the id of a study, or None."""
+        """Return the id of the study of this name, or None."""
         with self.reading() as connection:
             number: int | None = connection.scalar(
                 select(studies.c.id).where(studies.c.name == name)
@@ -157,7 +159,7 @@ class Store(Connected):
             return number
 
     def stored(self, study: Study) -> Stored:
-        """Return what is there already of a study that may be entered under its name."""
+        """Return which runs of a study the store already has under its name."""
         query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
         with self.reading() as connection:
             states = {key: state for key, state in connection.execute(query)}
@@ -168,7 +170,7 @@ class Store(Connected):
         return Stored(ended, len(states.keys() - hashes))
 
     def unwanted(self, study: int) -> int:
-        """Return how many runs of a study are there that it no longer asks for."""
+        """Return the number of stored runs that the study's file no longer contains."""
         unwanted_count = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
         with self.reading() as connection:
             return connection.scalar(unwanted_count) or 0
@@ -202,10 +204,12 @@ class Store(Connected):
             return {state: (n, float(total), float(left)) for state, n, total, left in states}
 
     def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[Line]:
-        """Return the runs that a study asks for, in its order, of these states or all.
+        """Return the runs of a study, in its order, of these states or all.
 
         Args:
-            spec: with the column spec, which is most of the data.
+            study: Id of the study.
+            *states: States to select; none for all.
+            spec: Whether to include the column spec, which is most of the data.
         """
         columns = [
             column
@@ -218,7 +222,7 @@ class Store(Connected):
             return connection.execute(query).all()
 
     def specs(self, study: int) -> dict[tuple[str, str], str]:
-        """Return the spec of one run for each (task, variant); the others differ in the seed alone."""
+        """Return the spec of one run for each (task, variant); others differ only in the seed."""
         selected = and_(runs.c.study == study, runs.c.wanted)
         first = select(func.min(runs.c.id)).where(selected).group_by(runs.c.task, runs.c.variant)
         with self.reading() as connection:
@@ -254,7 +258,7 @@ class Store(Connected):
         return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
 
     def rows(self, study: int, hashes: list[int] | None = None) -> Sequence[Line]:
-        """Return the rows (run, *Row) of the wanted runs, or of these hashes, in order."""
+        """Return the rows (run, *Row) of the runs of a study, or of these run ids, in order."""
         columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
         query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
         query = query if hashes is None else query.where(runs.c.id.in_(hashes))
@@ -271,8 +275,9 @@ class Store(Connected):
             )
             values = {"question": study.question, "source": study.source}
             if number is None:
-                created = insert(studies).values(name=study.name, created=clock(), **values)
-                number = connection.execute(created).inserted_primary_key[0]  # type: ignore[index]  # of one line there is one
+                created = insert(studies).values(name=study.name, created=Clock(), **values)
+                key: Any = connection.execute(created).inserted_primary_key
+                number = key[0]
             connection.execute(update(studies).where(studies.c.id == number).values(values))
             present = connection.execute(
                 select(runs.c.hash, runs.c.state).where(runs.c.study == number)
@@ -309,29 +314,29 @@ class Store(Connected):
             )
 
     def stop(self, study: int) -> int:
-        """Stop a study; its workers see it when they next store something. Return how many runs."""
+        """Stop a study; workers notice when they next store something. Return how many runs."""
         going = and_(runs.c.study == study, runs.c.state.in_((QUEUED, RUNNING)))
         with self.writing() as connection:
             return connection.execute(
-                update(runs).where(going).values(state=STOPPED, ended=clock())
+                update(runs).where(going).values(state=STOPPED, ended=Clock())
             ).rowcount
 
     def delete(self, study: int) -> None:
-        """Delete a study and all its numbers; its workers stop."""
+        """Delete a study and all its results; its workers stop."""
         with self.writing() as connection:
             connection.execute(delete(studies).where(studies.c.id == study))
 
     def reclaim(self, studies: list[int], owner: str, running_runs: Iterable[int]) -> int:
         """Queue the runs of owners that have died. Return how many.
 
-        Runs of this owner that are not in held go back, too: the connection broke when it claimed
-        them.
+        Runs of this owner that are not in `running_runs` are queued, too: the connection broke when
+        it claimed them.
         """
         running = and_(
             runs.c.study.in_(studies), runs.c.state == RUNNING, runs.c.id.not_in(list(running_runs))
         )
         query = (
-            select(runs.c.owner, func.max(runs.c.heartbeat), clock())
+            select(runs.c.owner, func.max(runs.c.heartbeat), Clock())
             .where(running)
             .group_by(runs.c.owner)
         )
@@ -353,9 +358,12 @@ class Store(Connected):
     def claim(
         self, study: int, owner: str, limit: int, trained_with: dict[str, str] | None = None
     ) -> list[tuple[int, str, str, str]]:
-        """Take up to so many queued runs. No two owners get the same.
+        """Claim up to so many queued runs; no two owners get the same.
 
         Args:
+            study: Id of the study.
+            owner: Name of the owner.
+            limit: Number of runs at most.
             trained_with: versions() of the process that is to train them, where it is not this one.
 
         Returns:
@@ -366,7 +374,7 @@ class Store(Connected):
         first = select(*columns).where(queued).order_by(runs.c.place).limit(limit)
         with self.writing() as connection:
             claimed = connection.execute(first.with_for_update(skip_locked=True)).all()
-            now = connection.execute(select(clock())).scalar_one()
+            now = connection.execute(select(Clock())).scalar_one()
             values = {
                 "state": RUNNING,
                 "owner": owner,
@@ -409,7 +417,7 @@ class Store(Connected):
                 if row.step > stored.get(run, 0)
             ]
             _each(connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new])
-            now = connection.execute(select(clock())).scalar_one()
+            now = connection.execute(select(Clock())).scalar_one()
             changed = [_changes(by_run[run], now) for run in numbers]
             names = [name for name in _changes(Report(0, ""), now) if name != "at"]
             values: dict[str, Any] = {name: bindparam(name) for name in names}
@@ -420,10 +428,10 @@ class Store(Connected):
 
 
 def has_tables(connection: sql.Connection) -> bool:
-    """Return whether the tables of the store are there.
+    """Return whether the tables of the store exist.
 
     Raises:
-        StoreError: they are damaged, of another version, or another program's.
+        StoreError: They are damaged, of another version, or another program's.
     """
     look = sql.inspect(connection)
     names = set(look.get_table_names()) & set(schema.metadata.tables)
@@ -454,9 +462,9 @@ def has_tables(connection: sql.Connection) -> bool:
     return True
 
 
-def _no_store(name: str) -> NoStore:
+def _no_store(name: str) -> NoStoreError:
     then = "yet; running a study creates the store."
-    return NoStore(f"There are no studies at {name} {then}", f"There are no studies {then}")
+    return NoStoreError(f"There are no studies at {name} {then}", f"There are no studies {then}")
 
 
 def _described(study: int, place: int, run: Run) -> dict[str, Any]:
@@ -501,7 +509,7 @@ def _queue(connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
 def _each(
     connection: sql.Connection, statement: sql.Executable, values: list[dict[str, Any]]
 ) -> None:
-    """Execute a statement for each of the values, of which there may be none."""
+    """Execute a statement for each of the values; do nothing without any."""
     if values:
         connection.execute(statement, values)
 
@@ -522,34 +530,36 @@ class Standing:
 
     @property
     def many(self) -> int:
+        """Number of runs."""
         return sum(self.counts.values())
 
     @property
     def ended(self) -> int:
-        """Return how many runs have a result or failed."""
+        """Number of runs that have a result or failed."""
         return sum(self.counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
 
     @property
     def running(self) -> bool:
-        """Return whether a process has a run in hand."""
+        """Whether a living process trains a run."""
         return self.counts.get(RUNNING, 0) > self.lost
 
     @property
     def queued(self) -> bool:
+        """Whether any run is queued."""
         return bool(self.counts.get(QUEUED))
 
     @property
     def complete(self) -> bool:
-        """Return whether every run has its result."""
+        """Whether every run has its result."""
         return not set(self.counts) - set(ENDED)
 
     @property
     def open(self) -> bool:
-        """Return whether there is something to do that no process does."""
+        """Whether there are runs to train that no process trains."""
         return bool(self.lost or any(self.counts.get(state) for state in (QUEUED, STOPPED, FAILED)))
 
     def words(self) -> str:
-        """Return "8 runs: 5 done, 3 queued". Runs that were claimed and not begun count as queued."""
+        """Return "8 runs: 5 done, 3 queued"; runs claimed but not begun count as queued."""
         ahead = min(self.ahead, self.counts.get(RUNNING, 0))  # which was read a moment before
         totals = Counter(self.counts) + Counter({QUEUED: ahead})
         totals[RUNNING] -= ahead
@@ -558,7 +568,7 @@ class Standing:
 
 
 def standing(store: Store, study: int) -> Standing:
-    """Return how far a study is. Raises StoreError."""
+    """Return the progress of a study. Raises StoreError."""
     by_state = store.counts([study])
     counts = {state: n for state, (n, _, _) in by_state.items()}
     total = sum(expected for _, expected, _ in by_state.values())
@@ -575,6 +585,6 @@ def standing(store: Store, study: int) -> Standing:
 
 
 def taken_ahead(lines: Iterable[Line], now: float) -> set[int]:
-    """Return the runs that a process has claimed, and not begun."""
+    """Return the ids of runs that a living process has claimed, and not begun."""
     running = (run for run in lines if run.state == RUNNING and not run.step)
     return {run.id for run in running if alive(run.owner, run.heartbeat, now)}

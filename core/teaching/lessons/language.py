@@ -1,8 +1,8 @@
 """Languages of lessons and of the words around them.
 
 The lessons are in English; languages/en.toml holds the words around them. Another language is one
-more file: the same
-words, and the texts of the lessons that it translates. What it lacks stays English.
+more file: the same words, and the texts of the lessons that it translates. Texts that it lacks stay
+English.
 """
 
 import functools
@@ -33,7 +33,7 @@ def _read(name: str) -> dict[str, Any]:
 
 @functools.cache
 def phrases(name: str) -> Mapping[str, str]:
-    """Return the words around lessons, by their keys."""
+    """Return the words around lessons in a language, by their keys; English where it has none."""
     return {**_read(ENGLISH)["words"], **_read(name)["words"]}
 
 
@@ -54,7 +54,7 @@ def is_complete(name: str, lesson: str) -> bool:
 
 
 def _replace(document: Any, texts: Any) -> Any:
-    """Replace texts by those at the same place; in lists one after the other."""
+    """Return a document with its texts replaced by those at the same place."""
     if isinstance(document, dict) and isinstance(texts, dict):
         return {
             key: _replace(value, texts[key]) if key in texts else value

@@ -1,7 +1,7 @@
 """Lesson: question, prediction, experiment, explanation, variation, transfer.
 
-All of it is data, read from a file in lessons/ (reader.py); docs/pages/lessons.md says how one is
-written.
+All of it is data, read from a file in lessons/ (reader.py); docs/pages/lessons.md says how to
+write one.
 """
 
 import math
@@ -18,7 +18,7 @@ FIELD = re.compile(
 
 
 class LessonError(ConfigError):
-    """A lesson's file that cannot be used: its name, the mistake, and what is allowed."""
+    """Lesson's file that cannot be used: its name, the mistake, and what is allowed."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(name, f"Lesson “{name}”: {message}")
@@ -26,7 +26,7 @@ class LessonError(ConfigError):
 
 @dataclass(frozen=True)
 class Value:
-    """A value that is measured: its label in pictures, its reading and that one's parameters."""
+    """Measured value: its label in pictures, its reading and the reading's parameters."""
 
     label: str
     reading: str
@@ -38,7 +38,7 @@ class Number:
     """Predicted quantity.
 
     Args:
-        kind: Entry of prediction.combine.
+        kind: Key of prediction.combine.
         of: Names of values.
     """
 
@@ -49,11 +49,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Option:
-    """An answer: right where the number is from `low` up to, but not including, `high`.
+    """Answer to a prediction; right if the number is from `low` up to, but below, `high`.
 
     Args:
-        instead: what is said to a student who chose it and was wrong.
-        sketch: heights of a curve, from 0 to 1.
+        instead: Explanation for a student who chose it and was wrong.
+        sketch: Heights of a curve, from 0 to 1.
     """
 
     text: str
@@ -75,7 +75,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A prediction. kind: one of prediction.KINDS; ranked: names of what is put in order."""
+    """Prediction. kind: one of prediction.KINDS; ranked: names of the values to order."""
 
     kind: str
     asks: str
@@ -87,7 +87,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Way:
-    """A link to a page of the app: what to do there, the page's key, and its parameters."""
+    """Link to a page of the app: what to do there, the page's key, and its parameters."""
 
     text: str
     page: str
@@ -96,7 +96,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Transfer:
-    """A question about another case. right: the right option, from 0."""
+    """Question about another case. right: index of the right option, from 0."""
 
     asks: str
     options: tuple[str, ...]
@@ -106,13 +106,13 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson.
+    """Lesson, as read from its file.
 
     Args:
-        shown: names of the values in its picture.
-        explanation: verdict -> text.
-        ways: links of a lesson without a prediction.
-        language: of its texts.
+        shown: Names of the values in its picture.
+        explanation: Verdict to text.
+        ways: Links of a lesson without a prediction.
+        language: Of its texts.
     """
 
     name: str
@@ -135,6 +135,6 @@ class Lesson:
 
     @property
     def given(self) -> set[str]:
-        """Return the names of the values that are given before the prediction."""
+        """Names of the values that are shown before the prediction."""
         asks = self.prediction.asks if self.prediction else ""
         return {name for text in (self.question, asks) for name, _ in FIELD.findall(text)}

@@ -1,4 +1,4 @@
-"""Pictures of a lesson: measured beside predicted values, or what there is to predict."""
+"""Pictures of a lesson: measured and predicted values, or the options to choose from."""
 
 import math
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from core.teaching.lessons.wording import Words, written
 
 
 def letter(index: int) -> str:
-    """Return the letter of an option."""
+    """Return the letter of an option: "A" for index 0."""
     return chr(ord("A") + index)
 
 
 def encode_sketch(option: Option) -> str:
-    """Return the sketch of a curve as the address of a picture."""
+    """Return the sketch of an option's curve as a data URL."""
     return f"data:image/svg+xml,{quote(sketch_svg(option.sketch, option.text))}"
 
 
@@ -29,7 +29,9 @@ def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str
     """Return a lesson's values as HTML rows: label, bar, number.
 
     Args:
-        out: None while the result is hidden.
+        lesson: The lesson.
+        words: Words of the language, by key.
+        out: The result; None while it is hidden.
     """
     unit = reading[lesson.values[lesson.shown[0]].reading].unit
     means = {name: out.values[name].found.mean if out else math.nan for name in lesson.shown}
@@ -46,7 +48,7 @@ def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str
 
 
 def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
-    """Draw a lesson on its card: what it compares, and the result once it may be seen."""
+    """Return a lesson's picture for its card: the setup, or the result once it is shown."""
     prediction = lesson.prediction
     if prediction is None:
         return BLOCK_PICTURE
@@ -69,7 +71,7 @@ def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> 
 
 
 def draw_curves(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
-    """Draw curves without words. curves: class of its line, points."""
+    """Return curves without words as SVG, from (CSS class, points)."""
     ends = [max(point[axis] for _, points in curves for point in points) or 1.0 for axis in (0, 1)]
     drawn = '<path class="axis" d="M2 2V78H168"/>'
     for kind, points in curves:
@@ -86,7 +88,14 @@ def draw_curves(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> 
 def svg(
     lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome | None = None
 ) -> str:
-    """Draw the picture. out: None before the prediction is stored; then no value is measured."""
+    """Return the picture of a lesson as SVG: predicted and measured values.
+
+    Args:
+        lesson: The lesson.
+        words: Words of the language, by key.
+        answer: The prediction, or None.
+        out: The result; None before the prediction is stored, then nothing is measured.
+    """
     prediction = lesson.prediction
     assert prediction is not None
     first = reading[lesson.values[lesson.shown[0]].reading]
@@ -120,7 +129,7 @@ def _along(measured: Measured) -> list[tuple[int, float, float, float]]:
 
 
 def _mark(lesson: Lesson, answer: Answer | None, out: Outcome | None) -> Mark | None:
-    """Return what was predicted of the first value shown; None if nothing was of that one alone."""
+    """Return the predicted range of the first value shown; None if it was not predicted alone."""
     prediction = lesson.prediction
     assert prediction is not None
     if answer is None or prediction.kind == "rank" or prediction.number.of[0] != lesson.shown[0]:

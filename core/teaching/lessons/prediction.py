@@ -1,8 +1,7 @@
 """Predictions: the predicted quantity, answers, and their verdict.
 
-One rule: as predicted if the whole interval of what was measured lies in what was predicted, not as
-predicted if the
-whole interval lies outside, undecided otherwise.
+One rule: as predicted if the whole interval of the measured value lies in the predicted range, not
+as predicted if the whole interval lies outside, undecided otherwise.
 """
 
 import json
@@ -17,11 +16,10 @@ from core.settings.menu import Menu
 from core.teaching.lessons.lesson import Lesson, Number, Prediction
 from core.teaching.lessons.readings import EXACT, Measured, measured, reading
 
-AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED = VERDICTS = (
-    "as_predicted",
-    "not_as_predicted",
-    "undecided",
-)
+AS_PREDICTED = "as_predicted"
+NOT_AS_PREDICTED = "not_as_predicted"
+UNDECIDED = "undecided"
+VERDICTS = (AS_PREDICTED, NOT_AS_PREDICTED, UNDECIDED)
 KINDS = ("choice", "curve", "number", "rank")
 SURE = range(4)  # from a guess to certain
 BECAUSE = 300  # characters
@@ -31,7 +29,7 @@ Pair = tuple[str, str]  # names of values, the larger one first
 
 @dataclass(frozen=True)
 class Entry:
-    """A stored prediction. carried: the answer to the transfer question, or None."""
+    """Stored prediction. carried: the answer to the transfer question, or None."""
 
     answer: Answer
     sure: int
@@ -77,7 +75,7 @@ combine.add(
 
 
 def outcome(lesson: Lesson) -> Outcome:
-    """Measure all values of a lesson. Raises ConfigError."""
+    """Measure all values of a lesson with a prediction. Raises ConfigError."""
     assert lesson.prediction is not None
     values = {name: measured(value.reading, value.params) for name, value in lesson.values.items()}
     number = lesson.prediction.number
@@ -120,7 +118,7 @@ def _combine_values(values: Mapping[str, Measured], number: Number, within: With
 
 
 def judged(measured: Interval, low: float, high: float) -> str:
-    """Return the verdict on whether an interval lies from `low` up to, but not including, `high`."""
+    """Return the verdict on whether an interval lies in [low, high)."""
     if not measured.low <= measured.high:  # NaN
         return UNDECIDED
     if low <= measured.low and measured.high < high:
@@ -135,7 +133,7 @@ def interval_of(answer: list[float]) -> tuple[float, float]:
 
 
 def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
-    """Return every pair -> the one ranked higher minus the other; intervals hold together (Holm)."""
+    """Return the difference of every pair, higher-ranked minus other, Holm-corrected together."""
 
     def compare(pair: Pair, level: float) -> Paired:
         return paired(out.values[pair[0]].values, out.values[pair[1]].values, level=level)
@@ -144,20 +142,20 @@ def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
 
 
 def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:
-    """Return the pairs that can be told apart, the larger one first."""
+    """Return the pairs that differ significantly, the larger one first."""
     measured = sorted(order, key=lambda name: -out.values[name].found.mean)
     return [pair for pair, gap in differences(measured, out).items() if gap.clear]
 
 
 def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
-    """Return the neighbours, as measured, that cannot be told apart."""
+    """Return neighbours, in order of measured means, that do not differ significantly."""
     measured = sorted(order, key=lambda name: -out.values[name].found.mean)
     pairs = differences(measured, out)
     return [pair for pair in pairwise(measured) if not pairs[pair].clear]
 
 
 def check(prediction: Prediction, answer: Answer) -> Answer:
-    """Return the answer if it is one of this prediction's. Raises ValueError, in words."""
+    """Return the answer if it is valid for this prediction. Raises ValueError, in words."""
     if prediction.kind in ("choice", "curve"):
         if type(answer) is int and 0 <= answer < len(prediction.options):
             return answer
@@ -184,7 +182,7 @@ def check(prediction: Prediction, answer: Answer) -> Answer:
 
 
 def verdict(prediction: Prediction, answer: Answer, out: Outcome) -> str:
-    """Return one of VERDICTS."""
+    """Return one of VERDICTS for an answer."""
     if prediction.kind in ("choice", "curve"):
         return judged(
             out.number.found, prediction.options[answer].low, prediction.options[answer].high
@@ -199,10 +197,10 @@ def verdict(prediction: Prediction, answer: Answer, out: Outcome) -> str:
 
 
 def write(answer: Answer) -> str:
-    """Write an answer as one line of text, by which equal answers are counted."""
+    """Write an answer as one line of JSON, by which equal answers are counted."""
     return json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
 
 
 def read(prediction: Prediction, text: str) -> Answer:
-    """Read what write() has written. Raises ValueError."""
+    """Read an answer that write() wrote. Raises ValueError."""
     return check(prediction, json.loads(text))

@@ -39,21 +39,26 @@ PAGES = (
 
 
 class Table:
-    """Table of a lesson's file: what is read is taken out; what is left at the end is unknown."""
+    """Table of a lesson's file; entries that are read are removed, the rest is unknown."""
 
     def __init__(self, lesson: str, place: str, document: Any) -> None:
         if not isinstance(document, dict):
             raise LessonError(lesson, f"{place} is {shorten(document)}; it must be a table.")
-        self.lesson, self.place, self.rest = lesson, place, dict(document)
+        self.lesson = lesson
+        self.place = place
+        self.rest = dict(document)
 
     def require(self, condition: object, message: str) -> None:
+        """Raise LessonError with this message unless the condition holds."""
         if not condition:
             raise LessonError(self.lesson, message)
 
     def at(self, name: str) -> str:
+        """Return the full name of an entry, for a message: "prediction.asks"."""
         return f"{self.place}.{name}" if self.place else name
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T:
+        """Return an entry of this type and remove it. Raises LessonError for another type."""
         value = self.rest.pop(name, default)
         if kind is float and type(value) is int:
             value = float(value)
@@ -73,6 +78,7 @@ class Table:
     def one_of(
         self, name: str, choices: Sequence[str] | Mapping[str, Any], default: str | None = None
     ) -> str:
+        """Return an entry that must be one of these choices, and remove it."""
         value = self.take(name, str, default)
         self.require(
             value in choices,
@@ -81,6 +87,7 @@ class Table:
         return value
 
     def names(self, key: str, choices: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
+        """Return a list of different names of values, and remove it."""
         given_names = self.take(key, list)
         is_good = (
             len(given_names) >= least
@@ -94,28 +101,38 @@ class Table:
         return tuple(given_names)
 
     def params(self, name: str) -> dict[str, str]:
+        """Return a table of texts, as parameters of a link, and remove it."""
         params = self.take(name, dict, {})
         is_text = all(isinstance(text, str) for text in params.values())
         self.require(is_text, f"{self.at(name)}: every parameter must be text, as in a link.")
         return params
 
     def table(self, name: str) -> "Table":
+        """Return a nested table, and remove it."""
         return Table(self.lesson, self.at(name), self.take(name, dict))
 
     def tables(self, name: str) -> "list[Table]":
+        """Return a list of nested tables, and remove it."""
         return [
             Table(self.lesson, f"{self.at(name)} {n}", document)
             for n, document in enumerate(self.take(name, list), 1)
         ]
 
     def done(self) -> None:
+        """Raise LessonError if any entry was not read."""
         self.require(
             not self.rest, f"{', '.join(map(self.at, self.rest))}: there is no such entry."
         )
 
 
 def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
-    """Return the lesson that a file holds. language: of its texts. Raises LessonError."""
+    """Return the lesson in the content of a file. Raises LessonError.
+
+    Args:
+        name: Name of the lesson.
+        document: Content of its file.
+        language: Language of its texts.
+    """
     table = Table(name, "", document)
     values = {
         key: _value(Table(name, f"values.{key}", value))
@@ -296,7 +313,7 @@ def _transfer(table: Table) -> Transfer:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read the file of a lesson. Raises LessonError."""
+    """Read the file of a lesson as a dict. Raises LessonError."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -310,7 +327,7 @@ _given: dict[str, dict[str, Any]] = {}
 
 @functools.cache
 def read_lesson(name: str, language: str = ENGLISH) -> Lesson:
-    """Return a lesson in a language, or else in English. Raises LessonError for a bad translation."""
+    """Return a lesson in a language, or in English where that lacks it. Raises LessonError."""
     own_language = language if is_complete(language, name) else ENGLISH
     return lesson_of(name, translated(own_language, name, _given[name]), own_language)
 

@@ -1,7 +1,7 @@
 """Readings: what lessons can measure, with a link's parameters.
 
-A reading returns one number per seed, or per sentence; a single number is exact: nothing in it is
-random.
+A reading returns one number per seed, or per sentence; a single number is exact: it does not
+depend on random numbers.
 """
 
 import functools
@@ -61,10 +61,10 @@ class Measured:
     """Numbers of a reading.
 
     Args:
-        values: one number for each seed or sentence.
-        found: their mean with its interval.
-        per: what the numbers are of: SEED, SENTENCE or EXACT.
-        curve: the curve that led there, where there is one.
+        values: One number for each seed or sentence.
+        found: Their mean with its interval.
+        per: Unit of repetition: SEED, SENTENCE or EXACT.
+        curve: The curve that ends in the values, where there is one.
     """
 
     values: Mapping[int, float]
@@ -74,13 +74,13 @@ class Measured:
 
 
 class Reading(Protocol):
-    """Entry of the menu.
+    """Entry of the menu of readings.
 
     Attributes:
-        unit: how its numbers are written (core/teaching/lessons/wording.py).
-        within: the range of possible values.
-        curve: what its curve runs over; "" without one.
-        takes: names of its parameters.
+        unit: Unit of its numbers (core/teaching/lessons/wording.py).
+        within: Range of possible values.
+        curve: Horizontal axis of its curve; "" without one.
+        takes: Names of its parameters.
     """
 
     unit: str
@@ -88,14 +88,15 @@ class Reading(Protocol):
     curve: str
     takes: Collection[str]
 
-    def __call__(self, params: Params, /) -> Measured: ...
+    def __call__(self, params: Params, /) -> Measured:
+        """Measure with these parameters. Raises ConfigError."""
 
 
 reading: Menu[Reading] = Menu("Readings", unit="number", within=ANYTHING, curve="", takes=())
 
 
 def measured(name: str, params: Params) -> Measured:
-    """Return what a reading measures, from a cache. Raises ConfigError for a bad parameter."""
+    """Return the result of a reading, from a cache. Raises ConfigError for a bad parameter."""
     return _measured(name, tuple(sorted(params.items())))
 
 
@@ -105,19 +106,19 @@ def _measured(name: str, parameters: tuple[tuple[str, str], ...]) -> Measured:
 
 
 def exact(value: float) -> Measured:
-    """Return a number that is computed, not drawn."""
+    """Return a computed number as a result without an interval."""
     return Measured({0: value}, Interval(value, value, value, 1), EXACT)
 
 
 def per_seed(
     values: Mapping[int, float], within: Within = ANYTHING, curve: Curve | None = None
 ) -> Measured:
-    """Return seed -> number with the interval of the mean."""
+    """Return numbers by seed as a result, with the interval of their mean."""
     return Measured(values, interval(values.values(), within), SEED, curve)
 
 
 def settings_of(params: Params, kind: type[Kind]) -> Kind:
-    """Read settings of a class from the parameters. Raises ConfigError."""
+    """Return settings of a class, read from the parameters. Raises ConfigError."""
     settings, problems = kind.read(dict(params))
     if problems:
         raise problems[0]
@@ -125,7 +126,7 @@ def settings_of(params: Params, kind: type[Kind]) -> Kind:
 
 
 def names_of(*kinds: type[Settings]) -> tuple[str, ...]:
-    """Return the names of these settings."""
+    """Return the names of all settings of these classes."""
     return tuple(name for kind in kinds for name in kind.settings())
 
 
@@ -133,7 +134,7 @@ def names_of(*kinds: type[Settings]) -> tuple[str, ...]:
 
 
 def tokens_of(params: Params) -> int:
-    """Return the number of words of the text whose cost is computed. Raises ConfigError."""
+    """Return the number of tokens in the parameters, 100 by default. Raises ConfigError."""
     text = params.get("tokens", "100")
     if (
         text.isascii()
@@ -155,6 +156,7 @@ def tokens_of(params: Params) -> int:
     takes=names_of(Config),
 )
 def parameters(params: Params) -> Measured:
+    """Return the number of parameters of the block."""
     return exact(sum(cost.parameters(settings_of(params, Config)).values()))
 
 
@@ -166,6 +168,7 @@ def parameters(params: Params) -> Measured:
     takes=(*names_of(Config), "tokens"),
 )
 def attention_work(params: Params) -> Measured:
+    """Return the FLOPs of attention scores and weighted sum."""
     return exact(
         cost.flops(settings_of(params, Config), tokens_of(params))["scores and weighted sum"]
     )
@@ -179,6 +182,7 @@ def attention_work(params: Params) -> Measured:
     takes=(*names_of(Config), "tokens"),
 )
 def block_work(params: Params) -> Measured:
+    """Return the FLOPs of all matrix products of the block."""
     return exact(sum(cost.flops(settings_of(params, Config), tokens_of(params)).values()))
 
 
@@ -188,7 +192,7 @@ def block_work(params: Params) -> Measured:
 def measure_passes(
     params: Params, measure: Callable[[Pass], float], text: Sequence[str] = TEXT
 ) -> dict[int, float]:
-    """Return seed -> a number of the pass of the text."""
+    """Return a number computed from the pass of a text, for each of ten seeds."""
     config = settings_of(params, Config)
     return {seed: measure(forward(config.replace(seed=seed), list(text), CPU)) for seed in SEEDS}
 
@@ -202,6 +206,8 @@ def measure_passes(
     takes=names_of(Config),
 )
 def largest_weight(params: Params) -> Measured:
+    """Return the mean of each query's largest attention weight, by seed."""
+
     def largest(p: Pass) -> float:
         return (
             torch.stack([pattern.amax(-1).mean() for pattern in p.sites["pattern"]]).mean().item()
@@ -219,6 +225,8 @@ def largest_weight(params: Params) -> Measured:
     takes=names_of(Config),
 )
 def silent(params: Params) -> Measured:
+    """Return the share of the FFN's hidden units that are exactly 0, by seed."""
+
     def zeros(p: Pass) -> float:
         return (p.sites["mlp_post"][0][: p.n_real] == 0).double().mean().item()
 
@@ -232,6 +240,8 @@ def silent(params: Params) -> Measured:
     takes=names_of(Config),
 )
 def turned(params: Params) -> Measured:
+    """Return the largest change of a token's output when the word order is reversed, by seed."""
+
     def difference(p: Pass) -> float:
         table = order(p)
         row = table[(table.position == p.config.position) & (table["mask"] == p.config.mask)].iloc[
@@ -243,7 +253,7 @@ def turned(params: Params) -> Measured:
 
 
 def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
-    """Measure a statistic of the stream after the last pass, with its curve over passes."""
+    """Return a statistic of the stream after the last pass, with its curve over passes."""
     config = settings_of(params, Config)
     depth = settings_of(params, Depth)
     curve = {}
@@ -282,6 +292,7 @@ reading.add(
     takes=names_of(Config, Depth),
 )
 def gradient(params: Params) -> Measured:
+    """Return the gradient norm before the first pass relative to that after the last, by seed."""
     config = settings_of(params, Config)
     depth = settings_of(params, Depth)
     curve = {}
@@ -297,7 +308,7 @@ NAMES = ("study", "task", "variant")
 
 
 def name_training(params: Params) -> tuple[str, str, str]:
-    """Return study, task and variant. Raises ConfigError."""
+    """Return study, task and variant in the parameters. Raises ConfigError."""
     for name in NAMES[:2]:
         if name not in params:
             raise ConfigError(
@@ -308,7 +319,7 @@ def name_training(params: Params) -> tuple[str, str, str]:
 
 
 def training_rows(params: Params) -> dict[int, list[Row]]:
-    """Return seed -> rows of a training. Raises ConfigError."""
+    """Return the rows of a shipped training by seed. Raises ConfigError."""
     try:
         return {
             seed: list(rows) for seed, rows in Evidence().curves(*name_training(params)).items()
@@ -327,6 +338,7 @@ def training_rows(params: Params) -> dict[int, list[Row]]:
     takes=NAMES,
 )
 def accuracy(params: Params) -> Measured:
+    """Return the accuracy after training by seed, with its curve over steps."""
     curve = {
         seed: {row.step: row.accuracy for row in rows}
         for seed, rows in training_rows(params).items()
@@ -343,6 +355,7 @@ def accuracy(params: Params) -> Measured:
     takes=NAMES,
 )
 def loss(params: Params) -> Measured:
+    """Return the mean loss of the last tenth of the steps by seed, with its curve over steps."""
     curve = {
         seed: {row.step: row.loss for row in rows} for seed, rows in training_rows(params).items()
     }
@@ -359,6 +372,7 @@ def loss(params: Params) -> Measured:
     takes=("task", "variant"),
 )
 def accuracy_at_own_rate(params: Params) -> Measured:
+    """Return the accuracy at tuned learning rates, with its interval over seeds."""
     table = read_summary(table_of("own_learning_rates"))
     rows = table[
         (table.task == params.get("task")) & (table.variant == params.get("variant", BASELINE))
@@ -377,12 +391,12 @@ def accuracy_at_own_rate(params: Params) -> Measured:
 
 
 def shipped_bench() -> Bench:
-    """Return the model with the sentences that it is asked."""
+    """Return the shipped language model with its held-out sentences."""
     return bench(family.kept(family.WHOLE, 0))
 
 
 def find_head(params: Params) -> Cut:
-    """Return the head that is named as on screen: "2.3" is the third of the second layer."""
+    """Return the head in the parameters: "2.3" is head 3 of layer 2. Raises ConfigError."""
     config = shipped_bench().model.config
     heads = {
         f"{cut.layer + 1}.{(cut.head or 0) + 1}": cut
@@ -406,6 +420,7 @@ def find_head(params: Params) -> Cut:
     takes=["head"],
 )
 def reads_subject(params: Params) -> Measured:
+    """Return one head's attention from the verb to its subject, over sentences."""
     cut = find_head(params)
     (head_reading,) = [
         row
@@ -433,6 +448,7 @@ def reads_subject(params: Params) -> Measured:
     takes=["head"],
 )
 def without_head(params: Params) -> Measured:
+    """Return the change in accuracy when one head is ablated, over sentences."""
     bench = shipped_bench()
     effect = knocked_out(bench, (find_head(params),), "zero")
     comparison = compared(effect, bench.baseline, "accuracy")
@@ -453,6 +469,7 @@ def without_head(params: Params) -> Measured:
     takes=["text", "word", "temperature"],
 )
 def next_word(params: Params) -> Measured:
+    """Return the probability of a token after a text, at a temperature."""
     bench = shipped_bench()
     vocabulary = bench.model.vocabulary
     word = params.get("word", "")

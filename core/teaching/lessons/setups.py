@@ -13,7 +13,7 @@ TOKENS = 18  # boxes that stand for the longest text
 
 
 def setup_svg(lesson: Lesson) -> str:
-    """Draw the set-up of a lesson; empty where its readings have no picture."""
+    """Return the setup of a lesson as SVG; "" where its readings have no picture."""
     draw = SETUPS.get(lesson.values[lesson.shown[0]].reading)
     if draw is None:
         return ""
@@ -30,7 +30,7 @@ def _box(x: float, y: float, width: float, height: float, kind: str = "") -> str
 
 
 def _row(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
-    """Draw a row of boxes that share a width."""
+    """Return a row of boxes that share a width, as SVG."""
     step = width / boxes
     return "".join(_box(step * index, y, step - 2, height, kind) for index in range(boxes))
 
@@ -41,14 +41,14 @@ def _params(lesson: Lesson, name: str) -> list[str]:
 
 
 def _heads(lesson: Lesson) -> str:
-    """Draw a width that is split into heads, for each value."""
+    """Return a width that is split into heads, for each value, as SVG."""
     kinds = ("first", "base")
     rows = enumerate(zip(_params(lesson, "n_heads"), kinds))
     return "".join(_row(16 + 28 * index, int(heads), 20, kind) for index, (heads, kind) in rows)
 
 
 def _tokens(lesson: Lesson) -> str:
-    """Draw texts as rows of tokens, the longest one cut."""
+    """Return texts as rows of tokens in SVG, the longest one cut."""
     lengths = [int(tokens) for tokens in _params(lesson, "tokens")]
     counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
     rows = zip(counts, ("first", "base"))
@@ -59,7 +59,7 @@ def _tokens(lesson: Lesson) -> str:
 
 
 def _activations(_: Lesson) -> str:
-    """Draw ReLU and GELU."""
+    """Return the curves of ReLU and GELU as SVG."""
 
     def curve(values: Callable[[float], float], kind: str) -> str:
         xs = [-3 + 6 * index / 40 for index in range(41)]
@@ -72,7 +72,7 @@ def _activations(_: Lesson) -> str:
 
 
 def _orders(_: Lesson) -> str:
-    """Draw a sentence and the same words in the other order."""
+    """Return a sentence and the same words in the other order as SVG."""
 
     def sentence(y: int, words: Sequence[str]) -> str:
         return text(WIDTH / 2, y, " ".join(words), "middle")
@@ -81,7 +81,7 @@ def _orders(_: Lesson) -> str:
 
 
 def _removed(lesson: Lesson) -> str:
-    """Draw the heads of two layers; those that are removed are dashed."""
+    """Return the heads of two layers as SVG; those that are removed are dashed."""
     removed = set(_params(lesson, "head"))
     drawn = []
     for layer in (1, 2):

@@ -27,7 +27,7 @@ SURE_ENOUGH = 2  # the level from which somebody was sure
 
 
 def written(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Format a number with its unit: "83 %", "−39.5 points", "49,984", "8.0 times"."""
+    """Return a number with its unit: "83 %", "−39.5 points", "49,984", "8.0 times"."""
     return (
         words["no_number"]
         if math.isnan(value)
@@ -36,7 +36,7 @@ def written(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
 
 
 def reach(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Format an interval: "78 to 86 %"."""
+    """Return an interval with its unit: "78 to 86 %"."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return words["no_number"]
     low = _format(interval.low, unit, words)
@@ -45,7 +45,7 @@ def reach(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
 
 
 def format_range(low: float, high: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Format a range that somebody chose, without trailing digits: "0 to 5 %"."""
+    """Return a predicted range without trailing digits: "0 to 5 %"."""
     factor = 100 if unit == "percent" else 1
     ends = [f"{round(factor * end, 9):g}".replace(".", words["decimal"]) for end in (low, high)]
     return _add_unit(unit, words["from_to"].format(low=ends[0], high=ends[1]), words)
@@ -71,7 +71,7 @@ def _format(value: float, unit: str, words: Words) -> str:
 
 
 def describe_sample(measured: Measured, words: Words) -> str:
-    """Say what stands behind a number: "exact", "10 seeds", "256 sentences"."""
+    """Describe the sample of a number: "exact", "10 seeds", "256 sentences"."""
     return (
         words["exact"]
         if measured.per == EXACT
@@ -80,10 +80,12 @@ def describe_sample(measured: Measured, words: Words) -> str:
 
 
 def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
-    """Fill {name} and {name:range} of a lesson's text with measured values.
+    """Return a lesson's text with {name} and {name:range} replaced by measured values.
 
     Args:
-        out: None while nothing is predicted; then only what the text names is measured.
+        text: The text.
+        lesson: The lesson that it belongs to.
+        out: The result; None before the prediction: then only values in the text are measured.
     """
     words = phrases(lesson.language)
 
@@ -101,7 +103,7 @@ def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
 
 
 def describe_answer(lesson: Lesson, answer: Answer) -> str:
-    """Describe a prediction: "grows several times", "40 to 60 %", "pre-norm > no norm > post-norm"."""
+    """Describe a prediction: "grows several times", "40 to 60 %", "pre-norm > no norm"."""
     prediction = lesson.prediction
     assert prediction is not None
     if prediction.kind == "number":
@@ -115,7 +117,7 @@ def describe_answer(lesson: Lesson, answer: Answer) -> str:
 
 
 def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
-    """Say what was measured, with its interval: "83 % (95 % interval 79 to 86 %, 10 seeds)"."""
+    """Describe a result with its interval: "83 % (95 % interval 79 to 86 %, 10 seeds)"."""
     prediction = lesson.prediction
     assert prediction is not None
     if prediction.kind == "rank":
@@ -136,7 +138,7 @@ def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
 
 
 def name_result(lesson: Lesson, words: Words) -> str:
-    """Name what was measured: "Result (parameters with eight heads ÷ one head)"."""
+    """Return the heading of a result: "Result (parameters with eight heads ÷ one head)"."""
     prediction = lesson.prediction
     assert prediction is not None
     return (
@@ -147,7 +149,7 @@ def name_result(lesson: Lesson, words: Words) -> str:
 
 
 def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
-    """Say which neighbours of a rank cannot be told apart, and which pairs can; "" if all can."""
+    """Describe which neighbours of a rank do not differ significantly; "" if all do."""
     prediction = lesson.prediction
     assert prediction is not None
     tied = undecided_pairs(list(prediction.ranked), out) if prediction.kind == "rank" else []
@@ -165,7 +167,7 @@ def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
 
 
 def explain(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
-    """Explain the outcome, and what it says of the prediction."""
+    """Explain the result, and what it means for the prediction."""
     prediction = lesson.prediction
     assert prediction is not None
     result = verdict(prediction, entry.answer, out)
@@ -178,7 +180,7 @@ def explain(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
 
 
 def explain_transfer(lesson: Lesson, chosen: int, words: Words) -> str:
-    """Say whether the answer to the transfer question is right, and why."""
+    """Return whether the answer to the transfer question is right, and why, in words."""
     transfer = lesson.transfer
     assert transfer is not None
     if chosen == transfer.right:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.figures.small_pictures import Count
 from core.settings.cache import once
-from core.study.database.connection import Busy, StoreError
+from core.study.database.connection import BusyError, StoreError
 from core.teaching.classroom import ClassError, Classroom, Vote, Watched
 from core.teaching.lessons.language import phrases
 from core.teaching.lessons.prediction import outcome
@@ -74,7 +74,7 @@ def look_again() -> None:
 def describe(error: ClassError | StoreError) -> str:
     """Return what users may read of an error, in the language of the page where students see it."""
     words = phrases(value("language"))
-    if isinstance(error, Busy):
+    if isinstance(error, BusyError):
         return words["error_busy"]
     if isinstance(error, StoreError):
         return f"{words['error_store']} ({error.told})"
