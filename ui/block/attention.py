@@ -18,7 +18,7 @@ def steps(context):
 
 @view.register("heads", label="Heads", help="differences between heads.")
 def heads(context):
-    """Draw how the heads of a layer differ, and the same model cut into 1, 4 and 8 heads."""
+    """Draw how the heads of a layer differ, or the same model with 1, 4 and 8 heads."""
     shared.heads(context.forward_pass, context.look, recut=True)
 
 

@@ -33,9 +33,10 @@ def _as_usual(name: str) -> Callable[["BlockConfig"], Any]:
 
 @dataclass(frozen=True)
 class BlockConfig(Config):
-    """Config with a source of weights, whose defaults are the trained model's.
+    """Config with a source of weights; its defaults are the trained model's.
 
-    Raises ConfigError as Config does, and where there are no such weights.
+    Raises:
+        ConfigError: As Config does, or there are no such weights.
     """
 
     n_heads: int = setting_like(

@@ -43,7 +43,7 @@ class StartedTrainings(Compared):
 
     @property
     def every_state(self) -> dict:
-        """State of each training, by its key in the plan."""
+        """State of each training, by model's name and seed."""
         return self.job.states
 
     @property

@@ -169,12 +169,13 @@ def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> s
 
 
 def heads(forward_pass, look, recut: bool = False):
-    """Draw the entropy, distance and similarity of a layer's heads.
+    """Draw the entropy, distance and similarity of a layer's heads, or other numbers of heads.
 
     Args:
         forward_pass: Pass to draw.
         look: View settings of the page.
-        recut: Whether the same width can be split into other numbers of heads.
+        recut: Whether the same width can be split into other numbers of heads; False for a trained
+            model's own weights.
     """
     if not needs(forward_pass, "attention", "Attention"):
         return

@@ -137,6 +137,7 @@ class TrainedLook(Picked):
     FIRST = ("model", "prompt")
 
     def _check_together(self):
+        """Raise ConfigError or CheckpointError for an unknown model or a bad prompt."""
         known(self.model)
         super()._check_together()
         check_text("prompt", self.prompt)

@@ -153,7 +153,7 @@ def words_row(look, opened: Opened) -> list[Control]:
 
 
 def _complete(look, opened: Opened):
-    """Complete the prompt to the end of its sentence (a callback)."""
+    """Complete the prompt up to the end of its sentence (a callback)."""
     text = value("prompt")
     if not words(text) or words(text)[-1] == sentences.END:
         return
