@@ -80,9 +80,10 @@ def block(
         p: Forward pass.
         layer: Layer from 0.
         key: Key of the component.
-        knocked: Ablated parts, as of block_svg.
-        usual: Settings to compare with, as of block_svg.
-        beside: Texts of the compared variants, as of block_svg.
+        knocked: Ablated components of a trained model; None to mark changed settings instead.
+        usual: Settings that are not marked as changed; the defaults if None.
+        beside: Link texts of compared variants, which a click adds or removes; None if a
+            click changes this block itself.
         above: HTML above the diagram.
         below: HTML below the diagram.
         on_pick: Called with the text of a clicked part (core.figures.svg.part).
