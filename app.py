@@ -1,4 +1,4 @@
-"""Ablation Lab: find out what each part of a transformer block is for, by taking it out.
+"""Ablation Lab: measure what each component of a transformer block contributes.
 
 `streamlit run app.py` imports this file for what serves it, and runs it as the start page.
 """

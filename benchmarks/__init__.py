@@ -1,0 +1,1 @@
+"""Benchmarks: commands that print every speed, size and delay in the documentation."""

@@ -1,12 +1,12 @@
-"""A class of many students on one server: real websocket sessions join, vote within five seconds, and are counted.
+"""Benchmark of a class of many students on one server.
 
     python -m benchmarks.class_crowd [--students 100] [--processes 2]
 
-A student opens the page by the class's code, joins, waits for the question, chooses an answer and
-sends it. Prints how long a vote takes from sending to "accepted", how long the projector takes to
-show it, how slow sliders of others become meanwhile, and how many votes were lost or doubled
-(either is a failure: exit status 1). Several server processes stand behind nginx, and share
-PostgreSQL or SQLite (ABLATION_DATABASE_URL).
+Real websocket sessions join, vote within five seconds, and are counted. A student opens the page by
+the class's code, joins, waits for the question, chooses an answer and sends it. Prints how long a
+vote takes from sending to "accepted" and how slow sliders of others become meanwhile. Also prints
+how many votes were lost or doubled (either is a failure: exit status 1). Several server processes
+stand behind nginx, and share PostgreSQL or SQLite (ABLATION_DATABASE_URL).
 """
 
 import argparse
@@ -33,7 +33,7 @@ EVERY = 2.0  # between two looks of a student's page (ui/lessons/classroom/stude
 
 
 class Student:
-    """One session. Widgets are known by the ends of their ids."""
+    """Websocket session of one student. Widgets are found by the ends of their ids."""
 
     def __init__(self, socket, query: str):
         self.socket = socket
@@ -46,28 +46,32 @@ class Student:
         self.looks = ""
 
     async def run(self, button: str = "", part: str = ""):
-        """Ask for a run, and wait until it is finished. button: the key of one that is clicked: then only its part of the page runs;
-        part: another part to be run by itself."""
+        """Run the page's script once and wait until it has finished.
+
+        Args:
+            button: Key of a button to click; then only its fragment runs.
+            part: Id of another fragment to run alone.
+        """
         message = BackMsg()
-        asked = message.rerun_script
-        asked.query_string = self.query
-        asked.page_name = "Class"
+        request = message.rerun_script
+        request.query_string = self.query
+        request.page_name = "Class"
         for name, value in self.states.items():
-            state = asked.widget_states.widgets.add(id=self.widgets[name])
+            state = request.widget_states.widgets.add(id=self.widgets[name])
             if isinstance(value, list):
                 state.string_array_value.data[:] = value
             else:
                 state.string_value = value
-        asked.fragment_id = part or self.parts.get(button, "")
+        request.fragment_id = part or self.parts.get(button, "")
         if button:
-            asked.widget_states.widgets.add(id=self.widgets[button], trigger_value=True)
+            request.widget_states.widgets.add(id=self.widgets[button], trigger_value=True)
         await self.socket.send(message.SerializeToString())
         self.told = ""
         while await self.one() not in ("script_finished", "fragment_finished"):
             pass
 
     async def one(self) -> str:
-        """One message of the server."""
+        """Receive one message, note its widgets and fragments, and return its type."""
         answer = ForwardMsg()
         answer.ParseFromString(await asyncio.wait_for(self.socket.recv(), 120))
         self._note(answer.delta.new_element, answer.delta.fragment_id)
@@ -76,10 +80,12 @@ class Student:
         return answer.WhichOneof("type")
 
     def _note(self, element, part: str):
+        """Note the ids and options of a new widget, and the text of an alert."""
         for kind in ("button", "radio", "button_group"):
             widget = getattr(element, kind)
             if widget.id:
-                self.widgets[_key(widget.id)], self.parts[_key(widget.id)] = widget.id, part
+                self.widgets[_key(widget.id)] = widget.id
+                self.parts[_key(widget.id)] = part
             if kind == "radio" and widget.id:
                 self.options[_key(widget.id)] = list(widget.options)
             if kind == "button_group" and widget.id:
@@ -88,11 +94,12 @@ class Student:
 
 
 def _key(widget: str) -> str:
-    """The key that a widget was given stands at the end of its id."""
+    """Return a widget's key, which stands at the end of its id."""
     return widget.rsplit("-None-", 1)[-1] if "-None-" in widget else widget.rsplit("-", 1)[-1]
 
 
 def named(student: Student, start: str) -> str:
+    """Return the first widget's key that contains this text."""
     return next(name for name in student.widgets if start in name)
 
 
@@ -105,7 +112,7 @@ async def attend(
     problems: list,
     after: float,
 ):
-    """A student's lesson."""
+    """Take part in a lesson as one student; append the vote's seconds or the problem."""
     try:
         where = address.replace("http", "ws", 1) + "/_stcore/stream"
         async with websockets.connect(
@@ -125,8 +132,8 @@ async def attend(
             ):  # what all see is up to a second old
                 await student.run()
                 await asyncio.sleep(1)
-            asked = named(student, "answer_")
-            student.states[asked] = random.choice(student.options[asked])
+            answer = named(student, "answer_")
+            student.states[answer] = random.choice(student.options[answer])
             sure = named(student, "sure_")
             student.states[sure] = [random.choice(student.options[sure])]
             begun = time.perf_counter()
@@ -139,7 +146,7 @@ async def attend(
 
 
 async def others(address: str, until: asyncio.Event, moves: list, count: int = 5):
-    """Visitors who move a slider of One block meanwhile, one every second."""
+    """Move sliders of One block as `count` users, once a second; append the seconds of each."""
 
     async def one():
         where = address.replace("http", "ws", 1) + "/_stcore/stream"
@@ -159,6 +166,7 @@ async def others(address: str, until: asyncio.Event, moves: list, count: int = 5
 
 
 async def lesson(address: str, room: Classroom, students: int) -> bool:
+    """Run one lesson and print its figures. Return whether every vote was stored once."""
     started = room.start(["heads"])
     opened = asyncio.Event()
     joined = []
@@ -209,13 +217,14 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
         f"sliders of others: median {1000 * statistics.median(before):.0f} ms before,"
         f" {1000 * statistics.median(during):.0f} ms meanwhile: {slower:.2f} times"
     )
-    for each in problems[:5]:
-        print("problem:", each)
+    for problem in problems[:5]:
+        print("problem:", problem)
     await asyncio.to_thread(room.end, started.token)
     return len(table) == students == accepted and not doubled and not problems
 
 
 def main():
+    """Start the servers and run the lesson; the exit status is 1 if votes were lost."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""How soon a vote is stored when a class votes.
+"""Benchmark of storing votes: time until a vote is stored when a class votes.
 
     python -m benchmarks.classroom [--database ADDRESS] [--seats 100] [--seconds 5] [--processes 1]
 
@@ -22,7 +22,7 @@ REASON = "because " + "x" * 100
 
 
 def burst(where: str, code: str, question: str, spread: float, keys: list[str]) -> list[float]:
-    """Each of these seats votes, one after the other begins -> seconds until each vote was stored."""
+    """Let these seats vote, spread over `spread` seconds. Return the seconds of each vote."""
     store = Classroom(where)
     took = []
     store.watch(code)  # it is connected
@@ -43,6 +43,7 @@ def burst(where: str, code: str, question: str, spread: float, keys: list[str]) 
 
 
 def milliseconds(took: list[float]) -> str:
+    """Return median, 95th percentile and maximum as text in ms, for times in seconds."""
     ordered = sorted(took)
     late = ordered[int(0.95 * len(ordered))]
     return (
@@ -52,15 +53,17 @@ def milliseconds(took: list[float]) -> str:
 
 
 def measure(where: str, seats: int, spread: float, processes: int) -> None:
+    """Print the time of votes, and the time of one look as projector, teacher and student."""
     store = Classroom(where)
     started = store.start()
     keys = [store.join(started.code, f"student {number}") for number in range(seats)]
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for turn in range(3):
             store.open(started.token, f"question {turn}")
-            each = partial(burst, where, started.code, f"question {turn}", spread)
+            vote_of_seats = partial(burst, where, started.code, f"question {turn}", spread)
             took = sum(
-                pool.map(each, [keys[first::processes] for first in range(processes)], 1), []
+                pool.map(vote_of_seats, [keys[first::processes] for first in range(processes)], 1),
+                [],
             )
             assert store.watch(started.code).votes == seats
             print(
@@ -80,6 +83,7 @@ def measure(where: str, seats: int, spread: float, processes: int) -> None:
 
 
 def main() -> None:
+    """Measure the database of the command line, or a temporary SQLite file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--database")
     parser.add_argument(

@@ -1,12 +1,12 @@
-"""Many users on one server: from a slider's move sent to its script finished, at the same time as everybody else's.
+"""Benchmark of many users on one server: time from a slider's move to the end of its script.
 
     python -m benchmarks.crowd [--users 100] [--seconds 30] [--processes 2]
 
 Every user is a websocket that speaks Streamlit's own protocol: it opens "One block" and then moves
-d_ff every 2 to 6 seconds. Prints median, 95th percentile and worst, moves a second, the server's
-processor time and memory, and how many users were dropped (a dropped user is a failure: the exit
-status is then 1). Several server processes stand behind nginx, with the settings of
-docs/nginx.conf.
+d_ff every 2 to 6 seconds, while all others do. Prints median, 95th percentile and worst, moves a
+second, the server's processor time and memory, and how many users were dropped (a dropped user is a
+failure: the exit status is then 1). Several server processes stand behind nginx, with the settings
+of docs/nginx.conf.
 """
 
 import argparse
@@ -31,21 +31,21 @@ VALUES = range(64, 512, 8)
 
 @dataclass
 class Channel:
-    """The component through which the browser changes settings (ui/kit/panel/store.js)."""
+    """Component through which the browser changes settings (ui/kit/panel/store.js)."""
 
     id: str
     session: str
     page: str
 
     def say(self, number: int, **texts: str) -> WidgetState:
-        """Return the message with change number `number`: these settings have these texts."""
+        """Return the widget state that sends change `number`: settings with their texts."""
         deltas = [[number, self.page, texts]]
         text = {"session": self.session, "held": False, "deltas": deltas}
         return WidgetState(id=self.id, json_value=json.dumps({"said": text}))
 
 
 def channel_of(answer: ForwardMsg) -> Channel | None:
-    """Return the channel, where that is what was sent."""
+    """Return the channel in a server's message; None if it has none."""
     component = answer.delta.new_element.bidi_component
     if component.component_name != "ablation_channel":
         return None
@@ -54,7 +54,7 @@ def channel_of(answer: ForwardMsg) -> Channel | None:
 
 
 async def run(socket, channel: Channel | None = None, value: int = 0, number: int = 0):
-    """Run the script once. Return the channel, and how many bytes were received."""
+    """Run the script once, with d_ff=value given a channel. Return channel and bytes received."""
     message = BackMsg()
     message.rerun_script.query_string = "weights=random"
     message.rerun_script.page_name = "One_block"
@@ -74,6 +74,16 @@ async def run(socket, channel: Channel | None = None, value: int = 0, number: in
 
 
 async def user(address, until, took, lost, ready, go):
+    """Open One block and move a slider every 2 to 6 s until the end.
+
+    Args:
+        address: URL of the server.
+        until: List that holds the end as time.monotonic().
+        took: List for (milliseconds, bytes) of each move.
+        lost: List for the error of a dropped user.
+        ready: List that grows when the page is open.
+        go: Event that starts the moves.
+    """
     try:
         async with websockets.connect(
             address.replace("http", "ws") + "/_stcore/stream",
@@ -99,6 +109,7 @@ async def user(address, until, took, lost, ready, go):
 
 
 async def crowd(address, processes, users, seconds):
+    """Run so many users for some seconds, print the figures and return how many were dropped."""
     spent = lambda: sum(sum(process.cpu_times()[:2]) for process in processes)  # noqa: E731
     took = []
     lost = []
@@ -129,6 +140,7 @@ async def crowd(address, processes, users, seconds):
 
 
 def main():
+    """Start the servers and run the crowds; the exit status is 1 if users were dropped."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

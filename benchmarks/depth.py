@@ -1,15 +1,12 @@
-"""What depth costs: per-pass statistics over the bare loop, and the grid of 100 variants at once over one after another.
+"""Benchmark of depth: statistics after every pass, and the grid of 100 variants at once.
 
     python -m benchmarks.depth [--device cuda]
 
 First: 100 passes of one block, with every statistic after every pass, over the same 100 passes
-unmeasured; in turn,
-A B A B, one thread, medians of the ratios within one run. Then the grid: 100 variants × 24 separate
-blocks, d_model 64,
-10 tokens, seven statistics after each, drawing of the weights included: the time, the operations
-that do work (on a
-GPU: kernels launched), and the same for one variant after another. On a GPU also the CPU's time
-beside it.
+unmeasured; in turn, A B A B, one thread, medians of the ratios within one run. Then the grid: 100
+variants × 24 separate blocks, d_model 64, 10 tokens, seven statistics after each, drawing of the
+weights included: the time, the operations that do work (on a GPU: kernels launched), and the same
+for one variant after another. On a GPU also the CPU's time for the grid.
 """
 
 import argparse
@@ -60,7 +57,7 @@ VIEWS += (
 
 
 class Count(TorchDispatchMode):
-    """Counts the operations that do work; on a CPU each of them is about what a kernel is on a GPU."""
+    """Counter of operations that compute; a CPU's operation is about a GPU's kernel."""
 
     def __init__(self):
         super().__init__()
@@ -72,19 +69,21 @@ class Count(TorchDispatchMode):
 
 
 def operations(call, device: str) -> int:
+    """Return how many operations (CPU) or kernels (GPU) a call launches."""
     if device == "cpu":
         with Count() as count:
             call()
         return count.n
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
         call()
         torch.cuda.synchronize()
-    return sum(event.count for event in seen.key_averages() if event.device_type.name == "CUDA")
+    return sum(event.count for event in profiled.key_averages() if event.device_type.name == "CUDA")
 
 
 def milliseconds(call, device: str) -> float:
+    """Return the milliseconds of one call, until the device has finished."""
     start = time.perf_counter()
     call()
     if device == "cuda":
@@ -93,12 +92,13 @@ def milliseconds(call, device: str) -> float:
 
 
 def in_turn(calls, repeats: int, device: str) -> list[list[float]]:
-    """Milliseconds of each call, taken in turn, after two rounds that do not count."""
+    """Return the milliseconds of each call, taken in turn after two rounds of warm-up."""
     took = [[milliseconds(call, device) for call in calls] for _ in range(repeats + 2)]
     return list(zip(*took[2:]))
 
 
 def passes(device: str, width: int, heads: int, length: int):
+    """Print the time of 100 passes without and with statistics, at one size."""
     config = Config(d_model=width, n_heads=heads)
     tokens = [f"w{n}" for n in range(length)]
     order = [0] * PASSES
@@ -121,6 +121,7 @@ def passes(device: str, width: int, heads: int, length: int):
 
 
 def grids(device: str):
+    """Print time and operations of the grid, at once and one variant after another."""
     # __wrapped__: a kept result costs nothing.
     tokens = [f"w{n}" for n in range(10)]
     axes = Axes()
@@ -154,11 +155,12 @@ def grids(device: str):
     )
     print(f"  the same, nothing measured: {statistics.median(bare):6.1f} ms")
     if device != "cpu":
-        there = in_turn([lambda: together("cpu")], 5, "cpu")[0]
-        print(f"  the grid on the CPU, one thread: {statistics.median(there):7.1f} ms")
+        on_cpu = in_turn([lambda: together("cpu")], 5, "cpu")[0]
+        print(f"  the grid on the CPU, one thread: {statistics.median(on_cpu):7.1f} ms")
 
 
 def main():
+    """Run the benchmark on the device of the command line."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

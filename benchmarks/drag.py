@@ -1,11 +1,12 @@
-"""Do the pictures follow a slider while it is dragged, and how soon is the last one there? In headless Chromium.
+"""Benchmark of dragging a slider: pictures per second, and the delay of the last one.
 
     python -m benchmarks.drag [--seconds 3]
 
-Takes the thumb of *Width* on One block with the mouse, moves it forth and back by ten pixels, which
-is another value, every 30 ms, and lets go. Prints, for the default sentence and for 12 heads × 64
-tokens: pictures a second while the button was down (drawings on a canvas at least 25 ms apart), the
-median time between two, and the time from letting go to the last drawing.
+In headless Chromium: takes the thumb of *Width* on One block with the mouse, moves it forth and
+back by ten pixels, which is another value, every 30 ms, and lets go. Prints three figures, for the
+default sentence and for 12 heads × 64 tokens. Pictures a second while the button was down (drawings
+on a canvas at least 25 ms apart). The median time between two. The time from letting go to the last
+drawing.
 """
 
 import argparse
@@ -23,14 +24,22 @@ WATCH = """
   const drawn = window.drawn = []
   for (const call of ["fillRect", "putImageData", "drawImage"]) {
     const plain = CanvasRenderingContext2D.prototype[call]
-    CanvasRenderingContext2D.prototype[call] = function (...given) { drawn.push(performance.now()); return plain.apply(this, given) }
+    CanvasRenderingContext2D.prototype[call] = function (...given) {
+      drawn.push(performance.now())
+      return plain.apply(this, given)
+    }
   }
 })()
 """
 
 
 def drag(page, seconds: float) -> tuple[list[float], float]:
-    """-> (when each picture began while the button was down, in ms; ms from letting go to the last drawing)"""
+    """Drag the slider for some seconds.
+
+    Returns:
+        Times in ms at which pictures began while the button was down, and the delay in ms from
+        releasing it to the last drawing.
+    """
     field = page.get_by_role("slider", name="Width (d_model)")
     box = field.bounding_box()
     share = field.evaluate("e => (e.value - e.min) / (e.max - e.min)")
@@ -57,6 +66,7 @@ def drag(page, seconds: float) -> tuple[list[float], float]:
 
 
 def main():
+    """Print pictures per second and the delay after the release, for two models."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

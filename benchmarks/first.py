@@ -1,11 +1,10 @@
-"""How long a visitor waits for the first picture on a warm server, and how much memory the trained models take once all were looked at.
+"""Benchmark of the first picture on a warm server, and of memory with all trained models.
 
     python -m benchmarks.first [--visits 7]
 
 Each visit is a fresh browser profile: from asking for the page to the picture and the page's own
-end. In the same run a page with one
-slider and its text: the floor. Then One block with every model of the family; the server's resident
-memory before and after.
+end. In the same run a page with one slider and its text: the floor. Then One block with every model
+of the family; the server's resident memory before and after.
 """
 
 import argparse
@@ -27,7 +26,7 @@ FLOOR = ("one slider, text", "", "[data-testid=stSlider]")
 
 
 def visit(chromium, address: str, picture: str) -> float:
-    """Seconds to the picture, of a visitor who has never been here."""
+    """Return the seconds until the picture is visible, in a fresh browser profile."""
     context = chromium.new_context(viewport={"width": 1280, "height": 720})
     page = context.new_page()
     begun = time.perf_counter()
@@ -40,10 +39,12 @@ def visit(chromium, address: str, picture: str) -> float:
 
 
 def waited(chromium, address: str, picture: str, visits: int) -> float:
+    """Return the median seconds to the picture, after one visit of warm-up."""
     return statistics.median([visit(chromium, address, picture) for _ in range(visits + 1)][1:])
 
 
 def main():
+    """Print the seconds to the first picture of several pages, and the server's memory."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

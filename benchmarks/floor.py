@@ -1,4 +1,4 @@
-"""What a Streamlit app costs that does nothing: one slider, and its value as text. The floor of benchmarks/paint.py and move.py."""
+"""App with one slider and its value: the floor of benchmarks/paint.py and move.py."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Run every benchmark of `core` on one device and print their figures as a table for benchmarks/README.md.
+"""Run all benchmarks of `core` on one device and print a table for benchmarks/README.md.
 
     python -m benchmarks.gpu [--device cuda]
 
@@ -24,7 +24,7 @@ BENCHMARKS = (
 
 
 def figures(benchmark: tuple[str, ...], device: str) -> list[tuple[str, str]]:
-    """Run one benchmark in a process of its own. Return what each line measures, and its figures."""
+    """Run one benchmark in its own process. Return (what it measures, figures) of each line."""
     name, *parts = benchmark
     command = [sys.executable, "-m", f"benchmarks.{name}", *parts, "--device", device]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
@@ -41,6 +41,7 @@ def figures(benchmark: tuple[str, ...], device: str) -> list[tuple[str, str]]:
 
 
 def main():
+    """Run the benchmarks on the device of the command line and print the table."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""What watching costs: a pass with every site recorded and measured, over the same stack bare.
+"""Benchmark of recording: a pass with every site recorded and measured, over a bare stack.
 
     python -m benchmarks.instrumentation [--device cuda] [--rivals] [--gpt2]
 
@@ -8,11 +8,9 @@ run in turn, A B A B, on one thread, so that neither finds the caches as it left
 warm-up, ratio within one run.
 
 --rivals times TransformerLens (HookedTransformer up to version 3, TransformerBridge from 4 on) and
-Hugging Face's GPT-2
-where they are installed: the same stack at the same size with random weights, the same sites as far
-as they can be
-hooked, the same statistics; once reduced with torch tensor by tensor, once with
-core.measure.tensor_sums.
+Hugging Face's GPT-2 where they are installed: the same stack at the same size with random weights,
+the same sites as far as they can be hooked, the same statistics; once reduced with torch tensor by
+tensor, once with core.measure.tensor_sums.
 """
 
 import argparse
@@ -33,17 +31,23 @@ GPT2 = {"mask": "causal", "position": "learned", "activation": "gelu_tanh"}
 
 
 class BareBlock(nn.Module):
+    """Pre-norm block without taps, with fused qkv and scaled_dot_product_attention."""
+
     def __init__(self, config):
         super().__init__()
         self.causal = config.mask == "causal"
         self.tanh = "tanh" if config.activation == "gelu_tanh" else "none"
         width = config.d_model
         self.heads = config.n_heads
-        self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.w_in, self.w_out = nn.Linear(width, config.d_ff), nn.Linear(config.d_ff, width)
+        self.ln1 = nn.LayerNorm(width)
+        self.ln2 = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.w_in = nn.Linear(width, config.d_ff)
+        self.w_out = nn.Linear(config.d_ff, width)
 
     def forward(self, x):
+        """Return the block's output for x, (batch, T, d_model)."""
         B, T, D = x.shape
         q, k, v = self.qkv(self.ln1(x)).split(D, dim=2)
         q, k, v = (y.view(B, T, self.heads, -1).transpose(1, 2) for y in (q, k, v))
@@ -53,6 +57,8 @@ class BareBlock(nn.Module):
 
 
 class Bare(nn.Module):
+    """Stack of bare blocks with the weights of a core.Transformer."""
+
     def __init__(self, model):
         super().__init__()
         self.embed = nn.Parameter(model.embed.detach().clone())
@@ -62,14 +68,15 @@ class Bare(nn.Module):
             else None
         )
         self.blocks = nn.ModuleList(BareBlock(model.config) for _ in model.blocks)
-        for mine, its in zip(self.blocks, model.blocks):
-            its = {
-                name.replace("attn.", "").replace("mlp.", ""): p
-                for name, p in its.state_dict().items()
+        for bare_block, block in zip(self.blocks, model.blocks):
+            weights = {
+                name.replace("attn.", "").replace("mlp.", ""): parameter
+                for name, parameter in block.state_dict().items()
             }
-            mine.load_state_dict(its)
+            bare_block.load_state_dict(weights)
 
     def forward(self, tokens):
+        """Return the residual stream after the last block, for tokens (batch, T)."""
         x = self.embed[tokens]
         x = x if self.places is None else x + self.places[: tokens.shape[1]]
         for block in self.blocks:
@@ -78,11 +85,13 @@ class Bare(nn.Module):
 
 
 def wait(device):
+    """Wait until the device has finished its work."""
     if device == "cuda":
         torch.cuda.synchronize()
 
 
 def timed(call, device):
+    """Return the seconds of one call, until the device has finished."""
     wait(device)
     start = time.perf_counter()
     call()
@@ -91,7 +100,12 @@ def timed(call, device):
 
 
 def compare(calls, device, seconds=4.0):
-    """Each call in turn for some seconds -> {name: (median s, median of the ratios to the first, round by round)}."""
+    """Time calls in turn for some seconds.
+
+    Returns:
+        For each name the median in seconds, and the median of its ratios to the first call, round
+        by round.
+    """
     for call in calls.values():
         for _ in range(5):
             call()
@@ -108,6 +122,7 @@ def compare(calls, device, seconds=4.0):
 
 
 def ours(model, tokens, sites=None):
+    """Run a pass that records these sites (None: all) and return its statistics."""
     watcher = Watcher()
     with trace(watcher, sites=sites):
         model.run_blocks(tokens)
@@ -115,7 +130,7 @@ def ours(model, tokens, sites=None):
 
 
 def by_torch(tensors):
-    """The same six statistics the way a user of hooks would write them, tensor by tensor."""
+    """Return six statistics of each tensor, as a user of hooks would compute them."""
     rows = []
     for x in tensors:
         std, mean = torch.std_mean(x, correction=0)
@@ -127,6 +142,7 @@ def by_torch(tensors):
 
 
 def by_our_totals(tensors):
+    """Return the statistics of these tensors, computed by core.measure.tensor_sums."""
     watcher = Watcher()
     for index, x in enumerate(tensors):
         watcher("", index, x)
@@ -134,6 +150,7 @@ def by_our_totals(tensors):
 
 
 def transformer_lens(config, length, device):
+    """Return a function of tokens that returns TransformerLens's activations."""
     size = dict(
         n_layers=config.n_layers,
         d_model=config.d_model,
@@ -184,6 +201,7 @@ def transformer_lens(config, length, device):
 
 
 def hugging_face(config, length, device):
+    """Return a function of tokens that returns the activations of Hugging Face's GPT-2."""
     from transformers import GPT2Config, GPT2Model
 
     model = GPT2Model(
@@ -199,18 +217,18 @@ def hugging_face(config, length, device):
         )
     ).to(device)
     model.eval()
-    kept = []
+    recorded = []
 
     def entered(module, args):  # resid_pre, resid_mid, z
-        kept.append(args[0])
+        recorded.append(args[0])
 
     def left(
         module, args, output
     ):  # attn_out and pattern; else the one tensor that the module returns
-        kept.extend(output if isinstance(output, tuple) else (output,))
+        recorded.extend(output if isinstance(output, tuple) else (output,))
 
     def projected(module, args, output):  # q, k, v
-        kept.extend(output.split(config.d_model, dim=2))
+        recorded.extend(output.split(config.d_model, dim=2))
 
     model.drop.register_forward_hook(left)
     for block in model.h:
@@ -230,15 +248,15 @@ def hugging_face(config, length, device):
 
     def run(tokens):
         model(tokens, use_cache=False)
-        seen = kept.copy()
-        kept.clear()
-        return seen
+        activations = recorded.copy()
+        recorded.clear()
+        return activations
 
     return run
 
 
 def rounds(config, length, device, rivals):
-    """What is to be timed in turn at one size, each time with the bare stack as the first: name -> call."""
+    """Yield the calls to time in turn at one size, by name, the bare stack first."""
     model = Transformer(config, [str(i) for i in range(length)]).to(device)
     tokens = torch.arange(length, device=device)[None]
     bare = Bare(model).to(device)
@@ -263,6 +281,7 @@ def rounds(config, length, device, rivals):
 
 
 def main():
+    """Print the time of each call and its ratio to the bare stack, at each size."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

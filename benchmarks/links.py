@@ -1,13 +1,11 @@
-"""Results in links: from a click on a cell of the ablation matrix to its drawn curves, in headless Chromium; and from a link that is opened.
+"""Benchmark of links to results: from a click on a matrix cell, or an opened link, to curves.
 
     python -m benchmarks.links [--cells 15]
 
-A cell of the start page is clicked, another one each time, and the time is taken to the frame after
-the first one with all
-curves in it. Then the same link is opened in a fresh browser. Beside each, in turn with it, the
-floor: the same of an app of two
-pages with a line of text (benchmarks/floor_pages.py), by a click on its link, and by opening its
-second page.
+In headless Chromium: a cell of the start page is clicked, another one each time, and the time is
+taken to the frame after the first one with all curves in it. Then the same link is opened in a
+fresh browser. With each, in turn, the floor: the same of an app of two pages with a line of text
+(benchmarks/floor_pages.py), by a click on its link, and by opening its second page.
 """
 
 import argparse
@@ -21,11 +19,13 @@ WATCH = """
 (() => {
   const seen = window.seen = { from: 0, drawn: 0 }
   addEventListener("click", () => Object.assign(seen, { from: performance.now(), drawn: 0 }), true)
-  const roots = (within) => [within, ...[...within.querySelectorAll("*")].flatMap((each) => each.shadowRoot ? roots(each.shadowRoot) : [])]
+  const rootsBelow = (each) => each.shadowRoot ? roots(each.shadowRoot) : []
+  const roots = (within) => [within, ...[...within.querySelectorAll("*")].flatMap(rootsBelow)]
   const sought = {
     curves: () => {
       const place = document.querySelector(".st-key-learning")
-      const panels = place ? roots(place).flatMap((root) => [...root.querySelectorAll(".panel")]) : []
+      const panelsIn = (root) => [...root.querySelectorAll(".panel")]
+      const panels = place ? roots(place).flatMap(panelsIn) : []
       return panels.length === 2 && panels.every((each) => each.querySelector("path[stroke]"))
     },
     text: () => document.body?.textContent.includes("Arrived"),
@@ -45,7 +45,7 @@ CELL = ".st-key-home_matrix svg a"
 
 
 def watched(chromium, address: str, sought: str):
-    """A fresh browser's page on which the drawing is noted."""
+    """Open a page in a fresh browser, with the script that notes the time of drawing."""
     page = chromium.new_context(viewport={"width": 1400, "height": 900}).new_page()
     page.add_init_script(WATCH.replace("SOUGHT", sought))
     page.goto(address)
@@ -54,13 +54,14 @@ def watched(chromium, address: str, sought: str):
 
 
 def waited(page) -> float:
-    """Milliseconds from the click, or from the opening of the page, to the drawing."""
+    """Return the milliseconds from the click, or the opening of the page, to the drawing."""
     page.wait_for_function("window.seen.drawn > 0", timeout=60_000)
-    seen = page.evaluate("window.seen")
-    return seen["drawn"] - seen["from"]
+    times = page.evaluate("window.seen")
+    return times["drawn"] - times["from"]
 
 
 def clicked(page, target, back) -> float:
+    """Click the target and return the milliseconds to the drawing; then go back."""
     target.click()
     took = waited(page)
     settle(page)
@@ -70,6 +71,7 @@ def clicked(page, target, back) -> float:
 
 
 def opened(chromium, address: str, sought: str) -> float:
+    """Open a link in a fresh browser and return the milliseconds to the drawing."""
     page = watched(chromium, address, sought)
     took = waited(page)
     page.context.close()
@@ -77,6 +79,7 @@ def opened(chromium, address: str, sought: str) -> float:
 
 
 def line(name: str, took: list[float], floor: float):
+    """Print median, 90th percentile and range of times in ms, and their ratio to the floor."""
     took = sorted(took)
     middle = statistics.median(took)
     print(
@@ -88,6 +91,7 @@ def line(name: str, took: list[float], floor: float):
 
 
 def main():
+    """Print the times of clicked cells and opened links, with those of the floor."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""A Dask cluster of processes of its own on 127.0.0.1, for tests and benchmarks."""
+"""Local Dask cluster of separate processes on 127.0.0.1, for tests and benchmarks."""
 
 import os
 import signal
@@ -14,22 +14,30 @@ ROOT = Path(__file__).parent.parent
 
 
 def free_port() -> int:
+    """Return a free TCP port on 127.0.0.1."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
 
 
 class Machines:
-    """A scheduler and its workers. folder: for what they write."""
+    """A Dask scheduler and its workers, as processes.
+
+    Args:
+        folder: Folder for their files.
+        workers: Number of workers to start.
+    """
 
     def __init__(self, folder, workers: int = 0):
-        self.folder, self.port, self.running = Path(folder), free_port(), []
+        self.folder = Path(folder)
+        self.port = free_port()
+        self.running = []
         self.address = f"tcp://127.0.0.1:{self.port}"
         self.scheduler = self.start_scheduler()
         self.workers = [self.start_worker(number) for number in range(workers)]
 
     def start_scheduler(self) -> subprocess.Popen:
-        """In a folder without this project: it needs none."""
+        """Start the scheduler in a folder without this project, which it does not need."""
         return self._start(
             "scheduler",
             "--host",
@@ -41,7 +49,13 @@ class Machines:
         )
 
     def start_worker(self, core: int | None = None, **environment) -> subprocess.Popen:
-        """With one thread. core: where it is pinned and stands back as those of core.workers.pool.ProcessPool do, if the system allows it."""
+        """Start a worker with one thread. Return its process.
+
+        Args:
+            core: CPU core to pin it to, with the priority of core.workers.pool.ProcessPool's
+                workers, if the system allows it; None for no pinning.
+            **environment: Environment variables.
+        """
         inputs = "worker", self.address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"
         started = self._start(*inputs, "--local-directory", str(self.folder), **environment)
         if core is not None and hasattr(os, "sched_setaffinity"):
@@ -51,6 +65,7 @@ class Machines:
         return started
 
     def _start(self, *args, cwd=ROOT, **environment) -> subprocess.Popen:
+        """Start a Dask process with these arguments and environment variables."""
         call = [sys.executable, "-m", "dask", *args, "--dashboard-address", "127.0.0.1:0"]
         with_path = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment
         quiet = subprocess.DEVNULL
@@ -60,11 +75,12 @@ class Machines:
         return self.running[-1]
 
     def kill(self, process: subprocess.Popen):
-        """As a machine goes that loses its power."""
+        """Kill a process with SIGKILL, as if its machine had lost power."""
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGKILL)
         process.wait()
 
     def close(self):
+        """Kill all processes."""
         for item in self.running:
             self.kill(item)

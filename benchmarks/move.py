@@ -1,14 +1,12 @@
-"""What one move of a control costs the server: messages, bytes and processor time; beside the floor of a one-slider app.
+"""Benchmark of one move of a control: messages, bytes and processor time of the server.
 
     python -m benchmarks.move [--rounds 4] [--device cuda]
 
 A websocket that speaks Streamlit's own protocol moves a slider again and again, the next time as
-soon as the script has ended:
-the slider of benchmarks/floor.py; d_ff on One block with random weights; a part that is switched
-off and on: with random and with
-trained weights. Seed and padding change along, so that no pass is known yet. Rounds of twenty
-moves, each kind in turn, once the
-server has loaded what it loads later; medians.
+soon as the script has ended: the slider of benchmarks/floor.py (the floor); d_ff on One block with
+random weights; a part that is switched off and on: with random and with trained weights. Seed and
+padding change along, so that no pass is known yet. Rounds of twenty moves, each kind in turn, once
+the server has loaded what it loads later; medians.
 """
 
 import argparse
@@ -32,11 +30,14 @@ MOST = 4  # rounds: the trained models have no more passes that are not known ye
 # boot)
 WARM = 8
 # two blocks beside each other
-LIKE_TRAINED = "n_layers=2&position=rope&mask=causal&baseline=n_layers-2__position-rope__mask-causal&variants=none"
+LIKE_TRAINED = (
+    "n_layers=2&position=rope&mask=causal&baseline=n_layers-2__position-rope__mask-causal"
+    "&variants=none"
+)
 
 
 async def run(socket, page: str, state: WidgetState | None, query: str) -> list[ForwardMsg]:
-    """One run of the script -> what it sent."""
+    """Run the page's script once, with a widget's state if given. Return the server's messages."""
     message = BackMsg()
     message.rerun_script.query_string = query
     message.rerun_script.page_name = page
@@ -51,7 +52,7 @@ async def run(socket, page: str, state: WidgetState | None, query: str) -> list[
 
 
 def on_one_block(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
-    """Return what makes a move's state of its number: of the slider d_ff."""
+    """Return a function from a move's number to its widget state: another d_ff."""
     channel = next(filter(None, map(channel_of, sent)))
     return lambda number: channel.say(
         number, d_ff=str(64 + 8 * (number % 50)), seed=str(number // 50)
@@ -59,7 +60,7 @@ def on_one_block(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
 
 
 def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
-    """Return the same of a residual that is switched off and on."""
+    """Return a function from a move's number to its widget state: a residual on or off."""
     channel = next(filter(None, map(channel_of, sent)))
 
     def say(number: int) -> WidgetState:
@@ -73,7 +74,7 @@ def a_part(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
 
 
 def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
-    """The same of the one-slider app."""
+    """Return a function from a move's number to its widget state, for the one-slider app."""
     slider = next(
         item.delta.new_element.slider.id
         for item in sent
@@ -89,7 +90,7 @@ def on_floor(sent: list[ForwardMsg]) -> Callable[[int], WidgetState]:
 
 
 class Case:
-    """One visitor's moves of one kind, and what each round of them took."""
+    """Moves of one kind by one user, and the figures of each round."""
 
     def __init__(self, address: str, process, page: str, states: Callable, query: str):
         self.address = address
@@ -101,6 +102,7 @@ class Case:
         self.rounds = []
 
     async def open(self):
+        """Connect to the server and run the page once."""
         self.socket = await websockets.connect(
             self.address.replace("http", "ws") + "/_stcore/stream",
             subprotocols=["streamlit"],
@@ -110,7 +112,11 @@ class Case:
         self.state = self.states(await run(self.socket, self.page, None, self.query))
 
     async def round(self) -> tuple[int, float, float, float]:
-        """-> (messages, kB, ms of processor time and ms by the clock of a move)"""
+        """Make twenty moves.
+
+        Returns:
+            Messages and kB of the last move; processor time and elapsed time per move, in ms.
+        """
         before = sum(self.process.cpu_times()[:2])
         began = time.perf_counter()
         for _ in range(ROUND):
@@ -127,19 +133,21 @@ class Case:
 
 
 async def in_turn(cases: list[Case], rounds: int):
-    """Rounds of each case, one after the other, after one that does not count: all meet the same machine."""
+    """Run rounds of all cases in turn, so that all meet the same machine; the first is warm-up."""
     for case in cases:
         await case.open()
     await asyncio.sleep(WARM)
     for number in range(rounds + 1):
         for case in cases:
-            message = await case.round()
-            case.rounds += [message] * (number > 0)
+            figures = await case.round()
+            if number > 0:  # the first round is warm-up
+                case.rounds.append(figures)
     for case in cases:
         await case.socket.close()
 
 
 def main():
+    """Print messages, kB and milliseconds of one move of each kind."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -147,17 +155,18 @@ def main():
     args.add_argument("--device", default="auto", help="where the passes are run")
     arguments = args.parse_args()
     place = f"device={arguments.device}&"
-    asked = {
+    kinds = {
         "One block, a slider": (on_one_block, "weights=random"),
         "a part, random weights": (a_part, "weights=random&" + LIKE_TRAINED),
         "a part, trained weights": (a_part, ""),
     }
     with server(app="benchmarks/floor.py") as floor, server() as ours:
-        (simple, its), (address, process) = (
-            (place, psutil.Process(one.pid)) for place, one in (floor, ours)
-        )
-        cases = {"one slider, nothing else": Case(simple, its, "", on_floor, "")}
-        for name, (states, query) in asked.items():
+        floor_address, floor_process = floor
+        simple = Case(floor_address, psutil.Process(floor_process.pid), "", on_floor, "")
+        cases = {"one slider, nothing else": simple}
+        address, app_process = ours
+        process = psutil.Process(app_process.pid)
+        for name, (states, query) in kinds.items():
             cases[name] = Case(address, process, "One_block", states, place + query)
         asyncio.run(in_turn(list(cases.values()), arguments.rounds))
     for name, case in cases.items():

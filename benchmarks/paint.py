@@ -1,13 +1,13 @@
-"""What a person waits for: from a key press on a slider to the last painted pixel, in headless Chromium; and cold start.
+"""Benchmark of painting: from a key press on a slider to the last painted pixel; cold start.
 
     python -m benchmarks.paint [--moves 10] [--rounds 4]
 
-Moves the slider "Random seed", which changes every number on the page. One block: the default
-sentence; 12 heads × 64 tokens; 12 × 128. Depth: ten passes of a baseline and four variants; their
-gradients; the grid. All of them in turn, in rounds, with the same of an app that has one slider and
-shows its value (benchmarks/floor.py): median, 90th percentile and range over the moves, and how
-many times that floor; then the server's memory with this one user, and the time from starting the
-server to the first painted attention map.
+In headless Chromium: moves the slider "Random seed", which changes every number on the page. One
+block: the default sentence; 12 heads × 64 tokens; 12 × 128. Depth: ten passes of a baseline and
+four variants; their gradients; the grid. All of them in turn, in rounds, with the same of an app
+that has one slider and shows its value (benchmarks/floor.py): median, 90th percentile and range
+over the moves, and how many times that floor; then the server's memory with this one user, and the
+time from starting the server to the first painted attention map.
 """
 
 import argparse
@@ -55,35 +55,42 @@ WATCH = """
   }
   for (const call of ["fillRect", "fill", "stroke", "drawImage", "putImageData", "fillText"]) {
     const plain = CanvasRenderingContext2D.prototype[call]
-    CanvasRenderingContext2D.prototype[call] = function (...given) { drawn(); return plain.apply(this, given) }
+    CanvasRenderingContext2D.prototype[call] = function (...given) {
+      drawn()
+      return plain.apply(this, given)
+    }
   }
-  document.addEventListener("keydown", () => Object.assign(seen, { key: performance.now(), changed: 0, painted: 0 }), true)
+  document.addEventListener("keydown", () => {
+    Object.assign(seen, { key: performance.now(), changed: 0, painted: 0 })
+  }, true)
   document.addEventListener("DOMContentLoaded", () => new MutationObserver(changes => {
     if (changes.some(({ target }) => {
       const element = target.nodeType === 1 ? target : target.parentElement
       return element && element.closest("[data-testid=stMain]")
     })) drawn()
-  }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true }))
+  }).observe(document.body, {
+    subtree: true, childList: true, characterData: true, attributes: true
+  }))
 })()
 """
 
 
 def waits(page, moves: int, moved: str = SEED) -> list[float]:
-    """Milliseconds from key press to last paint, for each move, after one that does not count."""
+    """Return the milliseconds from key press to last paint of each move, after one of warm-up."""
     page.locator(moved).first.focus()
     took = []
     for _ in range(moves + 1):
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(50)
         settle(page)
-        seen = page.evaluate("window.seen")
-        assert seen["painted"], "the move painted nothing"
-        took.append(seen["painted"] - seen["key"])
+        times = page.evaluate("window.seen")
+        assert times["painted"], "the move painted nothing"
+        took.append(times["painted"] - times["key"])
     return took[1:]
 
 
 def watched(chromium, address: str):
-    """A page on which painting is noted."""
+    """Open a page with the script that notes the time of painting."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     page.add_init_script(WATCH)
     page.goto(address)
@@ -92,15 +99,21 @@ def watched(chromium, address: str):
 
 
 def _memory(process) -> float:
-    """MB of a server, now."""
+    """Return a server's resident memory in MB."""
     return psutil.Process(process.pid).memory_info().rss / 2**20
 
 
 def _round(
     chromium, pages: dict[str, tuple[str, str]], moves: int, first: int
 ) -> dict[str, list[float]]:
-    """What the moves on each of these pages took. pages: name -> address, and what is moved there; first: the seed from which on it
-    is moved, so that nothing is known from a round before."""
+    """Return the milliseconds of the moves on each page.
+
+    Args:
+        chromium: Browser.
+        pages: Address, and selector of the slider to move, by name.
+        moves: Moves per page.
+        first: First seed of the slider; a new range for each round, so that nothing is cached.
+    """
     took = {}
     for name, (address, moved) in pages.items():
         page = watched(chromium, f"{address}&seed={first}")
@@ -110,7 +123,7 @@ def _round(
 
 
 def _cold(chromium, address: str, start: float) -> float:
-    """Seconds since the server was started, once the first attention map is painted."""
+    """Return the seconds from the server's start until the first attention map is painted."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     page.goto(f"{address}/One_block")
     page.wait_for_selector(".st-key-all_heads canvas")
@@ -120,6 +133,7 @@ def _cold(chromium, address: str, start: float) -> float:
 
 
 def main():
+    """Print times of moves, memory and cold start."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

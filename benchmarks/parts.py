@@ -1,16 +1,13 @@
-"""What the parts of the models since 2020 cost those who do not use them, and those who do.
+"""Benchmark of the parts of models since 2020: their cost if unused, and if used.
 
     python -m benchmarks.parts [before attention grid time] [--commit 1781aa4] [--seconds 20]
 
 before: a measured pass and a step of training with the default settings, over the same in an older
-commit (that before these parts,
-if no other is named): both trees side by side, each in a process of its own, in turn. attention: a
-pass and a step with a window, and
-with fewer key-value heads, over full attention. grid: about 100 variants of axes that these parts
-brought × 24 blocks, all at once and one
-after another. time: what trainings take that are to take as long as their baseline (*Match cost*,
-training time). One thread, in turn,
-medians of the ratios within one run.
+commit (that before these parts, if no other is named): both trees, each in a process of its own, in
+turn. attention: a pass and a step with a window, and with fewer key-value heads, over full
+attention. grid: about 100 variants of axes that these parts brought × 24 blocks, all at once and
+one after another. time: what trainings take that are to take as long as their baseline (*Match
+cost*, training time). One thread, in turn, medians of the ratios within one run.
 """
 
 import argparse
@@ -56,8 +53,8 @@ NEW = {
         )
     },
     "six new ones": (
-        "norm-LayerNorm__placement-pre+output+sandwich__residual-both__activation-gelu__n_heads-4__n_kv_heads-1+4"
-        "__qk_norm-on+off__window-0+4__softmax-usual+sink__gate-on+off"
+        "norm-LayerNorm__placement-pre+output+sandwich__residual-both__activation-gelu__n_heads-4"
+        "__n_kv_heads-1+4__qk_norm-on+off__window-0+4__softmax-usual+sink__gate-on+off"
     ),
 }
 # In either tree: on each line from outside one more call, and how long it took.
@@ -95,20 +92,24 @@ for line in sys.stdin:
 """
 
 
-def median_ratio(one, other) -> float:
-    return statistics.median(b / a for a, b in zip(one, other))
+def median_ratio(first, second) -> float:
+    """Return the median of the ratios of two lists of times, second over first."""
+    return statistics.median(b / a for a, b in zip(first, second))
 
 
 def before(commit: str, seconds: float, sizes: int):
+    """Print the time of a pass and a step in an older commit and now, at these sizes."""
     with tempfile.TemporaryDirectory() as folder:
-        there = Path(folder) / "before"
+        old_tree = Path(folder) / "before"
         subprocess.run(
-            ["git", "worktree", "add", "--quiet", "--detach", there, commit], cwd=ROOT, check=True
+            ["git", "worktree", "add", "--quiet", "--detach", old_tree, commit],
+            cwd=ROOT,
+            check=True,
         )
         try:
             for size in SIZES[:sizes]:
                 for kind in ("pass", "step"):
-                    old, new = beside([there, ROOT], [kind, *map(str, size)], seconds)
+                    old, new = beside([old_tree, ROOT], [kind, *map(str, size)], seconds)
                     print(
                         f"{kind}, {size[0]} layers, d_model {size[1]}, T {size[3]}: before"
                         f" {1e3 * statistics.median(old):8.2f} ms   now"
@@ -117,12 +118,12 @@ def before(commit: str, seconds: float, sizes: int):
                         flush=True,
                     )
         finally:
-            subprocess.run(["git", "worktree", "remove", "--force", there], cwd=ROOT, check=True)
+            subprocess.run(["git", "worktree", "remove", "--force", old_tree], cwd=ROOT, check=True)
 
 
-def beside(trees, given, seconds: float) -> list[list[float]]:
-    """Seconds of each call, in turn, in a process for each tree, after twenty that do not count."""
-    command = [sys.executable, "-c", CHILD, *given]
+def beside(trees, arguments, seconds: float) -> list[list[float]]:
+    """Return the seconds of each call, in turn in a process per tree, after 20 of warm-up."""
+    command = [sys.executable, "-c", CHILD, *arguments]
     children = [
         subprocess.Popen(
             command, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -146,6 +147,7 @@ def beside(trees, given, seconds: float) -> list[list[float]]:
 
 
 def attention():
+    """Print the time of a pass and a step with windows and fewer key-value heads."""
     variants = {
         "full": {},
         "window of 8": {"window": 8},
@@ -164,17 +166,18 @@ def attention():
             " attention"
         )
         with torch.inference_mode():
-            looked = in_turn(passes, 60, "cpu")
-        learnt = in_turn(steps, 30, "cpu")
-        for name, one, other in zip(configs, looked, learnt):
+            pass_times = in_turn(passes, 60, "cpu")
+        step_times = in_turn(steps, 30, "cpu")
+        for name, of_pass, of_step in zip(configs, pass_times, step_times):
             print(
-                f"  {name:38} {median_ratio(looked[0], one):.2f}  "
-                f" {median_ratio(learnt[0], other):.2f}",
+                f"  {name:38} {median_ratio(pass_times[0], of_pass):.2f}  "
+                f" {median_ratio(step_times[0], of_step):.2f}",
                 flush=True,
             )
 
 
 def watched(config, length):
+    """Return a function that runs and measures one pass of this config."""
     model = Transformer(config, [str(n) for n in range(length)])
     tokens = torch.arange(length)[None]
 
@@ -188,11 +191,13 @@ def watched(config, length):
 
 
 def grids():
+    """Print the time of each grid of the newer axes."""
     for name, axes in NEW.items():
         grid(name, Axes(axes))
 
 
 def grid(name: str, axes: Axes):
+    """Print time and operations of one grid, at once and one variant after another."""
     tokens = tuple(f"w{n}" for n in range(10))
     machine = Machine("cpu")
     depth = Depth(LAYERS, "separate")
@@ -219,7 +224,10 @@ def grid(name: str, axes: Axes):
 
 
 def equal_time():
-    """Of each part that can be taken out: a tenth of the steps it would have, over a tenth of its baseline's."""
+    """Print the training time of each ablation with its steps matched, over its baseline's.
+
+    A tenth of the steps is run.
+    """
     for name in ("reverse", "recall", "facts"):
         full = task[name].config()
         training = Training(task=name)
@@ -245,6 +253,7 @@ def equal_time():
 
 
 def main():
+    """Run the parts of the benchmark that the command line names."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""A server of the app and a headless Chromium, for benchmarks and browser tests. Both listen on 127.0.0.1 only."""
+"""App server and headless Chromium on 127.0.0.1, for benchmarks and browser tests."""
 
 import contextlib
 import os
@@ -37,15 +37,22 @@ IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 def chromium_path() -> str | None:
-    """Chromium of this machine: $CHROMIUM, or the first found on the path."""
+    """Return this machine's Chromium: $CHROMIUM, or the first found on the path; else None."""
     candidates = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     return os.environ.get("CHROMIUM") or next(filter(None, candidates), None)
 
 
 @contextlib.contextmanager
 def server(below: str = "", app: str = "app.py", port: int = 0, preexec_fn=None, **environment):
-    """`streamlit run app.py` on a port, or a free one -> (address, process); ended when the block ends. below: where the app begins;
-    app: another one; preexec_fn: called in the new process before it starts."""
+    """Run an app with Streamlit. Yield its address and process; end it when the block ends.
+
+    Args:
+        below: Base path of the app.
+        app: Script of the app.
+        port: Port; 0 for a free one.
+        preexec_fn: Called in the new process before it starts.
+        **environment: Environment variables.
+    """
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", app, "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", "--server.baseUrlPath", below]
@@ -80,7 +87,7 @@ def server(below: str = "", app: str = "app.py", port: int = 0, preexec_fn=None,
 
 @contextlib.contextmanager
 def balanced(addresses: list[str]):
-    """nginx in front of several servers, with the settings that docs/deploy.md recommends -> its address"""
+    """Run nginx before two servers, as docs/deploy.md recommends. Yield its address."""
     port = free_port()
     settings = (ROOT / "docs" / "nginx.conf").read_text()
     for listening, address in zip((8501, 8502), addresses, strict=True):
@@ -108,8 +115,10 @@ def balanced(addresses: list[str]):
 
 
 def visitor() -> dict:
-    """For a websocket: an address and a browser of its own. docs/nginx.conf tells visitors by a cookie, and lets in 120 from one
-    address."""
+    """Return websocket options that give a user an IP address and a cookie of their own.
+
+    docs/nginx.conf distinguishes users by a cookie, and allows 120 from one address.
+    """
     return {
         "local_addr": (f"127.0.0.{random.randrange(2, 250)}", 0),
         "additional_headers": {"Cookie": f"ablation=visitor{random.random()}"},
@@ -117,6 +126,7 @@ def visitor() -> dict:
 
 
 def free_port() -> int:
+    """Return a free TCP port on 127.0.0.1."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
@@ -124,20 +134,22 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def browser():
-    """A headless Chromium, driven by Playwright."""
+    """Yield a headless Chromium, driven by Playwright."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_FLAGS)
+        chromium = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_FLAGS)
         try:
-            yield made
+            yield chromium
         finally:
-            made.close()
+            chromium.close()
 
 
 def settle(page, quiet_ms: int = 300):
-    """Wait until no script runs, every part of the page has come (a grey bar stands in for one that has not), and nothing has
-    changed for a while."""
+    """Wait until the page is complete and has not changed for `quiet_ms`.
+
+    It is complete when no script runs and no grey bar stands in for a part.
+    """
     page.locator("h1").first.wait_for(timeout=60_000)
     page.wait_for_selector(IDLE, timeout=60_000)
     page.evaluate(
@@ -149,7 +161,9 @@ def settle(page, quiet_ms: int = 300):
             if (document.querySelector("[data-testid=stSkeleton]")) return again()
             watch.disconnect(); done()
           }
-          watch.observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true})
+          watch.observe(document.body, {
+            subtree: true, childList: true, attributes: true, characterData: true
+          })
         })""",
         quiet_ms,
     )

@@ -1,10 +1,11 @@
-"""How much of a page moves after it was first seen: the browser's own measure of it, layout shift (https://web.dev/articles/cls).
+"""Benchmark of layout shift: how much of a page moves after it was first seen.
 
     python -m benchmarks.shift [--visits 5]
 
-Each visit is a fresh browser profile, on a warm server. The largest shift is that with which
-Streamlit's sidebar comes, on a page that has nothing else yet; so the sum of the others stands
-beside the sum of all. Medians over the visits.
+The measure is the browser's own (https://web.dev/articles/cls). Each visit is a fresh browser
+profile, on a warm server. The largest shift is that with which Streamlit's sidebar comes, on a page
+that has nothing else yet; so the sum of the others is printed next to the sum of all. Medians over
+the visits.
 """
 
 import argparse
@@ -21,7 +22,7 @@ NOTE = """
 
 
 def shifts(chromium, address: str) -> tuple[float, float]:
-    """-> (all of them, all but the largest) of a visitor who has never been here."""
+    """Return the sum of layout shifts in a fresh browser, with and without the largest."""
     context = chromium.new_context(viewport={"width": 1280, "height": 720})
     page = context.new_page()
     page.add_init_script(NOTE)
@@ -33,6 +34,7 @@ def shifts(chromium, address: str) -> tuple[float, float]:
 
 
 def main():
+    """Print the layout shift of every page."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

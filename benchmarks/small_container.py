@@ -1,4 +1,4 @@
-"""Run the app in a container as small as the smallest of Streamlit Community Cloud, and print the memory that it takes.
+"""Benchmark of memory: the app in a container as small as Streamlit Community Cloud's.
 
     python -m benchmarks.small_container [--megabytes 690] [--visitors 1]
 
@@ -20,7 +20,7 @@ GROUPS = Path("/sys/fs/cgroup")
 
 @contextlib.contextmanager
 def memory_group(megabytes: int):
-    """Make a cgroup with a limit of memory. Yield its folder, in which the files have the names of version 2."""
+    """Make a cgroup with a memory limit in MB. Yield its folder; kill its processes at the end."""
     parent = GROUPS / "memory" if (GROUPS / "memory").is_dir() else GROUPS
     group = parent / f"ablation-lab-{os.getpid()}"
     group.mkdir()
@@ -51,13 +51,13 @@ def can_limit_memory() -> bool:
 
 
 def used_mb(group: Path) -> float:
-    """Return the memory of a group that cannot be reclaimed, in MB: what its processes hold by themselves."""
+    """Return the memory in MB that a cgroup's processes hold and that cannot be reclaimed."""
     stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
     return int(stat["anon"] if "anon" in stat else stat["total_rss"]) / 2**20
 
 
 def killed(group: Path) -> int:
-    """Return how many processes of a group were killed for want of memory."""
+    """Return how many processes of a cgroup were killed for want of memory."""
     file = group / "memory.events"
     if not file.exists():
         file = group / "memory.oom_control"
@@ -66,7 +66,7 @@ def killed(group: Path) -> int:
 
 
 def visit(chromium, address: str, group: Path, report=print):
-    """Open every page, then train an experiment to its end."""
+    """Open every page, train an experiment to its end, and report the memory after each."""
     page = chromium.new_context(viewport={"width": 1280, "height": 720}).new_page()
     page.set_default_timeout(300_000)
     for name in PATHS:
@@ -83,7 +83,7 @@ def visit(chromium, address: str, group: Path, report=print):
 
 @contextlib.contextmanager
 def small_server(megabytes: int):
-    """Run the app in a container with this much memory. Yield its address, its process and its cgroup."""
+    """Run the app in a memory-limited cgroup. Yield its address, process and cgroup folder."""
     with memory_group(megabytes) as group:
         join = lambda: (group / "cgroup.procs").write_text(str(os.getpid()))  # noqa: E731
         with server(preexec_fn=join) as (address, process):
@@ -91,6 +91,7 @@ def small_server(megabytes: int):
 
 
 def main():
+    """Print the memory after each page and training."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

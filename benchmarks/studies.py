@@ -1,17 +1,15 @@
-"""What a study costs beside its trainings.
+"""Benchmark of studies: their cost over that of their trainings alone.
 
     python -m benchmarks.studies [supervision jobs page dask]
 
 supervision: a study on one worker, with its store, over the same trainings one after another in
-this process. jobs: eight
-runs on two workers, and the same one after another. page: in headless Chromium, opening the page
-"Studies" on a store with
-10,000 runs and 1,000,000 rows, and what it costs the server in memory.
+this process. jobs: eight runs on two workers, and the same one after another. page: in headless
+Chromium, opening the page "Studies" on a store with 10,000 runs and 1,000,000 rows, and what it
+costs the server in memory.
 
 dask: the same study on a cluster of two workers with one thread each on this machine, over the pool
-of two processes;
-both pinned one to a core and as nice to others, through the runner and a store in SQLite, in turn,
-medians within one run.
+of two processes; both pinned one to a core and with the same priority, through the runner and a
+store in SQLite, in turn, medians within one run.
 """
 
 import argparse
@@ -30,6 +28,7 @@ from sqlalchemy import func, insert, select, update
 from benchmarks.machines import Machines
 from benchmarks.serving import browser, server, settle
 from core.settings.cache import LRUCache
+from core.settings.wording import count
 from core.study.database.schema import DONE, rows, runs
 from core.study.database.store import Store
 from core.study.file import parse
@@ -54,7 +53,7 @@ steps = 250
 
 
 def seconds(workers: WorkerPool, folder) -> tuple[float, float]:
-    """Train the study from its start in a new store -> (how long it took, share of that in which workers trained)"""
+    """Train the study in a new store. Return its seconds, and the share spent in trainings."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         store = Store(str(Path(place) / "studies.sqlite"))
         number = store.enrol(parse(STUDY)).study
@@ -69,7 +68,7 @@ def seconds(workers: WorkerPool, folder) -> tuple[float, float]:
 
 
 def plain(study: Study) -> float:
-    """The same trainings one after another in this process -> seconds"""
+    """Return the seconds of the study's trainings one after another in this process."""
     begin = time.monotonic()
     for run in study.runs:
         for _ in train(run.config, run.training, run.seed, run.machine):
@@ -79,7 +78,7 @@ def plain(study: Study) -> float:
 
 @contextlib.contextmanager
 def alone_on(core: int):
-    """This process on one core, where the system allows it."""
+    """Pin this process to one core inside the block, if the system allows it."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -92,7 +91,7 @@ def alone_on(core: int):
 
 
 def beside_plain(name: str, workers: int):
-    """A study on so many workers over the same trainings in this process, in turn; printed as ratios."""
+    """Print the time of a study on so many workers over its trainings in this process."""
     study = parse(STUDY)
     pool = ProcessPool(workers)
     took = []
@@ -100,35 +99,42 @@ def beside_plain(name: str, workers: int):
         try:
             for turn in range(TURNS + 1):
                 with alone_on(0):  # where the first worker is
-                    one = plain(study)
-                took.append((one, seconds(pool, folder)[0]))
+                    plain_seconds = plain(study)
+                study_seconds = seconds(pool, folder)[0]
+                took.append((plain_seconds, study_seconds))
+                warm_up = " (warm-up)" if turn == 0 else ""
                 print(
-                    f"{name}: one after another {one:.1f} s, as a study {took[-1][1]:.1f}"
-                    f" s{' (warm-up)' * (turn == 0)}",
+                    f"{name}: one after another {plain_seconds:.1f} s, as a study"
+                    f" {study_seconds:.1f} s{warm_up}",
                     flush=True,
                 )
         finally:
             pool.close()
-    ratios = [study / one for one, study in took[1:]]
+    ratios = [study_seconds / plain_seconds for plain_seconds, study_seconds in took[1:]]
     ratio = statistics.median(ratios)
     print(
-        f"{name}: {len(study.runs)} runs on {workers} worker{'s' * (workers > 1)}: ratio"
+        f"{name}: {len(study.runs)} runs on {count(workers, 'worker')}: ratio"
         f" {ratio:.3f}, {1 / ratio:.2f} times as fast (median of {TURNS}, in turn)",
         flush=True,
     )
 
 
 def supervision():
+    """Print the time of a study on one worker over its trainings alone."""
     beside_plain("supervision", 1)
 
 
 def jobs():
+    """Print the time of a study on two workers over its trainings alone."""
     beside_plain("jobs", 2)
 
 
 LARGE = """
 name = "large"
-tasks = ["copy", "reverse", "induction", "recall", "subtraction", "facts", "sentences", "reverse 2", "reverse 3", "reverse 5"]
+tasks = [
+  "copy", "reverse", "induction", "recall", "subtraction", "facts", "sentences",
+  "reverse 2", "reverse 3", "reverse 5",
+]
 seeds = 56
 device = "cpu"
 [axes]
@@ -141,18 +147,18 @@ LOADED = 15.0  # seconds after which workers that were started with the first vi
 
 
 def fill(address: str):
-    """A store with 10,000 runs and 1,000,000 rows of made-up numbers."""
+    """Make a store with 10,000 runs and 1,000,000 rows of made-up numbers."""
     store = Store(address)
     chance = random.Random(0)
     store.enrol(parse(LARGE))
     with store.writing() as connection:
         for number, steps in connection.execute(select(runs.c.id, runs.c.steps)).all():
             best = chance.random()
-            made = [
+            made_up = [
                 Row(max(1, steps * n // ROWS), 1 / n, best * n / ROWS, 1.0, 0.01, 0.003)
                 for n in range(1, ROWS + 1)
             ]
-            values = {row.step: {"run": number, **row._asdict()} for row in made}
+            values = {row.step: {"run": number, **row._asdict()} for row in made_up}
             connection.execute(insert(rows), list(values.values()))
         done = {
             "state": DONE,
@@ -163,15 +169,18 @@ def fill(address: str):
         }
         connection.execute(update(runs).values(done))
     with store.reading() as connection:
-        count = [
+        sizes = [
             connection.scalar(select(func.count()).select_from(table)) for table in (runs, rows)
         ]
     store.close()
-    print(f"page: a store with {count[0]:,} runs and {count[1]:,} rows", flush=True)
+    print(f"page: a store with {sizes[0]:,} runs and {sizes[1]:,} rows", flush=True)
 
 
 def page():
-    """From the click in the menu, or on a view, to its picture; each visit by a new visitor, nothing cached at the first."""
+    """Print the milliseconds from a click to each view of a large study, and the memory.
+
+    Each visit is by a new user; nothing is cached at the first.
+    """
     took = {}
     with tempfile.TemporaryDirectory() as folder:
         address = f"sqlite:///{folder}/studies.sqlite"
@@ -202,42 +211,43 @@ def page():
 
 
 def warm(chromium, where):
-    """A visitor who trains nothing and looks at no study; then until the workers have loaded."""
+    """Open Training as a user who trains nothing, then wait until the workers have loaded."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
-    shown = context.new_page()
-    shown.goto(f"{where}/Training")
-    settle(shown)
+    page_shown = context.new_page()
+    page_shown.goto(f"{where}/Training")
+    settle(page_shown)
     context.close()
     time.sleep(LOADED)
 
 
 def visit(chromium, where) -> dict[str, float]:
-    """What is looked at -> milliseconds until it is there"""
+    """Open the views of the study as a new user. Return the milliseconds of each."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
-    shown = context.new_page()
+    page_shown = context.new_page()
     took = {}
-    shown.goto(where)
-    settle(shown)
-    menu = shown.get_by_test_id("stSidebar").get_by_role("link", name="Studies")
+    page_shown.goto(where)
+    settle(page_shown)
+    menu = page_shown.get_by_test_id("stSidebar").get_by_role("link", name="Studies")
     for name, click, sign in (
         ("the page with its matrix", menu, ".st-key-study_matrix svg"),
-        ("runs", shown.get_by_role("radio", name="Runs"), "[data-testid=stDataFrame] canvas"),
+        ("runs", page_shown.get_by_role("radio", name="Runs"), "[data-testid=stDataFrame] canvas"),
         (
             "curves of five models, 56 seeds each",
-            shown.get_by_role("radio", name="Curves"),
+            page_shown.get_by_role("radio", name="Curves"),
             ".st-key-learning svg",
         ),
     ):
         begin = time.perf_counter()
         click.click()
-        shown.locator(sign).first.wait_for()
+        page_shown.locator(sign).first.wait_for()
         took[name] = 1000 * (time.perf_counter() - begin)
-        settle(shown)
+        settle(page_shown)
     context.close()
     return took
 
 
 def dask():
+    """Print the time of the study on a local pool and on a Dask cluster."""
     with tempfile.TemporaryDirectory() as folder:
         machines = Machines(folder, 2)
         local = ProcessPool(2)
@@ -278,6 +288,7 @@ PARTS = {"supervision": supervision, "jobs": jobs, "page": page, "dask": dask}
 
 
 def main():
+    """Run the parts of the benchmark that the command line names; all without names."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,11 @@
-"""A trained model, taken apart: what the knock-outs, the text that goes on, and the page cost.
+"""Benchmark of Trained model: ablations, generated text and the page.
 
     python -m benchmarks.trained sweep|generate|page [--device cuda]
 
-sweep: every head and sub-layer of the shipped model knocked out by itself, over 256 held-out
-sentences, one thread; median
-of five, each from a fresh bench. generate: a text of 200 tokens goes on, and one of 8
-tokens grows to 198, with kept keys and values and without, in turn. page: from a click on a head to
-the last painted pixel of what its knock-out costs.
+sweep: every head and sub-layer of the shipped model ablated by itself, over 256 held-out sentences,
+one thread; median of five, each from a fresh bench. generate: a text of 200 tokens goes on, and one
+of 8 tokens grows to 198, with cached keys and values and without, in turn. page: from a click on a
+head to the last painted pixel of the view of its ablation.
 """
 
 import argparse
@@ -35,6 +34,7 @@ GPT2 = Config(
 
 
 def sweep(args):
+    """Print the time of ablating every component of the shipped model, by method."""
     opened = from_folder(ROOT / SHIPPED)
     asked_questions = questions(opened, 256)
     opened.model.to(args.device)
@@ -42,15 +42,16 @@ def sweep(args):
         took = []
         for _ in range(6):
             begin = time.perf_counter()
-            made = list(Bench(opened, asked_questions).sweep(how))
+            effects = list(Bench(opened, asked_questions).sweep(how))
             took.append(time.perf_counter() - begin)
         print(
-            f"{how:9} {len(made)} parts, {asked_questions.what}: {statistics.median(took[1:]):.3f}"
-            " s, with the whole model's own pass"
+            f"{how:9} {len(effects)} parts, {asked_questions.what}:"
+            f" {statistics.median(took[1:]):.3f} s, with the whole model's own pass"
         )
 
 
 def generation(args):
+    """Print the time per generated token, with and without cached keys and values."""
     legal = from_folder(ROOT / SHIPPED).model
     gpt2 = Transformer(GPT2, [str(n) for n in range(256)]).requires_grad_(False)
     for name, model, rounds in (("the shipped model", legal, 9), ("GPT-2 small's shape", gpt2, 1)):
@@ -68,15 +69,19 @@ def generation(args):
                     took[cache].append((time.perf_counter() - start) / count)
             cached, uncached = (1e3 * statistics.median(took[cache]) for cache in took)
             print(
-                f"{name}: a text of {begin} tokens, {count} further: {cached:.2f} ms each with cached"
-                f" keys and values, {uncached:.2f} ms without: {uncached / cached:.1f} times as fast"
+                f"{name}: a text of {begin} tokens, {count} further: {cached:.2f} ms each with"
+                f" cached keys and values, {uncached:.2f} ms without: {uncached / cached:.1f} times"
+                " as fast"
             )
 
 
-PRESS = """document.addEventListener("pointerdown", () => Object.assign(window.seen, { key: performance.now(), changed: 0, painted: 0 }), true)"""
+PRESS = """document.addEventListener("pointerdown", () => {
+  Object.assign(window.seen, { key: performance.now(), changed: 0, painted: 0 })
+}, true)"""
 
 
 def page(args):
+    """Print the time from a click that ablates a head to the last painted pixel."""
     from benchmarks.paint import WATCH
     from benchmarks.serving import browser, server, settle
 
@@ -90,15 +95,14 @@ def page(args):
         settle(visit, 1500)
         for how in ("zero", "mean"):
             for cut in heads:
-                visit.goto(
-                    f"{address}/Trained_model?taken=attention&layer={cut.layer + 1}&head={cut.head + 1}&mode={how}"
-                )
+                query = f"taken=attention&layer={cut.layer + 1}&head={cut.head + 1}&mode={how}"
+                visit.goto(f"{address}/Trained_model?{query}")
                 settle(visit, 800)
                 visit.locator(".st-key-remove_head button").click()
                 visit.wait_for_timeout(50)
                 settle(visit, 500)
-                seen = visit.evaluate("window.seen")
-                took.append(seen["painted"] - seen["key"])
+                times = visit.evaluate("window.seen")
+                took.append(times["painted"] - times["key"])
     took = sorted(took[1:])
     print(
         f"a head knocked out, click to last painted pixel: median {statistics.median(took):.0f} ms,"
@@ -108,6 +112,7 @@ def page(args):
 
 
 def main():
+    """Run the part of the benchmark that the command line names."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

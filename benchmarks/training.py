@@ -1,17 +1,14 @@
-"""What training costs: our loop, the workers, the estimate, the page, and what other visitors feel of it.
+"""Benchmark of training: our loop, the workers, the estimate, the page, and other users.
 
-    python -m benchmarks.training [step jobs estimate page crowd] [--device cuda]
+    python -m benchmarks.training [step jobs estimate stack page crowd] [--device cuda]
 
 step: one step of our loop over the same step in a plain loop as nanoGPT writes it (2 layers, d 64,
-batch 64, T 32; also
-smaller). jobs: eight runs on two workers, and the same one after another in this process. estimate:
-what a training
-takes over what core.train.budget expects of it, for every task. stack: four seeds as one batch over
-the same four one
-after another. page: in headless Chromium, from pressing Start to the first point, and each of the
-experiments to its
-end. crowd: ten users moving sliders while two others train, over the same ten alone. In turn,
-medians, within one run.
+batch 64, T 32; also smaller). jobs: eight runs on two workers, and the same one after another in
+this process. estimate: what a training takes over what core.train.budget expects of it, for every
+task. stack: four seeds as one batch over the same four one after another. page: in headless
+Chromium, from pressing Start to the first point, and each of the experiments to its end. crowd: ten
+users moving sliders while two others train, over the same ten alone. In turn, medians, within one
+run.
 """
 
 import argparse
@@ -37,16 +34,20 @@ SIZES = ((2, 64, 64, 32), (2, 64, 16, 32), (4, 32, 32, 12))  # layers, d_model, 
 
 
 class PlainBlock(nn.Module):
-    """A pre-norm block with nothing in it but what it computes."""
+    """Pre-norm block without taps or options."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
         self.heads = heads
-        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.ln_1 = nn.LayerNorm(width)
+        self.ln_2 = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.proj = nn.Linear(width, width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
 
     def forward(self, x):
+        """Return the block's output for x, (batch, T, width)."""
         B, T, D = x.shape
         q, k, v = (
             y.view(B, T, self.heads, -1).transpose(1, 2)
@@ -58,21 +59,24 @@ class PlainBlock(nn.Module):
 
 
 class Plain(nn.Module):
-    """A small transformer as one writes it by hand."""
+    """Small transformer as one writes it by hand."""
 
     def __init__(self, words: int, layers: int, width: int, heads: int, length: int):
         super().__init__()
-        self.wte, self.wpe = nn.Embedding(words, width), nn.Embedding(length, width)
+        self.wte = nn.Embedding(words, width)
+        self.wpe = nn.Embedding(length, width)
         self.blocks = nn.Sequential(*[PlainBlock(width, heads) for _ in range(layers)])
-        self.ln_f, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
+        self.ln_f = nn.LayerNorm(width)
+        self.head = nn.Linear(width, words, bias=False)
 
     def forward(self, tokens):
+        """Return the logits (batch, T, words) for tokens (batch, T)."""
         x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
         return self.head(self.ln_f(self.blocks(x)))
 
 
 def plain_step(layers, width, batch, length, device):
-    """-> a call that does one step of the plain loop, on data drawn like ours."""
+    """Return a function that does one step of the plain loop, on data drawn like ours."""
     learnt = task["reverse"]
     model = Plain(len(learnt.vocabulary), layers, width, 4, length).to(device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, fused=True)
@@ -93,6 +97,7 @@ def plain_step(layers, width, batch, length, device):
 
 
 def our_step(layers, width, batch, length, device):
+    """Return a function that does one step of our loop."""
     training = Training(
         task="reverse", steps=10_000, every=10_000, batch=batch, length=length, clip=1.0
     )
@@ -101,6 +106,7 @@ def our_step(layers, width, batch, length, device):
 
 
 def steps(device):
+    """Print the time of one step of the plain loop and of ours, at each size."""
     for size in SIZES:
         calls = plain_step(*size, device), our_step(*size, device)
         took = [[], []]
@@ -121,7 +127,7 @@ def steps(device):
 
 
 def jobs(_):
-    """Eight runs on two workers, before and after the same eight one after another."""
+    """Print the time of eight runs on two workers, and one after another."""
     states = {
         seed: start(task["reverse"].config(), Training(task="reverse"), seed) for seed in range(8)
     }
@@ -158,6 +164,7 @@ def jobs(_):
 
 
 def estimate(_):
+    """Print the time of a short training of each task over the expected time."""
     for name in task:
         training = Training(task=name, steps=60, every=20)
         state = start(task[name].config(), training, 0)
@@ -172,7 +179,7 @@ def estimate(_):
 
 
 def stacked(device):
-    """Four and sixteen seeds of one variant, as one batch and one after another."""
+    """Print the time of four and sixteen seeds, as one batch and one after another."""
     for seeds in (4, 16):
         for layers, width, batch, length in SIZES:
             training = Training(
@@ -201,17 +208,22 @@ def stacked(device):
 
 
 MARK = """() => {
+  const isDrawn = each => each.matches("svg.picture") && each.querySelector(".marks path[d^=M]")
   const has = root => [...root.querySelectorAll("*")].some(each =>
-    (each.matches("svg.picture") && each.querySelector(".marks path[d^=M]")) || (each.shadowRoot && has(each.shadowRoot)))
+    isDrawn(each) || (each.shadowRoot && has(each.shadowRoot)))
   document.querySelector(".st-key-start button").addEventListener("click", () => {
     const begin = performance.now()
-    const look = () => has(document) ? (window.first = performance.now() - begin) : requestAnimationFrame(look)
+    const look = () => {
+      if (has(document)) window.first = performance.now() - begin
+      else requestAnimationFrame(look)
+    }
     look()
   }, true)
 }"""
 
 
 def page(_):
+    """Print the time from Start to the first point, memory, and the time of each preset."""
     import psutil
 
     from benchmarks.serving import browser, server, settle
@@ -259,7 +271,7 @@ def page(_):
 
 
 async def trainer(address, query, until):
-    """A visitor whose training goes on: asks for its fragments again whenever a browser would."""
+    """Open Training as a user whose training runs, and rerun its fragments as a browser does."""
     import websockets
     from streamlit.proto.BackMsg_pb2 import BackMsg
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -298,6 +310,7 @@ async def trainer(address, query, until):
 
 
 def felt(_):
+    """Print the delay of ten users' sliders alone, and while two others train."""
     import psutil
 
     from benchmarks.crowd import crowd
@@ -334,6 +347,7 @@ PARTS = {
 
 
 def main():
+    """Run the parts of the benchmark that the command line names, or all that fit the device."""
     args = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Depth: the same block again and again, or many on top of each other, with and without its parts."""
+"""Depth: one block applied repeatedly, or many stacked, with and without its components."""
 
 from functools import partial
 
@@ -28,7 +28,7 @@ WHOSE = "Random weights: this shows the effect of the architecture alone."
 
 
 def draw():
-    """Draw the page in local scope, since Streamlit keeps a script's globals alive."""
+    """Draw the page, in local scope since Streamlit keeps a script's globals alive."""
     with page(DEPTH):
         (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
             Input, Config, Machine, Depth, Pins, DepthLook, Axes

@@ -1,4 +1,4 @@
-"""Training: baseline and variants learn a small task side by side, several seeds each, live."""
+"""Training: baseline and variants learn a small task, with several seeds each, live."""
 
 from functools import partial
 
@@ -30,7 +30,7 @@ HIDDEN = ("task", "padding")  # the task stands above; its sequences need no pad
 
 
 def groups(training):
-    """Return the sidebar's groups; a task with a fixed length has no settings."""
+    """Return the sidebar's groups; without "Task" if the task has a fixed length."""
     return [group for group in GROUPS if group != "Task" or len(choices(training, "length")) > 1]
 
 
@@ -62,9 +62,9 @@ with page(TRAINING):
     if look.begin:
         amend(begin=False)
         if not notes:  # else it would be something else than what the link asked for
-            known = finished(planned)
+            finished_trainings = finished(planned)
             # What is known need not be trained; with its models at hand it is done at once.
-            if not known or known.states:
+            if not finished_trainings or finished_trainings.states:
                 jobs.begin(planned)
             st.rerun()
     bar(planned, KINDS)
@@ -74,12 +74,13 @@ with page(TRAINING):
         panel.bar("views", [TRAINING.tabs(without=empty)])
         live(trainings, planned, look)
         if isinstance(trainings, FinishedTrainings):
-            st.caption(trainings.said)
+            st.caption(trainings.source)
     else:
         if None in shipped():
             st.caption(DAMAGED)
         experiment_cards(KINDS)
-    shown = trainings.plan if trainings else planned  # the settings may have been changed since
+    # The settings may have changed since the training began.
+    shown_plan = trainings.plan if trainings else planned
     takeaway.offer(
-        TRAINING.name, partial(training_script, shown), models(trainings), formatted=take_away
+        TRAINING.name, partial(training_script, shown_plan), models(trainings), formatted=take_away
     )

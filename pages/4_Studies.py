@@ -1,4 +1,4 @@
-"""Studies: variants × tasks × seeds, trained unattended and stored; looked at from the store alone."""
+"""Studies: variants × tasks × seeds, trained in the background, read from the store."""
 
 import streamlit as st
 
@@ -33,5 +33,5 @@ with page(STUDIES):
                 STUDIES.open_view(context)
     except (StoreError, ClusterError) as error:
         st.error(literal(error.told), icon=":material/database:")
-    of = slug(context.name, context.number) if context else ""
-    takeaway.offer(STUDIES.name, None, files(context), of)
+    file_prefix = slug(context.name, context.number) if context else ""
+    takeaway.offer(STUDIES.name, None, files(context), file_prefix)

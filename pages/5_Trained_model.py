@@ -1,4 +1,4 @@
-"""Trained model: heads and parts of a small language model, and their ablation."""
+"""Trained model: attention, predictions and ablations of a small language model."""
 
 from functools import partial
 
@@ -42,12 +42,15 @@ SHOWN = (
     "pairs",
 )  # views of the pass with the knock-out, or without it
 READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the text
-ABOVE = "<b>Block</b><br>A trained language model. Click a component to remove it: does the prediction change?"
+ABOVE = (
+    "<b>Block</b><br>A trained language model. Click a component to remove it: does the prediction"
+    " change?"
+)
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
 def _opened(context):
-    """Draw the open view; say so where there are no numbers to show."""
+    """Draw the open view, or a notice if its pass has infinite or NaN values."""
     look = context.look
     if look.taken in READ and not context.whole.finite:
         figure("No numbers to show", LOST)
@@ -59,7 +62,7 @@ def _opened(context):
 
 
 def _draw_view(context, cuts):
-    """Draw the open view with its selector, beside the block where it is about it."""
+    """Draw the open view with its selector, next to the block diagram where it fits."""
     look = context.look
     if look.taken in DRAWN:
         picture, view = st.columns([31, 69], gap="medium")
@@ -82,7 +85,7 @@ def _draw_view(context, cuts):
 
 
 def draw():
-    """Draw the page in local scope, since Streamlit keeps a script's globals alive."""
+    """Draw the page, in local scope since Streamlit keeps a script's globals alive."""
     with page(TRAINED_MODEL):
         opened = st.session_state.pop(OPEN, None)
         if opened:
@@ -95,9 +98,9 @@ def draw():
                 bring()
             raise
         model = known(look.model)
-        # Another one is shown, and its parts are other parts.
-        gone = any(note.startswith("model is ") for note in notes)
-        cuts, wrong = read_cuts("" if gone else look.out, model.config)
+        # Another model is shown instead, and its components differ.
+        is_replaced = any(note.startswith("model is ") for note in notes)
+        cuts, wrong = read_cuts("" if is_replaced else look.out, model.config)
         groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
         back = partial(reset, *KINDS, model=look.model)
         without = ["out"] if cuts and look.taken in SHOWN else ["out", "knocked"]

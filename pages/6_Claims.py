@@ -1,4 +1,4 @@
-"""Claims: what papers say about transformer parts, tested at this size."""
+"""Claims: statements of papers about transformer components, tested at this size."""
 
 import streamlit as st
 
@@ -13,7 +13,12 @@ from ui.kit.pages import CLAIMS
 
 @st.cache_data
 def measured(stamp: int) -> dict[str, dict[int, float]]:
-    """Raises StudyError, OSError."""
+    """Return each claim's value per seed; `stamp` is part of the cache key.
+
+    Raises:
+        StudyError: The file is damaged.
+        OSError: The file is missing.
+    """
     return read_values(FILE)
 
 
@@ -29,6 +34,6 @@ with page(CLAIMS):
             "The table of claims, results/claims.csv, is missing or damaged; make claims"
             " recreates it.",
         ) from None
-    found = {name: judged(values[name], claim[name]) for name in claim}
-    CLAIMS.open_view(ClaimsContext(values, found, look))
+    results = {name: judged(values[name], claim[name]) for name in claim}
+    CLAIMS.open_view(ClaimsContext(values, results, look))
     takeaway.offer(CLAIMS.name, None, kind="claims")

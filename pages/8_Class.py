@@ -1,4 +1,4 @@
-"""A class: students predict on their own devices, the teacher asks, the projector shows."""
+"""Class: students predict on their own devices, the teacher asks, the projector shows."""
 
 from ui.kit.page import head, notice, page
 from ui.kit.pages import CLASS

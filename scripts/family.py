@@ -1,9 +1,10 @@
-"""Trains the family (core/checkpoints/family.py) and examines it: `make family`, or
-`python -m scripts.family [--seeds 0] [--folder models/family] [--table results/family.csv]`.
+"""Train and measure the family of models (core/checkpoints/family.py): `make family`.
 
-Each member is trained as scripts/legal_model.py trains the model that ships, which is the baseline
-with seed 0, to the last bit on the same machine. What is there already is not trained again: a run
-that was cut short goes on with what is missing.
+    python -m scripts.family [--seeds 0] [--folder models/family] [--table results/family.csv]
+
+Each member is trained as scripts/legal_model.py trains the shipped model. That one is the baseline
+with seed 0, to the last bit on the same machine. Members whose files exist are not trained again: a
+run that was cut short goes on with what is missing.
 """
 
 import argparse
@@ -46,7 +47,7 @@ SLICE = 256  # sentences at once
 
 
 def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
-    """Measure a model: meter, at, value, n.
+    """Return a model's measurements as a table: meter, at, value, n.
 
     Accuracy at the main verb, over all sentences and by distance; perplexity; each head's attention
     to the subject across a distractor.
@@ -99,7 +100,7 @@ def perplexity(opened: Opened, n_texts: int) -> float:
 
 
 def trained(member: str, seed: int) -> bytes:
-    """Train one member and return the content of its file."""
+    """Train one member of the family. Return the content of its safetensors file."""
     model, steps, seconds = train(config_of(member, seed))
     weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
     about = {
@@ -113,6 +114,7 @@ def trained(member: str, seed: int) -> bytes:
 
 
 def train_what_is_missing(folder: Path, seeds: list[int]):
+    """Train the members whose files are missing, then write the checksums of all."""
     folder.mkdir(parents=True, exist_ok=True)
     for member, seed in ((member, seed) for seed in seeds for member in members()):
         file = folder / file_of(member, seed)
@@ -129,7 +131,7 @@ def train_what_is_missing(folder: Path, seeds: list[int]):
 
 
 def table(folder: Path) -> pd.DataFrame:
-    """Measure each member and the ablated baseline of its seed as a table."""
+    """Return the measurements of each member and of its seed's ablated baseline as a table."""
     parts = []
     for member, seed in there(folder):
         model = opened(member, seed, folder)
@@ -146,6 +148,7 @@ def table(folder: Path) -> pd.DataFrame:
 
 
 def main():
+    """Train missing members and write the table of measurements, as the command line says."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,10 +1,10 @@
 """Train the shipped model: `make legal-model`, or `python -m scripts.legal_model`.
 
-A causal language model of two blocks on the legal sentences of core/tasks/sentences.py, every next
-word counting. Two things are changed in what it is given to read: what somebody is said to be
-mostly goes with who that is (the defendant was liable, the bank insolvent), so that a verb has a
-reason to look back at its subject; and some sentences get a gap of unknown words, so that it knows
-what to make of words that the grammar does not have.
+It is a causal language model of two blocks, trained on the legal sentences of
+core/tasks/sentences.py; every next word counts. Its training text differs from them in two ways.
+Predicates mostly go with their noun (the defendant was liable, the bank insolvent), so that a verb
+has a reason to attend to its subject. Some sentences get a gap of unknown words, so that the model
+can read words that the grammar does not have.
 """
 
 import argparse
@@ -88,7 +88,8 @@ NAME = "Legal sentences"
 def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Draw a batch of sentences whose beginnings are not held out, some with a gap.
 
-    Returns tokens and targets, int64 (n_texts, 28). Unknown words are read but never asked for.
+    Returns:
+        Tokens and targets, int64 (n_texts, 28). Unknown words are read but never asked for.
     """
     learnt = task["sentences"]
     words_known = vocabulary()
@@ -117,7 +118,12 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
 
 
 def going_together(words: list[str], chances: list[float]) -> list[str]:
-    """Replace predicates so that they mostly fit their nouns."""
+    """Return the words with predicates that mostly go with their nouns.
+
+    Args:
+        words: One sentence.
+        chances: Number from 0 to 1 for each predicate; below GOES it is replaced.
+    """
     changed = list(words)
     subject, verb = anatomy(words)[:2]
     for index, chance in zip(
@@ -133,7 +139,10 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
     """Replace some consecutive words by unknown ones, sparing subject, verb and marks.
 
     Args:
-        first, last, size: Numbers from 0 to 1 that choose which and how many, up to GAP.
+        words: One sentence.
+        first: Number from 0 to 1 that chooses where the gap begins.
+        last: Number from 0 to 1 that chooses how many words are replaced, up to GAP.
+        size: Number from 0 to 1 that chooses how many unknown words take their place, up to GAP.
     """
     subject, verb = anatomy(words)[:2]
     free = [
@@ -150,7 +159,7 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
 
 
 def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
-    """Train the model; return it, its steps and seconds.
+    """Train the model. Return it, its steps and its seconds.
 
     The sentences depend on the seed alone. Ends before a step with numbers out of range.
     """
@@ -179,14 +188,14 @@ def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
 
 
 def examined(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame]:
-    """The model before so many held-out sentences -> (its bench, accuracy by distance)"""
+    """Return the model's bench of held-out sentences, and its accuracy by distance."""
     opened = Opened(NAME, model, Words(vocabulary()), "sentences")
     bench = Bench(opened, questions(opened, n_texts))
     return bench, by_distance(bench.baseline, bench.questions)
 
 
 def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
-    """Return the README beside the model: command, settings, measured numbers."""
+    """Return the README for the model's folder: command, settings, measured numbers."""
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
     of_heads = readings(bench)
     heads = "\n".join(
@@ -204,26 +213,35 @@ def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) 
     size = sum(file.stat().st_size for file in folder.iterdir() if file.name != "README.md")
     return f"""# {NAME}
 
-A causal language model of {CONFIG.n_layers} blocks (d_model {CONFIG.d_model}, {CONFIG.n_heads} heads, {CONFIG.position}), trained on the legal-sentence grammar of
-`core/tasks/sentences.py`: every next word counts. Four of five predicates are chosen to go with their noun (the defendant was liable, the bank insolvent), the rest by
-chance; three of ten sentences are to get a gap of unknown words, so that the model knows what to make of such. This file is written by the command that trains the model;
+A causal language model of {CONFIG.n_layers} blocks (d_model {CONFIG.d_model}, \
+{CONFIG.n_heads} heads, {CONFIG.position}), \
+trained on the legal-sentence grammar of
+`core/tasks/sentences.py`: every next word counts. Four of five predicates are chosen to go with \
+their noun (the defendant was liable, the bank insolvent), the rest by
+chance; three of ten sentences are to get a gap of unknown words, so that the model knows what to \
+make of such. This file is written by the command that trains the model;
 nobody has typed its numbers.
 
 ```
 make legal-model
 ```
 
-Seed {CONFIG.seed}, {STEPS:,} steps of {BATCH} sentences, learning rate {RATE} (warm-up {WARMUP}, then cosine): {seconds:.0f} s on {device_name(Machine(device="cpu"))}, one thread,
-torch {about["torch"]}. {bench.opened.parameters:,} parameters, {size / 1e6:.2f} MB with the vocabulary.
+Seed {CONFIG.seed}, {STEPS:,} steps of {BATCH} sentences, learning rate {RATE} (warm-up \
+{WARMUP}, then cosine): {seconds:.0f} s on {device_name(Machine(device="cpu"))}, one thread,
+torch {about["torch"]}. {bench.opened.parameters:,} parameters, \
+{size / 1e6:.2f} MB with the vocabulary.
 
-On {every:,} held-out sentences: *was* or *were*, after all that stands before the verb; in training it never read a sentence that begins so. {right:,} of {every:,} right.
+On {every:,} held-out sentences: *was* or *were*, after all that stands before the verb; \
+in training it never read a sentence that begins so. {right:,} of {every:,} right.
 
 | words between subject and verb | sentences | accuracy |
 |---|---|---|
 {rows}
 
-Share of attention that falls on the subject, across a clause and a noun of the other number ({of_heads[0].verb.n:,} of these sentences; an even
-spread would give the verb {of_heads[0].even:.3f}): of the verb itself, which has its predicate to foretell, and of the word before it, where the verb is chosen.
+Share of attention that falls on the subject, across a clause and a noun of the other \
+number ({of_heads[0].verb.n:,} of these sentences; an even
+spread would give the verb {of_heads[0].even:.3f}): of the verb itself, which has \
+its predicate to foretell, and of the word before it, where the verb is chosen.
 
 | head | verb | 95 % interval | word before | 95 % interval |
 |---|---|---|---|---|
@@ -232,6 +250,7 @@ spread would give the verb {of_heads[0].even:.3f}): of the verb itself, which ha
 
 
 def main():
+    """Train the model, measure it, and write its files and README."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

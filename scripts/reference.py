@@ -1,7 +1,7 @@
-"""Writes docs/reference.md from the menus: `make reference`, or `python -m scripts.reference`.
+"""Write docs/reference.md from the menus: `make reference`.
 
-Every part, task, statistic and setting with the words that it has on screen; a test holds the page
-to what this makes.
+It lists every part, task, statistic and setting with its words on screen. A test compares the page
+with what this script makes.
 """
 
 from pathlib import Path
@@ -51,11 +51,12 @@ SETTINGS = {
 
 
 def main():
+    """Write docs/reference.md."""
     PAGE.write_text(page())
 
 
 def page() -> str:
-    """The whole page, in Markdown."""
+    """Return the whole page as Markdown."""
     return "\n".join(
         [
             "# Reference",
@@ -85,13 +86,13 @@ def page() -> str:
 
 
 def entries(menu: Menu) -> list[str]:
-    """A menu as a table: name, label, what it does."""
+    """Return a menu as a Markdown table: name, label, what it does."""
     rows = [(f"`{name}`", menu.label(name), menu.help(name)) for name in menu]
     return ["", f"### {menu.title}", "", *table(("name", "on screen", "what it does"), rows)]
 
 
 def tasks() -> list[str]:
-    """The tasks as a table, with what each of them asks for."""
+    """Return the tasks as a Markdown table, with the component that each needs."""
     rows = [
         (
             f"`{name}`",
@@ -111,7 +112,7 @@ def tasks() -> list[str]:
 
 
 def settings(title: str, kind: type[Settings]) -> list[str]:
-    """The settings of a class as a table: name, label, values, default, what it sets."""
+    """Return a class's settings as a Markdown table: name, label, values, default, help."""
     usual = kind()
     rows = [
         (
@@ -136,7 +137,7 @@ def settings(title: str, kind: type[Settings]) -> list[str]:
 
 
 def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """The lines of a table in Markdown; a bar inside a cell would end it."""
+    """Return the lines of a Markdown table, with bars in cells escaped."""
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
 

@@ -1,0 +1,1 @@
+"""Streamlit pages of Ablation Lab, and the parts that they share."""

@@ -1,4 +1,4 @@
-"""The page "Claims": what its views are given, and the views."""
+"""Page "Claims": its context and its views."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,21 +42,22 @@ class ClaimsContext:
     """Context of the views of Claims: each claim's values per seed, and its result."""
 
     values: Mapping[str, Values]
-    found: Mapping[str, Judged]
+    results: Mapping[str, Judged]
     look: ClaimsLook
 
 
 @view.register("gallery", label="All claims", help="each claim with its measurement and verdict.")
 def gallery(context):
-    figure(tally(context.found.values()), RULE)
-    claims("claims", context.found, lambda name: change(shown="evidence", claim=name))
+    """Draw all claims with their intervals and verdicts; a click opens one."""
+    figure(tally(context.results.values()), RULE)
+    claims("claims", context.results, lambda name: change(shown="evidence", claim=name))
     takeaway.note("Claims and verdicts", lambda: table(context))
 
 
 def table(context: ClaimsContext) -> pd.DataFrame:
     """Return claim, paper, number, smallest, alike, mean, low, high, seeds, verdict."""
     rows = []
-    for name, result in context.found.items():
+    for name, result in context.results.items():
         claim_shown = claim[name]
         about = (
             claim.label(name),
@@ -76,13 +77,14 @@ def table(context: ClaimsContext) -> pd.DataFrame:
     help="experiment, seeds and rule of one claim, with a link to run it.",
 )
 def evidence(context):
+    """Draw one claim: result, source, rule, values of all seeds and a link to its experiment."""
     name = context.look.claim
     names = list(claim)
     st.selectbox(
         "Claim", names, format_func=claim.label, label_visibility="collapsed", **bind("claim", name)
     )
     claim_shown = claim[name]
-    result = context.found[name]
+    result = context.results[name]
     values = context.values[name]
     figure(capital(claim.help(name)), describe(result, claim_shown))
     claims("claim", {name: result}, values=list(values.values()))
@@ -111,7 +113,7 @@ def evidence(context):
 
 
 def experiment_link(claim_shown: Claim, values: Values) -> tuple[Page, dict[str, str]]:
-    """Return the page and the link of a claim's experiment.
+    """Return the page that runs a claim's experiment, and the parameters of its link.
 
     A training has the seeds of the claim, so that its shipped results are shown at once.
     """

@@ -38,18 +38,32 @@ from ui.shared.models import SHIPPED, known, reader
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
-svg {{ width: 100%; height: auto; display: block; }} text {{ fill: var(--st-text-color); }} .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
+svg {{ width: 100%; height: auto; display: block; }} text {{ fill: var(--st-text-color); }}
+.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
 .word {{ font-size: 16px; }} .chosen {{ font-weight: 700; }} .verdict {{ font-size: 12px; }}
-.figure {{ font-size: 12px; fill: color-mix(in srgb, {BASELINE} 55%, var(--st-text-color)); font-weight: 600; }}
-.arc {{ fill: none; stroke: {BASELINE}; stroke-linecap: round; }} .arc.off {{ stroke: var(--st-text-color); stroke-dasharray: 3 6; stroke-width: 1.5; stroke-opacity: 0.4; }}
+.figure {{ font-size: 12px; fill: color-mix(in srgb, {BASELINE} 55%, var(--st-text-color));
+  font-weight: 600; }}
+.arc {{ fill: none; stroke: {BASELINE}; stroke-linecap: round; }}
+.arc.off {{ stroke: var(--st-text-color); stroke-dasharray: 3 6; stroke-width: 1.5;
+  stroke-opacity: 0.4; }}
 .figure.off {{ fill: var(--st-text-color); opacity: 0.5; text-decoration: line-through; }}
-.slot {{ fill: color-mix(in srgb, {BASELINE} 14%, transparent); stroke: {BASELINE}; stroke-width: 1.5; }}
-.hero {{ display: flex; flex-wrap: wrap; gap: 24px 40px; color: var(--st-text-color); font-size: 14px; }} .hero > div:last-child {{ flex: 0 1 260px; }}
-@media (max-width: 640px) {{ .hero > div:first-child {{ width: 100% !important; }} .word, .figure, .verdict {{ font-size: 21px; }} }} /* 12 px on the screen */
-.prediction {{ display: grid; grid-template-columns: auto 1fr auto; gap: 4px 12px; align-items: center; margin: 8px 0; }} .hero small {{ font-size: 12px; }}
-.prediction i {{ height: 12px; border-radius: 2px; background: linear-gradient(to right, {BASELINE} var(--share), var(--st-secondary-background-color) var(--share)); }}
+.slot {{ fill: color-mix(in srgb, {BASELINE} 14%, transparent); stroke: {BASELINE};
+  stroke-width: 1.5; }}
+.hero {{ display: flex; flex-wrap: wrap; gap: 24px 40px; color: var(--st-text-color);
+  font-size: 14px; }}
+.hero > div:last-child {{ flex: 0 1 260px; }}
+@media (max-width: 640px) {{ .hero > div:first-child {{ width: 100% !important; }}
+  .word, .figure, .verdict {{ font-size: 21px; }} }} /* 12 px on the screen */
+.prediction {{ display: grid; grid-template-columns: auto 1fr auto; gap: 4px 12px;
+  align-items: center; margin: 8px 0; }}
+.hero small {{ font-size: 12px; }}
+.prediction i {{ height: 12px; border-radius: 2px;
+  background: linear-gradient(to right, {BASELINE} var(--share),
+    var(--st-secondary-background-color) var(--share)); }}
 .prediction span:nth-child(3n) {{ text-align: right; font-variant-numeric: tabular-nums; }}
-.slot.wrong {{ fill: color-mix(in srgb, {VARIANTS[0]} 16%, transparent); stroke: {VARIANTS[0]}; stroke-width: 2; }} .verdict.wrong {{ font-weight: 700; }}
+.slot.wrong {{ fill: color-mix(in srgb, {VARIANTS[0]} 16%, transparent); stroke: {VARIANTS[0]};
+  stroke-width: 2; }}
+.verdict.wrong {{ font-weight: 700; }}
 """
 HTML = '<div class="root"><div class="picture"></div><div hidden></div></div>'
 _picture = component("hero", drawing.SCRIPT, CSS, HTML)
@@ -66,7 +80,7 @@ class StartLook(Settings):
 
 
 def hero(removed: bool):
-    """Draw the first picture if the shipped model opens; its card says why if not."""
+    """Draw the first experiment, with or without the head; nothing if no model can be opened."""
     with suppress(ConfigError, CheckpointError, MemoryLimitError):
         layer, head = reader(SHIPPED)
         flipped = flip(known(SHIPPED), layer - 1, head - 1)
@@ -92,7 +106,7 @@ def hero(removed: bool):
 
 
 def describe_accuracy(baseline: Side, without: Side, removed: bool) -> str:
-    """Return how often the model chooses the right form on held-out sentences, as Markdown."""
+    """Return the model's accuracy on held-out sentences, as Markdown."""
     side = without if removed else baseline
     with_head = f" ({100 * baseline.right / baseline.of:.0f} % with the head)" if removed else ""
     return (
@@ -107,7 +121,7 @@ def percent(chance: float) -> str:
 
 
 def prediction_html(side: Side) -> str:
-    """Return the most likely next tokens, with a bar each, and which of them is correct, as HTML."""
+    """Return HTML of the likeliest next tokens, with bars and a verdict."""
     rows = "".join(
         f"<span>{escape(token)}</span><i"
         f" style='--share:{100 * chance:.2f}%'></i><span>{percent(chance)}</span>"
@@ -148,7 +162,7 @@ WAYS = (  # title, what can be done there, page, picture
 
 
 def ways():
-    """Draw the three cards that lead on."""
+    """Draw three cards that link to other pages."""
     with st.container(key="ways"):
         for column, (title, text, target_page, picture) in zip(
             st.columns(len(WAYS), gap="medium"), WAYS
@@ -242,16 +256,18 @@ EXPERIMENTS = {  # page -> title, what to look for, the link's parameters
 
 
 WRAPPED = """<style>
-[data-testid='stMain'] [data-testid='stPageLink'] p { white-space: normal; overflow: visible; line-height: 1.25; }
+[data-testid='stMain'] [data-testid='stPageLink'] p { white-space: normal; overflow: visible;
+  line-height: 1.25; }
 [data-testid='stMain'] [data-testid='stPageLink'] a { padding-left: 0; }
 :root .st-key-ways [data-testid='stPageLink'] a p { font-size: 20px; line-height: 28px; }
 .st-key-ways [data-testid='stColumn'] [data-testid='stColumn'] { min-width: 0; flex: 1 1 0; }
-.st-key-ways [data-testid='stColumn'] [data-testid='stColumn'] + [data-testid='stColumn'] { flex: 2 1 0; }
+.st-key-ways [data-testid='stColumn'] [data-testid='stColumn'] + [data-testid='stColumn'] {
+  flex: 2 1 0; }
 </style>"""
 
 
 def experiments_on(page_shown: Page) -> list:
-    """Return the experiments of a page: title, what to look for, the link's parameters."""
+    """Return the experiments of a page: title, question, link parameters."""
     if page_shown is TRAINED_MODEL:
         head = ".".join(map(str, reader(SHIPPED)))
         return [
@@ -306,7 +322,7 @@ CARDS = (ONE_BLOCK, DEPTH, TRAINING, TRAINED_MODEL)
 
 
 def card(target_page: Page):
-    """Draw a page and its experiments."""
+    """Draw a card with a page and links to its experiments."""
     with st.container(border=True, height="stretch", gap="small"):
         with st.container(gap=None):
             st.page_link(target_page.path, label=f"**{target_page.name}**", icon=target_page.icon)
@@ -321,7 +337,7 @@ def card(target_page: Page):
 
 
 def presets():
-    """Draw the experiments of each page, behind one link."""
+    """Draw the experiments of all pages in an expander."""
     with st.expander("One-click experiments", icon=":material/experiment:"):
         for column, target_page in zip(st.columns(len(CARDS), gap="small"), CARDS):
             with column:
@@ -329,7 +345,7 @@ def presets():
 
 
 def measured(look: StartLook):
-    """The studies that ship: what each part costs on each task, or gives."""
+    """Draw the ablation matrix of the selected shipped study."""
     st.header("What does each component contribute?", anchor=False)
     bar("studies", [tabs("Parts", shipped, "parts")])
     path = table_of(look.parts)
@@ -371,11 +387,17 @@ def measured(look: StartLook):
 
 @st.cache_data
 def _table(path: Path, stamp: int) -> pd.DataFrame:
-    """Raises OSError or StudyError for a file that is not there, or not whole."""
+    """Return the summary of a study from its file; `stamp` is part of the cache key.
+
+    Raises:
+        OSError: The file is missing.
+        StudyError: The file is damaged.
+    """
     return read_summary(path)
 
 
 def start():
+    """Draw the start page."""
     with page(START):
         (look,), notes = START.settings(StartLook)
         notice(*notes)

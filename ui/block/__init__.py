@@ -1,4 +1,4 @@
-"""The page "One block": its settings (context.py), its views, and what stands around them."""
+"""Page "One block": its context, views and controls."""
 
 # Importing a view enters it in the menu.
 from ui.block import attention, compare, cost, neurons, positions, stages, text  # noqa: F401

@@ -6,19 +6,23 @@ from ui.shared import attention as shared
 
 @view.register("attention", label="Attention", help="which token attends to which, head by head.")
 def attention(context):
+    """Draw the attention patterns of every head, or of one selected head."""
     shared.attention(context.forward_pass, context.look)
 
 
 @view.register("steps", label="Step by step", help="one head, from queries to output.")
 def steps(context):
+    """Draw one head's computation step by step, from queries and keys to its output."""
     shared.steps(context.forward_pass, context.look)
 
 
 @view.register("heads", label="Heads", help="differences between heads.")
 def heads(context):
+    """Draw how the heads of a layer differ, or the same model with 1, 4 and 8 heads."""
     shared.heads(context.forward_pass, context.look, recut=True)
 
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
 def pairs(context):
+    """Draw each head's attention weight on the pairs of words marked in the text."""
     shared.pairs(context.forward_pass, context.look, context.text)

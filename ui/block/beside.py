@@ -1,4 +1,4 @@
-"""Side by side: baseline and one variant, in the diagram and in every view."""
+"""Side-by-side drawing of the baseline and one variant, in the diagram and every view."""
 
 import dataclasses
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from ui.shared.base import views_of_tab
 
 
 def summary(forward_pass: Pass) -> str:
-    """Return a pass's parameters, tokens, FLOPs and time as HTML."""
+    """Return a pass's parameter count, tokens, FLOPs and time as HTML."""
     config = forward_pass.config
     blocks = count(config.n_layers, "block") if config.n_layers > 1 else "the block"
     parameters = sum(cost.parameters(config).values())
@@ -47,10 +47,12 @@ LOCKED = "Components are locked by the link you opened."
 
 
 def with_and_without(context: BlockContext, say: Callable[[], None]):
-    """Draw the block and the open view, for the baseline and for a selected variant.
+    """Draw the block diagram and the open view, for the baseline and the selected variant.
 
-    say: draws what there is to say of the settings, or nothing: below the view's rows, where it
-    moves neither these nor the drawing.
+    Args:
+        context: Pass, variants and view settings of the page.
+        say: Called to draw notes about the settings below the view's controls, where they move
+            neither the controls nor the diagram.
     """
     baseline, *others = context.variants
     selected = _asked(context, others)
@@ -75,14 +77,19 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
 def _view(
     context: BlockContext, rows, baseline: Variant, variant: Variant | None, others: list[Variant]
 ):
-    """Draw the open view.
+    """Draw the open view: once, or for baseline and variant side by side.
 
     Args:
-        rows: Container of its rows of controls.
+        context: Pass, variants and view settings of the page.
+        rows: Container for the view's rows of controls.
+        baseline: Variant drawn first.
+        variant: Variant drawn beside the baseline; None to draw the baseline alone.
+        others: All variants but the baseline.
     """
     if context.look.view in ALONE:
         with beside.rows_in(rows), first_row(views_of_tab(ONE_BLOCK)):
-            return ONE_BLOCK.open_view(context)
+            ONE_BLOCK.open_view(context)
+        return
     with (
         beside.rows_in(rows),
         first_row(views_of_tab(ONE_BLOCK), _comparison(context, variant, others)),
@@ -91,7 +98,7 @@ def _view(
             ONE_BLOCK.open_view(context)
         else:
             sides = {_name(context, side): side for side in (baseline, variant)}
-            less = ", minus the baseline" * context.look.difference
+            less = ", minus the baseline" if context.look.difference else ""
             drawn = [
                 (name, partial(ONE_BLOCK.open_view, _of(context, side)))
                 for name, side in sides.items()
@@ -99,7 +106,9 @@ def _view(
 
             def head(name: str):
                 side = sides[name]
-                return pins.marks([(side.colour, name + less * (side is variant), None)], [])
+                return pins.marks(
+                    [(side.colour, name + less if side is variant else name, None)], []
+                )
 
             a = baseline.config
             other = variant.config
@@ -115,7 +124,7 @@ def _view(
 
 
 def _asked(context: BlockContext, others: list[Variant]) -> str:
-    """Return the variant to show beside the baseline: one whose control just moved, or the selected."""
+    """Return the link text of the variant to draw with the baseline; rerun if it just changed."""
     remembered = session().kept
     selected = context.look.beside
     now = next((variant.name for variant in others if variant.colour == NOW), "")
@@ -131,7 +140,7 @@ def _asked(context: BlockContext, others: list[Variant]) -> str:
 def _comparison(
     context: BlockContext, variant: Variant | None, others: list[Variant]
 ) -> list[Control]:
-    """Return the controls of what is drawn for the variant; none where there is no variant."""
+    """Return the controls that select the variant and its difference; [] without a variant."""
     if variant is None:
         return []
     row = [of(context.look, "difference")]
@@ -152,9 +161,11 @@ def _comparison(
 def _drawings(
     context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]
 ):
+    """Draw the block diagram of the baseline and, if there is one, of the variant below it."""
     figures = summary(_of(context, baseline).forward_pass)
     if variant is None:
-        return _drawn(context, baseline, baseline, "", HINT, figures, usual(context.kind))
+        _drawn(context, baseline, baseline, "", HINT, figures, usual(context.kind))
+        return
     name = _name(context, variant)
     statistics = summary(_of(context, variant).forward_pass)
     which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
@@ -164,7 +175,7 @@ def _drawings(
 
 
 def _of(context: BlockContext, variant: Variant) -> BlockContext:
-    """Return what a view is handed of a variant."""
+    """Return the context with the forward pass of this variant."""
     forward_pass = context.forward_pass
     if variant.config == forward_pass.config:
         return context
@@ -172,13 +183,14 @@ def _of(context: BlockContext, variant: Variant) -> BlockContext:
 
 
 def _name(context: BlockContext, variant: Variant) -> str:
+    """Return the variant's name on screen; the baseline's says what it consists of."""
     if variant.colour == 0:
         return f"Baseline ({pins.baseline_words(context.pins, context.kind)})"
     return weights[context.kind].name(variant.config) or variant.name
 
 
 def _text(context: BlockContext, variant: Variant) -> str:
-    """A variant as the link names it."""
+    """Return the variant's text in links: its changes, or "now" for the current settings."""
     return "now" if variant.colour == NOW else context.pins.slots[variant.colour - 1]
 
 
@@ -191,13 +203,16 @@ def _drawn(
     below: str,
     other: Config | None = None,
 ):
-    """Draw a block, in which a click removes a part, or puts it back.
+    """Draw the diagram of one block, in which a click removes a component or restores it.
 
     Args:
-        name: Of the variant, as the legend above the drawing has it; empty where there is no other.
-        hint: What a click does; empty where the drawing above says so.
-        below: What stands below, as HTML.
-        other: What it is drawn as differing from, where that is not the baseline.
+        context: Pass, variants and view settings of the page.
+        variant: Variant to draw.
+        baseline: Variant to compare with; a click changes settings relative to it.
+        name: Variant's name in the legend above the drawing; "" if it is the only drawing.
+        hint: Sentence on what a click does; "" where another drawing says so.
+        below: HTML below the drawing.
+        other: Config whose differences are highlighted, if not the baseline's.
     """
     forward_pass = _of(context, variant).forward_pass
     first = variant.colour == 0

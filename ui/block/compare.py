@@ -1,3 +1,5 @@
+"""View that compares baseline and variants: output distances, statistics and attention."""
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from ui.shared.base import pick
 
 @view.register("compare", label="Compare", help="baseline and variants side by side.")
 def compare(context):
+    """Draw output distances, statistics and mean attention of baseline and variants."""
     forward_pass = context.forward_pass
     for reason in context.left_out:
         st.caption(literal(reason))
@@ -72,7 +75,7 @@ class OneByOne(Mapping):
 
 
 def farthest(table, passes) -> str:
-    """Describe which variant's output is farthest, and which cannot be compared."""
+    """Return a sentence on the variant with the largest effect and those without a distance."""
     if len(table) == 1:
         return "Choose an ablation above." if is_moved("variants") else "Nothing to compare with."
     base, *others = passes
@@ -122,7 +125,7 @@ SHORT = {
 
 
 def numbers(table):
-    """The table of all variants, a row each."""
+    """Draw the table of statistics, one row per variant."""
     note("Baseline and variants", lambda: table)
     columns = [
         "distance",
@@ -153,7 +156,7 @@ def numbers(table):
 
 
 def _cell(value) -> str:
-    """A number of the table: three digits, and a dash where there is none."""
+    """Return a table cell: an integer with commas, three digits, or a dash for NaN."""
     if isinstance(value, int):
         return f"{value:,}"
     if math.isnan(value):
@@ -162,7 +165,7 @@ def _cell(value) -> str:
 
 
 def maps(contexts: dict[str, Seen]):
-    """Attention of every variant, averaged over its heads, at one layer."""
+    """Draw each variant's attention pattern at one layer, averaged over its heads."""
     labels = max((context.labels for context in contexts.values()), key=len)
     patterns = [context.attention for context in contexts.values()]
     heatmaps(
@@ -171,7 +174,7 @@ def maps(contexts: dict[str, Seen]):
         labels,
         labels,
         titles=list(contexts),
-        what="Mean attention weight (row = query, column = key)",
+        quantity="Mean attention weight (row = query, column = key)",
         blank="masked or removed",
         alt="Attention of each variant, averaged over its heads.",
         height=330,

@@ -22,19 +22,21 @@ PLAIN = Config()
 
 
 def usual(kind: str) -> Config:
-    """Return what a model is that has nothing changed, with such weights."""
+    """Return the unchanged config for this kind of weights ("random", "trained" or "cut")."""
     return PLAIN if kind == "random" else family.BASELINE
 
 
 def _as_usual(name: str) -> Callable[["BlockConfig"], Any]:
+    """Return a function of a config that reads this setting from its unchanged config."""
     return lambda config: getattr(usual(config.weights), name)
 
 
 @dataclass(frozen=True)
 class BlockConfig(Config):
-    """Config with a source of weights, whose defaults are the trained model's.
+    """Config with a source of weights; its defaults are the trained model's.
 
-    Raises ConfigError as Config does, and where there are no such weights.
+    Raises:
+        ConfigError: As Config does, or there are no such weights.
     """
 
     n_heads: int = setting_like(
@@ -64,6 +66,7 @@ class BlockConfig(Config):
     FIRST = ("weights", *Config.FIRST)
 
     def _check_together(self) -> None:
+        """Raise ConfigError if the weights do not exist for these settings."""
         super()._check_together()
         why = weights[self.weights].refused(self.plain)
         if why:
@@ -76,18 +79,18 @@ class BlockConfig(Config):
 
     @classmethod
     def scope(cls, name: str, choices: Mapping[str, str]) -> str:
-        """Return the scope of a setting in the store; with random weights it is shared with Depth."""
+        """Return the scope of a setting in the store; "Config" if it is shared with Depth."""
         if choices.get("BlockConfig.weights") == "random" and name in Config.settings():
             return "Config"
         return "BlockConfig"
 
     @property
     def plain(self) -> Config:
-        """The model's settings alone."""
+        """The model's settings alone, without the source of weights."""
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
     def one_of(self, name: str) -> list[Any] | None:
-        """Return the values of a setting that trained models have; None without a limit."""
+        """Return the values of a setting that trained models have; None if all are allowed."""
         if self.weights == "random":
             return None
         if name == "seed":
@@ -95,7 +98,7 @@ class BlockConfig(Config):
         return sorted({*family.values(name), getattr(self, name)})
 
     def choices(self, name: str) -> list[str]:
-        """Return the entries of a menu that the weights allow."""
+        """Return the menu entries of a setting for which weights exist."""
         offered = super().choices(name)
         if self.weights == "random" or name == "weights":
             return offered
@@ -104,7 +107,7 @@ class BlockConfig(Config):
 
     @property
     def unavailable(self) -> list[str]:
-        """Settings that have no control with this kind of weights: there is nothing to choose."""
+        """Names of settings that have only one value with this kind of weights."""
         if self.weights == "random":
             return []
         if self.weights == "cut":
@@ -119,7 +122,12 @@ class BlockConfig(Config):
 
 @lru_cache(maxsize=16)
 def _without_weights(seed: int, members: tuple[tuple[str, int], ...]) -> list[str]:
-    """Switches for which the trained model has no weights. members: the models that ship."""
+    """Return the switches for which the trained model has no weights.
+
+    Args:
+        seed: Seed of the trained model.
+        members: Models that ship, part of the cache key only.
+    """
     base = family.BASELINE.replace(seed=seed)
     switches = [name for name, definition in Config.settings().items() if definition.kind is bool]
     return [
@@ -131,7 +139,14 @@ def _without_weights(seed: int, members: tuple[tuple[str, int], ...]) -> list[st
 
 @lru_cache(maxsize=256)
 def _could(kind: str, seed: int, name: str, members: tuple[tuple[str, int], ...]) -> set[str]:
-    """Return what a setting from a menu can be by itself. members: the models that ship."""
+    """Return the values of a menu setting for which weights exist if it alone changes.
+
+    Args:
+        kind: Kind of weights, a key of the menu `weights`.
+        seed: Seed of the trained model.
+        name: Setting with a menu.
+        members: Models that ship, part of the cache key only.
+    """
     base = family.BASELINE.replace(seed=seed)
     return {
         value
@@ -197,20 +212,22 @@ class BlockContext:
 
     @property
     def kind(self) -> str:
+        """Kind of weights, a key of the menu `weights`."""
         return self.forward_pass.kind
 
     @property
     def variants(self) -> list[Variant]:
-        """Return what is compared, the baseline first."""
+        """Variants to compare, the baseline first."""
         return self._lineup[0]
 
     @property
     def left_out(self) -> list[str]:
-        """Return the reasons for which variants are left out."""
+        """Sentences on which variants are left out, and why."""
         return self._lineup[1]
 
     @LazyProperty
     def _lineup(self) -> tuple[list[Variant], list[str]]:
+        """Return the variants that can be drawn, and sentences on those that cannot."""
         config = self.forward_pass.config
         available = []
         left_out = []
@@ -224,7 +241,7 @@ class BlockContext:
         return available, [*notes, *left_out]
 
     def _broken(self, variant: Variant) -> str:
-        """Return why the file with its weights cannot be opened: that costs the variant alone."""
+        """Return why a variant's checkpoint cannot be opened, or "". Raise for the baseline's."""
         if self.kind == "random":
             return ""  # there is no file
         try:

@@ -1,4 +1,4 @@
-"""Selector of weights: buttons beside the title, with their texts."""
+"""Controls of One block beside its title: the source of weights and what follows from it."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -19,7 +19,7 @@ from ui.shared.base import unknown_words
 
 
 def script(context: BlockContext) -> Script:
-    """Write the script of the open view."""
+    """Return the Python script that reproduces the open view."""
     forward_pass = context.forward_pass
     look = context.look
     config = forward_pass.config
@@ -60,12 +60,12 @@ CARRIED = (  # in a session's `kept`: setting -> its value with the weights chos
 
 
 def whose() -> list[Control]:
-    """The controls of the choice."""
+    """Return the controls that choose the source of weights."""
     return [tabs("Weights", weights, "weights", on=_chosen) | FOLDS]
 
 
 def _chosen(kind: str):
-    """Show weights of this kind. Settings of which there are none give way to the usual ones."""
+    """Switch to this kind of weights, and reset settings for which it has no model."""
     before = settings_of(BlockConfig)
     settings = {
         name: getattr(before, name) for name in before.settings() if not before.follows(name)
@@ -81,7 +81,7 @@ def _chosen(kind: str):
 
 
 def carried(config: BlockConfig) -> list[str]:
-    """Name the settings that differ from their defaults because other weights were chosen."""
+    """Return the settings that differ from their defaults because the weights changed."""
     return [
         name
         for name, value in session().kept.get(CARRIED, {}).items()
@@ -95,7 +95,7 @@ def baseline(kind: str, config: Config) -> Config:
 
 
 def can_be_had(kind: str) -> Callable[[str, Config], bool] | None:
-    """Return a function that tells whether weights exist for a change; None if always."""
+    """Return a predicate (change, config) for available weights; None if all are available."""
     if kind == "random":
         return None
     members = tuple(family.listed())
@@ -104,7 +104,7 @@ def can_be_had(kind: str) -> Callable[[str, Config], bool] | None:
 
 @lru_cache(maxsize=4096)
 def _had(kind: str, text: str, baseline: Config, members: tuple[tuple[str, int], ...]) -> bool:
-    """members: the models that ship."""
+    """Return whether weights exist for this change of the baseline (cached per shipped models)."""
     try:
         return not weights[kind].refused(apply(decode(text, "variants"), baseline))
     except ConfigError:
@@ -112,6 +112,6 @@ def _had(kind: str, text: str, baseline: Config, members: tuple[tuple[str, int],
 
 
 def unknown(kind: str, tokens: Sequence[str]):
-    """Say which words the model does not know."""
+    """Draw a notice that names the tokens missing from the model's vocabulary."""
     _, numbers = weights[kind].numbers(tokens)
     unknown_words(tokens, [index for index, number in enumerate(numbers) if number is None])

@@ -1,3 +1,5 @@
+"""View of a block's cost: parameters, FLOPs, memory and measured time."""
+
 import pandas as pd
 import streamlit as st
 
@@ -17,6 +19,7 @@ LENGTHS = (128, 1024)  # tokens of a text, beside this one
 
 @view.register("cost", label="Cost", help="parameters, FLOPs, memory and time.")
 def cost(context):
+    """Draw parameters, FLOPs, activation memory, KV cache and growth with sequence length."""
     forward_pass = context.forward_pass
     config = forward_pass.config
     tokens = len(forward_pass.tokens)
@@ -68,7 +71,7 @@ def cost(context):
 
 
 def _kept(config, tokens: int, dtype: str):
-    """Draw the memory of keys and values."""
+    """Draw the size of the KV cache by sequence length, or why there is none."""
     title = "KV cache"
     if config.part("mask").looks_ahead:
         none = (
@@ -94,6 +97,7 @@ def _kept(config, tokens: int, dtype: str):
 
 
 def _time(forward_pass):
+    """Time the forward pass now and draw the median of 15 passes in ms."""
     machine = forward_pass.machine
     tokens = forward_pass.tokens[: forward_pass.n_real]
     call = timed_stream(forward_pass.config, tokens, machine, forward_pass.kind)
@@ -105,6 +109,7 @@ def _time(forward_pass):
 
 
 def _bars(parts, title, alt):
+    """Draw one bar per component with a nonzero value; a caption if there are none."""
     table = pd.DataFrame(
         [
             (f"{part.replace('ffn', 'FFN')}: {value:,}", value)

@@ -1,3 +1,5 @@
+"""View of the feed-forward network's hidden units."""
+
 from core.experiments.block import neurons as experiment
 from core.figures.charts import stream as charts
 from core.figures.spec import word
@@ -19,6 +21,7 @@ RARE = 0.01  # share of exact zeros below which a chart of them is empty
     help="which hidden units of the feed-forward network are active for which token.",
 )
 def neurons(context):
+    """Draw which hidden units are active for which token, and sparsity by activation."""
     forward_pass = context.forward_pass
     if not needs(forward_pass, "ffn", "The feed-forward network"):
         return
@@ -41,7 +44,7 @@ def neurons(context):
         forward_pass.labels[: forward_pass.n_real],
         [str(n) for n in numbers],
         colTips=[f"unit {n}" for n in numbers],
-        what="activation",
+        quantity="activation",
         alt="Hidden units by token.",
         diverging=bool((units < 0).any()),
         square=False,

@@ -1,3 +1,5 @@
+"""View of position encodings: sensitivity to word order, values and similarities."""
+
 import torch
 
 from core.experiments.block import positions as experiment
@@ -14,6 +16,7 @@ from ui.shared.base import needs, sure
 
 @view.register("positions", label="Positions", help="how word order reaches the model.")
 def positions(context):
+    """Draw whether the model notices word order, and its position encodings."""
     forward_pass = context.forward_pass
     if needs(forward_pass, "attention", "Attention"):
         table = experiment.order(forward_pass)
@@ -44,7 +47,7 @@ def positions(context):
             [f"position {n}" for n in rows],
             [str(n + 1) for n in range(forward_pass.config.d_model)],
             colTips=[f"dimension {n + 1}" for n in range(forward_pass.config.d_model)],
-            what="value",
+            quantity="value",
             alt="The sinusoidal table.",
             diverging=True,
             square=False,
@@ -65,7 +68,7 @@ def positions(context):
             rows,
             rows,
             titles=["sinusoidal", "learned (untrained)"],
-            what="cosine similarity",
+            quantity="cosine similarity",
             alt="Similarity between positions.",
             diverging=True,
             rowTips=[f"position {n}" for n in rows],
@@ -75,7 +78,7 @@ def positions(context):
 
 
 def _now(table, config) -> str:
-    """Return what the present settings make of the two orders."""
+    """Return whether the model, as set, tells the two word orders apart, as a sentence."""
     rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
     position = (
         "no position encoding"

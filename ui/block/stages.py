@@ -1,4 +1,4 @@
-"""Views of the numbers inside the block: every stage, the norm, and how far each token moved."""
+"""Views of the activations inside the block: stages, norms, and change per token."""
 
 import math
 from decimal import Decimal
@@ -25,12 +25,14 @@ from ui.shared.base import pick, sure
 
 @view.register("norm", label="Norm", help="the effect of the norm on one token.")
 def norm(context):
+    """Draw one token's vector before and after each norm, and a vector that the user types."""
     _of_a_token(context.forward_pass, context.look)
     if not beside.second():
         _of_a_vector(context.look, context.forward_pass.config.norm_eps)
 
 
 def _of_a_token(forward_pass, look):
+    """Draw a token's vector before and after each norm of one layer."""
     sites = norms(forward_pass)
     if not sites and forward_pass.config.part("norm").normalises:
         st.info(
@@ -70,14 +72,14 @@ def _of_a_token(forward_pass, look):
 
 
 def _formula(name: str, n: dict) -> str:
-    """Return a norm's formula with the numbers of one vector, or its description."""
+    """Return a norm's formula with the statistics of one vector, or its description."""
     return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capital(
         MENUS["norm"].help(name)
     )
 
 
 def _worked(name: str, value: float, n: dict) -> str:
-    """The formula for one number, up to its result; nothing where a norm has none."""
+    """Return a norm's calculation for one number, up to "="; "" if the norm has none."""
     mean = number(n["mean"], 4)
     return _filled(
         name, "worked", n, x=number(value, 4), mean=f"({mean})" if n["mean"] < 0 else mean
@@ -85,7 +87,14 @@ def _worked(name: str, value: float, n: dict) -> str:
 
 
 def _filled(name: str, which: str, n: dict, **words) -> str:
-    """A norm's own sentence with the numbers in it, or "" where it has none."""
+    """Return a norm's formula text with the numbers filled in, or "" if it has none.
+
+    Args:
+        name: Key of the norm.
+        which: Attribute of the norm that holds the text, "formula" or "worked".
+        n: Statistics of the vector, by name.
+        **words: Further values to fill in.
+    """
     part = MENUS["norm"][name]
     if not getattr(part, which):
         return ""
@@ -140,6 +149,7 @@ def _of_a_vector(look, eps):
 
 @view.register("change", label="Tokens", help="how much each token vector changed.")
 def change(context):
+    """Draw how far each token vector moved from input to output, and token similarity."""
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
     table["label"] = [word(index, text) for index, text in enumerate(table.word)]
@@ -188,7 +198,7 @@ def change(context):
         labels,
         labels,
         titles=["before: input", "after: output"],
-        what="cosine similarity",
+        quantity="cosine similarity",
         alt="Cosine similarity between tokens, before and after.",
         diverging=True,
         arrow="and",
@@ -198,6 +208,7 @@ def change(context):
 
 @view.register("stages", label="Stages", help="activations at each stage of the block.")
 def stages(context):
+    """Draw a chart and a table of activation statistics at every stage of the block."""
     forward_pass = context.forward_pass
     pick("layer", forward_pass=forward_pass)
     table = table_of(forward_pass, context.look.layer_of(forward_pass))

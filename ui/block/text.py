@@ -1,3 +1,5 @@
+"""View of generated text, with attention at each generated token."""
+
 import pandas as pd
 import streamlit as st
 
@@ -15,6 +17,7 @@ from ui.shared.base import pick
 
 @view.register("text", label="Text", help="generated text, token by token.")
 def text(context):
+    """Draw a continuation of the text; a click on a generated token shows its attention."""
     forward_pass = context.forward_pass
     look = context.look
     if forward_pass.config.attention:
@@ -46,7 +49,7 @@ def text(context):
 
 
 def _about(kind: str, words, context: int, length: int) -> str:
-    """Return what the model chooses from, and whether its context has slid."""
+    """Return a sentence on the vocabulary sampled from and on the context length."""
     from_what = f"Sampled from a vocabulary of {count(len(words), 'token')}"
     if kind == "random":
         from_what = (
@@ -61,6 +64,7 @@ def _about(kind: str, words, context: int, length: int) -> str:
 
 
 def _chosen(forward_pass, words, steps, opened: int, look) -> str:
+    """Return a sentence on the opened token: its probabilities, context and shading."""
     step = steps[opened]
     before = forward_pass.n_real + opened
     sentence = (

@@ -1,4 +1,4 @@
-"""The page "Depth": its settings (context.py), its views, and what stands around them."""
+"""Page "Depth": its context and views."""
 
 # Importing a view enters it in the menu.
 from ui.depth import gradients, grid, passes  # noqa: F401

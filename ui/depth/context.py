@@ -24,7 +24,7 @@ from ui.kit.store import session
 
 
 def script(context: "DepthContext") -> Script:
-    """Write the script of the open view."""
+    """Return the Python script that reproduces the open view."""
     how = (context.tokens, context.machine, context.depth)
     if context.look.show == "grid":
         return grid_script(context.baseline, context.axes, *how)
@@ -93,22 +93,23 @@ class DepthContext:
 
     @LazyProperty
     def journeys(self) -> dict[str, Journey]:
-        """Name -> journey, in the order of the variants."""
+        """Journey of each variant by name, the baseline first; cached."""
         return self._travel_all(0)
 
     @LazyProperty
     def played(self) -> dict[str, Journey]:
-        """Return the journeys with the attention of all played passes."""
+        """Journey of each variant by name, with attention of all played passes; cached."""
         return self._travel_all(self.cells)
 
     @property
     def cells(self) -> int:
-        """Return the attention weights of a pass, of the variant with the most."""
+        """Number of attention weights per pass, of the variant with the most."""
         return max(
             v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants
         )
 
     def _travel_all(self, played: int) -> dict[str, Journey]:
+        """Compute the journeys of all variants, and report progress after each."""
         journeys = {}
         models = count(len(self.variants), "model")
         for done, variant in enumerate(self.variants):
@@ -128,16 +129,17 @@ class DepthContext:
         )
 
     def say_rounding(self, journeys: dict[str, Journey]):
-        """Write from which pass on rounding decides the numbers, where it does."""
+        """Draw a warning that names the pass after which rounding dominates, if any."""
         sentence = rounding(journeys)
         if sentence:
             st.caption(f":material/warning: {literal(sentence)}")
 
     @property
     def baseline(self) -> Config:
+        """Config of the baseline."""
         return self.variants[0].config
 
     @property
     def weights(self) -> str:
-        """Return what every chart says about its weights."""
+        """Sentence on the weights and seeds, for the captions of charts."""
         return pins.seeds(self.variants)

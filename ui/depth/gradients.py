@@ -1,3 +1,5 @@
+"""View of gradients: norm by depth, and norm of each weight's gradient."""
+
 import math
 
 import numpy as np
@@ -20,6 +22,7 @@ EXPLODED = 1e3
 
 @view.register("gradients", label="Gradients", help="gradient norm at each layer and weight.")
 def gradients(context):
+    """Draw the gradient norm by pass, and of each weight, for all variants."""
     of_variants = {
         v.name: run(v.config, context.tokens, context.machine, context.depth)
         for v in context.variants
@@ -50,14 +53,14 @@ def gradients(context):
 
 
 def lost(travel) -> str | None:
-    """Return why there is no gradient, or not all of it."""
+    """Return why a gradient is missing or incomplete; None if it is complete."""
     if not travel.diverged:
         return None
     return "gradient overflowed" if math.isfinite(travel.loss) else "diverged in the forward pass"
 
 
 def travelled(of_variants) -> str:
-    """Describe how each variant's gradient changes from the last pass to the first."""
+    """Return a sentence on each variant's ratio of gradient norms, input to output."""
     factors = []
     without = []
     for name, travel in of_variants.items():
@@ -65,7 +68,11 @@ def travelled(of_variants) -> str:
             without.append(f"{name} ({lost(travel)})")
         elif travel.stream[-1] > 0:
             share = travel.stream[0] / travel.stream[-1]
-            kind = " (vanished)" if share < VANISHED else " (exploded)" if share > EXPLODED else ""
+            kind = ""
+            if share < VANISHED:
+                kind = " (vanished)"
+            elif share > EXPLODED:
+                kind = " (exploded)"
             factors.append(f"{name} {number(share)}{kind}")
     without += [
         f"{name} (no gradient at the output)"
@@ -81,7 +88,7 @@ def travelled(of_variants) -> str:
 
 
 def per_weight(context, of_variants):
-    """Draw the gradient norm of every weight: one panel per variant, rows weights, columns layers."""
+    """Draw the gradient norm of every weight, one panel per variant."""
     tables = {name: travel.weights for name, travel in of_variants.items() if len(travel.weights)}
     if not tables:
         st.caption("No weights: both sub-layers are removed.")
@@ -120,7 +127,7 @@ def per_weight(context, of_variants):
         weights,
         columns,
         titles=titles,
-        what="Gradient norm",
+        quantity="Gradient norm",
         log=True,
         numbers="brief",
         alt=f"Norm of each weight's gradient; columns are {'variants' if shared else 'blocks'}.",
@@ -132,7 +139,7 @@ def per_weight(context, of_variants):
 
 
 def largest(tables, shared: bool) -> str:
-    """Return where the largest gradient of each model stands."""
+    """Return a sentence that names the weight with the largest gradient in each variant."""
     phrases = []
     for name, table in tables.items():
         finite = table[table.value.apply(math.isfinite)]

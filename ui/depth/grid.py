@@ -1,3 +1,5 @@
+"""View of the grid: all combinations of components at once."""
+
 import itertools
 import math
 from functools import partial
@@ -21,6 +23,7 @@ from ui.pictures.heatmaps import heatmaps
 
 @view.register("grid", label="Grid", help="all combinations of components at once.")
 def grid(context):
+    """Draw one statistic of every combination of components; a click compares a variant."""
     choices(context)
     results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
     meter = context.look.grid_statistic
@@ -46,7 +49,7 @@ def grid(context):
 
 
 def choices(context):
-    """Draw what colours the grid, how it is laid out, and which parts are in it."""
+    """Draw the controls of the grid: its colour, its order and its axes."""
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
         labels = list(map(statistic.label, statistic))
@@ -80,6 +83,7 @@ def choices(context):
 
 
 def _choose(axis: str, entries: list[str]):
+    """Set the entries of an axis; show a toast if the grid would be too large (a callback)."""
     chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
     size = combinations(chosen)
     if size > MOST:  # and the pill goes out again, since the grid has not changed
@@ -92,7 +96,7 @@ def _choose(axis: str, entries: list[str]):
 
 
 def told(results, meter) -> str:
-    """Describe the grid: its ends, divergence, and the part with the largest effect."""
+    """Return a sentence on the grid's range, its diverged variants and the largest effect."""
     ends = results.ends(meter)
     finite = np.flatnonzero(np.isfinite(ends))
     if not len(finite):
@@ -121,7 +125,7 @@ def told(results, meter) -> str:
 
 
 def _others(ends, index) -> str:
-    """Return how many others end at the same number."""
+    """Return a phrase on how many other variants end at the same value, or ""."""
     same = int(np.isclose(ends, ends[index], rtol=1e-4, atol=0).sum()) - 1
     if not same:
         return ""
@@ -129,6 +133,7 @@ def _others(ends, index) -> str:
 
 
 def _why(results, meter) -> str:
+    """Return a sentence on the component that explains most variance, or ""."""
     shares = results.explained(meter)
     axis = max(shares, key=shares.get, default=None)
     if axis is None:
@@ -152,6 +157,7 @@ def _why(results, meter) -> str:
 
 
 def _lost(results) -> str:
+    """Return a sentence on how many variants diverged and what they share, or ""."""
     n_diverged = sum(diverged_at is not None for diverged_at in results.diverged)
     if not n_diverged:
         return ""
@@ -163,12 +169,13 @@ def _lost(results) -> str:
 
 
 def _word(axis) -> str:
+    """Return an axis's label as it stands inside a sentence."""
     label = AXES[axis].label
     return label if label[1:2].isupper() or "(" in label else label.lower()
 
 
 def halves(results) -> tuple[list[str], list[str]]:
-    """The axes that make rows and those that make columns, so that there are somewhat more rows."""
+    """Return the axes of rows and of columns, such that there are about 1.5 rows per column."""
     axes = list(results.axes)
     sizes = [len(results.axes[axis]) for axis in axes]
     cuts = range(len(axes) + 1)
@@ -177,7 +184,7 @@ def halves(results) -> tuple[list[str], list[str]]:
 
 
 def _combinations(results, side: list[str]) -> list[tuple[str, ...]]:
-    """Return the combinations of some axes that the grid holds a variant of, in order."""
+    """Return the combinations of these axes that occur in the grid, in order."""
     shown_combinations = {tuple(entry[axis] for axis in side) for entry in results.entries}
     return [
         combination
@@ -187,7 +194,7 @@ def _combinations(results, side: list[str]) -> list[tuple[str, ...]]:
 
 
 def by_parts(context, results, meter):
-    """A cell per variant."""
+    """Draw the grid with one cell per variant; components are rows and columns."""
     down, across = halves(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
     cells = np.full((len(rows), len(columns)), math.nan)
@@ -197,7 +204,8 @@ def by_parts(context, results, meter):
             rows.index(tuple(entry[axis] for axis in down)),
             columns.index(tuple(entry[axis] for axis in across)),
         )
-        cells[place], chosen[place] = results.ends(meter)[index], index
+        cells[place] = results.ends(meter)[index]
+        chosen[place] = index
     built, order = context.depth.plan(context.baseline)
     size = len(context.tokens) + built.padding, len(order)
     compared = [
@@ -224,7 +232,7 @@ def by_parts(context, results, meter):
 
 
 def ranked(context, results, meter):
-    """A row per variant, a column per pass, in the order of the last value."""
+    """Draw the grid with one row per variant and one column per pass, sorted by last value."""
     ends = results.ends(meter)
     first = context.look.grid_order == "largest"
     lost = np.array(
@@ -257,13 +265,14 @@ def ranked(context, results, meter):
 
 
 def _picture(context, meter, note) -> dict:
+    """Return the heatmap arguments that both layouts of the grid share."""
     label = statistic.label(meter)
-    words = {"what": f"{label} ({note})", "alt": f"{label} of every variant in the grid."}
+    words = {"quantity": f"{label} ({note})", "alt": f"{label} of every variant in the grid."}
     words |= {"blank": "diverged or undefined", "square": False}
     return words | {"log": statistic[meter].log, "diverging": meter == "cosine"}
 
 
 def pick(context, results, index):
-    """Compare a variant of the grid, or no longer (a callback)."""
+    """Add the grid's variant to the comparison, or remove it (a callback)."""
     if index is not None:
         pins.toggle(results.changes[index], context.baseline)

@@ -1,4 +1,4 @@
-"""Views of the passes: statistics, attention at three passes, and all passes played."""
+"""Views of the passes: statistics, attention at three passes, and an animation of all."""
 
 import math
 
@@ -27,6 +27,7 @@ PLAYED = ("entropy", "cosine", "rms")  # the curves on which the pass that is pl
     "statistics", label="Statistics", help="statistics of the residual stream, pass by pass."
 )
 def statistics(context):
+    """Draw curves of residual-stream statistics over passes, one panel each."""
     journeys = context.journeys
     ended = {
         n: None if j.diverged is None else f"diverged at pass {j.diverged}"
@@ -47,7 +48,7 @@ def statistics(context):
 
 
 def _ask(context) -> str:
-    """Return the question that the page answers."""
+    """Return the page's question as a sentence."""
     passes = context.depth.passes
     if passes == 1:
         return "What does one block do to the tokens?"
@@ -57,10 +58,15 @@ def _ask(context) -> str:
 
 
 def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):
-    """Draw statistics of all variants over passes.
+    """Draw curves of statistics over passes, with a line for each variant.
 
     Args:
-        ended: Name to the text where a line ends.
+        key: Key of the component.
+        names: Keys of the statistics, one panel each.
+        context: Variants and view settings of the page.
+        journeys: Journey of each variant, by name.
+        ended: Text at the end of a line, by variant name; None if the line did not diverge.
+        **size: Passed on to `curves`.
     """
     panels = []
     for name in names:
@@ -96,6 +102,7 @@ def _natural_range(name: str, journeys) -> tuple[float, float] | None:
     help="attention and token similarity at the first, middle and last pass.",
 )
 def attention(context):
+    """Draw attention or token similarity at the first, middle and last pass."""
     journeys = context.journeys
     labels = _head_matrices(context, journeys)
     passes = dict.fromkeys(
@@ -129,6 +136,7 @@ def attention(context):
     "play", label="Play", help="animation over the passes, attention and curves together."
 )
 def play(context):
+    """Draw an animation of attention or token similarity over passes, with curves below."""
     journeys = context.played
     labels = _head_matrices(context, journeys)
     passes = context.depth.played(context.cells)
@@ -158,7 +166,7 @@ def play(context):
 
 
 def _head_matrices(context, journeys) -> list[str]:
-    """Draw the controls, title and legend of matrices. Return the labels of their rows."""
+    """Draw controls, title and legend of matrices. Return the labels of their rows."""
     controls = [tabs("Matrix", matrices, "matrix")]
     tokens = context.tokens
     title = "Token similarity"
@@ -182,10 +190,15 @@ def _head_matrices(context, journeys) -> list[str]:
 
 
 def _matrix_words(look, end: str) -> dict:
-    """Return the words of a picture of matrices. end: of its name."""
+    """Return the heatmap arguments for the matrix that is shown.
+
+    Args:
+        look: View settings of the page.
+        end: End of the alternative text.
+    """
     if look.matrix == "alike":
         words = {
-            "what": "cosine similarity",
+            "quantity": "cosine similarity",
             "diverging": True,
             "blank": "diverged",
             "arrow": "and",
@@ -195,7 +208,7 @@ def _matrix_words(look, end: str) -> dict:
     of_head = f" of head {look.map_head}" if look.map_head else ""
     description = f"Attention weight (row = query, column = key){mean}"
     words = {
-        "what": description,
+        "quantity": description,
         "diverging": False,
         "blank": "masked, diverged or removed",
         "arrow": "→",
@@ -204,7 +217,7 @@ def _matrix_words(look, end: str) -> dict:
 
 
 def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
-    """Return the attention of one pass, (T, T) or None, and its one-number summary."""
+    """Return the matrix of one pass, (T, T) or None, and its one-number summary."""
     is_gone = journey.diverged is not None and journey.diverged <= pass_index
     note = f"diverged at pass {journey.diverged}"
     if look.matrix == "alike":
@@ -225,7 +238,7 @@ def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
 
 
 def _describe_pass(context, journeys, pass_index: int) -> str:
-    """Return what the numbers of one pass say."""
+    """Return a sentence on RMS and similarity of every variant at one pass."""
     sentences = []
     for variant in context.variants:
         journey = journeys[variant.name]

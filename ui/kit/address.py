@@ -29,7 +29,7 @@ TAKEN = "secrets_taken"
 
 
 def take_address():
-    """Keep what came with the address and is no setting: keys, and a teacher's limits."""
+    """Store the secrets and a teacher's limits from the address in the session."""
     link = st.query_params.to_dict()
     current = session()
     secrets = {name: link[name] for name in SECRETS if name in link}
@@ -43,7 +43,7 @@ def take_address():
 
 
 def pop_secret(name: str) -> str | None:
-    """Return the key that came with the address under this name, once."""
+    """Return the secret that came with the address under this name, once; then None."""
     return session().kept.get(GIVEN, {}).pop(name, None)
 
 
@@ -61,11 +61,7 @@ def is_back() -> bool:
 
 
 def go_to(path: str) -> NoReturn:
-    """Open the page of this script (as "pages/1_One_block.py"), with nothing in its link.
-
-    st.switch_page first empties the address of the page that is left, which makes an entry of the
-    history.
-    """
+    """Open the page of this script (as "pages/1_One_block.py"), with no settings in its link."""
     context = get_script_run_ctx()
     script = str((Path(context.main_script_path).parent / path).resolve())
     pages = context.pages_manager.get_pages().items()

@@ -1,8 +1,8 @@
-"""Views drawn twice on one scale, for the baseline and a variant.
+"""Side-by-side drawing of a view, for the baseline and a variant, on a common scale.
 
-Views do not know of it. While one is drawn, its pictures wait; when both are there, each pair is
-drawn on the scale that holds both. What there must be once (rows of controls, fields to type in)
-stands above, or with the baseline.
+Views do not know of it. While one is drawn, its pictures wait; when both sides are there, each
+pair is drawn on the scale that holds both. Rows of controls and text fields, which must exist
+once, stand above both sides or with the baseline.
 """
 
 import json
@@ -38,6 +38,8 @@ class Waiting:
 
 @dataclass
 class Side:
+    """Side of a comparison, drawn next to the other one, with its waiting pictures."""
+
     name: str
     second: bool
     difference: (
@@ -50,7 +52,13 @@ class Side:
 
 
 def picture(kind: str, values, draw: Callable[[Any], None]):
-    """Draw a picture now, or with its twin's values once both are known."""
+    """Draw a picture at once, or after its twin when two sides are drawn.
+
+    Args:
+        kind: Kind of picture; only twins of the same kind share a scale.
+        values: Values that determine the scale.
+        draw: Called with the twin's values, or with None if there is no twin.
+    """
     side = _now.get()
     if side:
         side.pictures.append(Waiting(st.container(), kind, values, draw))
@@ -59,18 +67,18 @@ def picture(kind: str, values, draw: Callable[[Any], None]):
 
 
 def alone() -> bool:
-    """Return whether the view has the full width."""
+    """Return whether the view has the full width, with no second side next to it."""
     return _now.get() is None
 
 
 def second() -> bool:
-    """Return whether this is the variant's side, where the baseline's is drawn already."""
+    """Return whether the variant's side is drawn now, the right or lower of two."""
     side = _now.get()
     return side is not None and side.second
 
 
 def stands(bar: str) -> bool:
-    """Return whether this row of controls already stands above both sides, and note it."""
+    """Return whether this row of controls was already drawn for the first side; mark it drawn."""
     side = _now.get()
     if side is None:
         return False
@@ -80,19 +88,19 @@ def stands(bar: str) -> bool:
 
 
 def count_of(name: str, count: int) -> int:
-    """Return how many of something can be picked, of which this side has so many."""
+    """Return how many layers or heads can be selected: the larger count of both sides."""
     side = _now.get()
     return side.counts.get(name, count) if side else count
 
 
 def above():
-    """Return where a row of controls goes, which both sides have in common."""
+    """Return the container for rows of controls that both sides share, as a context manager."""
     return _rows.get() or nullcontext()
 
 
 @contextmanager
 def rows_in(place):
-    """Return the container for a view's shared controls, above one or two sides."""
+    """Draw rows of controls in this container while the context is open."""
     token = _rows.set(place)
     try:
         yield
@@ -101,31 +109,31 @@ def rows_in(place):
 
 
 def difference() -> bool:
-    """Return whether to draw by how much this side differs from its twin."""
+    """Return whether this side should draw variant minus baseline."""
     side = _now.get()
     return side is not None and side.second and side.difference
 
 
 def coloured(spec: dict) -> dict:
-    """The specification of a chart of this side: the variant's is in its colour."""
+    """Return the chart specification, in the variant's colour on the variant's side."""
     if not second():
         return spec
     return json.loads(json.dumps(spec).replace(BASELINE, _now.get().colour))
 
 
 def no_difference():
-    """Say that what stands here is no difference, where one was asked for."""
+    """Draw a caption that this view has no difference, if a difference was asked for."""
     if difference():
         st.caption("The difference is not available for this view: it shows the variant.")
 
 
 def named(text: str) -> str:
-    """A name for a table or a picture of this side."""
+    """Return the text with the variant's name before it, on the variant's side."""
     return f"{_now.get().name}: {text}" if second() else text
 
 
 def keyed(key: str) -> str:
-    """The key of a component of this side."""
+    """Return the component key for this side, different on the variant's side."""
     return f"{key}_beside" if second() else key
 
 
@@ -144,14 +152,14 @@ def beside(
     colour: str,
     in_rows: bool = False,
 ):
-    """Draw two sides, within rows_in().
+    """Draw two sides, then their waiting pictures in pairs on one scale; call within rows_in().
 
     Args:
-        sides: Name of each side, and what draws it.
+        sides: Name of each side, and the function that draws it.
         heading: Draws a name.
         difference: Whether the second side shows by how much it differs from the first.
-        counts: Of "layer" and "head", as many as either side has.
-        colour: Of the second side.
+        counts: Larger count of both sides, of "layer" and "head".
+        colour: Colour of the second side.
         in_rows: Whether the second side stands below the first, and not to its right.
     """
     drawn = []
@@ -176,7 +184,7 @@ def beside(
 
 
 def _same(a, other) -> bool:
-    """Return whether two pictures show the same values: tables, arrays, or several of either."""
+    """Return whether two pictures show equal values: tables, arrays, or sequences of either."""
     if isinstance(a, pd.DataFrame):
         return isinstance(other, pd.DataFrame) and a.equals(other)
     if isinstance(a, torch.Tensor | np.ndarray):
@@ -190,6 +198,7 @@ def _same(a, other) -> bool:
 
 @contextmanager
 def _on(side: Side):
+    """Make this the side that is drawn while the context is open."""
     token = _now.set(side)
     try:
         yield

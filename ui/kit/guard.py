@@ -1,4 +1,4 @@
-"""Guards around pages, fragments and dialogs: errors become sentences, long runs show a bar."""
+"""Guards around pages, fragments and dialogs: error messages and progress bars."""
 
 import functools
 import logging
@@ -28,7 +28,7 @@ ADDRESS = re.compile(
 
 @contextmanager
 def in_words():
-    """Show what is raised inside as a sentence, in place of this part of the page."""
+    """Show an error raised inside as a message in its place, and log unexpected ones."""
     try:
         yield
     except (ConfigError, MemoryLimitError, TimeLimitError, CheckpointError) as error:
@@ -60,10 +60,11 @@ class Bar:
     """
 
     def __init__(self):
-        self.place, self.next = None, time.monotonic() + AFTER
+        self.place = None
+        self.next = time.monotonic() + AFTER
 
     def draw(self, share: float | None, description: str):
-        """Draw the share that is done, if it was not drawn just before."""
+        """Draw the completed share (0 to 1), at most once every 0.3 s. End an abandoned run."""
         turns.given_up()
         now = time.monotonic()
         if now < self.next:
@@ -73,7 +74,7 @@ class Bar:
         self.place.progress(min(1.0, share or 0.0), text=description[:1].upper() + description[1:])
 
     def clear(self):
-        """Take the bar away."""
+        """Remove the bar."""
         if self.place is not None:
             self.place.empty()
 
@@ -88,7 +89,7 @@ def progress_drawn():
 
 
 def guarded(call):
-    """Guard a function that draws a dialog."""
+    """Return the function with its errors shown as messages; for dialogs."""
 
     @functools.wraps(call)
     def safe(*args, **named):
@@ -99,7 +100,7 @@ def guarded(call):
 
 
 def fragment(call, run_every: float | None = None):
-    """Return a fragment with a guard of its own: the page's is not around it when it runs again."""
+    """Return a Streamlit fragment that shows its own errors as messages."""
     return st.fragment(run_every=run_every)(guarded(call))
 
 

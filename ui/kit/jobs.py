@@ -1,4 +1,4 @@
-"""A user's training: started, shown, stopped. All users share the same few worker processes."""
+"""A user's training job: start, stop, resume and status. All users share the workers."""
 
 import time
 import weakref
@@ -30,7 +30,7 @@ _jobs: weakref.WeakSet[Job] = weakref.WeakSet()  # of all users; a job is gone w
 
 @dataclass(frozen=True)
 class StartedTrainings(Compared):
-    """The trainings of a plan that a user has started, and the job that trains them."""
+    """Trainings of a plan that a user has started, and the job that trains them."""
 
     plan: Plan
     job: Job
@@ -43,10 +43,12 @@ class StartedTrainings(Compared):
 
     @property
     def every_state(self) -> dict:
+        """State of each training, by model's name and seed."""
         return self.job.states
 
     @property
     def going(self) -> bool:
+        """Whether the job is still running."""
         return not self.job.done
 
 
@@ -57,19 +59,19 @@ def workers() -> ProcessPool:
 
 
 def first_point(trainings: StartedTrainings):
-    """Wait a little for the first point of a training that has just been started."""
+    """Wait at most 0.3 s for the first point of a training that has just been started."""
     end = trainings.since + PATIENCE
     while trainings.going and not any(trainings.runs.values()) and time.monotonic() < end:
         time.sleep(0.01)
 
 
 def started() -> StartedTrainings | None:
-    """Return what this user started last, whether or not it has ended."""
+    """Return the trainings that this user started last, running or not; None without any."""
     return session().kept.get(RUNNING)
 
 
 def begin(plan: Plan):
-    """Start a plan; the user's training before it ends. refused() says why one cannot start."""
+    """Stop the user's training and start a plan; refused() returns why it could not start."""
     pool = workers()
     remembered = session().kept
     before = started()
@@ -108,7 +110,7 @@ def resume():
 
 
 def status(job: Job) -> str:
-    """Describe in a few words what a job is doing."""
+    """Return a phrase on a job: its progress and remaining time, its end or its error."""
     n_runs = count(len(job.states), "run")
     left = duration(job.seconds_left())
     if job.error is not None:
@@ -132,7 +134,7 @@ def status(job: Job) -> str:
 
 
 def elsewhere():
-    """Show a training's progress on other pages, until its own page has shown the end."""
+    """Draw a training's progress on other pages, until its own page has shown the end."""
     trainings = started()
     if trainings and trainings.going:
         fragment(_elsewhere, run_every=2.0)(trainings)
@@ -141,6 +143,7 @@ def elsewhere():
 
 
 def _elsewhere(trainings: StartedTrainings):
+    """Poll the job and draw its status; rerun the page when it has ended (a fragment)."""
     trainings.job.poll()
     _say(trainings)
     if not trainings.going:
@@ -148,6 +151,7 @@ def _elsewhere(trainings: StartedTrainings):
 
 
 def _say(trainings: StartedTrainings):
+    """Draw a caption with the training's status."""
     job = trainings.job
     text = status(job)
     if job.error is None:
@@ -158,6 +162,6 @@ def _say(trainings: StartedTrainings):
 
 
 def shown(trainings: StartedTrainings):
-    """Note that its own page has drawn a training: other pages need not show its end."""
+    """Record that the training's page has drawn its end: other pages need not show it."""
     if not trainings.going:
         session().kept[SHOWN] = trainings.job

@@ -1,4 +1,4 @@
-"""Limits of a teacher's link: pages, views, and settings that can be moved.
+"""Limits of a teacher's link: pages, views, and settings that can be changed.
 
 It is the parameter `only` of a link, which also holds the values of what is locked. Once a session
 was opened with one, it holds for as long as the session lives, whatever its address says later.
@@ -27,16 +27,15 @@ VIEWS = ("view", "show", "trained", "shown", "taken")  # those of them that say 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a session.
+    """Limits of a session opened by a teacher's link.
 
     Args:
-        pages: Keys of the pages that are left.
-        views: Views that are left, as "block.attention". A page without any here has all of its
-        views.
+        pages: Keys of the pages that can be opened.
+        views: Views that can be opened, as "block.attention"; a page without any here has all.
         moved: Settings that have a control.
         locked: Settings that are shown as text.
         large: Whether to begin in presentation mode.
-        link: Parameters of the page as it was set. What cannot be moved stays as they say.
+        link: Parameters of the page as it was set; locked settings keep these values.
     """
 
     pages: tuple[str, ...] = ()
@@ -47,7 +46,7 @@ class Limits:
     link: dict[str, str] = field(default_factory=dict)
 
     def write(self) -> str:
-        """Return the limits as they stand in a link."""
+        """Return the limits as the value of the link's parameter."""
         parts = [ITEM.join((name, *getattr(self, name))) for name in FIELDS if getattr(self, name)]
         fixed = {name: text for name, text in self.link.items() if name not in self.moved}
         if fixed:
@@ -57,11 +56,11 @@ class Limits:
         return NEXT.join(parts)
 
     def views_of(self, page: str) -> list[str]:
-        """Return the views of a page that are left; empty where all are."""
+        """Return the views of a page that can be opened; [] if all can."""
         return [view.removeprefix(f"{page}.") for view in self.views if view.startswith(f"{page}.")]
 
     def locked_names(self, kinds: tuple[type[Settings], ...]) -> set[str]:
-        """Return the settings of a page that nobody can move."""
+        """Return the names of settings on a page that cannot be changed."""
         settings = {name: setting for kind in kinds for name, setting in kind.settings().items()}
         return {
             name
@@ -86,7 +85,7 @@ class Limits:
 
 
 def read(text: str) -> Limits | None:
-    """Read the limits of a link, or None; an old link's seal is ignored."""
+    """Return the limits in a link's parameter; None if it is malformed."""
     if len(text) > LONGEST:
         return None
     entries: dict[str, tuple[str, ...]] = {}
@@ -109,13 +108,14 @@ def read(text: str) -> Limits | None:
 
 
 def _pack(link: dict[str, str]) -> str:
-    """Return parameters in letters that stand in an address as they are."""
+    """Return parameters as text that needs no escaping in a URL."""
     return (
         base64.urlsafe_b64encode(json.dumps(link).encode()).decode().rstrip("=").replace("-", ".")
     )
 
 
 def _unpack(text: str) -> dict[str, str]:
+    """Return the parameters that _pack encoded. Raise ValueError if they are malformed."""
     link = json.loads(base64.urlsafe_b64decode(text.replace(".", "-") + "=" * (-len(text) % 4)))
     if not isinstance(link, dict):
         raise ValueError(text)

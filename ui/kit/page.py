@@ -1,4 +1,4 @@
-"""The frame of every page: boot, title, menu, sidebar; and the words around its pictures."""
+"""Frame of every page: boot, title, menu and sidebar; text, charts and tables in it."""
 
 import base64
 import gc
@@ -75,7 +75,7 @@ _WORDS = {
 
 
 def explained(*texts: str) -> str | None:
-    """Return what the words in these texts mean, as Markdown; None where none needs it."""
+    """Return Markdown that explains the glossary terms in these texts; None without any."""
     terms = [term for term, word in _WORDS.items() if any(map(word.search, texts))]
     return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in terms) or None
 
@@ -97,7 +97,7 @@ ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_by
 
 @once
 def boot():
-    """Once per process; docs/log.md says what each line is worth."""
+    """Set up threads, memory and late imports, once per process; docs/log.md has the gains."""
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
     reuse_freed_memory()
     gc.collect()
@@ -107,7 +107,7 @@ def boot():
 
 
 def _drawing() -> list[threading.Thread]:
-    """Pages that are being drawn; they end where they next call Streamlit."""
+    """Return the threads that draw pages now; they end where they next call Streamlit."""
     return [
         page_shown
         for page_shown in threading.enumerate()
@@ -116,7 +116,7 @@ def _drawing() -> list[threading.Thread]:
 
 
 def _load_driver():
-    """Load what the store is reached with, and no other driver: PostgreSQL's takes 12 MB."""
+    """Load the database driver of the configured store; PostgreSQL's takes 12 MB."""
     from core.study.database.connection import address
 
     with suppress(Exception):  # what is wrong is said where somebody asks for the store
@@ -125,7 +125,7 @@ def _load_driver():
 
 @contextmanager
 def page(current: Page):
-    """Everything a page shows goes inside. Nothing raised in it reaches the user as a traceback."""
+    """Draw everything inside as this page; errors are shown as messages, not tracebacks."""
     st.set_page_config(
         page_title=f"{current.name} · Ablation Lab",
         page_icon=ICON,
@@ -152,7 +152,7 @@ def page(current: Page):
 
 
 def head(current: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
-    """Draw what stands above a page's pictures: its title, and rows of controls."""
+    """Draw a page's title and the rows of controls above its pictures."""
     bar("head", [title(current.name), *beside_title], *rows)
 
 
@@ -168,14 +168,19 @@ def sidebar(
     drawn=None,
     label: str = "Reset to defaults",
 ):
-    """Draw groups of controls, and the button that takes all of them back.
+    """Draw groups of controls in the sidebar, and the button that resets them.
 
-    folded: groups that are closed at first; without: settings that have no control here; fixed:
-    settings whose control shows the
-    value and cannot be moved; carried: settings that differ from their defaults though nobody
-    changed them; notes: group -> words below its
-    controls, as HTML; drawn: group -> what draws it, where
-    that is not the list of its settings; back: the button's callback, and label what it says.
+    Args:
+        groups: Labels of the groups, in order.
+        *settings: Settings whose controls are drawn.
+        back: Callback of the reset button.
+        folded: Groups that are closed at first.
+        without: Settings that have no control here.
+        fixed: Settings whose control shows the value and cannot be moved.
+        carried: Settings that differ from their defaults though the user did not change them.
+        notes: HTML below a group's controls, by group.
+        drawn: Functions that draw a group in place of its settings' controls, by group.
+        label: Label of the reset button.
     """
     drawn = drawn or {}
     with st.sidebar:
@@ -198,7 +203,7 @@ def sidebar(
 
 
 def notice(*notes: str, left_out: Sequence[str] = ()):
-    """Show what was changed in a page's settings, and what a comparison leaves out.
+    """Draw warnings about a page's settings, and reasons for variants left out.
 
     It has a fixed container: otherwise elements below would be rebuilt, and a press on them lost.
     """
@@ -209,17 +214,19 @@ def notice(*notes: str, left_out: Sequence[str] = ()):
 
 
 def warn(*notes: str):
-    """Show such a notice in its container."""
+    """Draw a warning for each note."""
     for note in notes:
         st.warning(literal(note), icon=":material/info:")
 
 
 def figure(title: str, sentence: str, weights: str = "", words=()):
-    """Draw the text above a picture: title, sentence, and whose weights they are.
+    """Draw the text above a picture: title, sentence and source of weights.
 
-    weights: empty where a legend has said so already. words: of the picture; the field's words in
-    them, and in what stands
-    above it, are explained beside.
+    Args:
+        title: Bold first line.
+        sentence: Finding below the title.
+        weights: Source of weights; "" if a legend already states it.
+        words: Texts in the picture; the help explains glossary terms in them, too.
     """
     takeaway.says(sentence)
     if sentence and beside.difference():
@@ -232,7 +239,7 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
 
 
 def finding(sentence: str, weights: str = ""):
-    """Draw what a picture shows, below it, and whose weights they are."""
+    """Draw the finding below a picture, and the source of weights."""
     if sentence and beside.difference():
         sentence = f"Variant: {sentence}"
     line = "  \n" if beside.alone() else " "
@@ -241,7 +248,14 @@ def finding(sentence: str, weights: str = ""):
 
 
 def chart(spec: dict, table, alt: str, height: int | None = None):
-    """An Altair specification with this table as its data."""
+    """Draw a Vega-Lite chart of a table, on one scale with its twin if there is one.
+
+    Args:
+        spec: Specification without data.
+        table: Data of the chart; also offered for export.
+        alt: Alternative text.
+        height: Height in pixels; None for the content's.
+    """
     alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: table)
 
@@ -269,13 +283,13 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
 
 
 def table(data, alt: str, exported=None, **words):
-    """Draw a table; column names are explained by the glossary.
+    """Draw a table, with column help from the glossary. Return what st.dataframe returns.
 
     Args:
-        exported: The numbers to take away where the table shows text, or a call that makes them.
-        words: Passed on to st.dataframe.
-
-    -> what st.dataframe gives
+        data: Table or Styler to draw.
+        alt: Alternative text, and name of the export.
+        exported: Numbers to export where the table shows text, or a function that returns them.
+        **words: Passed on to st.dataframe.
     """
     exported = data if exported is None else exported
     alt = beside.named(alt)
@@ -287,7 +301,7 @@ def table(data, alt: str, exported=None, **words):
 
 
 def with_minus(frame, formats: dict[str, str]):
-    """Format columns of numbers with a true minus sign; they still sort as numbers."""
+    """Return a Styler that formats columns of numbers, with a true minus sign."""
 
     def write(value: float, how: str) -> str:
         return format(value, how).replace("-", "−").replace("%", "\N{NO-BREAK SPACE}%")
@@ -312,12 +326,12 @@ def _columns(data, formats: dict) -> dict:
 
 
 def caption(text: str):
-    """Small print, in which the field's words are explained."""
+    """Draw a caption, with glossary terms explained in its help."""
     st.caption(literal(text), help=explained(text))
 
 
 def small_table(data, alt: str, exported=None):
-    """Draw a table of few rows as HTML, as st.dataframe needs a tenth of a second."""
+    """Draw a table of few rows as HTML; st.dataframe would need a tenth of a second."""
     exported = data if exported is None else exported
     alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: exported)

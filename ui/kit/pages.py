@@ -1,6 +1,6 @@
-"""Pages: names, files and views, for the menu, titles and links.
+"""Table of pages, with their names, files and views, for the menu, titles and links.
 
-A page says which one it is by its name in this table: `with page(DEPTH): …`.
+A page is drawn inside `with page(DEPTH): …`, with its entry in this table.
 """
 
 import importlib
@@ -32,14 +32,16 @@ _menu = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the app.
+    """Page of the app.
 
     Args:
-        key: Key of its settings in a session. Its code is ui/<key>; a dot leads into another page's
-        folder.
-        path: Its file, as Streamlit has it.
-        about: What it does, in a line.
-        parameter: The parameter of its links that says which view is open.
+        key: Key of its settings in a session. Its code is ui/<key>; a dot leads into the folder of
+            another page.
+        path: Script of the page, relative to the repository.
+        name: Name in the menu and as title.
+        icon: Material icon in the menu.
+        about: Description in one line.
+        parameter: Parameter of its links that names the open view.
     """
 
     key: str
@@ -51,22 +53,22 @@ class Page:
 
     @property
     def views(self) -> Menu:
-        """Return the menu of views, imported on demand."""
+        """Menu of its views, imported on demand."""
         return importlib.import_module(f"ui.{self.key}").view
 
     @property
     def groups(self) -> dict[str, list[str]]:
-        """Return its tabs: label -> views. Empty where each view has a tab of its own."""
+        """Its tabs, label to views; empty if each view has its own tab."""
         listed = getattr(importlib.import_module(f"ui.{self.key}"), "TABS", {})
         return {label: keys.split() for label, keys in listed.items()}
 
     @property
     def name_in_address(self) -> str:
-        """Return what the address of this page ends with; nothing for the start page."""
+        """Last part of the page's URL; "" for the start page."""
         return re.sub(r"^\d+_", "", Path(self.path).stem) if self is not START else ""
 
     def settings(self, *kinds) -> tuple[list, list[str]]:
-        """Return one instance of each settings class and notes about changes, then draw the menu.
+        """Return one instance per settings class, and notes on changes; draw the menu.
 
         The link counts when the page is opened, and later changes come from the browser
         (ui/kit/store.py).
@@ -82,12 +84,12 @@ class Page:
         return chosen, [*take_key(), *notes]
 
     def open_with(self, kinds: tuple, link: dict[str, str]):
-        """Open this page with these settings, whatever its address says."""
+        """Open this page with the settings of this link, whatever the address says."""
         kinds_of[self.key] = kinds
         session().open(self.key, link, is_back=False)
 
     def _draw_menu(self):
-        """Draw the links to all pages, with the settings of each as they are."""
+        """Draw the links to all pages, each with the page's current settings."""
         links = [
             {
                 "key": page.key,
@@ -107,11 +109,11 @@ class Page:
     def tabs(
         self, titles: Mapping[str, str] | None = None, without: Collection[str] = ()
     ) -> Control:
-        """Return the tabs, one for each group of views; a click opens the first view of a group.
+        """Return the tabs, one for each group of views; a click opens a group's first view.
 
         Args:
-            titles: Names of views that have another one here.
-            without: Views that have nothing to show, and no tab unless a link opens them.
+            titles: Labels that replace those of the menu, by view.
+            without: Views that get no tab unless a link opens them.
         """
         underlined = {"look": "underlined"}
         open_view = value(self.parameter)
@@ -132,7 +134,7 @@ class Page:
         return among("View", self.parameter, open_view, *zip(*options)) | underlined
 
     def views_of_tab(self) -> list[Control]:
-        """Return the row that chooses among the views of the open tab; empty where it has one."""
+        """Return the control that selects a view within the open tab; [] if it has one."""
         open_view = value(self.parameter)
         keys = next((keys for keys in self.groups.values() if open_view in keys), ())
         views = [view for view in keys if view in self._views_left]
@@ -144,18 +146,18 @@ class Page:
 
     @property
     def _views_left(self) -> list[str]:
-        """Return the views that can be opened: all, or those that a teacher's link leaves."""
+        """Views that can be opened: all, or those that a teacher's link allows."""
         teacher_limits = session().limits
         left = teacher_limits.views_of(self.key) if teacher_limits else ()
         return [view for view in self.views if view in left] or list(self.views)
 
     def open_view(self, context):
-        """Draw the view that is open, as `context.look` says."""
+        """Draw the view that is open according to `context.look`."""
         self.views[getattr(context.look, self.parameter)](context)
 
 
 def link_to(page: str) -> dict[str, str]:
-    """Return the parameters with which the menu leads to a page: its settings as they are."""
+    """Return the link parameters of a page with its current settings."""
     once = {
         name
         for kind in kinds_of.get(page, ())
@@ -166,7 +168,7 @@ def link_to(page: str) -> dict[str, str]:
 
 
 def _address_of(page: Page) -> str:
-    """Return the address of a page, as seen from any other."""
+    """Return the relative address of a page with its current settings and limits."""
     name = page.name_in_address or "."
     params = link_to(page.key)
     teacher_limits = session().limits

@@ -43,11 +43,13 @@ def row(
     on_new: Callable[[str], None] = lambda text: None,
     can: Callable[[str, Config], bool] | None = None,
 ) -> list[Control]:
-    """Return the controls of a comparison: one click adds or removes a change.
+    """Return the controls that select the variants and pin the baseline.
 
     Args:
+        config: Current settings.
+        pins: Pinned baseline and variants.
         on_new: Called with the text of an added variant, or "" when one or none is left.
-        can: Whether a change is possible, or None for always.
+        can: Whether a change is possible; None if all are.
     """
     baseline = config if can else pins.pinned() or config
     ready = [
@@ -73,12 +75,13 @@ def row(
 
 @lru_cache(maxsize=1000)
 def _label(text: str) -> str:
+    """Return the name of a variant on screen."""
     return name_of(decode(text, "variants"))
 
 
 @lru_cache(maxsize=1000)
 def _about(text: str) -> str:
-    """Explain a variant by the help of what it changes, which the search of the menu reads too."""
+    """Return the help of all settings that a variant changes; the menu's search reads it."""
     settings = Config.settings()
     changes = decode(text, "variants")
     helps = [
@@ -94,12 +97,13 @@ def now() -> Pins:
 
 
 def _switch(on_new: Callable[[str], None], text: str, is_on: bool):
-    """Add a variant to those that are compared, or take it away."""
+    """Add a variant to the comparison, or remove it (a callback)."""
     texts = [other for other in now().texts if other != text]
     _chosen(on_new, [*texts, text] if is_on else texts)
 
 
 def _chosen(on_new: Callable[[str], None], texts: list[str]):
+    """Compare these variants; show a toast if there are too many (a callback)."""
     pins = now()
     if len(texts) > MOST:
         # And the pill goes out again, since what is compared has not changed.
@@ -114,6 +118,7 @@ def _chosen(on_new: Callable[[str], None], texts: list[str]):
 
 
 def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[Control]:
+    """Return the buttons that pin, unpin and extend the comparison."""
     pinned = pins.pinned()
     if pinned is None:
         about = "Use the current settings as the baseline and compare later changes against it."
@@ -136,6 +141,7 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
 
 
 def _unpin(pinned: Config):
+    """Restore the pinned settings and remove the pin (a callback)."""
     restore(pinned)
     change(baseline="")
 
@@ -147,9 +153,13 @@ def legend(
     kind: str = "random",
     about: str = "",
 ):
-    """Draw the legend: colours, notes such as "diverged at pass 7", shared facts.
+    """Draw the legend of variants: colours, names, notes and shared facts.
 
     Args:
+        variants: Variants, the baseline first.
+        notes: Note on a variant by its name, such as "diverged at pass 7"; None without one.
+        pins: Pinned baseline and variants.
+        kind: Kind of weights, a key of the menu `weights`.
         about: HTML of a line above, in place of the hint on how to compare.
     """
     entries = [
@@ -171,7 +181,7 @@ def legend(
 
 
 def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
-    """Draw a legend; see legend_html."""
+    """Draw a legend; see legend_html for the arguments."""
     st.html(legend_html(entries, common))
 
 
@@ -199,31 +209,35 @@ def legend_html(
 
 
 def _line(colour: int) -> str:
-    """A piece of the line that has this colour on curves, with its dashes."""
+    """Return HTML of a short line with this variant's colour and dashes."""
     shade = COLOURS[colour]
     position = 0
     stops = []
     for n, length in enumerate(map(int, DASHES[colour].split() or "1")):
         stops.append(f"{'transparent' if n % 2 else shade} {position}px {position + length}px")
         position += length
-    line = f"display:inline-block;width:28px;height:2.5px;vertical-align:middle;margin-right:4px;background:repeating-linear-gradient(90deg,{','.join(stops)})"
+    line = (
+        "display:inline-block;width:28px;height:2.5px;vertical-align:middle;margin-right:4px;"
+        f"background:repeating-linear-gradient(90deg,{','.join(stops)})"
+    )
     return f"<span style='{line}'></span>"
 
 
 def seeds(variants: list[Variant], kind: str = "random") -> str:
-    """Return whose weights these are."""
+    """Return a phrase on the source of weights and their seeds."""
     seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
-    return f"{WHOSE[kind]}, seed{'s' * (len(seeds) > 1)} {' and '.join(map(str, seeds))}"
+    label = "seeds" if len(seeds) > 1 else "seed"
+    return f"{WHOSE[kind]}, {label} {' and '.join(map(str, seeds))}"
 
 
 def paired(variants: list[Variant], kind: str = "random") -> str:
-    """Return what baseline and variants share by construction (core/model/parts/init.py)."""
+    """Return a phrase on the weights that baseline and variants share (parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
     return f"{weights[kind].paired} at the same seed" if other else weights[kind].paired
 
 
 def baseline_words(pins: Pins, kind: str = "random") -> str:
-    """Return what the baseline is, in few words."""
+    """Return a short description of the baseline."""
     if kind != "random":
         return "trained with all components"
     pinned = pins.pinned()
@@ -233,9 +247,11 @@ def baseline_words(pins: Pins, kind: str = "random") -> str:
 
 
 def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):
-    """Add or remove a variant, from a callback.
+    """Add a variant to the comparison, or remove it (a callback).
 
     Args:
+        changes: Settings that the variant changes.
+        baseline: Config that it is compared with.
         on_new: As for row().
     """
     texts = now().texts
@@ -254,7 +270,7 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
 
 
 def vary(place: int, changes: dict, baseline: Config):
-    """The variant at a place, as it would be with more changed in it; from a callback."""
+    """Apply further changes to the variant in this slot (a callback)."""
     slots = now().slots
     if not (place < len(slots) and slots[place]):
         return  # it was taken away meanwhile
@@ -265,7 +281,7 @@ def vary(place: int, changes: dict, baseline: Config):
 
 
 def _text(changes: dict, config: Config, baseline: Config) -> str | None:
-    """Return what a config with these changes differs in; None, with a notice, if impossible."""
+    """Return the text of a config's difference; None, with a toast, if it is impossible."""
     try:
         return encode(difference(apply(changes, config), baseline))
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Rights to change what all users share: studies, and models that are downloaded onto the server.
+"""Rights to change shared state: studies, and models downloaded onto the server.
 
 Everybody has them with ABLATION_READ_ONLY=0, else a user who opened a link with ?key=…, the value
 of ABLATION_KEY in the environment or in Streamlit's secrets. The key is taken out of the address at
@@ -22,12 +22,12 @@ WRONG = "The key in this link is not valid for this server, so nothing can be ch
 
 
 def may_write() -> bool:
-    """Return whether this user may. Ask where it is offered, and again where it is done."""
+    """Return whether this user may change shared state. Check again when it is changed."""
     return not read_only() or bool(session().kept.get(HOLDS))
 
 
 def take_key() -> list[str]:
-    """Use the key of the address. Return what is wrong with it, as sentences."""
+    """Use the key of the address, and return sentences on what is wrong with it."""
     key = address.pop_secret(PARAMETER)
     if key is None:
         return []
@@ -38,12 +38,13 @@ def take_key() -> list[str]:
 
 
 def _is_key(candidate: str) -> bool:
-    """Compare with the server's key in constant time. Without one no key is right."""
+    """Return whether this is the server's key, in constant time; False if it has none."""
     key = os.environ.get(VARIABLE, "") or _secret()
     return bool(key) and hmac.compare_digest(candidate.encode(errors="replace"), key.encode())
 
 
 def _secret() -> str:
+    """Return the key in Streamlit's secrets, or ""."""
     try:
         return str(st.secrets.get(VARIABLE, ""))
     except Exception:  # there are no secrets, or their file cannot be read

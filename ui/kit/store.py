@@ -1,4 +1,4 @@
-"""The settings of one session: one dictionary of texts, changed by one function.
+"""Settings of one session: one dictionary of texts, changed by one function.
 
 `Choices` holds what differs from the defaults, as "Config.d_model" -> "96": the class of the
 settings, the field, and the text that a link has for it. A change is a delta, name -> text, or None
@@ -37,7 +37,7 @@ kinds_of: dict[str, Kinds] = {}  # page -> classes of its settings, once the pag
 
 
 def key_of(kind: type[Settings], name: str, choices: Choices) -> str:
-    """Return the key of a setting in the store. A class may share keys with another one (`scope`)."""
+    """Return the key of a setting in the store; classes share keys through `scope`."""
     scope = getattr(kind, "scope", None)
     return f"{scope(name, choices) if scope else kind.__name__}.{name}"
 
@@ -67,6 +67,7 @@ def apply(
 
 
 def _forget(choices: Choices, kinds: Kinds, names: Iterable[str]):
+    """Remove the choices of these settings, in all classes that have them."""
     # All keys first: without one choice (such as weights), key_of gives other keys for the rest.
     keys = [key_of(kind, name, choices) for name in names for kind in kinds]
     for key in keys:
@@ -74,7 +75,7 @@ def _forget(choices: Choices, kinds: Kinds, names: Iterable[str]):
 
 
 def _choose(choices: Choices, kinds: Kinds, name: str, text: str | None) -> list[ConfigError]:
-    """Change one setting, in all classes that have it. Return why it cannot be read."""
+    """Change one setting in all classes that have it. Return the error if it is invalid."""
     for kind in [kind for kind in kinds if name in kind.settings()]:
         key = key_of(kind, name, choices)
         if text is None:
@@ -93,7 +94,7 @@ def _choose(choices: Choices, kinds: Kinds, name: str, text: str | None) -> list
 
 
 def link_of(choices: Choices, kinds: Kinds) -> dict[str, str]:
-    """Return the parameters of a page's link: what was chosen of its settings."""
+    """Return the parameters of a page's link: its settings that differ from the defaults."""
     keys: dict[str, str] = {}
     for kind in kinds:
         for name in kind.settings():
@@ -115,7 +116,7 @@ def build(params: Mapping[str, str], kinds: Kinds) -> tuple[list, list[ConfigErr
 
 @dataclass
 class Session:
-    """State of a session: its choices, and what parts of the app remember."""
+    """State of a session: its choices, and whatever else parts of the app store in it."""
 
     id: str = field(default_factory=lambda: secrets.token_hex(4))
     choices: Choices = field(default_factory=dict)
@@ -158,7 +159,7 @@ class Session:
         self.built = {}
 
     def take(self, message: Mapping[str, Any]):
-        """Apply what is new in a message of the browser."""
+        """Apply the deltas of a browser message that were not applied before."""
         if message.get("session") != self.id:
             # it was sent to a server that has been restarted since; the browser sends it again
             return
@@ -210,7 +211,7 @@ class Session:
         self._note_set_elsewhere(page, kinds)
 
     def _note_set_elsewhere(self, page: str, kinds: Kinds):
-        """Keep what was set on another page since this one was left, to say it once."""
+        """Store the names of settings that another page changed meanwhile, for one notice."""
         keys = {
             name: key_of(kind, name, self.choices) for kind in kinds for name in kind.settings()
         }
@@ -222,11 +223,11 @@ class Session:
             pages.add(page)
 
     def link(self, page: str = "") -> dict[str, str]:
-        """Return the link of a page as it is now."""
+        """Return the link parameters of a page with its current settings."""
         return link_of(self.choices, kinds_of.get(page or self.page, ()))
 
     def settings(self, kinds: Kinds) -> tuple[list, list[str]]:
-        """Return one instance of each class, and sentences about what was changed in the choices."""
+        """Return one instance of each class, and sentences on choices that were replaced."""
         params = link_of(self.choices, kinds)
         if self.limits:
             params = self.limits.apply(self.page, params, kinds)
@@ -239,7 +240,7 @@ class Session:
 
 
 def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
-    """Return a sentence for each parameter that is none, with the nearest one."""
+    """Return a sentence for each unknown parameter, with the nearest setting's name."""
     names = [name for kind in kinds for name in kind.settings()]
     sentences = []
     for name in [name for name in link if name not in names][:5]:
@@ -250,7 +251,7 @@ def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
 
 
 def _explain(problem: ConfigError | str, chosen: list) -> str:
-    """Return a problem as a sentence that ends with what is used instead."""
+    """Return a problem as a sentence that ends with the value used instead."""
     if isinstance(problem, str):
         return problem
     for settings in chosen:
@@ -266,7 +267,7 @@ _current: ContextVar[Session | None] = ContextVar("session", default=None)
 
 @contextmanager
 def opened():
-    """Keep the session at hand while a page is drawn."""
+    """Make the session available without a look-up while a page is drawn."""
     token = _current.set(session())
     try:
         yield _current.get()
@@ -293,19 +294,19 @@ def read_message() -> Mapping[str, Any]:
 
 
 def allows(page: str) -> bool:
-    """Return whether a teacher's link, if there is one, leaves this page."""
+    """Return whether this page can be opened: always, unless a teacher's link limits pages."""
     limits = session().limits
     return limits is None or page in limits.pages
 
 
 def is_moved(name: str) -> bool:
-    """Return whether a setting can be moved."""
+    """Return whether a setting can be changed: always, unless a teacher's link locks it."""
     limits = session().limits
     return limits is None or name in limits.moved
 
 
 def settings_of(kind: type[Settings]) -> Any:
-    """Return the settings of one class as they are now."""
+    """Return the current settings of one class."""
     current = session()
     if kind not in current.built:
         current.settings((kind,))
@@ -313,7 +314,7 @@ def settings_of(kind: type[Settings]) -> Any:
 
 
 def value(name: str) -> Any:
-    """Return a setting of the open page as it is now."""
+    """Return the current value of a setting of the open page."""
     kind = next(kind for kind in kinds_of[session().page] if name in kind.settings())
     return getattr(settings_of(kind), name)
 
@@ -333,7 +334,7 @@ def amend(**values: Any):
 
 
 def _write(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return values as a link has them; leave out what is no setting of the open page."""
+    """Return values as text for a link, without names that the open page does not have."""
     definitions = {
         name: setting
         for kind in kinds_of[session().page]
@@ -366,7 +367,7 @@ def restore(settings: Settings):
 
 
 def reset(*kinds: type[Settings], **params: str):
-    """Let all settings of these classes follow their defaults, but for those with these texts."""
+    """Let all settings of these classes follow their defaults, except these texts."""
     current = session()
     current.moves += 1
     current.change({name: None for kind in kinds for name in kind.settings()} | params)
@@ -379,11 +380,11 @@ def default_of(settings: Settings, name: str) -> Any:
 
 
 def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) -> dict[str, Any]:
-    """Return what makes a widget of Streamlit's show a setting, and change it.
+    """Return the arguments that bind a Streamlit widget to a setting: key and callback.
 
     Args:
-        name: The setting, or any name where `change_to` says what happens to a new value.
-        value: What the widget is to show.
+        name: The setting, or any name if `change_to` is given.
+        value: Value that the widget shows.
         change_to: Called with the new value, in place of changing the setting.
     """
     key = f"bound_{name}"
@@ -399,6 +400,7 @@ def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) 
 
 
 def _take_bound(name: str, key: str, change_to: Callable[[Any], None] | None):
+    """Change the setting to the widget's new value (a callback)."""
     value = get_session_state().filtered_state.get(key)
     if change_to is not None:
         change_to(value)

@@ -1,6 +1,6 @@
 """Export: tables as CSV, pictures as SVG or PNG, scripts that print the numbers.
 
-Whoever draws a chart notes its table here; nothing is written until somebody asks for it.
+Code that draws a chart notes its table here; nothing is written until somebody asks for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,10 +34,13 @@ TOO_MANY = (
 SAID = "_said"  # likewise: what stands above the picture that comes next
 CSS = """
 .head { font-family: var(--st-font); font-weight: 600; color: var(--st-text-color); }
-.list div { display: flex; gap: 6px; align-items: center; margin: 3px 0; font-family: var(--st-font); font-size: 14px; }
-.list span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--st-text-color); }
-button { font: inherit; cursor: pointer; padding: 1px 9px; border-radius: 4px; border: 1px solid var(--st-border-color);
-  background: var(--st-secondary-background-color); color: var(--st-text-color); }
+.list div { display: flex; gap: 6px; align-items: center; margin: 3px 0;
+  font-family: var(--st-font); font-size: 14px; }
+.list span { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap;
+  color: var(--st-text-color); }
+button { font: inherit; cursor: pointer; padding: 1px 9px; border-radius: 4px;
+  border: 1px solid var(--st-border-color); background: var(--st-secondary-background-color);
+  color: var(--st-text-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 """
@@ -50,23 +53,23 @@ _pictures = st.components.v2.component(
 
 
 def begin():
-    """Forget the tables of the last run, and what was said in it."""
+    """Forget the tables and the sentence of the last run."""
     st.session_state.setdefault(TABLES, {}).clear()  # the same one: see `offer`
     st.session_state.pop(SAID, None)
 
 
 def says(sentence: str):
-    """Keep the sentence above the next picture, for its text alternative."""
+    """Store the sentence above the next picture, for its text alternative."""
     st.session_state[SAID] = sentence
 
 
 def said() -> str:
-    """Return what they say; once, for the first picture below them."""
+    """Return the stored sentence once, for the first picture below it; then ""."""
     return st.session_state.pop(SAID, "")
 
 
 def note(name: str, make: Callable[[], pd.DataFrame]):
-    """Offer a table of this run. Two of one name are numbered."""
+    """Offer a table of this run for export; a second one of the same name is numbered."""
     tables = st.session_state.setdefault(TABLES, {})
     unique = name
     n = 1
@@ -85,10 +88,12 @@ def offer(
 ):
     """Draw the export button; its menu is built while it is open. Call it last on a page.
 
-    script: what writes the script of the page, if it has one; files: label -> name of the file, and
-    what makes it; kind: what the page shows,
-    as a name for files, with which those of tables and pictures begin; formatted: the button, where
-    it stands there already.
+    Args:
+        page: Name of the page, for file names.
+        script: Returns the script of the page; None if it has none.
+        files: File name and function that writes the file, by label.
+        kind: Prefix for the names of tables and pictures; "" for none.
+        formatted: Export button, if it is drawn already.
     """
     formatted = formatted or button()
     if not formatted.open:
@@ -131,7 +136,7 @@ def offer(
 
 
 def button():
-    """Draw the export button alone, for a page that redraws parts."""
+    """Draw the export button alone, for a page that redraws parts, and return it."""
     return st.popover(
         "Export", icon=":material/download:", key="take_away", on_change="rerun", width="content"
     )
@@ -139,13 +144,15 @@ def button():
 
 @dataclass(frozen=True)
 class MatrixTable:
-    """Matrices as a table.
+    """Matrices as a table, made on call: one row per cell that is not NaN.
+
+    The columns are panel, row_number, row, column_number, column and value; numbers count from 1.
 
     Args:
-        matrices: (panels, rows, columns); NaN are left out.
-
-    Called it makes the table: panel, row_number, row, column_number, column (numbers from 1),
-    value.
+        matrices: (panels, rows, columns).
+        rows: Name of each row.
+        columns: Name of each column; numbers if None.
+        titles: Name of each panel; "" if None.
     """
 
     matrices: Any
@@ -154,6 +161,7 @@ class MatrixTable:
     titles: Sequence[str] | None = None
 
     def __call__(self) -> pd.DataFrame:
+        """Return the table."""
         cells = self._cells()
         panel, row, column = np.nonzero(~np.isnan(cells))
         titles = self.titles or [""] * len(cells)
@@ -168,14 +176,15 @@ class MatrixTable:
 
     @property
     def many(self) -> int:
-        """Return how many rows it has."""
+        """Number of rows."""
         return int((~np.isnan(self._cells())).sum())
 
     def _cells(self) -> np.ndarray:
+        """Return the matrices as an array (panels, rows, columns)."""
         return torch.as_tensor(self.matrices).numpy()
 
 
 def _words(words: Sequence[str], indices: np.ndarray) -> pd.Categorical:
-    """Every word is held once, however many cells it stands beside."""
+    """Return a categorical column of words by index, which stores each word once."""
     codes, unique_words = pd.factorize(np.array(words, dtype=object))
     return pd.Categorical.from_codes(codes[indices], unique_words)

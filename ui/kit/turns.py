@@ -1,4 +1,4 @@
-"""Runs of pages take turns.
+"""Turns of page runs: one run at a time has priority.
 
 Otherwise a hundred users who move at once are all served as late as the last one (docs/log.md).
 """
@@ -12,13 +12,13 @@ _turn = threading.Semaphore(1)
 
 
 class Turn:
-    """The turn of one run, which it may give up early."""
+    """Turn of one run, which it may give up early."""
 
     def __init__(self):
         self.taken = _turn.acquire(timeout=LONGEST)
 
     def give_up(self):
-        """Let the next run go."""
+        """End the turn, so that the next run can begin."""
         if self.taken:
             self.taken = False
             _turn.release()
@@ -29,7 +29,7 @@ _mine: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 @contextmanager
 def taken():
-    """Draw everything inside in one turn."""
+    """Wait at most 0.2 s for a turn, then draw everything inside in it."""
     turn = Turn()
     token = _mine.set(turn)
     try:
@@ -40,7 +40,7 @@ def taken():
 
 
 def given_up():
-    """Let others go on: this run now takes long, or waits."""
+    """End this run's turn early, because it takes long or waits."""
     turn = _mine.get()
     if turn is not None:
         turn.give_up()

@@ -1,4 +1,4 @@
-"""The page "Lessons": its settings, what its views are given, and the list of languages."""
+"""Page "Lessons": its settings, its context and the list of languages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,22 +51,22 @@ class LessonsContext:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """The words around lessons, in the chosen language."""
+        """Texts around lessons in the selected language, by key."""
         return phrases(self.look.language)
 
     def lesson(self, name: str) -> Lesson:
-        """Return a lesson in the chosen language."""
+        """Return a lesson in the selected language."""
         return read_lesson(name, self.look.language)
 
 
 def language_list(label: str, chosen: str) -> Control:
-    """Return the list of languages."""
+    """Return the control that selects the language of lessons."""
     names = list(language)
     return choice(label, "language", chosen, names, [language.label(name) for name in names])
 
 
 def set_language(name: str) -> None:
-    """Tell the browser the language of this page: screen readers and translators go by it."""
+    """Set the document's language in the browser, for screen readers and translators."""
     _language(key="spoken", data=name)
 
 

@@ -15,12 +15,12 @@ ONLY_HERE = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
 def own_address() -> str:
-    """Return the address of this page as the browser has it."""
+    """Return the URL of this page as the browser has it."""
     return st.context.url or "http://localhost:8501/Class"
 
 
 def shared_address() -> str:
-    """Return the address of this page as others in the room reach it."""
+    """Return the URL of this page for other computers in the same network."""
     url = urlsplit(own_address())
     if url.hostname not in ONLY_HERE or listens_here_alone():
         return own_address()
@@ -29,7 +29,7 @@ def shared_address() -> str:
 
 
 def address_of(path: str, base: str) -> str:
-    """Return the address of a page by its file and the address of another page."""
+    """Return the URL of a page, given its file and the URL of another page."""
     name = re.sub(r"^\d+_", "", Path(path).stem)
     url = urlsplit(base)
     folder = url.path.rsplit("/", 1)[0]
@@ -42,7 +42,7 @@ def listens_here_alone() -> bool:
 
 
 def in_the_room() -> str:
-    """Return the address of this computer in its network. Nothing is sent."""
+    """Return this computer's IP address in its network, or "localhost"; sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
         try:
             way.connect(
@@ -54,12 +54,12 @@ def in_the_room() -> str:
 
 
 def link(to: str, **params: str) -> str:
-    """Return an address with its parameters."""
+    """Return a URL with its parameters."""
     return f"{to}?{urlencode(params)}"
 
 
 def qr_svg(text: str) -> str:
-    """Draw a QR code, black on white in any theme; "" for more than one holds."""
+    """Return a QR code as SVG, black on white in any theme; "" if the text is too long."""
     if len(text.encode()) > QR:
         return ""
     return segno.make(text, error="m").svg_inline(

@@ -1,4 +1,4 @@
-"""HTML of lessons and classes: path, heading, bars of votes, in one component."""
+"""HTML of lessons and classes in one component: path, heading, bars of votes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,17 +24,25 @@ _html = component("lesson_html", HERE / "html.js", (HERE / "html.css").read_text
 # Streamlit's radio buttons as cards. Curves to choose from are masks: they take the colour of the
 # text in both themes.
 CARDS = """<style>
-.stApp { --lab-accent: light-dark(#0060a0, #4aa8e0); --lab-soft: light-dark(#dcecf8, #17364d); --lab-edge: light-dark(#7d8793, #77838f); }
-:is([class*=st-key-answer_], [class*=st-key-carry_], [class*=st-key-carried_], [class*=st-key-check_]) {
+.stApp { --lab-accent: light-dark(#0060a0, #4aa8e0); --lab-soft: light-dark(#dcecf8, #17364d);
+  --lab-edge: light-dark(#7d8793, #77838f); }
+:is([class*=st-key-answer_], [class*=st-key-carry_], [class*=st-key-carried_],
+  [class*=st-key-check_]) {
   [role=radiogroup] { gap: 8px; width: 100%; }
   [role=radiogroup] > div { width: 100%; }
-  [role=radiogroup] label { display: flex; width: 100%; min-height: 40px; margin: 0; padding: 8px 16px; box-sizing: border-box; align-items: center;
-    border: 1px solid var(--lab-edge); border-radius: 8px; background: light-dark(#ffffff, #11151a); }
+  [role=radiogroup] label { display: flex; width: 100%; min-height: 40px; margin: 0;
+    padding: 8px 16px; box-sizing: border-box; align-items: center;
+    border: 1px solid var(--lab-edge); border-radius: 8px;
+    background: light-dark(#ffffff, #11151a); }
   [role=radiogroup] label:hover { border-color: var(--lab-accent); }
-  [role=radiogroup] label:has(input:checked) { border-color: var(--lab-accent); box-shadow: inset 0 0 0 1px var(--lab-accent); background: var(--lab-soft); }
-  [role=radiogroup] label:has(input:focus-visible) { outline: 2px solid var(--lab-accent); outline-offset: 2px; }
+  [role=radiogroup] label:has(input:checked) { border-color: var(--lab-accent);
+    box-shadow: inset 0 0 0 1px var(--lab-accent); background: var(--lab-soft); }
+  [role=radiogroup] label:has(input:focus-visible) { outline: 2px solid var(--lab-accent);
+    outline-offset: 2px; }
 }
-[data-testid=stMain] :is([data-testid=stWidgetLabel], [role=radiogroup], [data-testid=stButtonGroup], button) p { font-size: 14px; line-height: 20px; }
+[data-testid=stMain] :is([data-testid=stWidgetLabel], [role=radiogroup],
+  [data-testid=stButtonGroup], button) p {
+  font-size: 14px; line-height: 20px; }
 [data-testid=stMain] [data-testid=stButtonGroup] button { min-height: 32px; }
 .st-key-links h2 { padding: 0 !important; line-height: 32px; }
 :is(.st-key-column, .st-key-report, .st-key-seat) { max-width: 720px; }
@@ -46,14 +54,25 @@ STYLES</style>"""
 
 
 def draw_html(key: str, html: str, height: int = 0) -> None:
-    """Draw HTML. height: pixels that are kept for it while it loads, so that nothing below moves."""
+    """Draw HTML in the component of lessons.
+
+    Args:
+        key: Key of the component.
+        html: HTML to draw.
+        height: Minimum height in pixels while it loads, so that nothing below moves; 0 for none.
+    """
     if height:
         st.html(f"<style>.st-key-{key} {{ min-height: {height}px; }}</style>")
     _html(key=key, data=html)
 
 
 def style_answers(place: str = "", lesson_shown: Lesson | None = None) -> None:
-    """Draw answers as cards. lesson_shown: the lesson whose answers are curves."""
+    """Draw the styles that turn radio buttons into cards.
+
+    Args:
+        place: Key suffix of the answers' radio buttons.
+        lesson_shown: Lesson whose answers may be curves; None for no lesson.
+    """
     styles = []
     if (
         lesson_shown is not None
@@ -79,14 +98,14 @@ def style_answers(place: str = "", lesson_shown: Lesson | None = None) -> None:
 
 
 def build_link(name: str, language: str) -> dict[str, str]:
-    """Return the settings that open a lesson."""
+    """Return the link parameters that open a lesson."""
     return {"shown": "one", "lesson": name} | (
         {} if language == ENGLISH else {"language": language}
     )
 
 
 def render_anchor(params: Mapping[str, str], inside: str, kind: str = "") -> str:
-    """Return a link to a view of this page as HTML. inside: HTML."""
+    """Return a link to a view of Lessons as HTML; `inside` is the HTML in it."""
     limits = session().limits
     only = {PARAMETER: limits.write()} if limits else {}
     address = f"{LESSONS.name_in_address}?{urlencode({**params, **only})}"
@@ -97,17 +116,17 @@ def render_anchor(params: Mapping[str, str], inside: str, kind: str = "") -> str
 
 
 def order_lessons() -> list[str]:
-    """Return the names of the lessons as the path has them: by number, what has no prediction last."""
+    """Return the names of lessons by number, those without a prediction last."""
     return sorted(lesson, key=lambda name: read_lesson(name).prediction is None)
 
 
 def is_done(entry: Entry | None) -> bool:
-    """Return whether a lesson is done to its last question."""
+    """Return whether a lesson is finished: its transfer question is answered."""
     return entry is not None and entry.carried is not None
 
 
 def render_progress(entries: Mapping[str, Entry], current: str = "") -> str:
-    """Return the progress as a row of steps. current: the lesson that is open."""
+    """Return a row of steps, one per lesson, as HTML; `current` is the open lesson."""
     drawn = ""
     for name in order_lessons():
         kind = "done" if is_done(entries.get(name)) else ""
@@ -117,7 +136,7 @@ def render_progress(entries: Mapping[str, Entry], current: str = "") -> str:
 
 
 def describe_level(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
-    """Return level and length: "Beginner · 4 min"."""
+    """Return difficulty and length of a lesson: "Beginner · 4 min"."""
     level = (
         words[lesson_shown.difficulty.replace(" ", "_")]
         if lesson_shown.prediction
@@ -127,16 +146,14 @@ def describe_level(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
 
 
 def render_path(entries: Mapping[str, Entry], language: str, words: Mapping[str, str]) -> str:
-    """Return all lessons as cards in their order."""
+    """Return all lessons as HTML cards in order, with progress and the next one."""
     lessons = {name: read_lesson(name, language) for name in order_lessons()}
     names = [name for name, entry_lesson in lessons.items() if entry_lesson.prediction]
     done = [name for name in names if is_done(entries.get(name))]
     following = next((name for name in names if name not in done), "")
     head = f'<span style="font-size:16px">{escape(words["why_predict"])}</span>'
-    head += (
-        '<span class="soft'
-        f' push">{escape(words["done_of"].format(n=len(done), all=len(names)))}</span>{render_progress(entries)}'
-    )
+    done_of = words["done_of"].format(n=len(done), all=len(names))
+    head += f'<span class="soft push">{escape(done_of)}</span>{render_progress(entries)}'
     if following:
         label = words["continue" if entries else "begin"].format(n=lessons[following].number)
         head += render_anchor(build_link(following, language), escape(label), "fill")
@@ -154,6 +171,7 @@ def _render_card(
     language: str,
     words: Mapping[str, str],
 ) -> str:
+    """Return the HTML card of one lesson, with its status."""
     out = outcome(lesson_shown) if entry else None
     title = (
         f"{lesson_shown.number} · {lesson_shown.title}"
@@ -171,10 +189,8 @@ def _render_card(
             if is_done(entry)
             else words["one_left"]
         )
-        status = (
-            "<span"
-            f' class="{"good" if is_done(entry) and result == AS_PREDICTED else ""}">{escape(status)}</span>'
-        )
+        style = "good" if is_done(entry) and result == AS_PREDICTED else ""
+        status = f'<span class="{style}">{escape(status)}</span>'
     elif is_next:
         status = f"<em>{escape(words['next'])}</em>"
     inside = (
@@ -195,7 +211,7 @@ def render_top(
     language: str,
     words: Mapping[str, str],
 ) -> str:
-    """Return the head of a lesson: the way back, where it is on the path, its title and question."""
+    """Return a lesson's heading as HTML: way back, progress, title and question."""
     back = render_anchor({"shown": "every"}, f"‹ {escape(words['view_every'])}")
     total = sum(read_lesson(name).prediction is not None for name in lesson)
     where = (
@@ -211,24 +227,24 @@ def render_top(
         f' push">{escape(where)}</span>{render_progress(entries, lesson_shown.name)}'
     )
     return (
-        '<div class="top"><div'
-        f' class="line">{head}</div><h1>{escape(lesson_shown.title)}</h1><p>{escape(question)}</p></div>'
+        f'<div class="top"><div class="line">{head}</div><h1>{escape(lesson_shown.title)}</h1>'
+        f"<p>{escape(question)}</p></div>"
     )
 
 
 def render_setting(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
-    """Return what a lesson compares, before it may be seen."""
-    return (
-        "<div"
-        f' class="setting"><h2>{escape(lesson_shown.picture)}</h2>{render_rows(lesson_shown, words)}</div>'
-    )
+    """Return what a lesson compares as HTML, without the results."""
+    rows = render_rows(lesson_shown, words)
+    return f'<div class="setting"><h2>{escape(lesson_shown.picture)}</h2>{rows}</div>'
 
 
 def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool = True) -> str:
     """Return answers as HTML bars; the previous round is a line.
 
     Args:
-        counts: without rounds while nothing may be seen.
+        counts: Votes for each answer; without rounds before they may be seen.
+        words: Texts of the page.
+        letters: Whether answers are labelled A, B, ….
     """
     totals = [max(1, sum(votes)) for votes in zip(*(count.rounds for count in counts))]
     bars = []
@@ -254,7 +270,7 @@ def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool
 
 
 def render_legend(counts: Sequence[Count], words: Mapping[str, str]) -> str:
-    """Return the legend of the bars; empty where it needs none."""
+    """Return the legend of the bars as HTML; "" if they need none."""
     rounds = len(counts[0].rounds) if counts else 0
     keys = (
         [("", words["class_round"].format(n=rounds)), ("before", words["class_round"].format(n=1))]

@@ -16,7 +16,7 @@ from ui.lessons.progress import store
 
 
 def show_refusal(why: str) -> None:
-    """Say why nothing was stored."""
+    """Draw a toast that says why nothing was stored."""
     st.toast(literal(why), icon=":material/info:")
 
 
@@ -29,15 +29,17 @@ def ask(
     refuse: Callable[[str], None] = show_refusal,
     is_form: bool = False,
 ) -> Answer | None:
-    """Draw the controls and return the answer that they show, None while there is none.
+    """Draw the controls of a prediction. Return the answer they show, or None.
 
     Args:
-        then: called with the lesson's name and the prediction.
-        place: distinguishes the controls from those of another question.
-        refuse: called with a message if nothing is chosen.
-        is_form: whether the server is asked for nothing before the button is pressed, as where a
-        hundred students answer
-            at the same time; for one of a few options.
+        lesson: Lesson with a prediction.
+        words: Texts of the page.
+        then: Called with the lesson's name and the prediction.
+        place: Key suffix of the controls; "" for the lesson's name.
+        button: Label of the button; "" for the usual one.
+        refuse: Called with a message if nothing is chosen.
+        is_form: Whether to send nothing to the server before the button is pressed, as for a
+            hundred students who answer at the same time; for one of a few options.
     """
     prediction = lesson.prediction
     place = place or lesson.name
@@ -62,7 +64,7 @@ def ask(
 
 
 def ask_sure(words, place: str) -> int | None:
-    """Ask how sure the student is. Nothing is chosen beforehand."""
+    """Draw the control for confidence and return its level, or None before a choice."""
     return st.segmented_control(
         words["sure"],
         list(SURE),
@@ -73,7 +75,7 @@ def ask_sure(words, place: str) -> int | None:
 
 
 def _send(lesson: Lesson, words, then, place: str, refuse) -> None:
-    """Store what the controls show now: a press may come together with what was moved just before."""
+    """Store what the controls show now: a press may arrive with the last change."""
     prediction = lesson.prediction
     values = st.session_state
     sure = values.get(f"sure_{place}")
@@ -94,7 +96,7 @@ def _send(lesson: Lesson, words, then, place: str, refuse) -> None:
 
 
 def _guess(lesson: Lesson, guess, within) -> list[float] | None:
-    """Return the answer that a slider and a range show."""
+    """Return the answer of slider and margin, [value, margin]; None while one is missing."""
     return (
         None
         if guess is None or within is None
@@ -103,12 +105,14 @@ def _guess(lesson: Lesson, guess, within) -> list[float] | None:
 
 
 def _shown_unit(lesson: Lesson) -> tuple[float, str]:
-    """Return the factor by which a number is shown, and its sign."""
+    """Return the factor by which a number is shown, and its unit."""
     unit = reading[lesson.values[lesson.prediction.number.of[0]].reading].unit
     return (100, " %") if unit == "percent" else (1, "")
 
 
 def _choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | None:
+    """Draw the options of a prediction as radio buttons. Return the index, or None."""
+
     def label(index: int) -> str:
         return f"**{letter(index)}** {literal(prediction.options[index].text)}"
 
@@ -122,6 +126,7 @@ def _choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | 
 
 
 def _number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[float] | None:
+    """Draw a slider and a margin. Return [value, margin], or None."""
     scale = prediction.scale
     factor, sign = _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
@@ -143,6 +148,8 @@ def _number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[f
 
 
 def _rank(lesson: Lesson, prediction: Prediction, words, place: str) -> list[str] | None:
+    """Draw a list for each rank. Return the names in order, or None while one is missing."""
+
     def ask_next(order: list[str]) -> str | None:
         label = words["rank_next"].format(n=len(order) + 1) if order else words["rank_first"]
         remaining = [name for name in prediction.ranked if name not in order]
@@ -162,7 +169,7 @@ def _rank(lesson: Lesson, prediction: Prediction, words, place: str) -> list[str
 
 
 def _order(prediction: Prediction, ask_next: Callable[[list[str]], str | None]) -> list[str] | None:
-    """Return the order of the choices with the one that is left; None while one is missing."""
+    """Return the ranked names, the last one implied; None while one is missing."""
     order: list[str] = []
     for _ in prediction.ranked[1:]:
         chosen = ask_next(order)
@@ -173,6 +180,7 @@ def _order(prediction: Prediction, ask_next: Callable[[list[str]], str | None]) 
 
 
 def _rank_key(place: str, order: list[str]) -> str:
+    """Return the widget key of the next rank, which depends on the ranks above."""
     return f"answer_{place}_{len(order)}_{'_'.join(order)}"
 
 

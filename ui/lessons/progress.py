@@ -1,7 +1,7 @@
-"""Stored predictions by lesson, kept by the browser (progress.js).
+"""Predictions of this user by lesson, which the browser stores (progress.js).
 
-Nothing is kept of a person: no account, no name. What the browser sends is read like a link: what
-does not fit is left out.
+No personal data is stored: no account, no name. The browser's message is read like a link: invalid
+entries are left out.
 """
 
 import json
@@ -35,14 +35,14 @@ class Progress:
     """Predictions of a session.
 
     Args:
-        entries: lesson -> prediction.
-        loaded: whether the browser has sent what it keeps.
-        gone: lessons to be predicted anew.
+        entries: Prediction by lesson.
+        loaded: Whether the browser has sent its stored predictions.
+        deleted: Lessons whose prediction was deleted.
     """
 
     entries: dict[str, Entry]
     loaded: bool = False
-    gone: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
 
 
 def progress() -> Progress:
@@ -54,7 +54,7 @@ def store(name: str, entry: Entry) -> None:
     """Store a prediction (a callback)."""
     stored = progress()
     stored.entries[name] = entry
-    stored.gone = tuple(entry_name for entry_name in stored.gone if entry_name != name)
+    stored.deleted = tuple(lesson_name for lesson_name in stored.deleted if lesson_name != name)
 
 
 def carry(name: str, answer: int) -> None:
@@ -65,19 +65,19 @@ def carry(name: str, answer: int) -> None:
 
 
 def forget(name: str) -> None:
-    """Let a lesson be predicted anew (a callback)."""
+    """Delete the prediction of a lesson, so that it can be made again (a callback)."""
     stored = progress()
     stored.entries.pop(name, None)
-    stored.gone = (*stored.gone, name)
+    stored.deleted = (*stored.deleted, name)
 
 
 def sync() -> None:
-    """Let the browser keep the predictions, and send what it has kept."""
+    """Store the predictions in the browser, and ask it for those it has."""
     stored = progress()
     entries = {name: asdict(entry) for name, entry in stored.entries.items()}
     data = {
         "entries": entries,
-        "gone": stored.gone,
+        "gone": stored.deleted,
         "loaded": stored.loaded,
         "set": handle(KEY, _load),
     }
@@ -86,16 +86,16 @@ def sync() -> None:
 
 
 def _load(text: str) -> None:
-    """Take over what the browser has kept; newer predictions win."""
+    """Add the predictions that the browser has stored; newer ones of this session win."""
     stored = progress()
     stored.loaded = True
     for name, entry in read(text).items():
-        if name not in stored.gone:
+        if name not in stored.deleted:
             stored.entries.setdefault(name, entry)
 
 
 def read(text: str) -> dict[str, Entry]:
-    """Read predictions as a browser keeps them, without those that do not fit."""
+    """Return the predictions in a browser's message, without invalid ones."""
     try:
         document = json.loads(text) if len(text) <= LONGEST else {}
     except (ValueError, RecursionError):
@@ -109,6 +109,7 @@ def read(text: str) -> dict[str, Entry]:
 
 
 def _read_entry(lesson_read: Lesson, document: Any) -> Entry | None:
+    """Return a lesson's prediction from JSON data; None if it is invalid."""
     if (
         lesson_read.prediction is None
         or lesson_read.transfer is None

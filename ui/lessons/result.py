@@ -41,7 +41,7 @@ _picture = st.components.v2.component(
 
 
 def draw(key: str, svg: str) -> None:
-    """Draw a picture."""
+    """Draw an SVG picture."""
     _picture(key=key, data={"picture": svg, "clicked": False})
 
 
@@ -51,7 +51,7 @@ def page_of(key: str) -> Page:
 
 
 def render_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
-    """Show the verdict, the prediction, and what was measured."""
+    """Draw the verdict, the prediction, and the measured result."""
     result = verdict(lesson.prediction, entry.answer, out)
     sentence = describe_answer(lesson, entry.answer)
     sure = words[f"was_sure_{entry.sure}"]
@@ -65,20 +65,20 @@ def render_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
 
 
 def render_result(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
-    """Show the verdict with its numbers, and the explanation."""
+    """Draw the verdict with its numbers, and the explanation."""
     render_verdict(lesson, entry, out, words)
     st.markdown(literal(explain(lesson, entry, out, words)))
 
 
 def render_meaning(lesson: Lesson, out: Outcome, words) -> None:
-    """Say what the outcome means."""
+    """Draw the paragraph on what the outcome means."""
     st.markdown(
         f"**{literal(words['what_it_means'])}**  \n{literal(fill_in(lesson.means, lesson, out))}"
     )
 
 
 def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
-    """Show the meaning, experiment, variation, transfer question and next lesson."""
+    """Draw meaning, experiment, variation, transfer question and next lesson."""
     render_meaning(lesson, out, words)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -108,7 +108,7 @@ def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None
 
 
 def render_way(title: str, to: Way) -> None:
-    """Show a link to another page, and what to do there."""
+    """Draw a link to another page, and what to do there."""
     page = page_of(to.page)
     label = f"**{literal(title)}** · {literal(page.name)}"
     with st.container(gap=None):
@@ -117,6 +117,7 @@ def render_way(title: str, to: Way) -> None:
 
 
 def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
+    """Draw the transfer question and, once answered, its explanation."""
     transfer = lesson.transfer
     key = f"carried_{lesson.name}"
     st.markdown(f"**{literal(words['carry_over'])}**  \n{literal(transfer.asks)}")

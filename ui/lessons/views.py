@@ -39,6 +39,7 @@ NO_CONTROL = ("baseline", "begin", "device", "dtype")  # settings that a class h
 
 @view.register("every", label="All lessons", help="predict, see the result, explain it.")
 def every(context):
+    """Draw all lessons as cards, with progress and problems in their files."""
     for problem in problems:
         st.warning(literal(context.words["broken"].format(why=problem)))
     draw_html("path", render_path(progress().entries, context.look.language, context.words))
@@ -48,6 +49,7 @@ def every(context):
     "one", label="One lesson", help="question, prediction, result, check of your understanding."
 )
 def one(context):
+    """Draw one lesson: its question and prediction, or its result and next steps."""
     words = context.words
     lesson_shown = context.lesson(context.look.lesson)
     entries = progress().entries
@@ -75,7 +77,7 @@ def one(context):
 
 
 def _ask(lesson_shown, words):
-    """Draw the prediction below what it is about, which shows a number while it is chosen."""
+    """Draw a lesson's prediction below its setting; a number is shown on the scale at once."""
     picture = st.container(key="card")
     answer = ask(lesson_shown, words)
     with picture:
@@ -90,7 +92,7 @@ def _ask(lesson_shown, words):
 
 
 def _draw_picture(lesson_shown, words, answer, out=None):
-    """Draw the outcome; before the prediction is stored, where it is on the scale."""
+    """Draw the outcome, or before it is known, the prediction on the scale."""
     st.markdown(f"**{literal(lesson_shown.picture)}**")
     draw("lesson", svg(lesson_shown, words, answer, out))
 
@@ -101,6 +103,7 @@ def _draw_picture(lesson_shown, words, answer, out=None):
     help="one HTML file to submit: predictions, results and a script that reproduces them.",
 )
 def report(context):
+    """Draw the report: list of predictions, name, conclusion and download."""
     words = context.words
     entries = progress().entries
     style_answers()
@@ -109,6 +112,7 @@ def report(context):
 
 
 def _draw_report(context, words, entries):
+    """Draw the content of the report view; a notice if there is no prediction yet."""
     st.markdown(f"**{literal(words['report_title'])}**  \n{literal(words['report_hand_in'])}")
     names = [name for name in lesson if name in entries]
     if not names:
@@ -150,7 +154,7 @@ def _draw_report(context, words, entries):
 
 
 def _describe(lesson_shown, entry, words) -> str:
-    """Return a lesson's title and verdict; measured here, where the page shows its progress."""
+    """Return a Markdown line with a lesson's title and verdict, measured now."""
     verdict = measure_part(lesson_shown, entry).verdict
     sentence = (
         words.get(f"{verdict}_short", words[verdict]) if verdict else words["report_not_measured"]
@@ -164,6 +168,7 @@ def _describe(lesson_shown, entry, words) -> str:
     help="a restricted link: selected pages, views and controls.",
 )
 def teacher_link(context):
+    """Draw the form in which a teacher builds a restricted link, and the link."""
     words = context.words
     st.markdown(literal(words["link_about"]))
     left, right = st.columns([3, 2], gap="large")
@@ -186,7 +191,7 @@ def teacher_link(context):
 
 
 def _choose_limits(keys: list[str], first: Page, words) -> Limits:
-    """Let the teacher tick what students see and move. first: the page that is opened."""
+    """Draw the controls of a restricted link to this first page. Return the limits."""
     views = st.multiselect(
         words["link_views"].format(page=first.name),
         list(first.views),
@@ -237,7 +242,7 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
 
 
 def _show_link(first: Page, limits: Limits, words):
-    """Show the link as text and as a QR code, and what it looks like."""
+    """Draw the restricted link as a button, as text and as a QR code."""
     embedded = {"embed": "true"} if st.toggle(words["link_embed"], key="link_embed") else {}
     params = {**limits.link, PARAMETER: limits.write(), **embedded}
     address = link(address_of(first.path, shared_address()), **params)

@@ -1,1 +1,1 @@
-"""Pictures with their JavaScript beside them."""
+"""Pictures as components, each next to its JavaScript."""

@@ -1,4 +1,4 @@
-"""Ablation matrix on a page; every cell links to its experiment."""
+"""Ablation matrix as a component; every cell links to its experiment."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,8 @@ from ui.kit.store import session
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
-@media (max-width: 640px) {{ /* it fades out where more of it can be pushed into sight (panel.css) */
+@media (max-width: 640px) {{
+  /* it fades out where more of it can be pushed into sight (panel.css) */
   .root {{
     mask-image: linear-gradient(to right, #000 calc(100% - var(--ablation-fade)), transparent);
     animation: ablation-fade linear both; animation-timeline: scroll(self inline);
@@ -22,10 +23,12 @@ CSS = f"""
 }}
 @keyframes ablation-fade {{ 0%, 90% {{ --ablation-fade: 48px; }} 100% {{ --ablation-fade: 0px; }} }}
 svg {{ width: 100%; height: auto; display: block; }}
-.names {{ position: sticky; left: 0; z-index: 1; height: 0; }} .names svg {{ background: var(--st-background-color); }}
+.names {{ position: sticky; left: 0; z-index: 1; height: 0; }}
+.names svg {{ background: var(--st-background-color); }}
 text {{ fill: var(--st-text-color); }} .paper {{ fill: var(--st-background-color); }}
 .edge {{ stroke: var(--st-text-color); fill: none; }} a {{ cursor: pointer; }}
-a:hover .edge {{ stroke-opacity: 1; stroke: var(--st-primary-color); stroke-width: 2.5; }} a:focus-visible {{ outline-offset: -2px; }}
+a:hover .edge {{ stroke-opacity: 1; stroke: var(--st-primary-color); stroke-width: 2.5; }}
+a:focus-visible {{ outline-offset: -2px; }}
 {COLOURS}"""
 _matrix = component("matrix", Path(__file__).with_suffix(".js"), CSS)
 
@@ -33,9 +36,11 @@ _matrix = component("matrix", Path(__file__).with_suffix(".js"), CSS)
 def matrix(
     summary, key: str, on_open: Callable[[Line], None] | None = None, intervals: bool = True
 ):
-    """Draw a table of core.study.tables.summary_table.
+    """Draw the ablation matrix of a study.
 
     Args:
+        summary: Table of core.study.tables.summary_table.
+        key: Key of the component.
         on_open: Called with the line of a cell before it is opened.
         intervals: Whether each cell has its interval.
     """

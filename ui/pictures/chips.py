@@ -1,4 +1,4 @@
-"""A text on screen, token by token: some can be picked, some are shaded by a weight."""
+"""Text on screen, token by token: some can be clicked, some are shaded by a weight."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -15,14 +15,18 @@ PICKED = "picked_step"  # kept for a visitor: which step of the text is open
 
 
 def opened_step(key: str, steps: Sequence[Step]) -> int:
-    """Return which generated word is open, counted from 0."""
+    """Return the index of the generated word that is open, from 0."""
     return min(session().kept.get(f"{PICKED}_{key}", 0), len(steps) - 1)
 
 
 def weights_read(step: Step, layer: int, head: int, length: int) -> list[float | None]:
-    """Return the attention weight of each token for a generated word; None outside the window.
+    """Return each token's attention weight for a generated word; [] without attention.
 
-    length: how many tokens there are before it. The list is empty where the model has no attention.
+    Args:
+        step: Generated word.
+        layer: Layer from 0.
+        head: Head from 0.
+        length: Number of tokens before the word; those outside the window are None.
     """
     if not step.patterns:
         return []
@@ -39,11 +43,16 @@ def generated(
     head: int,
     unknown: Collection[int] = (),
 ):
-    """Draw the text and its generated words.
+    """Draw a text and its generated words; a click opens a generated word.
 
     Args:
-        labels: the words that the text began with. unknown: which of them the model does not know.
-        layer, head: whose attention shades the words, both counted from 0.
+        key: Key of the component.
+        labels: Words of the given text.
+        steps: Generated words.
+        word: Returns the word of a token id.
+        layer: Layer whose attention shades the words, from 0.
+        head: Head whose attention shades the words, from 0.
+        unknown: Indices of given words that are not in the vocabulary.
     """
     chosen = opened_step(key, steps)
     start = len(labels)
@@ -74,12 +83,18 @@ def generated(
 
 
 CSS = """
-.root { display: flex; flex-wrap: wrap; gap: 5px 4px; font-family: var(--st-font); font-size: 14px; line-height: 1.35;
-  color: var(--st-text-color); align-items: flex-start; }
-.chip { font: inherit; color: inherit; border: 1px solid transparent; border-radius: 5px; padding: 1px 5px; min-height: 1.4em; white-space: pre;
-  background: color-mix(in srgb, var(--st-primary-color) calc(0.45 * var(--share, 0%)), transparent); display: flex; flex-direction: column; align-items: center; }
+.root { display: flex; flex-wrap: wrap; gap: 5px 4px; font-family: var(--st-font); font-size: 14px;
+  line-height: 1.35; color: var(--st-text-color); align-items: flex-start; }
+.chip { font: inherit; color: inherit; border: 1px solid transparent; border-radius: 5px;
+  padding: 1px 5px; min-height: 1.4em; white-space: pre;
+  background: color-mix(in srgb, var(--st-primary-color) calc(0.45 * var(--share, 0%)),
+    transparent);
+  display: flex; flex-direction: column; align-items: center; }
 .chip small { font-size: 12px; line-height: 1; opacity: 0.85; min-height: 12px; }
-.made { border-color: var(--st-border-color); background: color-mix(in srgb, var(--st-primary-color) calc(0.45 * var(--share, 0%)), var(--st-secondary-background-color)); cursor: pointer; }
+.made { border-color: var(--st-border-color);
+  background: color-mix(in srgb, var(--st-primary-color) calc(0.45 * var(--share, 0%)),
+    var(--st-secondary-background-color));
+  cursor: pointer; }
 .made:hover { border-color: var(--st-primary-color); }
 .selected { border: 2px solid var(--st-primary-color); font-weight: 600; }
 .unknown { border-bottom: 2px dotted #D55E00; }
@@ -91,6 +106,8 @@ _chips = component(
 
 @dataclass(frozen=True)
 class Chip:
+    """Token of the text: its label, tooltip and shade, and whether it can be clicked."""
+
     text: str
     tip: str = ""
     weight: float | None = None  # 0 to 1, for its shade
@@ -99,7 +116,7 @@ class Chip:
 
 
 def chips(key: str, tokens: list[Chip], *, alt: str, selected: int | None = None, on_pick=None):
-    """Draw them in a row that wraps. on_pick(number) is called on a click."""
+    """Draw tokens in a row that wraps; `on_pick(index)` is called on a click."""
 
     def pick(index: int):
         if on_pick and 0 <= index < len(tokens) and tokens[index].pick:

@@ -1,4 +1,4 @@
-"""List of claims: interval, predicted region, verdict."""
+"""List of claims as a component: interval, predicted region, verdict."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,25 @@ from ui.kit.server.scripts import component
 KINDS = {REPLICATES: "yes", DOES_NOT: "no"}
 CSS = f"""
 .root {{ font-family: var(--st-font); color: var(--st-text-color); container-type: inline-size; }}
-.row {{ display: grid; grid-template-columns: minmax(0, 1fr) {SPREAD_WIDTH}px 190px; gap: 4px 20px; align-items: center; width: 100%; box-sizing: border-box;
-  padding: 7px 8px; border: 0; border-bottom: 1px solid var(--st-border-color); background: none; font: inherit; color: inherit; text-align: left; }}
-button.row {{ cursor: pointer; outline-offset: -2px; }} button.row:hover {{ background: var(--st-secondary-background-color); box-shadow: inset 3px 0 var(--st-primary-color); }}
-b {{ display: block; font-size: 14px; }} i {{ font-style: normal; font-weight: 400; opacity: 0.8; font-size: 12px; }} small {{ font-size: 12px; opacity: 0.8; }}
-.yes b {{ color: color-mix(in srgb, {BASELINE} 62%, var(--st-text-color)); }} .no b {{ color: color-mix(in srgb, {VARIANTS[0]} 72%, var(--st-text-color)); }}
-svg {{ width: 100%; max-width: {SPREAD_WIDTH}px; height: auto; display: block; }} text {{ fill: var(--st-text-color); font-size: 12px; opacity: 0.75; }} .middle {{ text-anchor: middle; }}
+.row {{ display: grid; grid-template-columns: minmax(0, 1fr) {SPREAD_WIDTH}px 190px; gap: 4px 20px;
+  align-items: center; width: 100%; box-sizing: border-box; padding: 7px 8px; border: 0;
+  border-bottom: 1px solid var(--st-border-color); background: none; font: inherit; color: inherit;
+  text-align: left; }}
+button.row {{ cursor: pointer; outline-offset: -2px; }}
+button.row:hover {{ background: var(--st-secondary-background-color);
+  box-shadow: inset 3px 0 var(--st-primary-color); }}
+b {{ display: block; font-size: 14px; }}
+i {{ font-style: normal; font-weight: 400; opacity: 0.8; font-size: 12px; }}
+small {{ font-size: 12px; opacity: 0.8; }}
+.yes b {{ color: color-mix(in srgb, {BASELINE} 62%, var(--st-text-color)); }}
+.no b {{ color: color-mix(in srgb, {VARIANTS[0]} 72%, var(--st-text-color)); }}
+svg {{ width: 100%; max-width: {SPREAD_WIDTH}px; height: auto; display: block; }}
+text {{ fill: var(--st-text-color); font-size: 12px; opacity: 0.75; }}
+.middle {{ text-anchor: middle; }}
 .zone {{ fill: {BASELINE}; opacity: 0.16; }} .edge {{ stroke: {BASELINE}; stroke-dasharray: 3 3; }}
-.axis {{ stroke: var(--st-text-color); opacity: 0.25; }} .reach {{ stroke: var(--st-text-color); stroke-width: 3; }} .mean {{ fill: var(--st-text-color); }}
+.axis {{ stroke: var(--st-text-color); opacity: 0.25; }}
+.reach {{ stroke: var(--st-text-color); stroke-width: 3; }}
+.mean {{ fill: var(--st-text-color); }}
 .seed {{ fill: var(--st-text-color); opacity: 0.35; }}
 @container (max-width: 760px) {{ .row {{ grid-template-columns: minmax(0, 1fr); }} }}
 """
@@ -42,10 +53,11 @@ def claims(
     on_pick: Callable[[str], None] | None = None,
     values: Sequence[float] = (),
 ):
-    """Draw claims.
+    """Draw claims in rows: title, interval with predicted region, and verdict.
 
     Args:
-        judgements: Claim to its result.
+        key: Key of the component.
+        judgements: Result by claim.
         on_pick: Called with a clicked claim.
         values: Values per seed of a single claim.
     """
@@ -65,6 +77,7 @@ def claims(
 def _row(
     claim_row: Claim, label: str, judgement: Judged, values: Sequence[float]
 ) -> dict[str, str]:
+    """Return the data of one claim's row."""
     write = lambda value: format_value(value, claim_row) if value else "0"  # noqa: E731
     row = {"title": label, "paper": claim_row.paper.partition(":")[0], "what": claim_row.number}
     row |= {

@@ -19,23 +19,32 @@ from ui.kit.takeaway import note
 
 CSS = """
 .root { font-family: var(--st-font); color: var(--st-text-color); font-size: 14px; }
-.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, max(225px, var(--least))), 1fr)); gap: 0 22px; }
+.panels { display: grid;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, max(225px, var(--least))), 1fr));
+  gap: 0 22px; }
 /* Titles, plots and sentences of neighbours start at the same height. */
 .panel { display: grid; grid-template-rows: subgrid; grid-row: span 4; align-items: start; }
-/* In presentation mode all of many plots are in sight; the number at the end of a line says the most. */
-.small { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 0 10px; } .small .sentence { display: none; } .small .panel { grid-row: span 3; padding-bottom: 4px; }
+/* Presentation mode shows many plots at once: the numbers at the ends of lines say the most. */
+.small { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 0 10px; }
+.small .sentence { display: none; } .small .panel { grid-row: span 3; padding-bottom: 4px; }
 .single { grid-template-columns: minmax(0, 1fr); } .panel { min-width: 0; }
-.title { font-weight: 600; line-height: 20px; } .label { font-size: 12px; line-height: 16px; min-height: 16px; opacity: 0.75; cursor: help; width: fit-content; }
+.title { font-weight: 600; line-height: 20px; }
+.label { font-size: 12px; line-height: 16px; min-height: 16px; opacity: 0.75; cursor: help;
+  width: fit-content; }
 .sentence { font-size: 12px; line-height: 16px; min-height: 48px; margin-bottom: 14px; }
-.plot { position: relative; margin-top: 2px; } svg { display: block; width: 100%; overflow: visible; outline-offset: 2px; }
+.plot { position: relative; margin-top: 2px; }
+svg { display: block; width: 100%; overflow: visible; outline-offset: 2px; }
 svg:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-.rule { stroke: var(--st-text-color); stroke-opacity: 0.14; } .tick { fill: var(--st-text-color); font-size: 12px; opacity: 0.75; }
+.rule { stroke: var(--st-text-color); stroke-opacity: 0.14; }
+.tick { fill: var(--st-text-color); font-size: 12px; opacity: 0.75; }
 .value { fill: var(--st-text-color); font-size: 12px; font-weight: 600; }
-.mark { stroke: var(--st-text-color); stroke-opacity: 0.45; stroke-dasharray: 2 4; } .band { fill-opacity: 0.16; }
+.mark { stroke: var(--st-text-color); stroke-opacity: 0.45; stroke-dasharray: 2 4; }
+.band { fill-opacity: 0.16; }
 .seed { fill: none; stroke-width: 1; stroke-opacity: 0.45; }
 .here { stroke: var(--st-text-color); stroke-opacity: 0.5; display: none; }
-.tip { position: absolute; top: 4px; display: none; pointer-events: none; white-space: nowrap; z-index: 5; padding: 4px 8px;
-  font-size: 12px; border-radius: 4px; background: var(--st-background-color); border: 1px solid var(--st-border-color); }
+.tip { position: absolute; top: 4px; display: none; pointer-events: none; white-space: nowrap;
+  z-index: 5; padding: 4px 8px; font-size: 12px; border-radius: 4px;
+  background: var(--st-background-color); border: 1px solid var(--st-border-color); }
 """
 _curves = st.components.v2.component(
     "ablation_curves",
@@ -59,7 +68,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Plot of a quantity: its question or definition, and what the curves show."""
+    """Plot of a quantity: its question or definition, its finding and its lines."""
 
     title: str
     label: str
@@ -77,25 +86,30 @@ def curves(
     names: dict[int, str],
     *,
     x: str = "pass",
-    at=None,
+    positions=None,
     ends=None,
     height=190,
     across=4,
 ):
-    """Draw panels side by side, as many to a row as fit. names: colour -> name.
+    """Draw panels of lines side by side, as many to a row as fit.
 
-    at: where on the x axis the values stand (0, 1, 2, … if None); ends: of that axis, where it
-    shall reach further than
-    the values do. height: of a plot, in pixels. across: how many panels
-    go side by side where there is room.
+    Args:
+        key: Key of the component.
+        panels: Panels in order.
+        names: Variant's name by colour.
+        x: Label of the x axis.
+        positions: x of the values; 0, 1, 2, … if None.
+        ends: Ends of the x axis; the first and last position if None.
+        height: Height of a plot in pixels.
+        across: Panels per row where there is room.
     """
-    at = list(
-        at
-        if at is not None
-        else range(max((len(line.values) for p in panels for line in p.lines), default=1))
-    )
-    note(key.replace("_", " "), lambda: table(panels, names, x, at))
-    axis = {"x": x, "at": at, "from": (ends or at)[0], "to": (ends or at)[-1]}
+    if positions is None:
+        longest = max((len(line.values) for panel in panels for line in panel.lines), default=1)
+        positions = range(longest)
+    positions = list(positions)
+    first, *_, last = ends or (positions[0], positions[-1])
+    note(key.replace("_", " "), lambda: table(panels, names, x, positions))
+    axis = {"x": x, "at": positions, "from": first, "to": last}
     look = {
         "names": names,
         "colours": COLOURS,
@@ -108,14 +122,14 @@ def curves(
     )
 
 
-def table(panels, names, x, at) -> pd.DataFrame:
+def table(panels, names, x, positions) -> pd.DataFrame:
     """Return the drawn values as a tidy table: meter, variant, pass (or x), value, low, high."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
         (
             panel.label,
             names[line.colour],
-            at[n],
+            positions[n],
             value,
             *([line.low[n], line.high[n]] if line.low else [math.nan] * 2),
         )
@@ -128,6 +142,7 @@ def table(panels, names, x, at) -> pd.DataFrame:
 
 
 def _panel(panel: Panel) -> dict:
+    """Return the data of one panel for curves.js."""
     lines = []
     for line in panel.lines:
         drawn = line.__dict__ | {"seeds": [_values(seed) for seed in line.seeds or ()]}
@@ -140,4 +155,5 @@ def _panel(panel: Panel) -> dict:
 
 
 def _values(values) -> list:
+    """Return values with None for those that are not finite."""
     return [value if math.isfinite(value) else None for value in values]

@@ -1,4 +1,4 @@
-"""The block's picture on the page."""
+"""Diagram of a block as a component."""
 
 from collections.abc import Callable
 from html import escape
@@ -12,33 +12,49 @@ from ui.kit.store import is_moved
 
 CSS = f"""
 .root {{ font-family: var(--st-font); position: relative; }}
-.block {{ max-width: var(--ablation-block, 300px); margin: 0 auto; }} /* its words at their own size */
+/* A block's words have their own size. */
+.block {{ max-width: var(--ablation-block, 300px); margin: 0 auto; }}
 .clicked .part {{ cursor: pointer; }}
-.clicked .part:is(:hover, :focus-visible) :is(rect:not(.touch), circle) {{ stroke: var(--st-primary-color); stroke-width: 2.5; }}
+.clicked .part:is(:hover, :focus-visible) :is(rect:not(.touch), circle) {{
+  stroke: var(--st-primary-color); stroke-width: 2.5; }}
 .clicked .part:is(:hover, :focus-visible) polyline {{ stroke: var(--st-primary-color); }}
-.touch {{ fill: transparent; }} .clicked .part:is(:hover, :focus-visible) .touch {{ fill: color-mix(in srgb, var(--st-primary-color) 18%, transparent); }}
+.touch {{ fill: transparent; }}
+.clicked .part:is(:hover, :focus-visible) .touch {{
+  fill: color-mix(in srgb, var(--st-primary-color) 18%, transparent); }}
 .head-box {{ fill: var(--st-background-color); stroke: var(--st-text-color); stroke-width: 1; }}
-.tip {{ position: absolute; display: none; pointer-events: none; z-index: 5; left: 0; right: 0; max-width: 300px; padding: 4px 9px; font-size: 14px; line-height: 20px;
-  border-radius: 4px; background: var(--st-text-color); color: var(--st-background-color); }}
+.tip {{ position: absolute; display: none; pointer-events: none; z-index: 5; left: 0; right: 0;
+  max-width: 300px; padding: 4px 9px; font-size: 14px; line-height: 20px; border-radius: 4px;
+  background: var(--st-text-color); color: var(--st-background-color); }}
 /* One line for the name, two for the hint, which gives way to what a part does. */
-.above {{ display: var(--ablation-hint, block); color: var(--st-text-color); font-size: 14px; line-height: 20px; height: 64px; margin-bottom: 4px; overflow: hidden; }}
-.tip.hint {{ top: 22px; height: 42px; max-width: none; padding: 0; overflow: hidden; background: var(--st-background-color); color: var(--st-primary-color); }}
-.above.compact {{ height: auto; margin: 0; }} .above.compact > :last-child {{ white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }}
+.above {{ display: var(--ablation-hint, block); color: var(--st-text-color); font-size: 14px;
+  line-height: 20px; height: 64px; margin-bottom: 4px; overflow: hidden; }}
+.tip.hint {{ top: 22px; height: 42px; max-width: none; padding: 0; overflow: hidden;
+  background: var(--st-background-color); color: var(--st-primary-color); }}
+.above.compact {{ height: auto; margin: 0; }}
+.above.compact > :last-child {{ white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }}
 .picture:has(.compact) + .tip.hint {{ top: 0; }}
 svg {{ width: 100%; height: auto; max-height: var(--ablation-room, none); display: block; }}
 text {{ fill: var(--st-text-color); font-size: 14px; }}
-.small {{ font-size: var(--ablation-small, 12px); opacity: 0.85; }} .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
-.name {{ font-weight: 600; }} .plus {{ font-size: 16px; }} .cross {{ font-size: 16px; fill: {VARIANTS[0]}; }}
-.below {{ color: var(--st-text-color); font-size: 14px; line-height: 20px; margin: 8px 0 0; }} .below i {{ font-style: normal; opacity: 0.7; }}
+.small {{ font-size: var(--ablation-small, 12px); opacity: 0.85; }}
+.middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }}
+.name {{ font-weight: 600; }} .plus {{ font-size: 16px; }}
+.cross {{ font-size: 16px; fill: {VARIANTS[0]}; }}
+.below {{ color: var(--st-text-color); font-size: 14px; line-height: 20px; margin: 8px 0 0; }}
+.below i {{ font-style: normal; opacity: 0.7; }}
 polyline {{ fill: none; stroke: var(--st-text-color); stroke-width: 1.3; }}
 .stream {{ stroke: var(--st-blue-color, #0072B2); stroke-width: 4; }}
 .cut {{ stroke: {VARIANTS[0]}; stroke-width: 2; stroke-dasharray: 3 4; }}
 .head {{ fill: var(--st-text-color); }}
-.box {{ fill: var(--st-secondary-background-color); stroke: var(--st-text-color); stroke-width: 1; }}
+.box {{ fill: var(--st-secondary-background-color); stroke: var(--st-text-color);
+  stroke-width: 1; }}
 .sum {{ fill: var(--st-background-color); stroke: var(--st-text-color); stroke-width: 1.3; }}
-.layer {{ fill: none; stroke: var(--st-text-color); stroke-width: 0.8; opacity: 0.7; }} .layer.there {{ fill: var(--st-text-color); }} .layer.here {{ stroke: var(--st-primary-color); stroke-width: 2.5; opacity: 1; }}
-.off {{ fill: none; stroke: var(--st-text-color); stroke-width: 1; stroke-dasharray: 4 4; opacity: 0.6; }}
-rect.changed {{ stroke: {VARIANTS[0]}; stroke-width: 2; opacity: 1; }} text.changed {{ fill: {VARIANTS[0]}; opacity: 1; }}
+.layer {{ fill: none; stroke: var(--st-text-color); stroke-width: 0.8; opacity: 0.7; }}
+.layer.there {{ fill: var(--st-text-color); }}
+.layer.here {{ stroke: var(--st-primary-color); stroke-width: 2.5; opacity: 1; }}
+.off {{ fill: none; stroke: var(--st-text-color); stroke-width: 1; stroke-dasharray: 4 4;
+  opacity: 0.6; }}
+rect.changed {{ stroke: {VARIANTS[0]}; stroke-width: 2; opacity: 1; }}
+text.changed {{ fill: {VARIANTS[0]}; opacity: 1; }}
 """
 SCRIPT = Path(__file__).with_suffix(".js")
 HTML = '<div class="root"><div class="picture"></div><div class="tip" role="status"></div></div>'
@@ -58,14 +74,22 @@ def block(
     sets: str = "variants",
     compact: bool = False,
 ):
-    """Draw one block of a pass; what differs from the usual settings or is ablated is orange.
+    """Draw one block of a pass; changed or ablated parts are orange.
 
-    usual, beside: as of block_svg; above, below: words over and under it, as HTML; on_pick(text) is
-    called on a click on a
-    part, with what that changes (core.figures.svg.part); sets: the setting that changes with it;
-    compact: whether another drawing stands above or below.
+    Args:
+        p: Forward pass.
+        layer: Layer from 0.
+        key: Key of the component.
+        knocked: Ablated components of a trained model; None to mark changed settings instead.
+        usual: Settings that are not marked as changed; the defaults if None.
+        beside: Link texts of compared variants, which a click adds or removes; None if a
+            click changes this block itself.
+        above: HTML above the diagram.
+        below: HTML below the diagram.
+        on_pick: Called with the text of a clicked part (core.figures.svg.part).
+        sets: Setting that a click changes; if it is locked, nothing can be clicked.
+        compact: Whether another diagram stands above or below.
     """
-
     svg = block_svg(p, layer, knocked, usual, beside, compact)
     if not is_moved(sets):
         on_pick = None

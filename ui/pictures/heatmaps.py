@@ -22,42 +22,56 @@ HERE = Path(__file__).parent / "canvas"
 CSS = """
 .root { position: relative; font-family: var(--st-font); color: var(--st-text-color); }
 canvas { width: 100%; display: block; outline-offset: 2px; }
-.tip { position: absolute; display: none; pointer-events: none; white-space: pre; z-index: 5; padding: 3px 8px;
-  font-size: 12px; border-radius: 4px; background: var(--st-text-color); color: var(--st-background-color); }
+.tip { position: absolute; display: none; pointer-events: none; white-space: pre; z-index: 5;
+  padding: 3px 8px; font-size: 12px; border-radius: 4px; background: var(--st-text-color);
+  color: var(--st-background-color); }
 .stage { position: relative; flex: 1 1 0; min-width: 0; }
-.scale { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; font-size: 12px; margin: 0 0 6px; }
+.scale { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; font-size: 12px;
+  margin: 0 0 6px; }
 .ends { display: flex; gap: 8px; align-items: center; }
-.bar { width: 110px; height: 10px; border-radius: 2px; background: linear-gradient(90deg, var(--stops)); }
+.bar { width: 110px; height: 10px; border-radius: 2px;
+  background: linear-gradient(90deg, var(--stops)); }
 /* Where there is room the scale stands beside the picture. */
 .layout.beside {
   & { display: flex; gap: 16px; }
   .stage { flex: 0 1 auto; max-width: calc(100% - 112px); }
-  .scale { flex: none; order: 2; width: 96px; margin: 56px 0 0; display: grid; grid-template: "what what" auto "bar high" 20px "bar ." 80px "bar low" 20px "blank blank" auto / 14px 1fr; line-height: 16px; align-items: start; align-content: start; }
+  .scale { flex: none; order: 2; width: 96px; margin: 56px 0 0; display: grid;
+    grid-template: "what what" auto "bar high" 20px "bar ." 80px "bar low" 20px "blank blank" auto
+      / 14px 1fr;
+    line-height: 16px; align-items: start; align-content: start; }
   .ends { display: contents; }
   .what { grid-area: what; margin-bottom: 8px; white-space: normal; }
   .low { grid-area: low; align-self: end; }
   .high { grid-area: high; }
-  .bar { grid-area: bar; width: 14px; height: 120px; background: linear-gradient(0deg, var(--stops)); }
+  .bar { grid-area: bar; width: 14px; height: 120px;
+    background: linear-gradient(0deg, var(--stops)); }
   .blank { grid-area: blank; margin-top: 8px; white-space: normal; }
 }
 .thumbnails { display: flex; flex-wrap: wrap; gap: 8px; }
-.thumbnails button { font: inherit; font-size: 12px; color: inherit; padding: 4px; border: 2px solid transparent; border-radius: var(--st-base-radius); background: none; }
+.thumbnails button { font: inherit; font-size: 12px; color: inherit; padding: 4px;
+  border: 2px solid transparent; border-radius: var(--st-base-radius); background: none; }
 .thumbnails button[aria-pressed=true] { border-color: var(--st-primary-color); font-weight: 600; }
 .thumbnails canvas { display: block; width: 66px; height: 66px; image-rendering: pixelated; }
-.player { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; margin: 4px 0 10px; font-size: 14px; }
+.player { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; margin: 4px 0 10px;
+  font-size: 14px; }
 .player:empty, .shares .scale { display: none; }
-.player :is(button, select) { font: inherit; cursor: pointer; padding: 4px 12px; border-radius: var(--st-base-radius); border: 1px solid color-mix(in srgb, var(--st-text-color) 50%, transparent);
-  background: none; color: var(--st-text-color); }
+.player :is(button, select) { font: inherit; cursor: pointer; padding: 4px 12px;
+  border-radius: var(--st-base-radius);
+  border: 1px solid color-mix(in srgb, var(--st-text-color) 50%, transparent); background: none;
+  color: var(--st-text-color); }
 .player option { background: var(--st-background-color); }
 .player button:first-child { min-width: 6.2em; }
 .player input { flex: 1 1 160px; accent-color: var(--st-primary-color); }
 .player output { min-width: 7em; font-weight: 600; font-variant-numeric: tabular-nums; }
 .player p { flex: 1 0 100%; margin: 0; }
 """
-HTML = """<div class="root"><div class="layout"><div class="scale"><span class="what"></span><span class="ends"><span class="low"></span><span class="bar"></span><span class="high"></span></span>
+HTML = """<div class="root"><div class="layout"><div class="scale"><span class="what"></span>\
+<span class="ends"><span class="low"></span><span class="bar"></span>\
+<span class="high"></span></span>
 <span class="blank"></span></div>
 <div class="stage"><div class="player"></div><canvas tabindex="0" role="img"></canvas>
-<div class="tip" role="status" aria-live="polite"></div><div class="thumbnails"></div></div></div></div>
+<div class="tip" role="status" aria-live="polite"></div>\
+<div class="thumbnails"></div></div></div></div>
 """
 _grid_js, _lines_js = (
     "".join((HERE / file).read_text() for file in ("ink.js", "play.js", "values.js", name))
@@ -84,23 +98,29 @@ def pack(
     columns=None,
     *,
     titles=None,
-    what="",
+    quantity="",
     alt="",
     diverging=False,
     log=False,
     height=430,
     twin=None,
-    **more,
+    **options,
 ) -> bytes:
-    """The bytes that grid.js and lines.js read.
+    """Return matrices and their labels as the bytes that grid.js and lines.js read.
 
-    matrices: (panels, rows, columns), NaN where there is nothing to show (a mask forbids looking).
-    The scale runs from
-    0 (or the lowest value) to the highest; diverging: the same to both sides of zero; log: by
-    powers of ten, four to
-    each side of the median at most: one value that explodes, or one that is rounding, must not turn
-    all others into one.
-    twin: matrices that are drawn elsewhere on the same scale.
+    Args:
+        matrices: (panels, rows, columns), NaN where there is nothing to show, as under a mask.
+        rows: Label of each row.
+        columns: Label of each column, or None.
+        titles: Title of each panel, or None.
+        quantity: Label of the scale.
+        alt: Alternative text.
+        diverging: Whether the scale is symmetric about 0; else it includes 0.
+        log: Whether the scale is logarithmic, at most four decades to each side of the median: one
+            exploded value, or rounding, must not give all others one colour.
+        height: Height in pixels.
+        twin: Matrices drawn elsewhere on the same scale.
+        **options: Further fields for the script.
     """
     cells = _tensor(matrices).double()
     blank = cells.isnan()
@@ -111,7 +131,7 @@ def pack(
         "rowWords": list(rows),
         "colWords": None if columns is None else list(columns),
         "titles": titles,
-        "what": f"{what}, log scale" if log else what,
+        "what": f"{quantity}, log scale" if log else quantity,
         "alt": alt,
         "stops": DIVERGING if diverging else SEQUENTIAL,
         "low": low,
@@ -124,7 +144,7 @@ def pack(
         "height": height,
         "square": True,
         "arrow": "→",
-        **more,
+        **options,
     }
     text = json.dumps(head, ensure_ascii=False).encode("utf-8", "replace")
     return (
@@ -141,7 +161,7 @@ def _tensor(matrices) -> torch.Tensor:
 
 
 def _all(cells, twin, log: bool):
-    """The numbers of both."""
+    """Return the values of cells and twin as one vector, as logarithms if `log`."""
     twin_values = _tensor(twin).double()
     return torch.cat(
         [cells.flatten(), (twin_values.log10() if log else twin_values).float().flatten()]
@@ -152,6 +172,8 @@ def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]
     """Return the ends of the colour scale, and whether cells lie below and above.
 
     Args:
+        cells: Values, or their logarithms.
+        diverging: Whether the scale is symmetric about 0.
         log: Whether cells are logarithms.
     """
     finite = cells[cells.isfinite()]
@@ -178,7 +200,7 @@ def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]
 
 
 def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
-    """The cells as bytes: float32, or 65,535 steps of the scale and one for those that are blank."""
+    """Return the cells as float32 bytes, or as uint16: 65,534 steps, and 65,535 for blank."""
     if not steps:
         return cells.numpy().astype("<f4").tobytes()
     share = (cells.clamp(low, high) - low).mul_(65534 / ((high - low) or 1.0)).round_()
@@ -186,7 +208,7 @@ def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
 
 
 def in_one_frame(matrices, size: int) -> torch.Tensor:
-    """Return square matrices of unequal size as one tensor (panels, size, size), padded with NaN."""
+    """Return square matrices of unequal size as (panels, size, size), padded with NaN."""
     cells = torch.full((len(matrices), size, size), torch.nan)
     for index, matrix in enumerate(matrices):
         if matrix is not None:
@@ -200,12 +222,15 @@ def heatmaps(
     """Draw matrices of one shape side by side; see pack().
 
     Args:
+        key: Key of the component.
+        matrices: (panels, rows, columns).
+        rows: Label of each row.
+        columns: Label of each column, or None.
         on_pick: Called with the panel, row and column of a click.
-        exported: What makes the table that Export offers; without it, one of all cells.
+        exported: Returns the table that Export offers; without it, one of all cells.
         stacked: Whether its twin stands above or below, where one scale serves both.
-        words: What grid.js reads besides, as ring: the cell (panel, row, col) that the page names.
+        **words: Further fields for grid.js, as ring: the cell (panel, row, col) named on the page.
     """
-
     words["alt"] = beside.named(words.get("alt", key))
     note(
         words["alt"].rstrip("."),
@@ -236,12 +261,12 @@ def heatmaps(
             and len(matrices) == len(twin)
         ):
             displayed = _tensor(matrices) - _tensor(twin)
-            description = f"difference: {words.get('what', '')}"
+            description = f"difference: {words.get('quantity', '')}"
             extra = {
                 "said": said_above,
                 "diverging": True,
                 "log": False,
-                "what": description,
+                "quantity": description,
                 "ring": None,
             }
         elif twin is not None:
@@ -264,7 +289,7 @@ def heatmaps(
 
 @dataclass(frozen=True)
 class Frames:
-    """Moments that are played one after another, each with its panels (canvas/play.js)."""
+    """Moments of an animation, each with its panels (canvas/play.js)."""
 
     unit: str  # what is gone through, as "Pass"
     numbers: list[int]  # of the moments, as curves beside the picture have them
@@ -277,7 +302,7 @@ class Frames:
 
 
 def played(key: str, matrices, rows, columns, frames: Frames, **words):
-    """Draw matrices (moments, panels, rows, columns), one moment at a time, all on one scale."""
+    """Draw an animation of matrices (moments, panels, rows, columns), all on one scale."""
     cells = _tensor(matrices)
     titles = [
         f"{moment}: {title}"
@@ -297,10 +322,11 @@ def played(key: str, matrices, rows, columns, frames: Frames, **words):
 
 
 def lines(key: str, weights, tokens, **words):
-    """Draw one attention map (T, T) as lines from reader to read."""
+    """Draw one attention pattern (T, T) as lines from each query to its keys."""
     words["alt"] = beside.named(words["alt"])
     note(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
-    words["said"], matrix = said(), torch.as_tensor(weights)[None]
+    words["said"] = said()
+    matrix = torch.as_tensor(weights)[None]
     name = beside.keyed(key)
     beside.picture(
         key,

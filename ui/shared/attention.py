@@ -25,7 +25,7 @@ from ui.shared.base import needs, pick, picks, sure
 
 
 def attention(forward_pass, look):
-    """Draw which token attends to which, head by head."""
+    """Draw the attention patterns of a layer: all heads, one, their mean, or lines."""
     if not needs(forward_pass, "attention", "Attention"):
         return
     layer = look.layer_of(forward_pass)
@@ -58,7 +58,7 @@ def attention(forward_pass, look):
         open_head = lambda panel, row, column: change(maps="one", head=panel + 1)  # noqa: E731
         details = {
             "titles": titles,
-            "what": weights,
+            "quantity": weights,
             "alt": alt,
             "enlarge": weight.head,
             "ring": ring,
@@ -72,7 +72,7 @@ def attention(forward_pass, look):
         alt = f"Attention map of head {layer + 1}.{head + 1}"  # names a table, whose name stays
         details = {
             "titles": [name],
-            "what": weights,
+            "quantity": weights,
             "alt": f"{alt}.",
             "numbers": True,
             "ring": ring,
@@ -88,7 +88,7 @@ def attention(forward_pass, look):
         )
     elif look.maps == "average":
         details = {
-            "what": "Mean attention weight",
+            "quantity": "Mean attention weight",
             "alt": "Attention averaged over the heads.",
             "numbers": True,
         }
@@ -104,7 +104,7 @@ def attention(forward_pass, look):
 
 
 def _reading(forward_pass, look) -> str:
-    """Say what rows and columns of the maps are, or what the lines join."""
+    """Return a sentence on how to read the maps' rows and columns, or the lines."""
     if look.maps == "lines":
         return "Left: query, right: key"
     at_most = "" if forward_pass.config.part("softmax").sums_to_one else "at most "
@@ -113,12 +113,12 @@ def _reading(forward_pass, look) -> str:
 
 
 def _maps(key: str, forward_pass, patterns, **words):
-    """Draw matrices of tokens by tokens."""
+    """Draw heat maps of (panels, tokens, tokens)."""
     heatmaps(key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **words)
 
 
 def _table(forward_pass, pattern) -> pd.DataFrame:
-    """Return the weights of one head as a table."""
+    """Return the weights of one head as a table with a row for each query and key."""
     labels = [word(index, label) for index, label in enumerate(forward_pass.labels)]
     tokens = forward_pass.tokens
     rows = [
@@ -132,7 +132,7 @@ def _table(forward_pass, pattern) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Weight:
-    """An attention weight and its place in some heads of a layer."""
+    """An attention weight, its head, query and key, and the uniform weight of its row."""
 
     head: int
     query: int
@@ -141,12 +141,12 @@ class Weight:
     uniform: float
 
     def is_uniform(self) -> bool:
-        """Whether three decimals show no difference from a uniform weight."""
+        """Return whether three decimals show no difference from a uniform weight."""
         return self.value - self.uniform < 0.0005
 
 
 def find_strongest(forward_pass, layer, patterns) -> Weight:
-    """Return the weight that exceeds a uniform one by most."""
+    """Return the attention weight that exceeds a uniform one by most."""
     uniform = 1 / forward_pass.allowed_in(layer).sum(-1).clamp_min(1)
     above = (patterns[:, : forward_pass.n_real] - uniform[: forward_pass.n_real, None]).nan_to_num_(
         -1
@@ -156,7 +156,7 @@ def find_strongest(forward_pass, layer, patterns) -> Weight:
 
 
 def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> str:
-    """Return the strongest weight in words; its head is counted from the head `first`."""
+    """Return a sentence on the strongest weight; its head counts from `first`."""
     if weight.is_uniform():
         return "Attention is close to uniform."
     name = forward_pass.head_name(layer, first + weight.head)
@@ -169,11 +169,13 @@ def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> s
 
 
 def heads(forward_pass, look, recut: bool = False):
-    """Draw what each head does differently.
+    """Draw the entropy, distance and similarity of a layer's heads, or other numbers of heads.
 
     Args:
-        recut: Whether the same width can be cut up into other heads, as that of a trained model
-        cannot.
+        forward_pass: Pass to draw.
+        look: View settings of the page.
+        recut: Whether the same width can be split into other numbers of heads; False for a trained
+            model's own weights.
     """
     if not needs(forward_pass, "attention", "Attention"):
         return
@@ -222,7 +224,7 @@ def heads(forward_pass, look, recut: bool = False):
     figure("Similarity of attention patterns", sentence, forward_pass.weights)
     names = [forward_pass.head_name(layer, n) for n in range(n_tokens)]
     words = {
-        "what": "similarity",
+        "quantity": "similarity",
         "alt": "Similarity between heads.",
         "numbers": True,
         "arrow": "and",
@@ -231,7 +233,7 @@ def heads(forward_pass, look, recut: bool = False):
 
 
 def _compared(forward_pass, layer, number, config):
-    """Draw the same sentence with another number of heads and the same initial weights."""
+    """Draw attention with another number of heads and the same initial weights."""
     if config is None:
         st.info(
             f"d_model {forward_pass.config.d_model} is not divisible by {count(number, 'head')}."
@@ -254,7 +256,7 @@ def _compared(forward_pass, layer, number, config):
     title = f"{count(number, 'head')} of width {config.d_head}"
     figure(title, sure(sentence, means["entropy"]), other.weights)
     titles = [other.head_name(layer, n) for n in range(number)]
-    words = {"what": "attention weight", "alt": f"Attention with {count(number, 'head')}."}
+    words = {"quantity": "attention weight", "alt": f"Attention with {count(number, 'head')}."}
     _maps(
         f"compare_{number}",
         forward_pass,
@@ -285,9 +287,9 @@ def pairs(forward_pass, look, text: str):
         st.info(none, icon=":material/link:")
         return
     layer = look.layer_of(forward_pass)
-    sentence = "Arcs join the marked pairs." + " Only their words are labelled." * (
-        forward_pass.n_real > 30
-    )
+    sentence = "Arcs join the marked pairs."
+    if forward_pass.n_real > 30:
+        sentence += " Only their words are labelled."
     figure("Dependencies between words", sentence, "Marked by hand, not by the model")
     rows = []
     for arc, (a, b) in enumerate(marked):
@@ -309,7 +311,7 @@ def pairs(forward_pass, look, text: str):
         sentence = "Averaged over heads. Marked pairs are outlined."
         figure(title, sentence, forward_pass.weights)
         mean = experiment.patterns(forward_pass, layer).mean(0, keepdim=True)
-        words = {"what": "mean weight", "alt": "Attention with the marked pairs outlined."}
+        words = {"quantity": "mean weight", "alt": "Attention with the marked pairs outlined."}
         _maps(
             "pairs_map",
             forward_pass,
@@ -330,7 +332,7 @@ def pairs(forward_pass, look, text: str):
 
 
 def _verdict(forward_pass, layer: int, marked, table) -> str:
-    """Return what the shares of attention on the marked pairs say, in words."""
+    """Return a sentence on the head with the most attention on the pairs, or why none."""
     hidden = [pair for pair in marked if not forward_pass.allowed_in(layer)[pair]]
     outside = sum(
         bool(forward_pass.allowed[pair]) for pair in hidden
@@ -359,7 +361,7 @@ def _verdict(forward_pass, layer: int, marked, table) -> str:
 
 
 def _editor(forward_pass, marked):
-    """Draw what marks and unmarks pairs."""
+    """Draw the controls that mark and unmark pairs."""
     words = [
         f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)
     ]
@@ -381,15 +383,17 @@ def _editor(forward_pass, marked):
 
 
 def _mark(marked, pair):
+    """Add a pair to the marked ones (a callback)."""
     change(pairs=write_pairs([*marked, pair]))
 
 
 def _keep(chosen: list[str]):
+    """Set the marked pairs to these (a callback)."""
     change(pairs=",".join(chosen) or "none")
 
 
 def _words(forward_pass, pair) -> str:
-    """Name a pair by its words."""
+    """Return a pair as its two words."""
     reader, other = pair
     return f"{forward_pass.labels[reader]} → {forward_pass.labels[other]}"
 
@@ -425,7 +429,7 @@ def steps(forward_pass, look):
         columns,
         colTips=tips,
         square=by_token,
-        what="weight" if is_softmax else "value",
+        quantity="weight" if is_softmax else "value",
         diverging=not is_softmax,
         blank="−∞ (masked)",
         alt=f"{step.name}, one row per token.",
@@ -435,6 +439,7 @@ def steps(forward_pass, look):
 
 
 def _entropies(forward_pass, layer, head, step) -> str:
+    """Return a sentence on the entropy with and without scaling; "" at other steps."""
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""
     bits = scaling(forward_pass, layer, head)

@@ -1,4 +1,4 @@
-"""Sentence and view settings that pages with a text share."""
+"""Controls and view settings that pages with a text share."""
 
 import html
 import math
@@ -23,7 +23,7 @@ NO_WORD = "Type a sentence above, or pick an example."
 
 
 def sentence() -> list[Control]:
-    """The controls of both."""
+    """Return the controls of the sentence: a text field and a list of examples."""
     return typed(
         "Sentence",
         "text",
@@ -33,7 +33,7 @@ def sentence() -> list[Control]:
 
 
 def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Control]:
-    """Return the controls of a text and its examples."""
+    """Return a text field for a setting, and a list of examples for it."""
     text = value(name)
     texts = list(examples.values())
     words = list(examples)
@@ -47,12 +47,18 @@ def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Co
 
 
 def unknown_words(labels: Sequence[str], unknown: Collection[int]):
-    """Say which words of a text the model does not know. unknown: their numbers, from 0."""
+    """Draw a notice that names the tokens missing from the vocabulary, if any.
+
+    Args:
+        labels: Tokens of the text.
+        unknown: Indices of the missing ones, from 0.
+    """
     if not unknown:
         return
     missing = list(dict.fromkeys(labels[index] for index in unknown))
     named = ", ".join(f"“{html.escape(shorten_token(word))}”" for word in missing[:NAMED])
-    remaining = len(missing) - NAMED
+    if len(missing) > NAMED:
+        named += f" and {len(missing) - NAMED:,} more"
     escaped = list(map(html.escape, labels))
     for missing_index in unknown:
         escaped[missing_index] = (
@@ -61,7 +67,7 @@ def unknown_words(labels: Sequence[str], unknown: Collection[int]):
     marked = " ".join(escaped)
     st.html(
         "<div style='font-size:14px;line-height:20px'>Not in the vocabulary, treated as one"
-        f" unknown token: {named}{f' and {remaining:,} more' * (remaining > 0)}. <span"
+        f" unknown token: {named}. <span"
         f" style='opacity:.75'>{marked}</span></div>"
     )
 
@@ -96,12 +102,15 @@ class Picked(Settings):
     )
 
     def layer_of(self, forward_pass) -> int:
+        """Return the selected layer of this pass, from 0."""
         return min(self.layer, forward_pass.config.n_layers) - 1
 
     def head_of(self, forward_pass) -> int:
+        """Return the selected head of this pass, from 0."""
         return min(self.head, forward_pass.config.n_heads) - 1
 
     def token_of(self, forward_pass) -> int:
+        """Return the index of the selected token of this pass, from 0."""
         return min(self.token, forward_pass.n_real) - 1
 
     def pairs_of(self, forward_pass, text: str):
@@ -123,30 +132,33 @@ LOST = "The values overflowed (infinite or NaN): there is nothing to show."
 
 
 def sure(sentence: str, *values) -> str:
-    """Return a sentence built from numbers, or LOST if one of them is infinite or NaN."""
+    """Return a sentence made of numbers, or LOST if one of them is infinite or NaN."""
     return sentence if all(math.isfinite(value) for value in values) else LOST
 
 
 def needs(forward_pass, part: str, words: str) -> bool:
-    """Return whether a sub-layer is there to be looked at; says what to do if not."""
+    """Return whether the pass has a sub-layer; draw what to do if it has not."""
     if getattr(forward_pass.config, part):
         return True
     if not forward_pass.kind:  # a model from a file, which is as it is
         message = "is not part of this model. Choose another view or another model."
     else:
-        back = (
-            f"Click {words} in the diagram to restore it."
-            if beside.second()
-            else "Switch it on under Components."
-        )
-        back = back if is_moved("variants" if beside.second() else part) else ""
-        message = f"is removed{' in this variant' * beside.second()}, so there is nothing to show. {back}".rstrip()
+        place = ""
+        back = "Switch it on under Components."
+        setting_name = part
+        if beside.second():
+            place = " in this variant"
+            back = f"Click {words} in the diagram to restore it."
+            setting_name = "variants"
+        message = f"is removed{place}, so there is nothing to show."
+        if is_moved(setting_name):
+            message += f" {back}"
     st.info(f"{words} {message}", icon=":material/toggle_off:")
     return False
 
 
 def picks(*names, forward_pass) -> list[Control]:
-    """The choices of layer and head (where there are several), and of a token."""
+    """Return the controls of layer and head (where there are several) and of a token."""
     counts = {
         "layer": forward_pass.config.n_layers,
         "head": forward_pass.config.n_heads,
@@ -176,7 +188,7 @@ def picks(*names, forward_pass) -> list[Control]:
 
 
 def views_of_tab(page: Page) -> list[Control]:
-    """Return the row that selects a view of the open tab."""
+    """Return the control that selects a view of the open tab, or a kind of attention map."""
     row = page.views_of_tab()
     parameter = page.parameter
     open_view = value(parameter)
@@ -199,5 +211,5 @@ def views_of_tab(page: Page) -> list[Control]:
 
 
 def pick(*names, forward_pass, before: list[Control] | None = None):
-    """A row of these choices, after other controls of a view."""
+    """Draw a row of layer, head and token controls, after other controls of a view."""
     bar("lens", [*(before or []), *picks(*names, forward_pass=forward_pass)])

@@ -29,7 +29,7 @@ ENGLISH = (
 
 
 def prompts(name: str) -> list[tuple[str, str]]:
-    """(title, text) of what a model can be given to read; the first one it opens on."""
+    """Return (title, text) of example prompts for a model; it opens on the first."""
     opened = known(name)
     if opened.learnt and opened.learnt.texts:
         return list(opened.learnt.texts)
@@ -62,7 +62,7 @@ def reader(name: str) -> tuple[int, int]:
 
 
 def texts(name: str) -> int:
-    """Return how many held-out texts a model is measured on: 256, or fewer if slow."""
+    """Return the number of held-out texts to measure a model on: 256, or fewer if slow."""
     opened = known(name)
     return max(16, min(TEXTS, int(WORK / (2 * opened.parameters * 20)) // 16 * 16))
 
@@ -84,6 +84,7 @@ _counting = threading.Lock()  # of them: two visitors may open theirs at the sam
 
 @st.cache_resource(max_entries=3, show_spinner="Opening the model …")
 def _from_folder(place: bytes, changed: float) -> Opened:
+    """Open the model in a folder; `changed` (its time) is part of the cache key."""
     return _placed(files.from_folder(os.fsdecode(place)))
 
 
@@ -95,12 +96,13 @@ def _placed(opened: Opened) -> Opened:
 
 
 def folders() -> dict:
-    """files.folders(), read from the disk once a second at most: a page asks for it twenty times."""
+    """Return folder and time of each model on disk, by name, at most a second old."""
     return _listed(int(time.monotonic()), os.environ.get("ABLATION_MODELS"))
 
 
 @functools.lru_cache(maxsize=2)
 def _listed(second: int, place: str | None) -> dict:
+    """Return folder and time of each model on disk; the arguments are the cache key."""
     return {
         name: (os.fsencode(folder), files.changed(folder))
         for name, folder in files.folders().items()
@@ -108,12 +110,12 @@ def _listed(second: int, place: str | None) -> dict:
 
 
 def of_the_family() -> dict[str, tuple[str, int]]:
-    """Name -> (member, seed) of the models that were trained without a part."""
+    """Return (member, seed) of the models trained without a part, by name."""
     return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.listed()}
 
 
 def names() -> list[str]:
-    """Every model that this visitor can look at."""
+    """Return the names of all models that this user can open."""
     return [*folders(), *of_the_family(), *st.session_state.get(OWN, {})]
 
 
@@ -136,8 +138,8 @@ def known(name: str) -> Opened:
             raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
     if name not in shipped:
         known_to = (
-            "Models that you upload or train are visible only to you, and are discarded when the tab"
-            " is closed."
+            "Models that you upload or train are visible only to you, and are discarded when the"
+            " tab is closed."
         )
         why = f"The folder models/{SHIPPED} is missing." if name == SHIPPED else known_to
         others = [*shipped, *own_models]  # and the family, of which there are many
@@ -152,7 +154,7 @@ def known(name: str) -> Opened:
 
 
 def _instead(name: str, words: str) -> ConfigError | CheckpointError:
-    """The error for a model that cannot be shown: with the first other one that can."""
+    """Return the error for a model that cannot be opened; it names another that can."""
     for other in names():
         with suppress(CheckpointError, MemoryLimitError):
             if other != name and (
@@ -165,7 +167,7 @@ def _instead(name: str, words: str) -> ConfigError | CheckpointError:
 
 
 def check_room(size: int):
-    """Raise MemoryLimitError if a model of so many bytes does not fit with all users' models."""
+    """Raise MemoryLimitError if a model of so many bytes does not fit with those of all users."""
     limit = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
     with _counting:
         used = sum(model.size for model in kept_by_all)
@@ -178,9 +180,10 @@ def check_room(size: int):
 
 
 def add(opened: Opened) -> str:
-    """Add a model to the session and return its name.
+    """Add a model to the session. Return its name.
 
-    Raises MemoryLimitError.
+    Raises:
+        MemoryLimitError: All open models together would take too much memory.
     """
     opened = _placed(opened)
     own_models = st.session_state.setdefault(OWN, {})

@@ -1,4 +1,4 @@
-"""Curves, costs and sentences that Training and Studies share."""
+"""Curves, costs and sentences on trainings, for the pages Training and Studies."""
 
 import math
 from contextlib import suppress
@@ -27,7 +27,7 @@ from ui.pictures.curves import Line, Panel, curves
 
 
 def arms_shown(trainings: StartedTrainings) -> list:
-    """The models that have a colour: the baseline and its variants, without their combinations."""
+    """Return the models that have a colour: baseline and variants, not their combinations."""
     return [arm for arm in trainings.plan.arms if arm.colour is not None]
 
 
@@ -35,18 +35,22 @@ TIMED = guards("time", False)[0]
 
 
 def said_alike(names: list[str]) -> str:
-    """Return what is held alike for all models, as a caption; nothing where nothing is."""
-    chosen = (
-        " For each seed, the rate with the lowest training loss is used; the test set is not."
-        * (SEARCHED in names)
-    )
-    timed = " Curves are aligned with the baseline's steps by training time." * (TIMED in names)
+    """Return a caption on what is equal for all models (`names`); "" without any."""
+    if not names:
+        return ""
     words = ", ".join(names).replace(SEARCHED, "tuned learning rate")
-    return f"Same for every model: {words}.{chosen}{timed}" if names else ""
+    sentences = [f"Same for every model: {words}."]
+    if SEARCHED in names:
+        sentences.append(
+            "For each seed, the rate with the lowest training loss is used; the test set is not."
+        )
+    if TIMED in names:
+        sentences.append("Curves are aligned with the baseline's steps by training time.")
+    return " ".join(sentences)
 
 
 def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
-    """Return which learning rates were chosen for each model, and on how many seeds."""
+    """Return the learning rates chosen for each model, as text; {} without a search."""
     plan = trainings.plan
     if plan.trial.search == "none":
         return {}
@@ -67,7 +71,7 @@ def _ended(trainings: StartedTrainings, arm) -> bool:
 
 
 def said_of_ends(trainings: StartedTrainings) -> str:
-    """Describe which models' best rate is at the edge of the rates tried; "" if none."""
+    """Return a sentence on models whose best rate is at the edge of the range; "" if none."""
     ended = {name for name, rate in rates_chosen(trainings).items() if rate != "–"}
     edge_names = (
         [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended]
@@ -84,11 +88,17 @@ def said_of_ends(trainings: StartedTrainings) -> str:
 
 
 def label(arm) -> str:
+    """Return a model's name, with its note in brackets if it has one."""
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
 
 def legend(trainings: StartedTrainings, notes=None):
-    """Draw who has which colour, and what all have in common."""
+    """Draw the legend of models, with seeds and shared facts.
+
+    Args:
+        trainings: Trainings to draw.
+        notes: Note by model's name; at which step its seeds diverged if None.
+    """
     plan = trainings.plan
     ended = (
         {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)}
@@ -109,7 +119,7 @@ def legend(trainings: StartedTrainings, notes=None):
 
 
 def gone(trainings: StartedTrainings, name: str) -> str | None:
-    """ "diverged at step k, seed s", for all seeds that did."""
+    """Return at which step and seed a model diverged, as text; None if it did not."""
     steps = [(seed, trainings.runs[name, seed]) for seed in trainings.plan.seeds]
     lost = sorted(
         (rows[-1].step, seed, results.diverged(rows))
@@ -126,20 +136,21 @@ _kept = LRUCache(megabytes=8)  # hash of a run -> FromStudy
 
 
 class FromStudy(NamedTuple):
-    """Rows of a run from a study."""
+    """Rows of a run from a study, with the study's name and the run's provenance."""
 
     rows: list[Row]
     study: str
-    made: Made
+    provenance: Made
 
 
 def from_study(run: Run) -> FromStudy | None:
+    """Return the cached rows of a study's run; None if they are not cached."""
     cached_run: FromStudy | None = _kept.peek(run.hash)
     return cached_run
 
 
 def hand_over(store, number: int, study: str, task: str, variant: str):
-    """Cache a study's rows of a cell and its baseline; an unreadable store costs the curves alone."""
+    """Cache a study's rows of one cell and its baseline; nothing if the store is unreadable."""
     from core.study.database.connection import StoreError  # loaded by whoever has a store
     from core.study.tables import cell
 
@@ -167,7 +178,7 @@ FEW = 12  # seeds of which each can have a line
 
 
 def draw_learning(trainings):
-    """Accuracy and loss as they grow, and what each model costs."""
+    """Draw accuracy and loss over steps, and the table of results and costs."""
     plan = trainings.plan
     learnt = task[plan.training.task]
     legend(trainings)
@@ -204,7 +215,7 @@ def draw_learning(trainings):
         panels,
         names,
         x="step",
-        at=steps or [0],
+        positions=steps or [0],
         ends=(0, plan.training.steps),
         height=265,
         across=2,
@@ -216,7 +227,7 @@ def draw_learning(trainings):
 
 
 def costs(trainings):
-    """Draw what each model got right, and what it costs, beside each other."""
+    """Draw the table of accuracy, difference, p-value and cost of each model."""
     chosen = rates_chosen(trainings)
     summary = results.summary(trainings.runs, trainings.plan, chosen)
     several = len(trainings.plan.seeds) > 1
@@ -269,13 +280,13 @@ def costs(trainings):
 
 
 def spans(values, lows, highs, several: bool) -> list[str]:
-    """Format a column of shares in percent with intervals and equal decimals."""
+    """Return a column of shares as text in percent, with intervals and equal decimals."""
     decimals = sentences.decimals_of(values)
     return [span(*bounds, several, decimals) for bounds in zip(values, lows, highs)]
 
 
 def span(value, low, high, several: bool, decimals: int = 1) -> str:
-    """A share in percent, with its interval where there is one."""
+    """Return a share in percent as text, with its interval if there are several seeds."""
     if math.isnan(value):
         return "–"
     text = sentences.points(value, decimals)
@@ -290,21 +301,21 @@ def span(value, low, high, several: bool, decimals: int = 1) -> str:
 
 
 def chance(p: float, low: float, high: float) -> str:
-    """The p of a difference; none where all seeds agree to the last bit."""
+    """Return a p-value as text; "–" without one, or if all seeds agree exactly."""
     if math.isnan(p) or low == high:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def arrived(steps: float, seeds: int, total: int) -> str:
-    """Return when a model had come to 90 % right, on average, and how many of its seeds did."""
+    """Return the mean step at which 90 % accuracy was reached, as text; "–" if never."""
     if not seeds:
         return "–"
     return f"{steps:,.0f}" + (f" ({seeds} of {total})" if seeds < total else "")
 
 
 def change(share: float) -> str:
-    """A relative difference of cost, in brackets, where there is one."""
+    """Return a relative difference of cost as text in brackets; "" for no difference."""
     return (
         ""
         if share == 0
@@ -313,7 +324,13 @@ def change(share: float) -> str:
 
 
 def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
-    """-> (steps, one line per model: the mean over seeds, its 95 % interval, and every seed)"""
+    """Return the steps, and one line per model: mean, 95 % CI and single seeds.
+
+    Args:
+        trainings: Trainings to draw.
+        field: Field of core.train.Row.
+        log: Whether to use the geometric mean.
+    """
     plan = trainings.plan
     runs = trainings.runs
     steps = sorted({row.step for rows in runs.values() for row in rows if not row.note})

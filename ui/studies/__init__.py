@@ -1,4 +1,4 @@
-"""The page "Studies": its settings (context.py), its views, and what stands around them."""
+"""Page "Studies": its context, views, and the controls that select and start studies."""
 
 # Importing a view enters it in the menu.
 from ui.studies import views  # noqa: F401

@@ -1,4 +1,4 @@
-"""Row that selects a study, with its actions, and what stands there without one."""
+"""Row that selects a study, with its actions and progress."""
 
 import io
 import time
@@ -29,7 +29,7 @@ TWICE = 0.5  # seconds within which two presses are a double click
 
 
 def buttons(store, study, now: Standing):
-    """Draw the actions of a stored study."""
+    """Draw the buttons that stop, resume or delete a stored study."""
     if not can_write(store):
         return
     # One button of one width, whatever it says: what stands beside it does not move under a hand
@@ -63,12 +63,12 @@ def buttons(store, study, now: Standing):
 
 
 def under_way(number: int, now: Standing) -> bool:
-    """Return whether somebody trains it, or is about to."""
+    """Return whether the study is being trained, here or elsewhere, or is queued here."""
     return now.running or (now.queued and server.service().has(number))
 
 
 def can_write(store) -> bool:
-    """Return whether this visitor may change the store, and whether it can be changed at all."""
+    """Return whether this user may change the store, and the store can be changed."""
     return may_write() and (store is None or store.writable)
 
 
@@ -76,13 +76,14 @@ def _turn(call, number: int):
     """Stop or resume (a callback); ignores the second press of a double click."""
     remembered = session().kept
     now = time.monotonic()
-    last, remembered[TURNED] = remembered.get(TURNED, (0, -TWICE)), (number, now)
-    if last[0] != number or now - last[1] >= TWICE:
+    last_study, last_time = remembered.get(TURNED, (0, -TWICE))
+    remembered[TURNED] = number, now
+    if last_study != number or now - last_time >= TWICE:
         _change(call, number)
 
 
 def _change(call, *args):
-    """A callback that changes the store; why it could not is said on the page."""
+    """Call a function that changes the store; show a toast on failure (a callback)."""
     if not may_write():
         st.toast(REASON, icon=":material/block:", duration="long")
         return
@@ -93,11 +94,13 @@ def _change(call, *args):
 
 
 def _resume(number: int):
+    """Queue the study's unfinished runs again and start training."""
     server.store().requeue(number)
     server.service().start(number)
 
 
 def _delete(number: int):
+    """Delete a study and select no other."""
     server.store().delete(number)
     change(study="")
 
@@ -140,6 +143,7 @@ def ships(name: str, look: StudyLook) -> StudyContext | None:
 
 @st.cache_data
 def _read(name, *stamps):
+    """Return a built-in study and its summary; `stamps` are part of the cache key."""
     return read(study_of(name)), read_summary(table_of(name))
 
 
@@ -178,6 +182,7 @@ def _draw_progress(store, study, before: Standing):
 
 
 def _left(number: int, now: Standing) -> str:
+    """Return a sentence on the remaining time and the workers, or on why training is paused."""
     workers = server.workers()
     service = server.service()
     absent = service.seen.absent
@@ -191,7 +196,7 @@ def _left(number: int, now: Standing) -> str:
 
 
 def files(context: StudyContext | None) -> dict:
-    """Return the files of a study: label -> (name of the file, what writes its bytes)."""
+    """Return the files of a study for export: label to (file name, function that writes it)."""
     if context is None:
         return {}
     name = slug(context.name, context.number)
@@ -202,7 +207,7 @@ def files(context: StudyContext | None) -> dict:
 
 
 def parquet(context: StudyContext) -> bytes:
-    """Return every row of every run."""
+    """Return every row of every run as a Parquet file."""
     buffer = io.BytesIO()
     row_table(context.store, context.number).to_parquet(buffer, index=False)
     return buffer.getvalue()
@@ -213,7 +218,7 @@ UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 
 
 def choose(look: StudyLook) -> StudyContext | None:
-    """Draw the selector and return the selected study as it is now, or None."""
+    """Draw the selector and progress of studies. Return the selected study, or None."""
     store = server.store()
     studies = {study.name: study for study in store.studies()} if store else {}
     shipped = offered()
@@ -242,7 +247,9 @@ def choose(look: StudyLook) -> StudyContext | None:
                 label_visibility="collapsed",
                 width="stretch",
             )
-        why = None if is_writable else UNWRITABLE if may_write() else REASON
+        why = None
+        if not is_writable:
+            why = UNWRITABLE if may_write() else REASON
         kind = "tertiary" if studies else "primary"
         st.button(
             "New study",
@@ -288,7 +295,7 @@ def choose(look: StudyLook) -> StudyContext | None:
 
 
 def _instead():
-    """Choose another study (a callback)."""
+    """Select another study (a callback)."""
     if st.session_state.get("study_instead"):
         change(study=st.session_state["study_instead"])
 

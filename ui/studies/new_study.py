@@ -1,4 +1,4 @@
-"""The dialog in which a new study is written and started."""
+"""Dialog in which a new study is written and started."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +21,7 @@ from ui.studies import server
 
 
 def _boxes(label, name, chosen, offered, words, change: Callable, write):
-    """Draw any of a list; of a long one those that are found by their names."""
+    """Draw a multiple choice of a study's entries: pills, or a search for long lists."""
     bound = bind(name, list(chosen), lambda new: write(partial(change, tuple(new))))
     if len(offered) > 12:
         st.multiselect(label, offered, format_func=words, **bound, placeholder="Search settings")
@@ -30,13 +30,14 @@ def _boxes(label, name, chosen, offered, words, change: Callable, write):
 
 
 def _apart(changes) -> tuple[list[str], list[str]]:
-    """-> (the parts among them, the others)"""
+    """Return the changes that remove a component, and the others."""
     return [text for text in changes if text in PARTS], [
         text for text in changes if text not in PARTS
     ]
 
 
 def _named(text: str) -> str:
+    """Return the name of a variant on screen."""
     return name_of(decode(text, "variants"))
 
 
@@ -60,14 +61,14 @@ seeds = 3
 
 @dataclass
 class Draft:
-    """Draft of a study: the file it began with, and the edited text of each."""
+    """Draft of a study: the template it began with, and the edited text of each template."""
 
     begin: str = FIRST
     texts: dict[str, str] = field(default_factory=dict)
 
     @property
     def original(self) -> str:
-        """The text as it was before it was changed."""
+        """Text of the template, unedited."""
         return (
             _shipped()[self.begin].read_text(encoding="utf-8")
             if self.begin in _shipped()
@@ -76,14 +77,15 @@ class Draft:
 
     @property
     def text(self) -> str:
+        """Text as edited."""
         return self.texts.get(self.begin, self.original)
 
     def write(self, text: str):
-        """Change the text."""
+        """Set the text (a callback)."""
         self.texts[self.begin] = text
 
     def begin_with(self, name: str):
-        """Go on with another file."""
+        """Switch to another template (a callback)."""
         self.begin = name
 
 
@@ -94,12 +96,13 @@ def ask():
 
 
 def new_study(store):
-    """Draw the dialog, where it was asked for."""
+    """Draw the dialog, if it is open."""
     if session().kept.get(NEW):
         _new(store)
 
 
 def _dismiss():
+    """Close the dialog, unless it was opened again meanwhile (a callback)."""
     remembered = session().kept
     if remembered.get(NEW) == remembered.get(
         DRAWN
@@ -108,17 +111,19 @@ def _dismiss():
 
 
 def _close():
+    """Close the dialog."""
     session().kept[NEW] = 0
 
 
 def _shipped() -> dict[str, Path]:
-    """Return the files of studies that a new one may begin with, by name."""
+    """Return the files of studies that serve as templates, by name."""
     return {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
 
 
 @st.dialog("New study", width="large", on_dismiss=_dismiss)
 @guarded
 def _new(store):
+    """Draw the dialog: form, problems, summary and Start."""
     session().kept[DRAWN] = session().kept.get(NEW)
     text, begun = _written()
     try:
@@ -153,7 +158,7 @@ def _new(store):
 
 
 def _written() -> tuple[str, str]:
-    """Draw what a study is written with. Return its text, and that of the file it began with."""
+    """Draw the form of a study. Return its text, and that of its template."""
     draft = session().kept.setdefault(DRAFT, Draft())
     template, left, right = st.columns([2, 2, 1], gap="medium")
     with template:
@@ -210,12 +215,12 @@ def _written() -> tuple[str, str]:
 
 
 def _cells(study: Study) -> set[tuple[str, str]]:
-    """Every task and variant of a study."""
+    """Return every (task, variant) of a study."""
     return {(run.task, run.variant) for run in study.runs}
 
 
 def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
-    """Apply the ticks (a callback); drop the file's question when the variants change."""
+    """Apply a change of the form (a callback); drop the template's question if variants change."""
     before = ticks(draft.text)
     if before is None:
         return
@@ -231,7 +236,7 @@ def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
 
 
 def _in_words(study: Study, store) -> str:
-    """Draw what would be trained, and what of it is there already. Return the details."""
+    """Draw a summary of the runs to train and those that exist. Return the details."""
     stored = store.stored(study) if store else NOTHING
     first, *lines = told(study, max(1, server.workers().count), stored).split("\n")
     st.markdown(
@@ -245,6 +250,7 @@ def _in_words(study: Study, store) -> str:
 
 
 def _start(study: Study):
+    """Store the study and start its runs; select it and close the dialog."""
     if not may_write():
         st.error(REASON)
         return

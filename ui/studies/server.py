@@ -1,4 +1,4 @@
-"""The store of this server, and who trains in it."""
+"""This server's store of studies, its workers, and the service that trains in it."""
 
 import functools
 import os
@@ -21,11 +21,16 @@ from ui.kit import jobs
 
 @once
 def _store(create: bool) -> Store:
+    """Return the store, cached; a locked database fails after 2 s."""
     return Store(create=create, seconds=2.0)  # then the page says so, and the next look tries again
 
 
 def store() -> Store | None:
-    """The store, or None while there is none. Raises StoreError for one that cannot be used."""
+    """Return the store; None if there is none.
+
+    Raises:
+        StoreError: The store cannot be used.
+    """
     try:
         return _store(False)
     except NoStoreError:
@@ -34,13 +39,15 @@ def store() -> Store | None:
 
 @once
 def _cluster() -> WorkerPool:
+    """Return the cluster's workers, cached."""
     return cluster.pool()
 
 
 def workers() -> WorkerPool:
     """Return the workers: local processes, or a cluster.
 
-    Raises ClusterError if it cannot be reached.
+    Raises:
+        ClusterError: The cluster cannot be reached.
     """
     return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
 
@@ -53,12 +60,16 @@ def service() -> Service:
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
-    """The summary of a study; computed anew when what is in the store is (stamp)."""
+    """Return the summary of a study; `stamp` changes with the store's content (cache key)."""
     return judged_table(_store, study)
 
 
 def parsed(text: str) -> Study:
-    """The study of a text, read once: a page is drawn again and again. Raises StudyError."""
+    """Return the study in a TOML text, cached.
+
+    Raises:
+        StudyError: The text is no valid study.
+    """
     read = _parsed(text, max_mb())
     if isinstance(read, StudyError):
         raise read
@@ -67,7 +78,7 @@ def parsed(text: str) -> Study:
 
 @functools.lru_cache(maxsize=4)
 def _parsed(text: str, limit: int) -> Study | StudyError:
-    """Read a study. Keep the error of one that is refused, too: it takes as long to read."""
+    """Return the study in a text, or its error, which takes as long to find; cached."""
     try:
         return parse(text)
     except StudyError as error:

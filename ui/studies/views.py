@@ -1,4 +1,4 @@
-"""The views of a study. They read the store alone, whoever trains it."""
+"""Views of a study. They read only the store, wherever the study is trained."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +28,7 @@ from ui.studies.server import parsed
 
 
 def cells(table: pd.DataFrame, look) -> pd.DataFrame:
-    """The lines of a table whose task and variant are chosen; nothing chosen is everything."""
+    """Draw filters of task and variant. Return the table's selected rows; all if none is set."""
     left, right = st.columns(2)
     with left:
         tasks = several(
@@ -55,13 +55,16 @@ def several(
     draw: Callable = st.multiselect,
     **words,
 ) -> list[str]:
-    """Draw a multiple choice and return the selection.
+    """Draw a multiple choice bound to a setting. Return the selected names.
 
     Args:
-        name: Setting that holds it.
+        look: View settings of the page.
+        name: Setting that holds the selection.
+        offered: Names to choose from.
         usual: Selection when nothing valid is named.
         none: Value for an empty selection.
-        draw: Widget; words are passed on to it.
+        draw: Widget.
+        **words: Passed on to the widget.
     """
     selected = getattr(look, name)
     chosen = [] if none and selected == none else _named(selected, offered) or list(usual)
@@ -77,6 +80,7 @@ def several(
 
 
 def _choose(name: str, none: str, names: list[str]):
+    """Store the selected names in the setting (a callback)."""
     change(**{name: "~".join(map(_written, names)) or none})
 
 
@@ -87,7 +91,7 @@ def _named(text: str, offered: list[str]) -> list[str]:
 
 
 def _written(name: str) -> str:
-    """A study gives its tasks and variants any names."""
+    """Return a name with the separator "~" escaped: studies may use any names."""
     return name.replace("%", "%25").replace("~", "%7E")
 
 
@@ -99,6 +103,7 @@ def _written(name: str) -> str:
     ),
 )
 def curves(context):
+    """Draw learning curves of one task: baseline and up to four variants of the study."""
     if context.store is None:
         st.caption(NOT_STORED)
         return
@@ -162,6 +167,7 @@ FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
     help="all runs with state, result, device and versions; filter and open them.",
 )
 def runs(context):
+    """Draw the table of all runs with filters, and a link to the selected run."""
     if context.store is None:
         st.caption(NOT_STORED)
         return
@@ -216,12 +222,13 @@ def runs(context):
 
 
 def _taken(context):
+    """Return the table of runs for export, without paths in messages."""
     table = run_table(context.store, context.number).drop(columns="spec")
     return table.assign(message=table.message.map(without_paths))
 
 
 def _open(context, picked):
-    """A link to a run, beside its baseline with the same seed."""
+    """Draw a link that opens a run, with its baseline of the same seed, in Training."""
     specs = context.store.specs(context.number)
     spec = specs[picked.task, picked.variant]
     first = specs.get((picked.task, BASELINE))
@@ -235,6 +242,7 @@ def _open(context, picked):
     "compare", label="Compare", help="this study and another one, cell by cell, on common seeds."
 )
 def compare(context):
+    """Draw the table that compares this study with another, cell by cell."""
     if context.store is None:
         st.caption(NOT_STORED)
         return
@@ -270,6 +278,7 @@ def compare(context):
 
 @view.register("source", label="File", help="the study file, and skipped variants.")
 def source(context):
+    """Draw the study's TOML file and its notes."""
     st.code(context.source, language="toml", line_numbers=True, height=420)
     try:
         study = parsed(context.source)
@@ -299,6 +308,7 @@ READING = (
     help="effect of each variant on each task, with intervals; click a cell to open it.",
 )
 def matrix(context):
+    """Draw the ablation matrix of the study, and the same as a table."""
     selected = cells(context.summary, context.look)
     if selected.empty:
         st.caption("No results for this selection.")
@@ -321,6 +331,7 @@ def matrix(context):
 
 
 def _hand_over(context, line):
+    """Cache the rows of a clicked cell, for Training (a callback)."""
     if context.store is not None:
         name, variant = getattr(line, "cell", (line.task, line.variant))
         hand_over(context.store, context.number, context.name, name, variant)

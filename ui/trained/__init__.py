@@ -1,4 +1,4 @@
-"""The page "Trained model": its settings (context.py), its views, and what stands around them."""
+"""Page "Trained model": its context, views and controls."""
 
 # Importing a view enters it in the menu.
 from ui.trained import attention, knockout, parts, without, words  # noqa: F401

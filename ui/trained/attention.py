@@ -1,4 +1,4 @@
-"""Views of attention in the text that the model reads; most are those of the page "One block"."""
+"""Views of attention in the model's prompt; most are those of the page "One block"."""
 
 import streamlit as st
 import torch
@@ -22,6 +22,7 @@ from ui.trained.words import compute_logits, explain_prediction
     help="prediction after each layer (logit lens), and attention rollout through all layers.",
 )
 def layers(context):
+    """Draw the prediction after each layer (logit lens), and attention rollout."""
     forward_pass = context.shown
     pick("token", "layer", forward_pass=forward_pass)
     labels = forward_pass.labels
@@ -45,7 +46,7 @@ def layers(context):
         cells,
         rows,
         labels,
-        what="probability of the final prediction",
+        quantity="probability of the final prediction",
         square=False,
         height=90 + 40 * depth if depth <= 6 else 420,
         alt="Logit lens: probability of the final answer at each layer and token.",
@@ -77,7 +78,7 @@ def layers(context):
         labels,
         labels,
         titles=titles,
-        what="rollout weight (row = query, column = source)",
+        quantity="rollout weight (row = query, column = source)",
         blank="masked",
         alt="Attention rollout.",
         height=400,
@@ -85,9 +86,11 @@ def layers(context):
 
 
 def _reached(context, rolled) -> str:
+    """Return a sentence on the largest rollout source of the selected token."""
     label = context.whole.labels[context.after]
     row = rolled[-1][context.after].clone()
-    own_weight, row[context.after] = row[context.after].item(), 0
+    own_weight = row[context.after].item()
+    row[context.after] = 0
     if not row.any():
         return (
             f"“{label}” attends only to itself." if own_weight else f"No token reaches “{label}”."
@@ -103,13 +106,14 @@ def _reached(context, rolled) -> str:
     "attention", label="Attention", help="which token attends to which, in the trained model."
 )
 def attention(context):
+    """Draw the attention patterns of a layer, the prediction and the head's statistics."""
     shared.attention(context.shown, context.look)
     _draw_prediction(context)
     _found(context)
 
 
 def _draw_prediction(context):
-    """Draw what the model predicts at the selected token, so that an ablation shows its effect."""
+    """Draw a sentence on the prediction at the selected token, with the ablation's effect."""
     label = context.prompt.labels[context.after]
     place = "After" if context.language else "At"
     prediction = explain_prediction(context, compute_logits(context))
@@ -117,7 +121,7 @@ def _draw_prediction(context):
 
 
 def _found(context):
-    """Draw what this head does on held-out sentences, where the sentences tell."""
+    """Draw the head's attention to the subject on held-out sentences, if it is measured."""
     if not context.readings:
         return
     layer = context.look.layer_of(context.whole)
@@ -143,7 +147,7 @@ def _found(context):
 
 
 def _here(context, layer, head) -> str:
-    """Return what it does in this text."""
+    """Return a sentence on the head's attention from this text's verb; "" without a verb."""
     verb = prompt.verb_of(context.prompt)
     if verb is None:
         return ""
@@ -154,14 +158,17 @@ def _here(context, layer, head) -> str:
 
 @view.register("steps", label="Step by step", help="one head, from queries to output.")
 def steps(context):
+    """Draw one head's computation step by step, from queries and keys to its output."""
     shared.steps(context.shown, context.look)
 
 
 @view.register("heads", label="Heads", help="differences between heads.")
 def heads(context):
+    """Draw how the heads of a layer differ."""
     shared.heads(context.shown, context.look)
 
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
 def pairs(context):
+    """Draw each head's attention weight on the pairs of words marked in the prompt."""
     shared.pairs(context.shown, context.look, context.look.prompt)

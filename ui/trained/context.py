@@ -34,7 +34,7 @@ def before_verb(look) -> int:
 
 @dataclass(frozen=True)
 class TrainedLook(Picked):
-    """Which model, what it reads, what is taken out of it, and what is looked at."""
+    """Settings of Trained model: model, prompt, ablation, evaluation and view."""
 
     taken: str = setting("attention", "View", "What to look at.", group="Look", menu=view)
     model: str = setting(SHIPPED, "Model", "Trained model.", group="Model")
@@ -137,6 +137,7 @@ class TrainedLook(Picked):
     FIRST = ("model", "prompt")
 
     def _check_together(self):
+        """Raise ConfigError or CheckpointError for an unknown model or a bad prompt."""
         known(self.model)
         super()._check_together()
         check_text("prompt", self.prompt)
@@ -153,78 +154,86 @@ class TrainedContext:
 
     @LazyProperty
     def bench(self) -> Bench:
-        """Its held-out texts, for the views that ask for them: the first visitor waits."""
+        """Held-out texts with their baseline measurements; slow at first, then cached."""
         return knockout.bench(self.opened, self.look.texts)
 
     @LazyProperty
     def prompt(self) -> prompt.Prompt:
-        """The text, as the model reads it. Raises ConfigError for one of which nothing can be read."""
+        """Prompt as the model reads it.
+
+        Raises:
+            ConfigError: The text cannot be read.
+        """
         return prompt.read(self.opened, self.look.prompt)
 
     @LazyProperty
     def whole(self) -> Pass:
-        """The pass of the prompt through the whole model."""
+        """Pass of the prompt through the full model."""
         return prompt.look(self.bench, self.prompt)
 
     @LazyProperty
     def without(self) -> Pass:
-        """Return the pass with the ablation."""
+        """Pass of the prompt with the ablation."""
         return prompt.look(self.bench, self.prompt, self.cuts, self.look.mode)
 
     @property
     def shown(self) -> Pass:
-        """Whichever of the two is to be seen."""
+        """Pass to show: with the ablation if there is one and it is selected."""
         return self.without if self.cuts and self.look.knocked else self.whole
 
     @property
     def after(self) -> int:
-        """The token after which the next one is looked at, from 0."""
+        """Index of the token after which the prediction is read, from 0."""
         return min(self.look.token, len(self.prompt.ids)) - 1
 
     @property
     def effect(self) -> Effect:
+        """Effect of the ablation on the held-out texts."""
         return knockout.measured(self.bench, self.cuts, self.look.mode)
 
     @LazyProperty
     def readings(self) -> list[Reading]:
+        """Attention of each head to the subject on held-out sentences, strongest first."""
         return self.opened.results.get(
             (self.bench.key, "readings"), lambda: (tables.readings(self.bench), 10_000)
         )
 
     @property
     def named(self) -> str:
-        """Name what is removed: "− L2H3 (zero)"."""
+        """Name of the ablation in charts: "− L2H3 (zero)"."""
         mode = lesion.mode.label(self.look.mode).lower()
         return f"{lesion.name_of(self.cuts)} ({mode})" if self.cuts else WHOLE
 
     @property
     def told(self) -> str:
-        """Name the model inside a sentence: "without L2H3 (zero)"."""
+        """Name of the model inside a sentence: "without L2H3 (zero)"."""
         return f"without {self.named.replace('− ', '')}" if self.cuts else WHOLE
 
     @property
     def language(self) -> bool:
-        """Return whether the model predicts next tokens, or answers a task."""
+        """Whether the model predicts next tokens, and not the answers of a task."""
         return self.opened.task in ("", "sentences")
 
     def word(self, token: int) -> str:
+        """Return a token's text, shortened to 40 characters."""
         return shorten_token(self.opened.tokens.label(token), LONGEST)
 
 
 def take_out(text: str, **extra):
-    """Remove this component too (a callback); extra settings change along with it."""
+    """Add a component to the ablation and change these settings (a callback)."""
     change(out="~".join(dict.fromkeys([*_out(), text])), **extra)
 
 
 def put_back(text: str):
-    """This is knocked out no more (a callback)."""
+    """Remove a component from the ablation (a callback)."""
     change(out="~".join(name for name in _out() if name != text))
 
 
 def switch(text: str):
-    """Restore a component, or remove it if it is present (a callback)."""
+    """Add a component to the ablation, or remove it (a callback)."""
     (put_back if text in _out() else take_out)(text)
 
 
 def _out() -> list[str]:
+    """Return the texts of all ablated components."""
     return list(filter(None, value("out").split("~")))

@@ -1,4 +1,4 @@
-"""The row with the text that the model reads, and which of its words the model does not know."""
+"""Controls of Trained model: ablated components, words of the prompt, and exports."""
 
 from contextlib import suppress
 from functools import partial
@@ -30,7 +30,7 @@ from ui.trained.context import TrainedContext, put_back, take_out
 
 
 def script(context: TrainedContext) -> Script:
-    """Write the script of the open view."""
+    """Return the Python script that reproduces the open view."""
     look = context.look
     if look.taken == "without":
         return family_script(look.compared, look.part if compared[look.compared].split else "")
@@ -42,7 +42,7 @@ def script(context: TrainedContext) -> Script:
 
 
 def opening_call(name: str) -> str:
-    """Write the call that opens a model; the place of one that does not ship stays private."""
+    """Return the Python call that opens a model; folders outside the project stay private."""
     member = models.of_the_family().get(name)
     if member:
         return member_call(*member)
@@ -53,10 +53,13 @@ def opening_call(name: str) -> str:
 
 
 def model_file(opened: Opened) -> dict:
-    """A model of the lab's own as a file: label -> (name of the file, what makes it)."""
+    """Return the model as a file for export: label to (file name, function); {} for others'."""
     if not isinstance(opened.tokens, Words):
         return {}
-    write = lambda: own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about))  # noqa: E731
+
+    def write() -> bytes:
+        return own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about))
+
     return {"This model: weights and configuration": (f"{slug(opened.name)}.zip", write)}
 
 
@@ -88,7 +91,7 @@ def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
 
 
 def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
-    """Return the button that knocks out the head that the view shows; none while it is out."""
+    """Return the button that ablates the head on view; [] if it is ablated, or none is."""
     is_of_one_head = look.taken in ("words", "steps") or (
         look.taken == "attention" and look.maps in ("one", "lines")
     )
@@ -111,12 +114,14 @@ def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> lis
 
 
 def _knock_out(text: str, is_out: bool):
+    """Add a component to the ablation, or remove it (a callback)."""
     (take_out if is_out else put_back)(text)
 
 
 def summary(context: TrainedContext) -> str:
     """Return a model's parameters, layers and time as HTML."""
-    opened, config = context.opened, context.opened.config
+    opened = context.opened
+    config = opened.config
     source = (
         f"Trained on: {task.label(opened.task)}" if opened.task in task else "Weights from a file"
     )
@@ -131,7 +136,7 @@ def summary(context: TrainedContext) -> str:
 
 
 def words_row(look, opened: Opened) -> list[Control]:
-    """Return the row of words to write with; empty for models of other tasks."""
+    """Return the vocabulary and a button that completes the text; [] for other tasks."""
     if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
         return []
     written = words(look.prompt)
@@ -148,7 +153,7 @@ def words_row(look, opened: Opened) -> list[Control]:
 
 
 def _complete(look, opened: Opened):
-    """Complete the text by sampling (a callback)."""
+    """Complete the prompt up to the end of its sentence (a callback)."""
     text = value("prompt")
     if not words(text) or words(text)[-1] == sentences.END:
         return
@@ -161,7 +166,7 @@ def _complete(look, opened: Opened):
 
 
 def as_read(prompt: Prompt):
-    """Draw which words the model does not know, and what was left out."""
+    """Draw the tokens missing from the vocabulary, and what was left out of the prompt."""
     for note in prompt.notes:
         st.caption(literal(note))
     unknown_words(prompt.labels, prompt.unknown)

@@ -1,3 +1,5 @@
+"""View of an ablation: its effect on held-out texts, and compensation by later components."""
+
 import math
 
 import pandas as pd
@@ -31,6 +33,7 @@ TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
     help="effect of removing the chosen components, and compensation by later ones.",
 )
 def knockout(context):
+    """Draw the effect of the ablation and its compensation; without one, offer components."""
     if not context.cuts:
         _nothing(context)
         sweep(context)
@@ -70,7 +73,7 @@ def knockout(context):
 
 
 def _nothing(context):
-    """Offer to remove the head that attends to the subject."""
+    """Draw a button that removes the head that attends to the subject."""
     if not is_moved("out"):
         st.info("The link you opened does not allow ablations.", icon=":material/lock:")
         return
@@ -86,7 +89,7 @@ def _nothing(context):
 
 
 def _finding(questions, effect) -> str:
-    """Describe the change of accuracy, probability and logit difference."""
+    """Return a sentence on the change of accuracy, probability and logit difference."""
     right = effect.loc["accuracy"]
     chance = effect.loc["probability"]
     gap = effect.loc["difference"]
@@ -115,7 +118,7 @@ def _finding(questions, effect) -> str:
 
 
 def _effects(table) -> pd.DataFrame:
-    """Return every effect with its interval, as text."""
+    """Return a table of all metrics with intervals, as text."""
     rows = []
     for row in table.itertuples():
         label = effects.label(row.effect)
@@ -134,7 +137,7 @@ def _effects(table) -> pd.DataFrame:
 
 
 def _written(values: list[float], share: bool) -> list[str]:
-    """Write numbers that stand together with the same decimals. share: in percentage points."""
+    """Return numbers as text with equal decimals; in percentage points if `share`."""
     if not share:
         return aligned(values)
     decimals = decimals_of(values)
@@ -142,13 +145,14 @@ def _written(values: list[float], share: bool) -> list[str]:
 
 
 def _chance(p: float) -> str:
+    """Return a p-value as text; "–" without one."""
     if math.isnan(p):
         return "–"
     return "< 0.001" if p < 0.001 else fixed(p, 3)
 
 
 def _took_over(context):
-    """Draw which part after the cut moves the answer more than it did."""
+    """Draw the later components whose contribution rises most after the ablation."""
     title = "Compensation"
     changes = contributions.takeover(context.bench, context.cuts, context.look.mode)
     if changes.empty:
@@ -181,7 +185,7 @@ def _took_over(context):
 
 
 def _taken_over(context, changes) -> tuple[bool, str]:
-    """Return whether a part took over, and the same in words."""
+    """Return whether a later component compensates, and a sentence on it."""
     bench = context.bench
     without = contributions.mean_difference(bench, context.cuts, context.look.mode)
     lost = contributions.mean_difference(bench) - without
@@ -213,7 +217,7 @@ def _taken_over(context, changes) -> tuple[bool, str]:
 
 
 def _less(changes) -> str:
-    """Return which parts after the cut add less than before: the greatest fall stands last."""
+    """Return a sentence on later components that contribute less; "" if there are none."""
     fallen = changes[changes.high < 0]
     if fallen.empty:
         return ""
@@ -226,7 +230,7 @@ def _less(changes) -> str:
 
 
 def _by_distance(context):
-    """Draw accuracy by what the questions of this task depend on."""
+    """Draw accuracy by distance, with and without the ablation."""
     questions = context.bench.questions
     lines = []
     for place, effect in enumerate((context.bench.baseline, context.effect)):
@@ -248,5 +252,11 @@ def _by_distance(context):
     names = {0: WHOLE, 1: context.named}
     pins.marks([(colour, name, None) for colour, name in names.items()], [])
     curves(
-        "accuracy_by_distance", [panel], names, x=questions.by, at=distances, height=170, across=1
+        "accuracy_by_distance",
+        [panel],
+        names,
+        x=questions.by,
+        positions=distances,
+        height=170,
+        across=1,
     )

@@ -1,4 +1,4 @@
-"""The list of models in the sidebar, and what brings another one: an upload, or a name on the Hub."""
+"""List of models in the sidebar, with the upload and download of others."""
 
 import logging
 from threading import Lock
@@ -30,7 +30,7 @@ def _uploader() -> str:
 
 
 def _brought():
-    """Open what was uploaded, or is to be downloaded (a callback)."""
+    """Open the uploaded or downloaded model, or store why it was refused (a callback)."""
     sent = st.session_state.get(_uploader()) or []
     model_name = (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)
@@ -75,7 +75,7 @@ def _brought():
 
 
 def model_list(look):
-    """The list of models, and what brings another one."""
+    """Draw the list of models, the dialog to open another, and the model's notes."""
     offered = models.names()
     labels = dict(zip(offered, distinct(map(_label, offered))))
     st.selectbox(
@@ -91,7 +91,7 @@ def model_list(look):
 
 
 def bring():
-    """Draw what opens another model: an upload, or a name on the Hub."""
+    """Draw the popover that opens another model: an upload, or a name on the Hub."""
     with st.popover("Open a model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
             "Choose all files of the model together: **model.safetensors** and **config.json**, for"
@@ -120,6 +120,7 @@ def bring():
 
 
 def _label(name: str) -> str:
+    """Return a model's label in the list."""
     if name in models.of_the_family():
         member, seed = models.of_the_family()[name]
         return weights["trained"].whose(config_of(member, seed))
@@ -128,6 +129,6 @@ def _label(name: str) -> str:
 
 
 def _choose(model: str):
-    """Open another model. It has other parts, so nothing is knocked out of it."""
+    """Open another model without ablations (a callback)."""
     change(model=model, out="")
     st.session_state.pop(REFUSED, None)

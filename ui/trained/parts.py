@@ -1,4 +1,4 @@
-"""Views that compare all parts: what is lost without each, and what each adds to the answer."""
+"""Views that compare all components: effects of ablation, and contributions to logits."""
 
 import math
 
@@ -35,6 +35,7 @@ ASKED = 10.0  # seconds from which on a sweep waits for a click
     help="direct logit attribution: what each head and sub-layer adds to the logit difference.",
 )
 def credit(context):
+    """Draw direct logit attribution: each component's contribution to the logit difference."""
     key = (context.bench.key, "credit", context.cuts, context.look.mode)
     table = context.opened.results.get(
         key, lambda: (experiment.table(context.bench, context.cuts, context.look.mode), 1 << 16)
@@ -73,6 +74,7 @@ def credit(context):
 
 
 def _heads(context, table):
+    """Draw a heat map of each head's contribution to the logit difference."""
     c = context.opened.config
     heads = table[table.kind == "head"]
     if heads.empty:
@@ -85,7 +87,7 @@ def _heads(context, table):
         [f"head {n + 1}" for n in range(c.n_heads)],
         diverging=True,
         tips=[[head_name(layer, head) for head in range(c.n_heads)] for layer in range(c.n_layers)],
-        what="contribution to the logit difference",
+        quantity="contribution to the logit difference",
         alt="Contribution of each head to the logit difference.",
         square=False,
         numbers="brief",
@@ -99,6 +101,7 @@ def _heads(context, table):
     help="each head and sub-layer removed in turn, ranked by effect.",
 )
 def sweep(context):
+    """Draw the effect of ablating each component in turn, as a map and ranked."""
     bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
     ranked = _measured(context)
     if ranked is None:
@@ -140,7 +143,7 @@ def sweep(context):
             torch.tensor([cells]),
             layers,
             names,
-            what=f"change in {knockout.effect.label(context.look.rank_by).lower()}{unit}",
+            quantity=f"change in {knockout.effect.label(context.look.rank_by).lower()}{unit}",
             diverging=True,
             numbers="brief",
             tips=[[make_cut(layer, cut).name for cut in columns] for layer in range(c.n_layers)],
@@ -161,7 +164,7 @@ def sweep(context):
 
 
 def _measured(context):
-    """Return the cached sweep; None while it waits for a click or is not possible."""
+    """Return the sweep's results; None, with a notice, until the user starts a slow one."""
     key = (context.bench.key, "sweep", context.look.mode)
     seconds = context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
@@ -193,6 +196,7 @@ def _measured(context):
 
 
 def _told(ranked) -> str:
+    """Return a sentence on the head with the largest effect in the sweep."""
     click = " Click a cell to remove that component." * is_moved("out")
     rows = ranked[ranked.effect == "difference"]
     heads = rows[rows.part == "head"].sort_values("change")
@@ -226,6 +230,6 @@ def _told(ranked) -> str:
 
 
 def _ranking(axis: str, rows, alt: str):
-    """Draw a bar for every part, pale where its interval holds 0."""
+    """Draw a bar for each component, faded if it is not significant."""
     rows = rows.assign(clear=[apart(*ends) for ends in zip(rows.low, rows.high)])
     chart(charts.ranking(axis), rows, alt, height=max(200, 26 * len(rows)))

@@ -1,3 +1,5 @@
+"""View of models trained without a component, compared with removing it after training."""
+
 import math
 
 import streamlit as st
@@ -22,6 +24,7 @@ NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on eac
     help="models trained without each component, compared with removing it after training.",
 )
 def without(context):
+    """Draw each metric of models trained without a component, and with it removed afterwards."""
     split = comparison.compared[context.look.compared].split
     part = [of(context.look, "part")] if split else []
     bar("lens", [tabs("Compared", comparison.compared, "compared"), *part, *_open(context)])
@@ -49,14 +52,16 @@ def without(context):
             alt,
             height=height,
         )
+    dashed = "" if split else " Dashed: baseline."
     caption(
         "Models without a component are trained from scratch, with the same data order and initial"
         " weights. “Removed after training” means that the trained baseline is run without the"
-        f" component; this is not possible where the weights do not fit.{' Dashed: baseline.' * (not split)}"
+        f" component; this is not possible where the weights do not fit.{dashed}"
     )
 
 
 def _by_distance(member: str):
+    """Draw accuracy by distance of subject and verb, for one removed component."""
     rows = _distances(member)
     merged = comparison.bins(_table())
     figure(
@@ -91,28 +96,31 @@ def _by_distance(member: str):
 
 
 def _merged(bins: list[tuple[str, list[str]]]) -> str:
-    """Return which distances stand together, for there are few sentences of them."""
+    """Return a phrase on the distances that are merged for lack of sentences; "" if none."""
     together = [name for name, distances in bins if len(distances) > 1]
     return f" (sparse bins merged: {', '.join(together)})" if together else ""
 
 
 @st.cache_data
 def _table():
+    """Return the stored comparison; cached."""
     return comparison.read()
 
 
 @st.cache_data
 def _distances(member: str):
+    """Return accuracy by distance for one removed component; cached."""
     return comparison.by_distance(_table(), member)
 
 
 @st.cache_data
 def _summary(name: str):
+    """Return the means of one metric for every component; cached."""
     return comparison.summary(_table(), name)
 
 
 def _open(context) -> list:
-    """Return what opens one of them, in all views of this page."""
+    """Return the control that opens one of these models; [] if none is shipped."""
     family_members = models.of_the_family()
     offered = [f"{models.FAMILY}{member}.{seed}" for member in members() for seed in SEEDS]
     offered = [name for name in offered if name in family_members]

@@ -19,7 +19,7 @@ from ui.trained.context import WHOLE, TrainedContext, view
 
 
 def next_token_of(context: TrainedContext) -> int | None:
-    """Return the text's own next token; None at its end, or for models of other tasks."""
+    """Return the prompt's own next token id; None at its end, or for models of other tasks."""
     has_next = context.language and context.after + 1 < len(context.prompt.ids)
     return context.prompt.ids[context.after + 1] if has_next else None
 
@@ -33,7 +33,7 @@ def compute_logits(context: TrainedContext) -> dict:
 
 
 def describe_change(context: TrainedContext, scores: dict) -> str:
-    """Describe how the probabilities of the text's token and its rivals change."""
+    """Return a sentence on how the ablation changes the tokens' probabilities."""
     before, now = (logits.double().softmax(-1) for logits in scores.values())
     best = int(before.argmax())
     best_now = int(now.argmax())
@@ -53,11 +53,12 @@ def describe_change(context: TrainedContext, scores: dict) -> str:
 
 
 def _share(chance) -> str:
+    """Return a probability as text, fixed-point unless it is infinite or NaN."""
     return fixed(chance.item()) if chance.isfinite() else number(chance.item())
 
 
 def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
-    """Return the tokens that the model's task scores against one of these."""
+    """Return the token ids that the model's task compares with these."""
     learnt = context.opened.learnt
     words_known = context.opened.model.vocabulary
     groups = (
@@ -73,6 +74,7 @@ def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
 
 @view.register("words", label="Next token", help="next-token probabilities and generated text.")
 def words(context):
+    """Draw next-token probabilities and generated text, with and without the ablation."""
     after = context.after
     labels = context.prompt.labels
     bar("lens", [_choose_token(context)])
@@ -111,14 +113,14 @@ def words(context):
 
 
 def explain_prediction(context: TrainedContext, scores: dict) -> str:
-    """Describe the prediction, or how an ablation changes it."""
+    """Return a sentence on the prediction, or on how an ablation changes it."""
     if context.cuts:
         return describe_change(context, scores)
     return describe_prediction(context, scores[WHOLE], next_token_of(context))
 
 
 def describe_prediction(context, scores, next_token) -> str:
-    """Describe the most likely next token, and the probability of the text's own."""
+    """Return a sentence on the top prediction and the prompt's own next token."""
     chances = scores.double().softmax(-1)
     best = int(chances.argmax())
     if next_token is None:
@@ -133,7 +135,7 @@ def describe_prediction(context, scores, next_token) -> str:
 
 
 def _choose_token(context) -> Control:
-    """Return the choice of the token after which the next one is looked at."""
+    """Return the control that selects the token to predict after."""
     labels = context.prompt.labels
     name = "after" if context.language else "at"
     numbers = range(1, len(labels) + 1)
@@ -142,7 +144,7 @@ def _choose_token(context) -> Control:
 
 
 def _text(context, after, name, cuts):
-    """The text goes on, word by word; each new one can be opened."""
+    """Draw generated text word by word; a click on a word shows its attention."""
     place = st.empty()
     steps = []
     try:

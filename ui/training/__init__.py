@@ -1,4 +1,4 @@
-"""The page "Training": its settings (context.py), its views, and what stands around them."""
+"""Page "Training": its context, views and controls."""
 
 # Importing a view enters it in the menu.
 from ui.training import answers, curves, together  # noqa: F401

@@ -1,4 +1,4 @@
-"""Views of one sequence of the test: what each model answers, and its attention."""
+"""Views of one test sequence: each model's answers and attention."""
 
 import html
 import math
@@ -24,7 +24,7 @@ MOST = 64  # sequences of the test that can be looked at
 
 
 def without_models(context: TrainingContext) -> bool:
-    """Return whether only numbers are available and no models; then says so."""
+    """Return whether the trainings have no weights; draw a notice if so."""
     if context.trainings.states:
         return False
     st.info(
@@ -56,6 +56,7 @@ def sequence(context: TrainingContext):
 
 
 def pick_sequence(context: TrainingContext):
+    """Draw the list of test sequences."""
     offered = range(min(MOST, task[context.trainings.plan.training.task].test) + 1)
     words = lambda n: f"test sequence {n}" if n else "an example where the models disagree"  # noqa: E731
     bound = bind("sequence", min(context.look.sequence, offered[-1]))
@@ -66,6 +67,7 @@ def pick_sequence(context: TrainingContext):
     "attention", label="Attention", help="attention before training and now, on one sequence."
 )
 def attention(context):
+    """Draw each model's attention on one sequence, before training and now."""
     if without_models(context):
         return
     look = context.look
@@ -120,6 +122,7 @@ def attention(context):
         sentence if with_entropy else "None of the models has attention.",
     )
     labels = [shorten_token(learnt.vocabulary[token]) for token in tokens]
+    mean = "" if head else ", mean over heads"
     heatmaps(
         "trained_attention",
         in_one_frame(cells, len(labels)),
@@ -128,14 +131,14 @@ def attention(context):
         titles=titles,
         height=470,
         across=across,
-        what=f"Attention weight (row = query, column = key){'' if head else ', mean over heads'}",
+        quantity=f"Attention weight (row = query, column = key){mean}",
         alt="Attention before training and now.",
         blank="masked or removed",
     )
 
 
 def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
-    """Return the weights of a head (0: average), NaN where masked, and their entropy in bits.
+    """Return a head's weights (0: mean), NaN where masked, and their entropy in bits.
 
     A model with fewer layers or heads shows its last one. Padding does not count.
     """
@@ -155,6 +158,7 @@ def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | Non
 
 
 def _change(before: str, now: str) -> str:
+    """Return "a → b", or "still a" if they are equal."""
     return f"still {now}" if before == now else f"{before} → {now}"
 
 
@@ -169,6 +173,7 @@ WRONG = "background:rgba(213,94,0,.28);font-weight:600"
 
 @view.register("answers", label="Answers", help="predictions of all models on one sequence.")
 def answers(context):
+    """Draw each model's predictions on one sequence, right and wrong ones coloured."""
     if without_models(context):
         return
     trainings = context.trainings
@@ -197,7 +202,7 @@ def answers(context):
 
 
 def _lines(words, tokens):
-    """Return the places of a sequence, cut into lines that fit on the page."""
+    """Return the indices of a sequence, split into lines that fit on the page."""
     lines = [[]]
     used = 0
     for place, token in enumerate(tokens):
@@ -211,7 +216,7 @@ def _lines(words, tokens):
 
 
 def _lines_of(words, tokens, targets, readings, places) -> str:
-    """Return input, expected answer and each model's answer, line by line, as HTML."""
+    """Return one line as an HTML table: input, target and each model's answers."""
     expected_words = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
     rows = {
         "input": [_cell(words[tokens[n]]) for n in places],
@@ -232,10 +237,12 @@ def _lines_of(words, tokens, targets, readings, places) -> str:
 
 
 def _cell(text, style="") -> str:
+    """Return an HTML table cell."""
     return f"<td style='{CELL}{style}'>{html.escape(shorten_token(text))}</td>"
 
 
 def _table(readings, words, tokens, targets) -> pd.DataFrame:
+    """Return the answers as a table with a row per model and scored position."""
     rows = []
     for arm, reading in readings.items():
         for n, target in enumerate(targets):

@@ -25,7 +25,7 @@ from ui.training.finished import FinishedTrainings, finished, to_show
 
 
 def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tuple[str, int]]:
-    """(arm, seed) of every model that learnt something and did not diverge."""
+    """Return (arm, seed) of every model with at least one step that did not diverge."""
     states = trainings.states
     return [
         (arm.name, seed)
@@ -38,6 +38,7 @@ def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tupl
 
 
 def _chosen(offered: dict[str, tuple[str, int]], plan: Plan):
+    """Add the selected model to the session, to open it in Trained model (a callback)."""
     trainings = to_show(plan)
     state = trainings.states.get(offered.get(st.session_state.take_apart)) if trainings else None
     if state is None:  # it has been forgotten since
@@ -51,7 +52,7 @@ def _chosen(offered: dict[str, tuple[str, int]], plan: Plan):
 
 
 def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
-    """Every trained model as a file: label -> (name of the file, what makes it)."""
+    """Return trained models as files for export: label to (file name, function)."""
     files = {}
     for arm, seed in trained_models(trainings) if trainings else []:
         state = trainings.states[arm, seed]
@@ -82,17 +83,19 @@ def task_row(training) -> list[Control]:
 
 
 def _pick_experiment(kinds):
+    """Start the preset that is selected in the menu (a callback)."""
     if st.session_state.experiments:
         _start_experiment(st.session_state.experiments, kinds)
 
 
 def _start_experiment(name: str, kinds):
+    """Set the preset's settings and start training (a callback)."""
     reset(*kinds, **showcase[name])
     change(begin=True, trained="learning")
 
 
 def experiment_cards(kinds):
-    """Draw what there is to start."""
+    """Draw a card for each preset; a click starts it."""
     st.markdown("**Press Start, or click a preset to train it now**")
     with st.grid("auto", min_column_width=300):
         for name in showcase:
@@ -109,7 +112,7 @@ def experiment_cards(kinds):
 
 
 def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: TrainingLook):
-    """Draw the views while a job runs, and once more at its end."""
+    """Draw the open view, redrawn while the training runs, and once at its end."""
     if trainings is jobs.started():
         jobs.first_point(trainings)
         jobs.shown(trainings)
@@ -117,6 +120,7 @@ def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: T
 
 
 def _view(planned, look):
+    """Draw the open view with the current results (a fragment)."""
     # Looked up anew: what a fragment is handed is kept for as long as somebody's page is open.
     trainings = to_show(planned)
     if settings_of(TrainingLook) != look or trainings is None:
@@ -144,6 +148,7 @@ def bar(planned: Plan, kinds):
 
 
 def _bar(planned, kinds, was_going):
+    """Draw the buttons and the state of the training once."""
     trainings = jobs.started()
     if trainings:
         trainings.job.poll()
@@ -222,6 +227,7 @@ def _bar(planned, kinds, was_going):
 
 
 def _said(planned, trainings, same, finished_trainings) -> str:
+    """Return a sentence on the training: its state, and the cost of the planned one."""
     if trainings and trainings.going:
         other = (
             ""
@@ -247,7 +253,7 @@ def _said(planned, trainings, same, finished_trainings) -> str:
 
 
 def _takes(planned) -> str:
-    """Return what there is to train, and how long that takes here."""
+    """Return a phrase on the runs to train and the expected time."""
     pool = jobs.workers()
     states = planned.states().values()
     new = [state for state in states if not pool.is_known(state)]

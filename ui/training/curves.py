@@ -1,4 +1,4 @@
-"""Views of the course of a training: accuracy and loss, the same played, and the steps."""
+"""Views of a training over steps: curves, an animation, and gradient statistics."""
 
 import math
 from dataclasses import replace
@@ -21,6 +21,7 @@ from ui.training.context import view
     "play", label="Play", help="animation of the training: accuracy of each model and seed."
 )
 def play(context):
+    """Draw an animation of the accuracy of each model and seed, with the mean as curves."""
     trainings = context.trainings
     plan = trainings.plan
     arms = arms_shown(trainings)
@@ -45,14 +46,14 @@ def play(context):
         [panel],
         names,
         x="step",
-        at=steps or [0],
+        positions=steps or [0],
         ends=(0, plan.training.steps),
         height=170,
     )
 
 
 def _picture(trainings, arms, steps: list[int]):
-    """The accuracy of each model and seed, one moment at a time."""
+    """Draw a heat map of accuracy by model and seed, animated over checkpoints."""
     plan = trainings.plan
     finite = {
         name: {row.step: row.accuracy for row in rows if not row.note}
@@ -80,7 +81,7 @@ def _picture(trainings, arms, steps: list[int]):
             trainings.origin,
             trainings.going,
         ),
-        what="test accuracy, 0 to 1",
+        quantity="test accuracy, 0 to 1",
         alt="Accuracy of each model with each seed, step after step.",
         blank="diverged or not reached",
         height=60 + 44 * len(arms),
@@ -90,7 +91,7 @@ def _picture(trainings, arms, steps: list[int]):
 
 
 def _diverged_by(trainings, step: int) -> dict[str, int]:
-    """Count the seeds of each model that have diverged by a step."""
+    """Return the number of seeds of each model that have diverged by a step."""
     lost = {arm.name: 0 for arm in trainings.plan.arms}
     for (name, _), rows in trainings.runs.items():
         lost[name] += bool(diverged(rows)) and rows[-1].step <= step
@@ -98,18 +99,16 @@ def _diverged_by(trainings, step: int) -> dict[str, int]:
 
 
 def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
-    """Describe each model's mean accuracy at one moment; lost: diverged seeds."""
+    """Return a sentence on each model's mean accuracy at one checkpoint."""
     sentences = []
     for arm, row in zip(arms, moment):
         reached = [value for value in row if not math.isnan(value)]
         diverged_seeds = lost[arm.name]
-        words = (
-            percent(fmean(reached))
-            if reached
-            else "diverged"
-            if diverged_seeds
-            else "no results yet"
-        )
+        words = "no results yet"
+        if reached:
+            words = percent(fmean(reached))
+        elif diverged_seeds:
+            words = "diverged"
         of_seeds = (
             f" ({diverged_seeds} of {count(len(row), 'seed')} diverged)"
             if diverged_seeds and len(row) > 1
@@ -127,6 +126,7 @@ EACH = "Mean over seeds, per model."
     "steps", label="Steps", help="gradient norm, update size and learning rate at each step."
 )
 def steps(context):
+    """Draw gradient norm, update size and learning rate over steps."""
     trainings = context.trainings
     legend(trainings)
     gradient_table, gradients = lines(trainings, "gradient_norm", log=True)
@@ -165,7 +165,7 @@ def steps(context):
         panels,
         names,
         x="step",
-        at=gradient_table or [0],
+        positions=gradient_table or [0],
         ends=ends,
         height=265,
         across=3,
@@ -173,7 +173,7 @@ def steps(context):
 
 
 def pulled(trainings) -> str:
-    """The largest gradient of each model, and where it was."""
+    """Return a sentence on the largest gradient norm of each model; "" without any."""
     phrases = []
     for arm in arms_shown(trainings):
         rows = [
@@ -189,7 +189,7 @@ def pulled(trainings) -> str:
 
 
 def moved(trainings) -> str:
-    """Return how far the newest step of each model went, averaged over seeds."""
+    """Return a sentence on the relative size of each model's last update; "" without any."""
     phrases = []
     for arm in arms_shown(trainings):
         sizes = [
@@ -208,4 +208,5 @@ def moved(trainings) -> str:
     help="accuracy and loss during training, and the cost of each model.",
 )
 def learning(context):
+    """Draw learning curves, and the table of results and costs."""
     draw_learning(context.trainings)

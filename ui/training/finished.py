@@ -30,15 +30,18 @@ class FinishedTrainings(Compared):
     """Finished trainings as views receive them.
 
     Args:
-        said: Their source.
-        anew: Whether this server did not train them.
-        every_state: Empty where models were not kept.
+        plan: Plan of the trainings.
+        judge: Comparison of their results.
+        origin: Source, for legends.
+        source: Source, as sentences below the picture.
+        anew: Whether they can be trained again here.
+        every_state: Models by (name, seed); empty if weights were not stored.
     """
 
     plan: Plan
     judge: Judge
     origin: str
-    said: str
+    source: str
     anew: bool = False
     every_state: dict[tuple[str, int], State] = field(default_factory=dict)
     going = False
@@ -68,6 +71,7 @@ def _runs(planned: Plan):
 
 
 def _done_here(planned: Plan) -> FinishedTrainings | None:
+    """Return the trainings that this server has cached; None if one is missing."""
     pool = jobs.workers()
     runs = {}
     states = {}
@@ -88,7 +92,7 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
 
 @lru_cache(maxsize=16)
 def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
-    """Looked up once: a page asks several times."""
+    """Return the trainings of a plan from shipped curves; None if one is missing. Cached."""
     together = CurveFiles(tuple(files))
     runs = {}
     used: list[Curves] = []
@@ -106,6 +110,7 @@ def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
 
 
 def _from_study(planned: Plan) -> FinishedTrainings | None:
+    """Return the trainings of a plan from one study's cached rows; None if one is missing."""
     runs = {}
     sources = []
     for name, run in _runs(planned):
@@ -115,7 +120,8 @@ def _from_study(planned: Plan) -> FinishedTrainings | None:
         runs[name] = stored_run.rows
         sources.append(stored_run)
     provenance = {
-        name: sorted({value for source in sources for value in source.made[name]}) for name in MADE
+        name: sorted({value for source in sources for value in source.provenance[name]})
+        for name in MADE
     }
     sentence = (
         f"From the study “{literal(sources[0].study)}”: {_these(planned)}. {_made_by(provenance)}"
@@ -126,6 +132,7 @@ def _from_study(planned: Plan) -> FinishedTrainings | None:
 
 
 def _these(planned: Plan) -> str:
+    """Return a phrase on the number of runs and their seeds."""
     first = planned.seeds[0]
     last = planned.seeds[-1]
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
@@ -133,7 +140,7 @@ def _these(planned: Plan) -> str:
 
 
 def _made_by(provenance: Made) -> str:
-    """The versions and the machine."""
+    """Return a sentence on device, versions and commit of the trainings."""
     device, torch, numpy, python, code = (
         literal(" and ".join(provenance[name])) or "unknown" for name in MADE
     )
@@ -144,11 +151,12 @@ def _made_by(provenance: Made) -> str:
 
 
 def shipped() -> list[Curves | None]:
-    """The curves that ship, a file for each study; None for one that is missing or damaged."""
+    """Return the shipped curves of each study; None for a missing or damaged file."""
     return [_file(path) for path in FILES]
 
 
 def _file(path: Path) -> Curves | None:
+    """Return the curves in a file; None if it is missing or damaged."""
     try:
         stamp = path.stat()
         return _read(path, stamp.st_mtime_ns, stamp.st_size)
@@ -158,7 +166,7 @@ def _file(path: Path) -> Curves | None:
 
 @lru_cache(maxsize=32)
 def _read(path: Path, *stamp: int) -> Curves | None:
-    """Read once: a page is drawn again and again."""
+    """Return the curves in a file; `stamp` is part of the cache key. None if it is damaged."""
     try:
         return read_curves(path)
     except StudyError:

@@ -1,3 +1,5 @@
+"""View of interactions between ablations: leave one out, add one back, pairs."""
+
 import math
 
 import pandas as pd
@@ -18,6 +20,7 @@ NOTHING = "No results yet: all models need at least a few steps."
     help="leave one out, add one back, and interactions between ablations.",
 )
 def together(context):
+    """Draw leave-one-out and add-one-back effects, and interactions of pairs."""
     plan = context.trainings.plan
     runs = context.trainings.runs
     if len(plan.parts) < 2:
@@ -37,6 +40,7 @@ def together(context):
 
 
 def worth(interaction, several, nothing: str):
+    """Draw the table of each component's leave-one-out and add-one-back effect."""
     figure("Leave-one-out and add-one-back", worth_said(interaction, nothing))
     rows = pd.DataFrame(
         {
@@ -53,9 +57,10 @@ def worth(interaction, several, nothing: str):
 
 
 def worth_said(interaction, nothing: str = NOTHING) -> str:
-    """Describe the part with the largest effect.
+    """Return a sentence on the component with the largest effect.
 
     Args:
+        interaction: Table of results.effects.
         nothing: Text where no two models can be compared.
     """
     finite = interaction[interaction.removed.notna()]
@@ -83,6 +88,7 @@ def worth_said(interaction, nothing: str = NOTHING) -> str:
 
 
 def pairs(interaction, several, nothing: str):
+    """Draw the table of pairwise interactions."""
     figure("Interactions", pairs_said(interaction, nothing))
     rows = pd.DataFrame(
         {
@@ -109,9 +115,10 @@ def pairs(interaction, several, nothing: str):
 
 
 def pairs_said(interaction, nothing: str = NOTHING) -> str:
-    """Describe the pair with the largest interaction.
+    """Return a sentence on the pair with the largest interaction.
 
     Args:
+        interaction: Table of results.interactions.
         nothing: Text where no pair can be compared.
     """
     finite = interaction[interaction.interaction.notna()]
@@ -133,6 +140,7 @@ def pairs_said(interaction, nothing: str = NOTHING) -> str:
 
 
 def _they(pair) -> str:
+    """Return a sentence on one pair's interaction."""
     how = "overlap" if pair.interaction > 0 else "reinforce each other"
     return (
         f"{pair.one} and {pair.other}: the effects {how}, by"

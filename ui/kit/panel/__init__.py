@@ -1,1 +1,1 @@
-"""The controls of the sidebar, all of them one part of the page."""
+"""Controls of the sidebar and above pictures, each row drawn by one component."""

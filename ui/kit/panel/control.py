@@ -1,8 +1,8 @@
-"""Controls as data: what the browser is told of each (drawn by fields.js).
+"""Controls as data: what fields.js needs to draw each of them.
 
 A control shows a text of the store, and has no state of its own. What the user does with it is a
-delta: of the
-setting itself, or, as "@name", of a function that the page registers when it is drawn.
+delta: of the setting itself, or, as "@name", of a function that the page registers when it is
+drawn.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ PASTED = 100_000
 
 
 def handle(name: str, call: Callable) -> str:
-    """Register what the page does when the browser says "@name". Return the name of such a delta.
+    """Register the page's function for the browser's delta "@name". Return that name.
 
     Args:
         name: One name per control of the page.
@@ -30,7 +30,7 @@ def handle(name: str, call: Callable) -> str:
 
 
 def kind_of(settings, name: str) -> str:
-    """Return what a setting is moved with; "" where there is nothing to choose."""
+    """Return a setting's kind of control; "" if there is nothing to choose."""
     definition = settings.settings()[name]
     if definition.menu:
         return "choice"
@@ -43,13 +43,13 @@ def kind_of(settings, name: str) -> str:
 
 
 def stops(settings, name: str) -> list | None:
-    """Return the values that a slider stops at; None where it takes all between two."""
+    """Return the values that a slider stops at; None if its range is continuous."""
     among = settings.settings()[name].among
     return among(settings) if among else None
 
 
 def step_of(settings, name: str) -> float:
-    """Return how far one step of a slider goes: by pairs, where the other settings ask for it."""
+    """Return a slider's step, which may depend on the other settings."""
     definition = settings.settings()[name]
     return definition.stride(settings) if definition.stride else definition.step
 
@@ -115,9 +115,12 @@ def tabs(
     """Return a setting as a row of buttons, one for each entry of its menu.
 
     Args:
+        label: Label for screen readers.
+        menu: Menu of the setting.
+        name: Name of the setting.
         on: Called with the entry that is chosen, in place of changing the setting.
-        left: The entries that there are, where not all.
-        titles: What some entries are called here.
+        left: Entries to offer; () for all.
+        titles: Labels that replace those of the menu, by entry.
     """
     offered = [entry for entry in menu if entry in left] or list(menu)
     control = _control("tabs", name, value(name), label)
@@ -132,17 +135,21 @@ FOLDS = {"folds": True}  # for a row of buttons: a menu where there is little ro
 
 
 def among(label: str, name: str, now, offered: Sequence, words: Sequence[str]) -> Control:
-    """Return one of a few as a row of buttons with these words."""
+    """Return a row of buttons that selects one of a few values, with these labels."""
     return _control("tabs", name, str(now), label) | {"options": _options(offered, words)}
 
 
 def choice(
     label: str, name: str, now, offered: Sequence, words: Sequence[str], on: Callable | None = None
 ) -> Control:
-    """Return one of a list.
+    """Return a menu that selects one of a list.
 
     Args:
-        words: How the entries read.
+        label: Label of the control.
+        name: Name of the setting, or of the control where `on` is given.
+        now: Selected entry.
+        offered: Entries, in order.
+        words: Labels of the entries.
         on: Called with the entry that is chosen, in place of changing the setting of this name.
     """
     control = _control("choice", name, str(now), label) | {"options": _options(offered, words)}
@@ -153,9 +160,11 @@ def choice(
 
 
 def field(label: str, name: str, hint: str) -> Control:
-    """Return a text control.
+    """Return a text field for a setting.
 
     Args:
+        label: Label of the field.
+        name: Name of the setting.
         hint: Placeholder while it is empty.
     """
     return _control("text", name, value(name), label) | {"hint": hint, "most": PASTED}
@@ -170,11 +179,16 @@ def pills(
     on: Callable,
     search: str,
 ) -> Control:
-    """Return any of a list: a menu with a search, and chips of what is chosen.
+    """Return a menu with search that selects any of a list, with chips of the selected.
 
     Args:
-        on: Called with an entry, and whether it is chosen now.
-        search: The hint in the field that searches.
+        label: Label of the control.
+        name: Name of the control.
+        now: Selected entries.
+        offered: Entries, in order.
+        words: Labels of the entries.
+        on: Called with an entry, and whether it is selected now.
+        search: Placeholder of the search field.
     """
     control = _control("pills", name, list(now), label) | {
         "options": _options(offered, words),
@@ -188,7 +202,7 @@ def pills(
 def press(
     label: str, name: str, help: str, on: Callable[[], None], icon: str = "", off: bool = False
 ) -> Control:
-    """Return a button. icon: its name among Material's."""
+    """Return a button; `icon` is a Material icon's name, `off` disables it."""
     control = _control("press", name, "", label) | {"help": help, "icon": icon, "off": off}
     control["set"] = handle(name, lambda _: on())
     return control
@@ -201,11 +215,13 @@ def lexicon(
     titles: tuple[str, str],
     groups: Sequence[tuple[str, list[str], bool]],
 ) -> Control:
-    """Return words in a fold, by kind; a click puts one behind the text of a field.
+    """Return groups of words in a fold; a click appends a word to a text field.
 
     Args:
-        into: The name of the field, in the same component.
-        titles: What stands above the words that can come next, and above all others.
+        label: Label of the fold.
+        name: Name of the control.
+        into: Name of the text field, in the same component.
+        titles: Headings above the words that can come next, and above all others.
         groups: Kind, words, and whether they can come next.
     """
     listed = [{"name": kind, "words": words, "next": is_next} for kind, words, is_next in groups]
@@ -218,15 +234,17 @@ def title(name: str) -> Control:
 
 
 def words(html: str) -> Control:
-    """Return words that stand beside controls, as HTML."""
+    """Return HTML text that stands among controls."""
     return _control("words", "words", "", "") | {"html": html}
 
 
 def _control(kind: str, name: str, now: str | list[str], label: str) -> Control:
+    """Return the fields that every control has."""
     # set: the name of the delta; a control may also have `also`, a delta of other names that goes
     # along with it.
     return {"name": name, "set": name, "kind": kind, "label": label, "value": now}
 
 
 def _options(offered: Sequence, words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return (entry, label) pairs as text."""
     return [(str(entry), word) for entry, word in zip(offered, words)]

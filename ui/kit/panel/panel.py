@@ -1,8 +1,7 @@
 """Rows of controls as one component (panel.js), in the sidebar and above pictures.
 
-The browser lays one component out once, where every widget of Streamlit's, and every column around
-it, is laid
-out by itself: that is most of what a move costs.
+The browser lays one component out once, but every Streamlit widget, and every column around it, by
+itself: that is most of the cost of a move.
 """
 
 from collections.abc import Callable
@@ -53,10 +52,10 @@ _channel = st.components.v2.component("ablation_channel", js=with_store(CHANNEL)
 
 
 def acknowledge(path: str):
-    """End a run: its pictures have come, and the browser may send the next change.
+    """End a run: tell the browser that it is drawn and may send the next change.
 
     Args:
-        path: What the address of this page ends with; nothing for the start page.
+        path: Last part of the page's URL; "" for the start page.
     """
     current = session()
     data = {
@@ -81,7 +80,7 @@ def panel(
     notes=None,
     label: str,
 ):
-    """Draw the controls of these groups; see ui.kit.page.sidebar."""
+    """Draw the controls of these groups; see ui.kit.page.sidebar for the arguments."""
     limits = session().limits
     names_seen = {*limits.moved, *limits.locked} if limits else ()
     drawn = []
@@ -90,15 +89,11 @@ def panel(
         members = []
         for settings_shown in settings:
             own_names = [name for name in _members(settings_shown, group) if name not in names]
-            for name in own_names:
-                if limits is None or name in names_seen:
-                    members.append(
-                        _member(settings_shown, name)
-                        | {
-                            "off": name in fixed,
-                            "carried": name in carried,
-                        }
-                    )
+            members.extend(
+                _member(settings_shown, name) | {"off": name in fixed, "carried": name in carried}
+                for name in own_names
+                if limits is None or name in names_seen
+            )
             names.update(own_names)  # two kinds may share a setting
         if group in (notes or {}) and (members or limits is None):  # a note is about its controls
             members.append(words(notes[group]))
@@ -112,11 +107,12 @@ def panel(
 
 
 def _label(name: str, settings) -> str:
+    """Return the label of the setting with this name."""
     return next(kind.settings()[name].label for kind in settings if name in kind.settings())
 
 
 def _member(settings, name: str) -> Control:
-    """Return a control; of a setting that a teacher's link locks, its value as text."""
+    """Return a setting's control, or its value as text if a teacher's link locks it."""
     if is_moved(name):
         return of(settings, name)
     definition = settings.settings()[name]
@@ -127,7 +123,7 @@ def _member(settings, name: str) -> Control:
 
 @contextmanager
 def first_row(before: list[Control], after: list[Control] = ()):
-    """Add controls before and after the first row, so that one component draws them."""
+    """Add controls before and after the first row drawn inside, in the same component."""
     waits = [(before, after)]
     token = _around.set(waits)
     try:
@@ -139,7 +135,12 @@ def first_row(before: list[Control], after: list[Control] = ()):
 
 
 def bar(name: str, *rows: list[Control]):
-    """Draw rows of controls in one component. name: of the component on this page."""
+    """Draw rows of controls in one component, unless the other side has drawn it already.
+
+    Args:
+        name: Name of the component on this page.
+        *rows: Controls of each row; those of settings that a teacher's link locks are left out.
+    """
     if beside.stands(name):
         return
     waits = _around.get([])
@@ -161,6 +162,7 @@ def bar(name: str, *rows: list[Control]):
 
 
 def _draw(key: str, data: dict):
+    """Draw the component with this data."""
     # No lists but tuples: Streamlit asks pandas of each list whether it is a table, a twentieth of
     # a move.
     # Nothing that changes with every run: what the browser has already is not sent again.
@@ -170,8 +172,7 @@ def _draw(key: str, data: dict):
 def _members(settings, group: str) -> list[str]:
     """Return a group's settings that have a control, menus last in pairs.
 
-    One that does nothing beside the others has none, unless it was moved: so that it can be brought
-    back.
+    A setting without effect has no control, unless it was changed: so that it can be reset.
     """
     names = [
         name

@@ -1,1 +1,1 @@
-"""Routes of our own beside Streamlit's, and what the server does while no page is drawn."""
+"""Routes of our own on Streamlit's server, and its background tasks."""

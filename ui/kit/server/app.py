@@ -34,9 +34,9 @@ def routes() -> list[Route]:
 
 
 def _start(base: str) -> list[Route]:
-    """Return the route that adds the slash to the address of an app further down.
+    """Return the route that adds a slash to the app's base path; [] without a base path.
 
-    Streamlit's own names scheme and host, which a server behind a proxy does not know.
+    Streamlit's own redirect names scheme and host, which a server behind a proxy does not know.
     """
     end = base.rpartition("/")[2]
     go = lambda request: RedirectResponse(f"./{end}/?{request.url.query}".removesuffix("?"))  # noqa: E731
@@ -44,7 +44,7 @@ def _start(base: str) -> list[Route]:
 
 
 def _typed_pages(base: str) -> list[Route]:
-    """Return routes for typed addresses such as /class and /one-block."""
+    """Return routes that redirect typed addresses such as /class and /one-block."""
     paths = []
     for file in sorted(PAGES.glob("*.py")):
         name = re.sub(r"^\d+_", "", file.stem)
@@ -52,14 +52,14 @@ def _typed_pages(base: str) -> list[Route]:
         def redirect(request: Request, name: str = name) -> Response:
             return RedirectResponse(f"./{name}?{request.url.query}".removesuffix("?"))
 
-        for typed in sorted({name.lower(), name.lower().replace("_", "-")}):
-            paths.append(Route(f"{base}/{typed}", redirect))
+        spellings = sorted({name.lower(), name.lower().replace("_", "-")})
+        paths.extend(Route(f"{base}/{spelling}", redirect) for spelling in spellings)
     return paths
 
 
 @asynccontextmanager
 async def lifespan(app: object) -> AsyncIterator[None]:
-    """Keep house while the server runs, and end its workers when it ends."""
+    """Run background tasks while the server runs, and end its workers when it ends."""
     raise_file_limit()
     grown = Grown()
     tasks = [
@@ -86,7 +86,7 @@ def raise_file_limit() -> None:
 
 
 async def _repeat(seconds: float, call: Callable[[], object]) -> None:
-    """Call a function repeatedly in a thread; an error costs one call."""
+    """Call a function every so many seconds in a thread; log its errors."""
     while True:
         await asyncio.sleep(seconds)
         try:
@@ -96,7 +96,7 @@ async def _repeat(seconds: float, call: Callable[[], object]) -> None:
 
 
 def delete_old_classes() -> None:
-    """Delete classes after a day, as their students were told."""
+    """Delete classes after a day, as promised to their students."""
     from core.teaching.classroom import Classroom  # loaded late: the server answers first
 
     classes = Classroom()

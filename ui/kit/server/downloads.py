@@ -1,4 +1,4 @@
-"""Files to download: each is written when its link is followed.
+"""Files to download, each written when its link is followed.
 
 Streamlit forgets a deferred download once two scripts have ended, anybody's: with three other users
 at work 11 of 12 downloads failed. Here what a page offers belongs to its session, until that page,
@@ -38,7 +38,7 @@ class Offer:
 
 
 class Offers(dict[str, Offer]):
-    """File name -> offer, of one session."""
+    """Offered files of one session, by file name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,12 +60,12 @@ def _offers() -> Offers:
 
 
 def begin_run() -> None:
-    """Note a new run of a page; earlier offers stay until it ends."""
+    """Begin a run of a page; earlier offers stay until it ends."""
     _offers().fresh.clear()
 
 
 def end_run() -> None:
-    """Withdraw what the page that was drawn does not offer any more."""
+    """Withdraw the offers that the finished run of a page did not repeat."""
     offers = _offers()
     for file in offers.keys() - offers.fresh:
         offers.pop(file, None)
@@ -94,7 +94,7 @@ def download_link(
 
 
 def downloads_route(base: str) -> Route:
-    """Return the route of all files, below the app's base path ("" or "/path")."""
+    """Return the route of all offered files, below the base path ("" or "/path")."""
 
     async def answer(request: Request) -> Response:
         offers = _by_token.get(request.path_params["token"])

@@ -30,7 +30,7 @@ _scripts: dict[str, str] = {}  # name -> script
 
 
 def _keep(script: str) -> str:
-    """Keep a script to be fetched. Return its name."""
+    """Store a script to be fetched. Return its file name."""
     name = hashlib.sha256(script.encode()).hexdigest()[:20] + ".js"
     _scripts[name] = script
     return name
@@ -51,13 +51,14 @@ BROWSER = _keep(
 
 
 def served(script: str, css: str = "") -> str:
-    """Keep a component's script. Return the line that imports it.
+    """Store a component's script to be fetched. Return the JavaScript that imports it.
 
     browser.js comes along, with the styles of all pages. A browser runs a module once for a
     document, however many components import it.
 
     Args:
-        css: styles of the whole page, which are added to it with the script.
+        script: JavaScript with a default export, as Streamlit's components have.
+        css: Styles of the whole page, which are added to it with the script.
     """
     name = _keep(_with_styles(script, css) if css else script)
     # Pages are one level below the app's address, wherever a proxy puts that.
@@ -67,19 +68,19 @@ export default async (component) => (await loaded)[0].default(component)"""
 
 
 def with_store(script: str, css: str = "") -> str:
-    """Return the line that imports the script of a component that calls `store.change`."""
+    """Return the JavaScript that imports a component's script together with store.js."""
     return served(STORE + script, css)
 
 
 def component(name: str, script: Path, css: str, html: str = '<div class="root"></div>'):
-    """Register a component that can change settings. Return what draws it."""
+    """Register a component that can change settings. Return the function that draws it."""
     return st.components.v2.component(
         f"ablation_{name}", html=html, css=FOCUS + css, js=with_store(script.read_text())
     )
 
 
 def scripts_route(base: str) -> Route:
-    """Return the route of all scripts, below the app's base path ("" or "/path")."""
+    """Return the route of all scripts, below the base path ("" or "/path")."""
 
     async def answer(request: Request) -> Response:
         script = _scripts.get(request.path_params["name"])

@@ -1,4 +1,4 @@
-"""The page "Class": its settings, and what its views are given."""
+"""Page "Class": its settings and the context of its views."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,21 +33,21 @@ class ClassContext:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """The words of the page, in the chosen language."""
+        """Texts of the page in the selected language, by key."""
         return phrases(self.look.language)
 
     @property
     def code(self) -> str:
-        """The code, however it is spelled."""
+        """Class code in its canonical spelling."""
         typed = self.look.code.strip()
         return parse_code(typed) or typed.upper()
 
     def find_question(self, name: str) -> Question | None:
-        """Return a question in the chosen language; None for an unknown or empty name."""
+        """Return a question in the selected language; None for an unknown or empty name."""
         return find_question(name, self.words, self.look.language)
 
     def link_params(self, **params: str) -> dict[str, str]:
-        """Return the parameters of a link, with the language."""
+        """Return link parameters with the language added, unless it is English."""
         return (
             params if self.look.language == ENGLISH else {**params, "language": self.look.language}
         )

@@ -1,4 +1,4 @@
-"""Projector: the question, the number of answers, later their distribution. No names."""
+"""Projector view: question, number of answers, later their distribution. No names."""
 
 from html import escape
 
@@ -19,7 +19,8 @@ from ui.lessons.html import draw_html, render_bars, render_legend
 EVERY = 1.0  # seconds
 # Nothing but the class: what leads to other pages would only take room.
 ALONE = """<style>
-:root :is([data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stHeader]) { display: none; }
+:root :is([data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stHeader]) {
+  display: none; }
 :root [data-testid=stMainBlockContainer][class] { padding: 0; max-width: none; }
 :root [data-testid=stMain] [data-testid=stVerticalBlock][class] { gap: 0; }
 @media (min-width: 900px) { :root [data-testid=stMain][class] { overflow: hidden; } }
@@ -39,11 +40,13 @@ SHORT = 90  # characters of a question that fit two lines of 36 px
     help="the question, the number of answers, then their distribution. No names.",
 )
 def projector(context):
+    """Draw the projector's slide full-screen, and redraw it every second."""
     st.html(ALONE)
     fragment(_draw, run_every=EVERY)(context, address_of(PAGE, shared_address()))
 
 
 def _draw(context, address: str):
+    """Draw the slide of the open question, or how to join; nothing without a class."""
     now = find_class(context)
     if now is None:
         return
@@ -61,7 +64,7 @@ def _draw(context, address: str):
 
 
 def render_door(context, now: Watched, address: str, code: str) -> str:
-    """Return the slide that says how to join."""
+    """Return the slide that shows how to join, as HTML."""
     words = context.words
     lines = [
         f"<h1>{escape(words['class_go_to'])}</h1>",
@@ -78,7 +81,7 @@ def render_door(context, now: Watched, address: str, code: str) -> str:
 
 
 def render_slide(question: Question, context, now: Watched, address: str, code: str) -> str:
-    """Return the slide of a question. Its answers keep their places until the end."""
+    """Return the slide of a question as HTML; its answers stay in place until the end."""
     words = context.words
     is_revealed = now.phase == REVEALED
     counts = [] if now.phase == OPEN else count_votes(question, now, is_revealed)
@@ -94,8 +97,8 @@ def render_slide(question: Question, context, now: Watched, address: str, code: 
     )
     key = render_legend(counts, words) if is_revealed else ""
     top = (
-        '<div><div class="line"><span'
-        f' class="soft">{escape(question.title)}</span>{key}</div>{_render_premise(question)}<h1>{escape(asks)}</h1></div>'
+        f'<div><div class="line"><span class="soft">{escape(question.title)}</span>{key}</div>'
+        f"{_render_premise(question)}<h1>{escape(asks)}</h1></div>"
     )
     top += f'<div class="corner">{corner}<div class="qr">{code}</div></div>'
     answers = render_bars(bars, words, has_letters(question)) if bars else "<div></div>"
@@ -112,30 +115,29 @@ def render_slide(question: Question, context, now: Watched, address: str, code: 
 
 
 def _render_premise(question: Question) -> str:
-    """Return what stands before the question of a prediction."""
+    """Return the text before a prediction's question as HTML; "" for others."""
     if question.kind != PREDICTION:
         return ""
     return f'<p class="premise">{escape(fill_in(question.lesson.question, question.lesson))}</p>'
 
 
 def render_reasons(picked, words) -> str:
-    """Return the reasons that the teacher has picked; empty where there is none."""
+    """Return the reasons that the teacher has picked as HTML; "" without any."""
     title = f'<div class="soft">{escape(words["class_reasons"])}</div>' if picked else ""
     return title + "".join(f'<div class="reason">{escape(reason)}</div>' for reason in picked)
 
 
 def _render_setting(question: Question, words, is_revealed: bool) -> str:
-    """Return what is compared, with its numbers once they may be seen."""
+    """Return what a lesson compares as HTML, with results once revealed; else ""."""
     if question.kind != PREDICTION:
         return ""
-    return (
-        "<div"
-        f' class="soft">{escape(question.lesson.picture)}</div>{render_rows(question.lesson, words, outcome(question.lesson) if is_revealed else None)}'
-    )
+    result = outcome(question.lesson) if is_revealed else None
+    rows = render_rows(question.lesson, words, result)
+    return f'<div class="soft">{escape(question.lesson.picture)}</div>{rows}'
 
 
 def _render_state(now: Watched, words) -> str:
-    """Return how many have answered, and how much time is left."""
+    """Return the number of votes, the round and the remaining time as HTML."""
     votes = words["class_answered"].format(votes=now.votes, seats=now.seats)
     phase = words["class_round"].format(n=now.round)
     if now.phase != OPEN:
@@ -155,7 +157,7 @@ def _render_state(now: Watched, words) -> str:
 
 
 def _render_result(question: Question, words) -> str:
-    """Return what was measured, and what it means, as far as it fits."""
+    """Return result and meaning of a question as HTML, cut to fit; "" without a lesson."""
     if question.kind == CHECK or question.lesson is None:
         return ""
     if question.kind == CARRY:

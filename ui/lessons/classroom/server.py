@@ -1,4 +1,4 @@
-"""Parts that the views of a class share: the classes of this server, keys, seats, pictures."""
+"""Shared parts of the class views: this server's classes, keys, seats and distributions."""
 
 import functools
 import os
@@ -52,7 +52,9 @@ def may_start() -> bool:
 def watch(code: str) -> Watched:
     """Return the public view of a class, at most a second old.
 
-    Raises ClassError, StoreError.
+    Raises:
+        ClassError: There is no such class.
+        StoreError: The store cannot be read.
     """
     try:
         return _watch(code.upper(), int(time.monotonic()))
@@ -63,16 +65,17 @@ def watch(code: str) -> Watched:
 
 @functools.lru_cache(maxsize=512)
 def _watch(code: str, second: int) -> Watched:
+    """Return the public view of a class, cached per second."""
     return classroom().watch(code)
 
 
 def look_again() -> None:
-    """Let what was changed just now be seen at once."""
+    """Clear the cache of public views, so that a change is visible at once."""
     _watch.cache_clear()
 
 
 def describe(error: ClassError | StoreError) -> str:
-    """Return what users may read of an error, in the language of the page where students see it."""
+    """Return an error's message for users, in the language of the page."""
     words = phrases(value("language"))
     if isinstance(error, BusyError):
         return words["error_busy"]
@@ -83,7 +86,12 @@ def describe(error: ClassError | StoreError) -> str:
 
 @dataclass
 class Key:
-    """Key kept by a browser, "" if unknown; has_answered: whether the browser has sent one."""
+    """Key that the browser stores, "" if unknown.
+
+    Args:
+        value: The key.
+        has_answered: Whether the browser has sent its key.
+    """
 
     value: str = ""
     has_answered: bool = False
@@ -91,7 +99,13 @@ class Key:
 
 @dataclass
 class Seat(Key):
-    """A student's seat. trouble: what was refused last."""
+    """Student's seat in a class.
+
+    Args:
+        trouble: Message of the last refusal, or "".
+        votes: Votes of this seat by (question, round).
+        turn: Lock for joining: a second press begins before the first has ended.
+    """
 
     trouble: str = ""
     votes: dict[tuple[str, int], Vote] = field(default_factory=dict)  # (question, round) -> vote
@@ -101,7 +115,7 @@ class Seat(Key):
 
 
 def sync_key(place: str, key: Key) -> str:
-    """Store a key in the browser, or return the stored one once."""
+    """Store a key in the browser. Return the browser's own key the first time, else ""."""
     data = {"place": place, "key": key.value, "asked": key.has_answered}
     result = _component(key=place, data=data, on_kept_change=lambda: None).kept
     if key.has_answered or not isinstance(result, str):
@@ -111,7 +125,7 @@ def sync_key(place: str, key: Key) -> str:
 
 
 def store_teacher_key(code: str, key: str) -> None:
-    """Keep the key of a class that was started here, typed in, or opened by an old link."""
+    """Store the key of a class that was started here, typed in, or in an old link."""
     session().kept.setdefault(TEACHER_KEYS, {})[code] = Key(key)
 
 
@@ -128,7 +142,7 @@ def seat(code: str) -> Seat:
 
 
 def sync_seat(code: str) -> Seat:
-    """Return the seat; a reload restores it by the browser's key."""
+    """Return the seat; after a reload, the browser's key restores it."""
     own_seat = seat(code)
     key = sync_key(f"ablation-lab-class-{code}", own_seat)
     if key:
@@ -137,7 +151,7 @@ def sync_seat(code: str) -> Seat:
 
 
 def join(code: str, nickname: str = "", key: str = "") -> None:
-    """Take a seat, or come back to it; pressed twice it is one seat."""
+    """Take a seat in a class, or return to it by its key; a second call has no effect."""
     own_seat = seat(code)
     with own_seat.turn:
         if own_seat.value:
@@ -157,7 +171,7 @@ def join(code: str, nickname: str = "", key: str = "") -> None:
 def vote(
     code: str, question: str, round: int, answer: str, sure: int = 0, because: str = ""
 ) -> None:
-    """Send a vote (a callback). The page says that it is in only when it is stored."""
+    """Store a vote, or the seat's message why it was refused (a callback)."""
     own_seat = seat(code)
     own_seat.trouble = ""
     try:
@@ -171,7 +185,7 @@ def vote(
 
 
 def find_class(context) -> Watched | None:
-    """Return the class of this code; None, in words, where there is none (any more)."""
+    """Return the public view of the context's class; None, with a message, if there is none."""
     classes_seen = session().kept.setdefault(SEEN, set())
     try:
         now = watch(context.code)
@@ -186,17 +200,17 @@ def find_class(context) -> Watched | None:
 
 
 def students(number: int, words) -> str:
-    """Say how many are in the class."""
+    """Return a phrase on how many students are in the class."""
     return words["class_student" if number == 1 else "class_students"].format(n=number)
 
 
 def left(now: Watched, words) -> str:
-    """Say how much time is left; "" where none runs."""
+    """Return a phrase on the remaining time; "" without a limit."""
     return f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
 
 
 def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Count]:
-    """Return the votes for each answer; empty without votes unless the answer is revealed."""
+    """Return the votes for each answer; [] without votes unless the answer is revealed."""
     votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
     if is_revealed and not votes:
         votes = {now.round: {}}
@@ -212,7 +226,15 @@ def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Cou
 def distribution(
     question: Question, now: Watched, words, is_revealed: bool, key: str = "distribution"
 ) -> None:
-    """Show how many answered what. is_revealed: whether the right answer is marked."""
+    """Draw how many students gave each answer; nothing without votes.
+
+    Args:
+        question: Question that is open.
+        now: Public view of the class.
+        words: Texts of the page.
+        is_revealed: Whether the right answer is marked.
+        key: Key of the component.
+    """
     counts = count_votes(question, now, is_revealed)
     if not counts:
         return
@@ -222,14 +244,14 @@ def distribution(
 
 
 def has_letters(question: Question) -> bool:
-    """Return whether the answers have letters: where they are those on offer, in their order."""
+    """Return whether answers have letters: fixed options in their own order."""
     return bool(question.offered) and not (
         question.kind == PREDICTION and question.prediction.ranked
     )
 
 
 def reasons(picked, words) -> None:
-    """Show the reasons that the teacher has picked."""
+    """Draw the reasons that the teacher has picked."""
     if picked:
         st.markdown(f"**{literal(words['class_reasons'])}**")
     for reason in picked:

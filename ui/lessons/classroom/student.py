@@ -59,6 +59,7 @@ USUAL = ("heads", "residuals", "order")  # lessons that a first class begins wit
 
 @view.register("student", label="Student", help="join with a code, predict, vote.")
 def student(context):
+    """Draw a student's seat in the class; without a class, the forms to join or start one."""
     code = context.code
     now = find_class(context) if code else None
     if now is None:
@@ -74,7 +75,7 @@ def student(context):
 
 
 def _draw_seat(context, code: str, now: Watched, question: Question | None):
-    """Draw what a seat shows: the form to join, the question, or the result."""
+    """Draw a seat's content: the form to join, the question, or the result."""
     words = context.words
     own_seat = sync_seat(code)
     if not own_seat.value:
@@ -100,7 +101,7 @@ def _draw_seat(context, code: str, now: Watched, question: Question | None):
 
 
 def draw_door(context):
-    """Let a class be joined, or started."""
+    """Draw the forms to join a class by its code and to start one."""
     style_answers()
     words = context.words
     trouble = st.session_state.pop(TROUBLE, "")
@@ -145,7 +146,7 @@ def draw_door(context):
 
 
 def label_questions(context, offered: list[str]) -> dict[str, str]:
-    """Label what can be asked: two lessons may have one title."""
+    """Return a distinct label for each question that can be asked, by name."""
     labels = []
     for name in offered:
         question = find_question(name, context.words, context.look.language)
@@ -158,7 +159,7 @@ def label_questions(context, offered: list[str]) -> dict[str, str]:
 
 
 def _enter():
-    """Open the class whose code was typed, or as its teacher by the key."""
+    """Open the class whose code, or whose teacher's key, was typed (a callback)."""
     typed = (st.session_state.get("class_code") or "").strip()
     if not KEY.fullmatch(typed):
         change(shown="student", code=typed.upper()[:12])
@@ -173,6 +174,7 @@ def _enter():
 
 
 def _start():
+    """Start a class with the selected questions and open its teacher view (a callback)."""
     if not may_start():
         return
     try:
@@ -185,12 +187,12 @@ def _start():
 
 
 def _sign(now: Watched) -> tuple:
-    """Return what the page is drawn from: it is drawn again when that changes."""
+    """Return the parts of a class that the page depends on; a change redraws it."""
     return now.phase, now.question, now.round, now.distribution is not None, now.picked
 
 
 def _wait(code: str, before: tuple, words):
-    """Look again and again, and say how much time is left."""
+    """Draw class code, students and remaining time; rerun the page when the class changes."""
     try:
         now = watch(code)
     except ClassError:
@@ -206,6 +208,7 @@ def _wait(code: str, before: tuple, words):
 
 
 def _ask_to_join(code: str, own_seat: Seat, words):
+    """Draw the form in which a student takes a seat."""
     st.markdown(f"## {literal(words['class_name'].format(code=code))}")
     if own_seat.trouble:
         st.warning(literal(own_seat.trouble))
@@ -220,7 +223,7 @@ def _ask_to_join(code: str, own_seat: Seat, words):
 
 
 def _draw_vote(question: Question, code: str, now: Watched, words):
-    """Draw the question or the own vote, as a fragment for a hundred simultaneous votes."""
+    """Draw the question or this student's vote, as a fragment: a hundred vote at once."""
     own_seat = seat(code)
     if own_seat.trouble:
         st.warning(literal(own_seat.trouble))
@@ -258,6 +261,8 @@ def _draw_vote(question: Question, code: str, now: Watched, words):
 
 
 def _ask_prediction(question: Question, send, refuse, words, place: str):
+    """Draw the controls of a prediction, and the scale where a number is asked for."""
+
     def then(name: str, entry: Entry):
         send(prediction.write(entry.answer), entry.sure, entry.because)
 
@@ -269,6 +274,7 @@ def _ask_prediction(question: Question, send, refuse, words, place: str):
 
 
 def _ask_options(asks: str, options, key: str, letters: bool = False):
+    """Draw radio buttons for options, labelled A, B, … if `letters`."""
     st.radio(
         asks,
         range(len(options)),
@@ -281,6 +287,7 @@ def _ask_options(asks: str, options, key: str, letters: bool = False):
 
 
 def _ask_transfer(question: Question, send, refuse, words, place: str):
+    """Draw the form of a transfer question, with the confidence."""
     st.markdown(literal(question.asks))
 
     def sent():
@@ -302,6 +309,7 @@ def _ask_transfer(question: Question, send, refuse, words, place: str):
 
 
 def _ask_check(question: Question, send, refuse, words, place: str):
+    """Draw the form with the eight questions of the concept check."""
     st.markdown(literal(words["check_about"]))
     items = check_items(value("language"))
 
@@ -319,7 +327,7 @@ def _ask_check(question: Question, send, refuse, words, place: str):
 
 
 def _draw_answer(question: Question, own_seat: Seat, now: Watched, words):
-    """Show what was measured, beside this student's newest vote."""
+    """Draw the measured result, with this student's newest vote."""
     if question.lesson is None:
         return
     if question.kind == CARRY:

@@ -1,4 +1,4 @@
-"""Teacher: asks, closes, shows, reveals, and takes the answers home."""
+"""Teacher view: asks, closes, discusses and reveals questions, and exports the answers."""
 
 from functools import partial
 from pathlib import Path
@@ -58,6 +58,7 @@ _space = st.components.v2.component(
 
 @view.register("teacher", label="Teacher", help="start and close voting, reveal the result.")
 def teacher(context):
+    """Draw the teacher's controls of a class, its votes and exports; needs the teacher's key."""
     words = context.words
     teacher_key = address.pop_secret("teacher")  # of a link that an earlier version made
     if teacher_key or not context.code:
@@ -85,7 +86,7 @@ def teacher(context):
 
 
 def _draw_links(context, now: TeacherView, token: str):
-    """Show links for students and projector, the key, and network hints."""
+    """Draw links for students and projector, the teacher's key, and network hints."""
     words = context.words
     page = address_of(PAGE, shared_address())
     door = link(page, **context.link_params(code=now.code))
@@ -104,7 +105,7 @@ def _draw_links(context, now: TeacherView, token: str):
 
 
 def _draw(context, token: str):
-    """Show what goes on, looked at every second."""
+    """Draw steps, votes and reasons of the open question, redrawn every second (a fragment)."""
     words = context.words
     try:
         now = classroom().of_teacher(token)
@@ -142,7 +143,7 @@ def _draw(context, token: str):
 
 
 def _draw_answer(question, words, is_revealed: bool):
-    """Say what is right; what it means, once all have seen it."""
+    """Draw the right answer, and its meaning once all have seen it."""
     if question.kind == CARRY:
         st.markdown(
             f"**{literal(question.transfer.options[question.transfer.right])}**:"
@@ -159,7 +160,7 @@ def _draw_answer(question, words, is_revealed: bool):
 
 
 def _draw_steps(context, token: str, now: TeacherView, question):
-    """Show the possible steps; the filled button is the next one, also by the space bar."""
+    """Draw buttons for the possible steps; the next one is filled, and the space bar's."""
     words = context.words
     room = classroom()
     is_closed = now.phase in (CLOSED, DISCUSSION)
@@ -184,7 +185,7 @@ def _draw_steps(context, token: str, now: TeacherView, question):
 
 
 def _draw_next(context, token: str, now: TeacherView):
-    """Let a question be opened: the next planned one is offered first."""
+    """Draw the choice of the next question and its time limit; planned ones come first."""
     words = context.words
     offered = list(
         dict.fromkeys(name for name in (*now.planned, *question_names()) if name not in now.asked)
@@ -216,18 +217,19 @@ def _draw_next(context, token: str, now: TeacherView):
 
 
 def _step(name: str, icon: str, step, words, key: str = ""):
-    """Draw the button of the next step."""
+    """Draw the button of the next step, which the space bar presses, too."""
     _button(name, icon, step, words, key=key, type="primary", shortcut="Space")
 
 
 def _button(name: str, icon: str, step, words, key: str = "", **look):
+    """Draw a button that takes a step of the class."""
     st.button(
         words[name], key=key or name, icon=f":material/{icon}:", on_click=_do, args=(step,), **look
     )
 
 
 def _draw_waiting(now: TeacherView, words):
-    """Name the students who have not answered yet."""
+    """Draw the names of students who have not answered yet."""
     if now.phase != OPEN or not now.waiting:
         return
     # Each by itself (U+2068 … U+2069): a name written from right to left turns no other around.
@@ -240,7 +242,7 @@ def _draw_waiting(now: TeacherView, words):
 
 
 def _draw_reasons(token: str, now: TeacherView, words):
-    """Show the reasons to choose from, without names."""
+    """Draw checkboxes that pick students' reasons for the projector, without names."""
     if not now.reasons or now.phase == OPEN:
         return
     st.markdown(f"**{literal(words['class_pick'])}**")
@@ -254,6 +256,7 @@ def _draw_reasons(token: str, now: TeacherView, words):
 
 
 def _pick(token: str, now: TeacherView, changed: int, key: str):
+    """Pick a reason or unpick it; above the limit the checkbox is reset (a callback)."""
     picked = [reason.id for reason in now.reasons if reason.picked and reason.id != changed]
     if st.session_state[key]:
         picked.append(changed)
@@ -263,7 +266,7 @@ def _pick(token: str, now: TeacherView, changed: int, key: str):
 
 
 def _do(step) -> bool:
-    """Take a step of the class (a callback). Return whether it was done."""
+    """Take a step of the class and return whether it succeeded (a callback)."""
     try:
         step()
     except (ClassError, StoreError) as error:
@@ -275,7 +278,7 @@ def _do(step) -> bool:
 
 
 def _draw_take_home(context, token: str, now: TeacherView):
-    """Show what can be taken home, and the end of the class."""
+    """Draw the tables and downloads of a class, and the button that ends it."""
     words = context.words
     room = classroom()
     st.divider()
@@ -308,6 +311,7 @@ def _draw_take_home(context, token: str, now: TeacherView):
 
 
 def _end(token: str):
+    """Delete the class and open the page without it (a callback)."""
     if _do(
         lambda: classroom().end(token)
     ):  # else the key would be lost, and with it the way to delete anything
