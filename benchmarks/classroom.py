@@ -72,7 +72,7 @@ def measure(where: str, seats: int, spread: float, processes: int) -> None:
     for name, look in (
         ("watch", lambda: store.watch(started.code)),
         ("of_teacher", lambda: store.of_teacher(started.token)),
-        ("mine", lambda: store.mine(started.code, keys[0])),
+        ("mine", lambda: store.read_own_votes(started.code, keys[0])),
     ):
         begun = time.perf_counter()
         for _ in range(100):

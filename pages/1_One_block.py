@@ -11,7 +11,15 @@ from core.model.variants import Pins
 from core.settings.device import Machine
 from ui.block.beside import with_and_without
 from ui.block.context import BlockConfig, BlockContext, BlockLook
-from ui.block.controls import NOTES, baseline, can_be_had, carried, script, unknown, whose
+from ui.block.controls import (
+    NOTES,
+    availability_check,
+    baseline,
+    carried,
+    script,
+    unknown,
+    weights_controls,
+)
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar, warn
 from ui.kit.pages import ONE_BLOCK
@@ -45,9 +53,16 @@ def draw():
             notes=NOTES[kind],
         )
         compared = pins.row(
-            baseline(kind, config), pinned, lambda text: change(beside=text), can_be_had(kind)
+            baseline(kind, config),
+            pinned,
+            lambda text: change(beside=text),
+            availability_check(kind),
         )
-        head(ONE_BLOCK, [ONE_BLOCK.tabs(), *compared], beside_title=[*sentence(), *whose()])
+        head(
+            ONE_BLOCK,
+            [ONE_BLOCK.tabs(), *compared],
+            beside_title=[*sentence(), *weights_controls()],
+        )
         tokens, cuts = cut(text.text)
         if not tokens:
             notice(*notes, *cuts)
@@ -60,7 +75,7 @@ def draw():
             raise
         context = BlockContext(text.text, forward_pass, pinned, look, sampling)
 
-        def say():
+        def draw_warnings():
             warn(*notes, *cuts)
             unknown(kind, tokens)
             if not forward_pass.finite:
@@ -69,7 +84,7 @@ def draw():
                     f" {machine.dtype}."
                 )
 
-        with_and_without(context, say)
+        with_and_without(context, draw_warnings)
         takeaway.offer(ONE_BLOCK.name, partial(script, context))
 
 

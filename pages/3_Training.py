@@ -65,7 +65,7 @@ with page(TRAINING):
             finished_trainings = finished(planned)
             # What is known need not be trained; with its models at hand it is done at once.
             if not finished_trainings or finished_trainings.states:
-                jobs.begin(planned)
+                jobs.start_training(planned)
             st.rerun()
     bar(planned, KINDS)
     trainings = to_show(planned)

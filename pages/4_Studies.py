@@ -32,6 +32,6 @@ with page(STUDIES):
             else:
                 STUDIES.open_view(context)
     except (StoreError, ClusterError) as error:
-        st.error(literal(error.told), icon=":material/database:")
+        st.error(literal(error.public_message), icon=":material/database:")
     file_prefix = slug(context.name, context.number) if context else ""
     takeaway.offer(STUDIES.name, None, files(context), file_prefix)

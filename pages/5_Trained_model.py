@@ -14,7 +14,7 @@ from ui.kit.panel.panel import first_row
 from ui.kit.store import reset
 from ui.pictures import drawing
 from ui.shared.base import LOST, typed, views_of_tab
-from ui.shared.models import OPEN, known, prompts
+from ui.shared.models import OPEN, open_model, prompts
 from ui.trained.context import TrainedContext, TrainedLook, switch
 from ui.trained.controls import (
     as_read,
@@ -25,7 +25,7 @@ from ui.trained.controls import (
     summary,
     words_row,
 )
-from ui.trained.model_list import bring, model_list
+from ui.trained.model_list import draw_model_opener, model_list
 
 KINDS = (TrainedLook, Sampling)
 GROUPS = {  # group of the sidebar -> the views that depend on it; none: every view
@@ -52,10 +52,10 @@ OF_TABLES = ("without",)  # views that read no text: what they show was measured
 def _opened(context):
     """Draw the open view, or a notice if its pass has infinite or NaN values."""
     look = context.look
-    if look.taken in READ and not context.whole.finite:
+    if look.taken in READ and not context.full_pass.finite:
         figure("No numbers to show", LOST)
         return
-    if look.taken in SHOWN and not context.shown.finite:
+    if look.taken in SHOWN and not context.shown_pass.finite:
         figure("No numbers to show", LOST)
         return
     TRAINED_MODEL.open_view(context)
@@ -67,9 +67,9 @@ def _draw_view(context, cuts):
     if look.taken in DRAWN:
         picture, view = st.columns([31, 69], gap="medium")
         with picture:
-            layer = look.layer_of(context.whole)
+            layer = look.layer_of(context.full_pass)
             drawing.block(
-                context.whole,
+                context.full_pass,
                 layer,
                 knocked=cuts,
                 above=ABOVE,
@@ -95,9 +95,9 @@ def draw():
         except CheckpointError:  # no model can be opened: there is what brings one
             head(TRAINED_MODEL)
             with st.sidebar, st.expander("Model", expanded=True):
-                bring()
+                draw_model_opener()
             raise
-        model = known(look.model)
+        model = open_model(look.model)
         # Another model is shown instead, and its components differ.
         is_replaced = any(note.startswith("model is ") for note in notes)
         cuts, wrong = read_cuts("" if is_replaced else look.out, model.config)

@@ -28,7 +28,7 @@ from core.checkpoints.family import (
     file_of,
     members,
     opened,
-    there,
+    read_shipped,
 )
 from core.checkpoints.opened import Opened
 from core.experiments.trained.comparison import CUT, TABLE, TRAINED
@@ -133,7 +133,7 @@ def train_what_is_missing(folder: Path, seeds: list[int]):
 def table(folder: Path) -> pd.DataFrame:
     """Return the measurements of each member and of its seed's ablated baseline as a table."""
     parts = []
-    for member, seed in there(folder):
+    for member, seed in read_shipped(folder):
         model = opened(member, seed, folder)
         parts.append((member, TRAINED, seed, model.about["steps"], examined(model)))
         cut = None if member == WHOLE else cut_afterwards(member, opened(WHOLE, seed, folder))

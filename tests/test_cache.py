@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from core.settings.cache import CacheGroup, LRUCache, cached, once
-from core.settings.progress import tell, watched
+from core.settings.cache import CacheGroup, LRUCache, cached, make_once
+from core.settings.progress import report_progress, watched
 from tests.test_long_questions import Left, leave_after
 
 
@@ -25,21 +25,21 @@ def test_cache_keeps_latest_up_to_its_size():
     get("too large", 11)
     get("too large", 11)
     assert built.count("too large") == 2 and set(cache.entries) == {"a", "b"}
-    cache.put("a", "new", 3)
+    cache.store("a", "new", 3)
     assert cache.peek("a") == "new" and cache.bytes == 7 and cache.peek("c") is None
 
 
 def test_grouped_caches_evict_least_recently_used():
     group = CacheGroup(10 / 2**20)
     first, second, third = (LRUCache(8 / 2**20, group) for _ in range(3))
-    first.put("a", "a", 3)
-    second.put("b", "b", 3)
+    first.store("a", "a", 3)
+    second.store("b", "b", 3)
     assert first.peek("a")
-    third.put("c", "c", 6)
+    third.store("c", "c", 6)
     assert first.peek("a") and not second.bytes and third.bytes == 6
     del third
     gc.collect()
-    second.put("d", "d", 7)
+    second.store("d", "d", 7)
     assert first.peek("a") and second.peek("d")
 
 
@@ -69,7 +69,7 @@ def test_threads_wait_for_a_result_in_progress(kind):
         built.append(object())
         return built[-1], 1
 
-    call = once(make) if kind == "once" else lambda: cache.get("sweep", make)
+    call = make_once(make) if kind == "once" else lambda: cache.get("sweep", make)
     actual = []
     users = [threading.Thread(target=lambda: actual.append(call())) for _ in range(4)]
     for user in users:
@@ -92,7 +92,7 @@ def test_waiting_user_can_leave_and_next_continues():
     def make():
         begun.set()
         on.wait()
-        tell(0.5, "half")
+        report_progress(0.5, "half")
         return "made", 1
 
     def first():

@@ -71,7 +71,7 @@ def test_question_in_two_rounds(room):
         where.watch(room.code).picked == ("since it is",)
         and where.of_teacher(room.token).reasons[0].picked
     )
-    where.again(room.token, 60)
+    where.open_second_round(room.token, 60)
     seen = where.watch(room.code)
     assert (seen.phase, seen.round, seen.votes, seen.distribution, seen.picked) == (
         OPEN,
@@ -85,7 +85,9 @@ def test_question_in_two_rounds(room):
     where.close(room.token), where.reveal(room.token)
     seen = where.watch(room.code)
     assert (seen.phase, seen.distribution) == (REVEALED, {1: {"a": 1, "b": 1}, 2: {"a": 1, "b": 1}})
-    assert {place: vote.answer for place, vote in where.mine(room.code, room.keys[0]).items()} == {
+    assert {
+        place: vote.answer for place, vote in where.read_own_votes(room.code, room.keys[0]).items()
+    } == {
         ("q", 1): "a",
         ("q", 2): "b",
     }
@@ -98,7 +100,7 @@ def test_question_in_two_rounds(room):
 
 def test_tables_for_the_teacher(room):
     room.vote(2, "b", sure=3, because="=1+1"), room.vote(0, "a")
-    room.store.close(room.token), room.store.again(room.token)
+    room.store.close(room.token), room.store.open_second_round(room.token)
     room.vote(0, "b", round=2), room.vote(1, "c", round=2)
     table = room.store.answers(room.token)
     assert (
@@ -131,7 +133,7 @@ def test_steps_may_be_repeated(room):
     for step, phase in (
         (where.close, CLOSED),
         (where.discuss, DISCUSSION),
-        (where.again, OPEN),
+        (where.open_second_round, OPEN),
         (where.close, CLOSED),
         (where.reveal, REVEALED),
     ):
@@ -145,18 +147,18 @@ def test_steps_may_be_repeated(room):
 def test_steps_out_of_order_are_refused_without_effect(room):
     where = room.store
     token = room.token
-    for step in (where.discuss, where.again, where.show, where.reveal):
+    for step in (where.discuss, where.open_second_round, where.show, where.reveal):
         with refused("phase", "“q” is open"):
             step(token)
     with refused("phase", "is open"):
         where.pick(token, [])
-    where.close(token), where.again(token), where.close(token)
+    where.close(token), where.open_second_round(token), where.close(token)
     with refused("phase", "2 rounds"):
-        where.again(token)
+        where.open_second_round(token)
     with refused("phase", "second round"):
         where.discuss(token)
     where.reveal(token)
-    for step in (where.discuss, where.again):
+    for step in (where.discuss, where.open_second_round):
         with refused("phase", "revealed"):
             step(token)
     with refused("question", "already asked"):
@@ -169,7 +171,7 @@ def test_new_question_closes_previous_one(room):
     with refused("moved_on", "round 1"):
         room.vote(0)
     assert room.vote(0, question="next").answer == "yes"
-    room.store.close(room.token), room.store.again(room.token)
+    room.store.close(room.token), room.store.open_second_round(room.token)
     with refused("moved_on", "round 2"):
         room.vote(1, question="next")
     assert [line[1:4] for line in stored(room.store)] == [("next", 1, 1)]
@@ -208,7 +210,7 @@ def test_late_is_said_by_the_clock_of_the_database(room):
     assert room.vote(0).at == pytest.approx(before.at - 2)
     where.show(room.token)
     assert where.watch(room.code).distribution == {1: {"yes": 1}}
-    where.again(room.token, 5)
+    where.open_second_round(room.token, 5)
     later(where, 6)
     with refused("late", "too late"):
         room.vote(0, round=2)
@@ -255,7 +257,7 @@ def test_classes_never_mix(store):
     one.vote(0, "a"), two.vote(0, "b")
     for key in (one.keys[1], secrets.token_urlsafe(16), "", one.token):
         with refused("key", f"not joined class {two.code}"):
-            store.mine(two.code, key)
+            store.read_own_votes(two.code, key)
         with refused("key", "not joined class"):
             store.vote(two.code, key, "q", 1, "a")
     with refused("key", "not joined class"):
@@ -275,7 +277,7 @@ def test_only_the_teachers_key_controls_a_class(room):
         where.end,
         where.close,
         where.discuss,
-        where.again,
+        where.open_second_round,
         where.show,
         where.reveal,
     ]
@@ -367,7 +369,7 @@ def test_invalid_questions_are_refused_in_words(room):
     for seconds in (0, 3601, float("nan"), float("inf"), "ten", True):
         for call in (
             lambda s: room.store.open(room.token, "x", s),
-            lambda s: room.store.again(room.token, s),
+            lambda s: room.store.open_second_round(room.token, s),
         ):
             with refused("seconds", "The time is .*; it must be 1 to 3,600 seconds, or none"):
                 call(seconds)
@@ -448,7 +450,7 @@ def test_lost_database_answer_is_retried_without_duplicates(store, monkeypatch):
     key = store.join(started.code, "me")
     store.open(started.token, "q")
     store.vote(started.code, key, "q", 1, "a")
-    store.close(started.token), store.again(started.token)
+    store.close(started.token), store.open_second_round(started.token)
     monkeypatch.undo()
     assert (
         stored(store) == [(started.code, "q", 1, 1, "a")] and store.watch(started.code).seats == 1

@@ -309,7 +309,9 @@ def test_unreachable_scheduler_is_reported_in_words(monkeypatch, scheme):
         match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address",
     ) as caught:
         pool()
-    assert caught.value.told == "The training cluster does not answer."  # visitors learn no address
+    assert (
+        caught.value.public_message == "The training cluster does not answer."
+    )  # visitors learn no address
 
 
 def test_missing_dask_names_what_to_install(monkeypatch):

@@ -198,8 +198,8 @@ def test_shown_passes_keep_attention_and_similarity(way, setting, passes):
     built, order = depth.plan(config)
     model, ids, real = prepared(built, WORDS, HERE)
     journey_made = travel(config, WORDS, HERE, depth)
-    assert list(depth.shown.values()) == [1, math.ceil(passes / 2), passes]
-    assert set(journey_made.patterns) == set(journey_made.alike) == set(depth.shown.values())
+    assert list(depth.shown_passes.values()) == [1, math.ceil(passes / 2), passes]
+    assert set(journey_made.patterns) == set(journey_made.alike) == set(depth.shown_passes.values())
     numbers = ids[0].tolist()
     sentence = reference.Sentence(
         reference.weights_of(model),
@@ -220,7 +220,7 @@ def test_shown_passes_keep_attention_and_similarity(way, setting, passes):
 def test_without_attention_there_are_no_patterns_and_no_entropy():
     journey_made = travel(BASE.replace(attention=False), WORDS, HERE, Depth(3))
     assert journey_made.patterns == {}
-    assert np.isnan(journey_made.of("entropy")).all()
+    assert np.isnan(journey_made.values_of("entropy")).all()
     assert set(journey_made.alike) == {1, 2, 3}
 
 
@@ -232,7 +232,7 @@ def test_table_matches_journeys():
     rows = table(journeys)
     assert len(rows) == 2 * 3 * len(statistic)
     for name, index, meter, value in rows.itertuples(index=False):
-        assert value == pytest.approx(journeys[name].of(meter)[index], nan_ok=True)
+        assert value == pytest.approx(journeys[name].values_of(meter)[index], nan_ok=True)
 
 
 @pytest.mark.parametrize("passes", [0, 101, 2.5, True, "4"])
@@ -312,9 +312,9 @@ def test_single_token_is_similar_to_itself_only():
     assert math.isnan(got["cosine"])
     assert got["rank"] == pytest.approx(1, abs=1e-6)
     journey_made = travel(BASE, ["alone"], HERE, Depth(2))
-    assert np.isnan(journey_made.of("cosine")).all()
-    assert journey_made.of("entropy")[1:].tolist() == [0, 0]
-    assert journey_made.of("rank") == pytest.approx(1, abs=1e-4)
+    assert np.isnan(journey_made.values_of("cosine")).all()
+    assert journey_made.values_of("entropy")[1:].tolist() == [0, 0]
+    assert journey_made.values_of("rank") == pytest.approx(1, abs=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -443,7 +443,7 @@ def test_half_precision_statistics_use_rounded_stream(dtype):
             expected.append(right(x[0]))
     for index, row in enumerate(expected):
         del row["entropy"]
-        assert {name: journey_made.of(name)[index] for name in row} == pytest.approx(
+        assert {name: journey_made.values_of(name)[index] for name in row} == pytest.approx(
             row, rel=1e-6, abs=1e-9
         )
 
@@ -570,7 +570,7 @@ def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypat
             super().__init__(x, entropy)
 
     monkeypatch.setattr(depth_module, "Streams", Kept)
-    monkeypatch.setattr(model, "stream", lambda *args: last.append(stream(*args)) or last[-1])
+    monkeypatch.setattr(model, "run_blocks", lambda *args: last.append(stream(*args)) or last[-1])
     journey(model, ids, real, config, WORDS, order, {1, 2, 4})
     assert len(observed) == len(plain) == 5
     assert all(map(torch.equal, observed, plain))

@@ -65,7 +65,9 @@ def test_depth_curves_show_numbers(open_page, theme):
         (low, bottom), *_, (high, top) = scale(panel)
         size = np.log10 if log else float
         for colour, changes in (("#0072B2", {}), ("#D55E00", WITHOUT["norm"])):
-            values = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(12)).of(meter)
+            values = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(12)).values_of(
+                meter
+            )
             drawn = points(panel, colour)
             assert len(drawn) == 13
             for (_, y), value in zip(drawn, values):
@@ -84,7 +86,7 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
     tip = panel.locator(".tip").inner_text()
     assert "pass 7" in tip
     for changes in ({}, WITHOUT["norm"]):
-        value = travel(Config(**changes), words(DEFAULT_TEXT)).of("rms")[7]
+        value = travel(Config(**changes), words(DEFAULT_TEXT)).values_of("rms")[7]
         assert f"{value:.5g}" in tip
     assert (
         curves(page).nth(3).locator(".here").evaluate("e => e.style.display") == "block"
@@ -146,7 +148,7 @@ def test_exported_table_has_the_numbers(open_page):
     for name, changes in (("baseline", {}), ("− norm", WITHOUT["norm"])):
         journey_made = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(4))
         for index in range(5):
-            assert rows["Effective rank", name, index] == journey_made.of("rank")[index]
+            assert rows["Effective rank", name, index] == journey_made.values_of("rank")[index]
     script = downloaded(page, body.get_by_role("link", name="Python script").click).decode()
     compile(script, "script.py", "exec")
     assert 'BASELINE.replace(norm="none")' in script

@@ -265,7 +265,7 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
         ]
         columns = ["model", "value", "accuracy", "low", "high", "questions"]
         return {
-            "effects": tables.told(effect, bench.baseline),
+            "effects": tables.tabulate_effects(effect, bench.baseline),
             "distances": pd.concat(split)[columns],
             "takeover": contributions.takeover(bench, cuts, mode),
         }

@@ -22,7 +22,7 @@ from core.checkpoints.family import (
     cut_afterwards,
     members,
     opened,
-    there,
+    read_shipped,
 )
 from core.experiments.trained.comparison import (
     CUT,
@@ -31,9 +31,9 @@ from core.experiments.trained.comparison import (
     bins,
     by_distance,
     compared,
+    describe_summary,
     read,
     summary,
-    told,
     told_by_distance,
 )
 from core.experiments.trained.questions import SEED
@@ -45,7 +45,7 @@ from core.tasks.sentences import anatomy
 from scripts.family import BINS, SENTENCES, examined
 from tests.holm import corrected
 
-SHIPS = list(there())
+SHIPS = list(read_shipped())
 TABLE = read()
 EVERY = [name for name in compared if not compared[name].split]  # what is compared of every part
 
@@ -69,7 +69,7 @@ def test_member_opens_with_matching_hash(member, seed):
         and model.about["member"] == member
         and model.about["seed"] == seed
     )
-    assert there()[member, seed] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert read_shipped()[member, seed] == hashlib.sha256(file.read_bytes()).hexdigest()
     steps = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == TRAINED)].steps
     assert set(steps) == {model.about["steps"]} and model.about["steps"] <= legal.STEPS
 
@@ -210,13 +210,17 @@ def test_summary_is_paired_test_with_holm(name):
         assert line.clear == (line.p < 0.05) == (not line.low <= rows.value[0] <= line.high)
     down = {"accuracy": "lowers accuracy", "subject": "reduces attention to the subject"}
     if name in down:
-        assert f"Of 1 change made after training, 1 significantly {down[name]}; " in told(
-            rows, name
-        ) and "of 2 made before training, 1." in told(rows, name)
+        assert (
+            f"Of 1 change made after training, 1 significantly {down[name]}; "
+            in describe_summary(rows, name)
+            and "of 2 made before training, 1." in describe_summary(rows, name)
+        )
     else:
-        assert "Of 1 change made after training, 0 significantly raise perplexity; " in told(
-            rows, name
-        ) and "of 2 made before training, 0." in told(rows, name)
+        assert (
+            "Of 1 change made after training, 0 significantly raise perplexity; "
+            in describe_summary(rows, name)
+            and "of 2 made before training, 0." in describe_summary(rows, name)
+        )
 
 
 @pytest.mark.parametrize(
@@ -255,7 +259,7 @@ def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsy
     (tmp_path / "two" / family.file_of("attention-off", 1)).unlink()
     command.train_what_is_missing(tmp_path / "two", [0, 1])
     assert capsys.readouterr().out == "attention-off, seed 1\n"
-    assert len(there(tmp_path / "two")) == 4
+    assert len(read_shipped(tmp_path / "two")) == 4
 
 
 @pytest.mark.slow

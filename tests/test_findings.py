@@ -92,7 +92,7 @@ def test_equal_sentence_requires_equality_at_all_passes(parts, data):
     other = base.replace(**{field: data.draw(some.sampled_from(PARTS[field]))})
     meter = data.draw(some.sampled_from(list(statistic)))
     text = finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
-    one, two = (travel(c, TOKENS).of(meter) for c in (other, base))
+    one, two = (travel(c, TOKENS).values_of(meter) for c in (other, base))
     with np.errstate(all="ignore"):
         apart = np.abs(np.log(one / two)) if statistic[meter].log else np.abs(one - two)
     apart = apart[np.isfinite(apart)]

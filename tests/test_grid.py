@@ -328,7 +328,7 @@ def ended(**columns) -> Grid:
     ],
 )
 def test_alike_is_what_differs_by_rounding_alone(columns, alike):
-    assert ended(**columns).alike(next(iter(columns))) == alike
+    assert ended(**columns).ends_equal(next(iter(columns))) == alike
 
 
 def test_explained_share_is_weighted_by_variants():

@@ -210,7 +210,7 @@ def test_effects_equal_plain_steps(made, plain, cut, how):
     for name in knockout.effect:
         actual = pd.Series(effect.values[name].numpy())
         np.testing.assert_allclose(actual, expected[name], rtol=2e-3, atol=2e-5, err_msg=name)
-    message = tables.told(effect, made.baseline).set_index("effect")
+    message = tables.tabulate_effects(effect, made.baseline).set_index("effect")
     for name in ("probability", "difference"):
         change = expected[name] - base[name]
         low, high = scipy.stats.t.interval(

@@ -26,7 +26,7 @@ def given_settings(draw):
     name = draw(st.sampled_from(list(task)))
     moved = draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True))
     values = {field: draw(value_of(field)) for field in moved}
-    learner, problems = Learner.mended({"task": name} | values)
+    learner, problems = Learner.repair({"task": name} | values)
     return name, {
         field: getattr(learner, field)
         for field in values.keys() | {problem.field for problem in problems}

@@ -156,7 +156,7 @@ def test_growth_is_from_the_input_to_the_last_pass():
 
 
 def test_temperature_by_hand():
-    model = family.kept(family.WHOLE, 0)
+    model = family.open_cached(family.WHOLE, 0)
     words = "the defendant , who had signed the contracts ,".split()
     ids = torch.tensor([[model.model.vocabulary.index(word) for word in words]])
     with torch.inference_mode():

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.serving import settle
-from core.study.picture import BASELINE, describe, told
+from core.study.picture import BASELINE, describe, describe_cell
 from core.study.summary import lines
 from tests.test_shipped_results import TABLE as WITH_BASELINE
 
@@ -30,7 +30,7 @@ def matrix(open_page):
 def test_matrix_cells_are_one_tab_stop_with_arrows(matrix):
     page = matrix()
     tasks, variants = (list(dict.fromkeys(TABLE[name])) for name in ("task", "variant"))
-    text = {(line.variant, line.task): told(line) for line in lines(TABLE)}
+    text = {(line.variant, line.task): describe_cell(line) for line in lines(TABLE)}
     full = [
         variant for variant in variants if all((variant, task) in text for task in tasks)
     ]  # rows without a gap
@@ -74,7 +74,7 @@ def test_screen_readers_get_rows_columns_and_cells(matrix):
     assert grid.get_by_role("row").count() == len(variants) + 1
     assert grid.get_by_role("gridcell").count() == len(variants) * len(tasks)
     for line in list(lines(TABLE))[:5]:
-        assert grid.get_by_role("link", name=told(line), exact=True).count() == 1
+        assert grid.get_by_role("link", name=describe_cell(line), exact=True).count() == 1
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -23,7 +23,11 @@ def accuracy(out: str, mode: str = "zero") -> str:
     """What the page says about a knock-out."""
     bench = knockout.bench(SHIPPED)
     read, _ = read_cuts(out, SHIPPED.config)
-    row = tables.told(bench.effect(read, mode), bench.baseline).set_index("effect").loc["accuracy"]
+    row = (
+        tables.tabulate_effects(bench.effect(read, mode), bench.baseline)
+        .set_index("effect")
+        .loc["accuracy"]
+    )
     return f"{100 * row.without:.1f} %"
 
 

@@ -66,7 +66,7 @@ def test_removing_that_head_shows_loss_and_takeover():
     bench = knockout.bench(SHIPPED)
     (cut,) = [cut for cut in list_cuts(SHIPPED.config) if cut.write() == READER]
     row = (
-        tables.told(bench.effect((cut,), "zero"), bench.baseline)
+        tables.tabulate_effects(bench.effect((cut,), "zero"), bench.baseline)
         .set_index("effect")
         .loc["accuracy"]
     )

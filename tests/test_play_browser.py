@@ -57,7 +57,7 @@ def test_played_pass_shows_numbers_and_marks_curves(open_page, matrix):
             )
             assert f"{value:.3f}".replace("-", "−") in cell(page, panel, 3, 5)
             assert (
-                f"RMS {journey.of('rms')[index]:.3g}"[:7]
+                f"RMS {journey.values_of('rms')[index]:.3g}"[:7]
                 in page.locator(".st-key-played p").inner_text()
             )
         marked = page.locator(".st-key-played_curves .here").first

@@ -94,7 +94,7 @@ def test_settings_are_nearest_valid_to_choices(page, data):
     chosen, _ = store.build(link_of(choices, KINDS[page]), KINDS[page])
     for kind, made in zip(KINDS[page], chosen):
         values, _ = kind.values(link_of(choices, KINDS[page]))
-        mended, problems = kind.mended(values)
+        mended, problems = kind.repair(values)
         assert made == mended
         # A conflict between two choices may have to change a third setting: d_head 1 rules out RoPE.
         untouched = kind.settings().keys() - values.keys() - {error.field for error in problems}
@@ -174,7 +174,7 @@ class Hands:
                 raise RerunException(RerunData())
             return draw(*args)
 
-        monkeypatch.setattr(ui.kit.panel.panel, "of", of)
+        monkeypatch.setattr(ui.kit.panel.panel, "control_of", of)
 
     def move(self, cut: int, **texts: str):
         """Change settings; the run is cut short after so many controls, and another follows."""

@@ -16,7 +16,7 @@ from core.experiments.training import results
 from core.experiments.training.plan import Trial, plan
 from core.experiments.training.results import differences as differences_of
 from core.experiments.training.results import effects, interactions, summary
-from core.experiments.training.sentences import finding, told
+from core.experiments.training.sentences import describe_gap, finding
 from core.experiments.training.trained import contrast, read, untrained
 from core.model.config import Config
 from core.model.transformer import Transformer
@@ -417,7 +417,7 @@ def test_finding_matches_table(case):
     assert (full.mean, full.low, full.high, full.p) == pytest.approx(
         (chosen.difference, *ends, chosen.p), nan_ok=True
     )
-    assert remaining == told(full, int(table.p.notna().sum())) and full.n == len(both)
+    assert remaining == describe_gap(full, int(table.p.notna().sum())) and full.n == len(both)
 
 
 @given(made_up())
@@ -444,16 +444,16 @@ def test_multiple_differences_need_stronger_evidence():
     one = {0: 0.1, 1: 0.12, 2: 0.08}
     base = dict.fromkeys(range(3), 0.0)
     noise = {0: 0.3, 1: -0.2, 2: 0.1}
-    alone = told(results.gaps({"one": (one, base)})["one"])
+    alone = describe_gap(results.gaps({"one": (one, base)})["one"])
     assert "p = 0.013)" in alone and "higher (95 % CI 5.0 to 15.0;" in alone
     actual = results.gaps({"one": (one, base), "noise": (noise, base)})
-    assert "p = 0.026, Holm-corrected for 2 variants)" in told(
+    assert "p = 0.026, Holm-corrected for 2 variants)" in describe_gap(
         actual["one"], 2
-    ) and "higher" in told(actual["one"], 2)
-    assert "not significant" in told(actual["noise"], 2)
+    ) and "higher" in describe_gap(actual["one"], 2)
+    assert "not significant" in describe_gap(actual["noise"], 2)
     count = results.gaps({"one": (one, base), **{n: (noise, base) for n in range(4)}})["one"]
-    assert "p = 0.065, Holm-corrected for 5 variants)" in told(count, 5)
-    assert "not significant" in told(count, 5) and count.low < 0 < count.high
+    assert "p = 0.065, Holm-corrected for 5 variants)" in describe_gap(count, 5)
+    assert "not significant" in describe_gap(count, 5) and count.low < 0 < count.high
 
 
 @st.composite
@@ -465,7 +465,7 @@ def gaps(draw):
 
 @given(gaps())
 def test_sentence_matches_difference_in_numbers(gap):
-    text = told(gap)
+    text = describe_gap(gap)
     assert ("lower" in text) == (gap.mean < 0 and gap.p < 0.05) and ("higher" in text) == (
         gap.mean > 0 and gap.p < 0.05
     )

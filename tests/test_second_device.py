@@ -605,7 +605,10 @@ def test_ablations_match(changes, how):
     for one, other in zip(*made):
         assert_same((one.values, one.correct), (other.values, other.correct))
     assert_same(
-        *(tables.told(item[-1], bench.baseline) for item, bench in zip(made, (on_first, on_second)))
+        *(
+            tables.tabulate_effects(item[-1], bench.baseline)
+            for item, bench in zip(made, (on_first, on_second))
+        )
     )
     assert_same(
         *(

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.measure.intervals import apart, geometric, interval, paired, together, wilson
+from core.measure.intervals import (
+    correct_together,
+    excludes_zero,
+    geometric,
+    interval,
+    paired,
+    wilson,
+)
 from tests.holm import differences
 
 NAN = math.nan
@@ -198,7 +205,7 @@ def compared(samples, within=(-math.inf, math.inf)):
         sample = dict(enumerate(samples[index]))
         return paired(sample, dict.fromkeys(sample, 0.0), within, level)
 
-    return together(compare, range(len(samples)))
+    return correct_together(compare, range(len(samples)))
 
 
 @given(FAMILIES)
@@ -305,4 +312,4 @@ def test_infinite_or_nan_values_have_no_interval(values):
     """As of a model whose weights are huge: nothing is said, rather than the page lost."""
     actual = interval(values)
     assert math.isnan(actual.low) and math.isnan(actual.high)
-    assert not apart(actual.low, actual.high)
+    assert not excludes_zero(actual.low, actual.high)

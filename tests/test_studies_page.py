@@ -19,7 +19,7 @@ from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui.studies import chooser, server
 from ui.studies import view as views
-from ui.studies.chooser import NAMES, _shown
+from ui.studies.chooser import NAMES, _study_label
 from ui.studies.new_study import TEMPLATE
 
 PAGE = "pages/4_Studies.py"
@@ -427,7 +427,7 @@ def test_study_deleted_elsewhere_is_reported(store, view):
     one = good(one.run())
     assert gone(one, "half")
     instead = next(box for box in one.selectbox if box.key == "study_instead")
-    assert instead.options == ["complete", *map(_shown, NAMES)]
+    assert instead.options == ["complete", *map(_study_label, NAMES)]
     assert setting(
         good(instead.set_value("complete").run()), "study"
     ) == "complete" and "Delete study" in labels(one)

@@ -32,7 +32,7 @@ from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, 
 from core.study.database.store import Report, Store, standing
 from core.study.file import parse
 from core.study.file import read as read_file
-from core.study.picture import matrix_svg, told
+from core.study.picture import describe_cell, matrix_svg
 from core.study.plan import SETTINGS, TaskSetup, arms, runs
 from core.study.tables import comparison, row_table, run_table, stored, summary_table
 from core.study.training_link import read_query
@@ -289,9 +289,9 @@ def check(summary, index, column, value, agrees):
 
 def test_cells_that_appear_vanish_or_diverge_are_named(summary):
     actual = agreement(summary, summary.drop(index=[1]))
-    assert actual == Agreement(5, 5, [], new=("copy, − norm",)) and not actual.whole
+    assert actual == Agreement(5, 5, [], new=("copy, − norm",)) and not actual.is_complete
     actual = agreement(summary.drop(index=[3]), summary)
-    assert actual == Agreement(5, 5, [], missing=("reverse, baseline",)) and not actual.whole
+    assert actual == Agreement(5, 5, [], missing=("reverse, baseline",)) and not actual.is_complete
     now = summary.copy()
     now.loc[5, "diverged"] = 1  # of the same numbers, one seed fewer
     assert agreement(now, summary) == Agreement(6, 5, [])
@@ -371,11 +371,11 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
 )
 def test_study_progress_is_counted(store, outcomes, words, true):
     actual = standing(store, fill(store, study(), by_run(study(), outcomes)))
-    assert actual.words() == words and actual.many == 18 and actual.lost == 0
+    assert actual.words() == words and actual.n_runs == 18 and actual.lost == 0
     assert {
         name for name in ("complete", "running", "queued", "open") if getattr(actual, name)
     } == true
-    assert actual.ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
+    assert actual.n_ended == sum(end not in (QUEUED, STOPPED) for end in outcomes)
 
 
 def test_run_is_lost_when_process_is_dead_or_silent(store):
@@ -638,7 +638,7 @@ def test_picture_description_matches_table(store, outcomes):
     ]
     assert len(cells) == len(lines) == 6
     for line, (title, words, href) in zip(lines, cells):
-        assert title == told(line) and title.startswith(f"{line.task}, {line.variant}: ")
+        assert title == describe_cell(line) and title.startswith(f"{line.task}, {line.variant}: ")
         assert read_query(href) == read_query(line.link)
         base = line.variant == BASELINE
         value, low, high = (

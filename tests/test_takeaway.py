@@ -39,9 +39,9 @@ def test_matrix_table_matches_plain_loop(data, rows, columns, named):
         for c, value in enumerate(matrix[r])
         if value == value
     ]
-    assert [tuple(line) for line in table().itertuples(index=False)] == plain and table.many == len(
-        plain
-    )
+    assert [
+        tuple(line) for line in table().itertuples(index=False)
+    ] == plain and table.n_rows == len(plain)
     if plain:
         repeated = read_csv(io.StringIO(write_csv(table())), ["panel", "row", "column"]).fillna(
             {"panel": "", "row": "", "column": ""}
@@ -54,7 +54,7 @@ def test_oversized_table_is_not_offered(monkeypatch):
     app = opened(ONE_BLOCK.path, weights="random", text=words)
     every = tables(fine(app))
     (name,) = [item for item in every if item.startswith("Attention maps")]
-    rows = every[name].many
+    rows = every[name].n_rows
     assert rows == len(every[name]()) == 4 * 16 * 16
     offered = lambda: downloads(fine(app.run()))  # noqa: E731
     assert name in offered()

@@ -117,7 +117,7 @@ def test_training_never_draws_what_is_held_out(name):
 
 def beginnings(name, tokens, targets) -> set[tuple]:
     """What is read before each answer that counts."""
-    row, index = task[name].asked(targets).nonzero(as_tuple=True)
+    row, index = task[name].answer_positions(targets).nonzero(as_tuple=True)
     return {tuple(tokens[r, : n + 1].tolist()) for r, n in zip(row.tolist(), index.tolist())}
 
 

@@ -14,7 +14,7 @@ from core.tasks import task
 from tests.pages import control, widget
 from tests.test_page import fine
 from tests.test_studies_page import area, dialog, good, opened, texts, url  # noqa: F401
-from ui.studies.chooser import NAMES, _shown
+from ui.studies.chooser import NAMES, _study_label
 from ui.studies.new_study import TEMPLATE
 
 TICKS = some.builds(
@@ -134,7 +134,7 @@ def test_ticks_and_file_match_both_ways(url):  # noqa: F811
 def test_shipped_studies_have_results(url, name):  # noqa: F811
     app = good(opened(study=name))
     assert widget(app.selectbox, "study").options == list(
-        map(_shown, NAMES)
+        map(_study_label, NAMES)
     ) and "Change in accuracy" in texts(app)
     for view in ("curves", "runs", "compare", "source"):
         app = fine(opened(study=name, shown=view))

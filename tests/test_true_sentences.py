@@ -185,7 +185,7 @@ def _grid(ends, shares=None):
     ],
 )
 def test_sentence_about_half_matches_percentage(share, said):
-    assert said in grid_view.told(_grid([1.0, 2.0], {"norm": share}), "rms")
+    assert said in grid_view.describe_grid(_grid([1.0, 2.0], {"norm": share}), "rms")
 
 
 def _ranked(*heads) -> pd.DataFrame:
@@ -211,7 +211,7 @@ def _ranked(*heads) -> pd.DataFrame:
 
 
 def test_largest_loss_is_significant():
-    text = sweep._told(_ranked((-2.0, -5.0, 1.0), (-1.0, -1.5, -0.5), (0.5, 0.4, 0.6)))
+    text = sweep._describe_ranking(_ranked((-2.0, -5.0, 1.0), (-1.0, -1.5, -0.5), (0.5, 0.4, 0.6)))
     assert text.startswith("Largest loss: L1H2, −1.00 in logit difference")
 
 
@@ -247,7 +247,7 @@ def test_fading_streams_never_end_at_nan():
         name: travel(config, WORDS, None, Depth(30))
         for name, config in (("baseline", FADES), ("v1", FADES.replace(activation="gelu")))
     }
-    assert all(float(each.of("rms")[-1]) == 0 for each in journeys.values())
+    assert all(float(each.values_of("rms")[-1]) == 0 for each in journeys.values())
     said = {meter: depth_finding(meter, journeys) for meter in statistic}
     assert not any(re.search(r"\bnan\b|undefined", text) for text in said.values()), said
     assert "ends with all zeros, like the baseline" in said["rank"]
@@ -262,14 +262,14 @@ def test_small_distance_is_not_rounded_to_zero():
 
 
 def test_grid_ends_read_differently():
-    assert "ranges from 1.0002 (v0) to 1.0003 (v1)." in grid_view.told(
+    assert "ranges from 1.0002 (v0) to 1.0003 (v1)." in grid_view.describe_grid(
         _grid([1.00021, 1.00034]), "rms"
     )
-    assert "ranges from 1 (v0) to 2 (v1)." in grid_view.told(_grid([1.0, 2.0]), "rms")
+    assert "ranges from 1 (v0) to 2 (v1)." in grid_view.describe_grid(_grid([1.0, 2.0]), "rms")
 
 
 def test_gain_is_never_called_loss():
-    said = sweep._told(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
+    said = sweep._describe_ranking(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
     assert said.startswith(
         "Removing any single head does no significant harm; largest gain: L1H2, 0.90 in logit difference"
     )

@@ -2,7 +2,7 @@
 
 import threading
 
-from core.settings.progress import tell
+from core.settings.progress import report_progress
 from ui.kit import guard, turns
 
 
@@ -23,7 +23,7 @@ def other() -> list[bool]:
 
 def test_large_runs_take_turns(monkeypatch):
     monkeypatch.setattr(turns, "LONGEST", 0.05)
-    with turns.taken():
+    with turns.one_turn():
         assert other() == [False], "it goes on beside, after it has waited"
     assert other() == [True]
 
@@ -31,10 +31,10 @@ def test_large_runs_take_turns(monkeypatch):
 def test_progress_report_lets_others_run(monkeypatch):
     monkeypatch.setattr(turns, "LONGEST", 0.05)
     monkeypatch.setattr(guard, "AFTER", 1e9)  # nothing is drawn
-    with turns.taken(), guard.progress_drawn():
-        tell(0.5, "half of it")
+    with turns.one_turn(), guard.progress_drawn():
+        report_progress(0.5, "half of it")
         assert other() == [True]
-        tell(1.0, "all of it")  # and what is given up is not given up twice
+        report_progress(1.0, "all of it")  # and what is given up is not given up twice
     assert other() == [True]
 
 
@@ -42,7 +42,7 @@ def test_failed_run_gives_up_its_turn(monkeypatch):
     monkeypatch.setattr(turns, "LONGEST", 0.05)
     for _ in range(3):
         try:
-            with turns.taken():
+            with turns.one_turn():
                 raise RuntimeError
         except RuntimeError:
             assert other() == [True]

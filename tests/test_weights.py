@@ -99,7 +99,7 @@ def test_unknown_words_share_one_token():
 
 
 def test_padding_and_precision_keep_shared_model_and_words():
-    full = family.kept(WHOLE, 0).model
+    full = family.open_cached(WHOLE, 0).model
     before = {name: x.clone() for name, x in full.state_dict().items()}
     plain = forward(BASELINE, TOKENS, kind="trained")
     padded = forward(BASELINE.replace(padding=3), TOKENS, kind="trained")
@@ -117,9 +117,9 @@ def test_padding_and_precision_keep_shared_model_and_words():
 
 
 def test_opened_model_can_be_trained_further():
-    family._kept.cache_clear()
+    family._open_cached.cache_clear()
     forward(BASELINE.replace(padding=1), TOKENS, kind="trained")
-    x = next(iter(family.kept(WHOLE, 0).model.state_dict().values()))
+    x = next(iter(family.open_cached(WHOLE, 0).model.state_dict().values()))
     assert not x.is_inference()
 
 
@@ -145,7 +145,7 @@ def test_other_activations_are_tried_on_the_same_trained_weights():
     ][0]
     assert table.zeros["relu"] == pytest.approx((expected == 0).mean(), abs=1e-3)
     with pytest.raises(ConfigError, match="has no weights for that"):
-        seen.other(seen.config.replace(activation="swiglu"), same_weights=True)
+        seen.run_with(seen.config.replace(activation="swiglu"), same_weights=True)
 
 
 REFUSED = [
@@ -175,7 +175,7 @@ def test_missing_files_are_reported(monkeypatch):
         weights["trained"].refused(BASELINE)
         == "The trained models (models/family) are not included in this copy."
     )
-    assert BlockConfig.mended({})[0].weights == "random"
+    assert BlockConfig.repair({})[0].weights == "random"
     monkeypatch.setattr(family, "listed", lambda: {(WHOLE, 0): "x"})
     assert (
         weights["trained"].refused(config_of("ffn-off", 0))

@@ -34,7 +34,7 @@ from ui.kit.server.scripts import component
 from ui.kit.store import bind
 from ui.pictures import drawing
 from ui.pictures.ablation_matrix import matrix
-from ui.shared.models import SHIPPED, known, reader
+from ui.shared.models import SHIPPED, open_model, reader
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
@@ -83,7 +83,7 @@ def hero(removed: bool):
     """Draw the first experiment, with or without the head; nothing if no model can be opened."""
     with suppress(ConfigError, CheckpointError, MemoryLimitError):
         layer, head = reader(SHIPPED)
-        flipped = flip(known(SHIPPED), layer - 1, head - 1)
+        flipped = flip(open_model(SHIPPED), layer - 1, head - 1)
         name = head_name(layer - 1, head - 1)
         st.markdown(
             "This small language model was trained on synthetic legal sentences. To predict the"

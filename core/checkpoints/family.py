@@ -68,7 +68,7 @@ def file_of(member: str, seed: int) -> str:
     return f"{member}.{seed}.safetensors"
 
 
-def there(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
+def read_shipped(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
     """Read the list of shipped members: (member, seed) to file hash; empty if it is unreadable."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
@@ -87,7 +87,7 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
     Raises CheckpointError if it is missing or was not trained here.
     """
     name = file_of(member, seed)
-    expected = there(folder).get((member, seed))
+    expected = read_shipped(folder).get((member, seed))
     if expected is None:
         raise CheckpointError(f"models/family/{name} is not included.")
     path = folder / name
@@ -114,17 +114,17 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
 @cachetools.cached(cachetools.TTLCache(maxsize=1, ttl=1.0), lock=threading.Lock())
 def listed() -> dict[tuple[str, int], str]:
     """Return the shipped members, read from disk at most once a second."""
-    return there()
+    return read_shipped()
 
 
 @lru_cache(maxsize=64)
-def _kept(member: str, seed: int, digest: str) -> Opened:
+def _open_cached(member: str, seed: int, digest: str) -> Opened:
     return opened(member, seed)
 
 
-def kept(member: str, seed: int) -> Opened:
+def open_cached(member: str, seed: int) -> Opened:
     """Return a member of the family, from a cache of the 64 used last (0.4 MB each)."""
-    return _kept(member, seed, listed().get((member, seed), ""))
+    return _open_cached(member, seed, listed().get((member, seed), ""))
 
 
 def plain(config: Config) -> Config:

@@ -108,7 +108,7 @@ class Pass:
     )
     softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
-    def other(self, config: Config, same_weights: bool = False) -> "Pass":
+    def run_with(self, config: Config, same_weights: bool = False) -> "Pass":
         """Run the same text through another config.
 
         Args:
@@ -257,7 +257,7 @@ def _run(
     )
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(config, tokens, machine, kind, weights_config)
-        whose = weights[kind].whose(weights_config)
+        whose = weights[kind].describe(weights_config)
         return watched(
             model, ids, padded, len(tokens), machine, whose, real, dropout=dropout, kind=kind
         )

@@ -52,7 +52,7 @@ class Weights:
         return Transformer(config, vocabulary)
 
     @staticmethod
-    def whose(config: Config) -> str:
+    def describe(config: Config) -> str:
         """Describe the weights for the caption of a picture."""
         return f"Random weights, seed {config.seed}"
 
@@ -98,7 +98,7 @@ class TrainedWeights(Weights):
         """Return a model of these settings with the weights of a trained member."""
         _check("trained", weights_config)
         variant_model = family.changed(
-            config, family.kept(str(family.member_of(weights_config)), weights_config.seed)
+            config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)
         )
         if variant_model is None:
             raise ConfigError(
@@ -107,7 +107,7 @@ class TrainedWeights(Weights):
         return variant_model
 
     @staticmethod
-    def whose(config: Config) -> str:
+    def describe(config: Config) -> str:
         """Return "Trained without norm, seed 0" or the like."""
         return f"Trained {_changed(config)}, seed {config.seed}"
 
@@ -141,12 +141,12 @@ class AblatedWeights(Weights):
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         """Return a model of these settings with the weights of the trained baseline."""
         _check("cut", config)
-        ablated_model = family.changed(config, family.kept(family.WHOLE, config.seed))
+        ablated_model = family.changed(config, family.open_cached(family.WHOLE, config.seed))
         assert ablated_model is not None, "it fits"
         return ablated_model
 
     @staticmethod
-    def whose(config: Config) -> str:
+    def describe(config: Config) -> str:
         """Describe the baseline's training and the part without which it is run."""
         then = ""
         if family.member_of(config) != family.WHOLE:

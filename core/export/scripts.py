@@ -365,10 +365,10 @@ rows = [
 columns = ["head", "verb", "verb_low", "verb_high", "before", "before_low", "before_high", "even"]
 readings_table = pd.DataFrame(rows, columns=columns)
 # %% effects: effects of the ablation: means over texts, and the change with its 95 % interval
-from core.experiments.trained.tables import told
+from core.experiments.trained.tables import tabulate_effects
 
 effect = bench.effect(cuts, MODE)
-effects_table = told(effect, bench.baseline)
+effects_table = tabulate_effects(effect, bench.baseline)
 # %% distances: accuracy by group of questions, such as distance, with its 95 % interval (Wilson)
 from core.experiments.trained.tables import LEAST, by_distance
 

@@ -135,32 +135,34 @@ def spread_svg(
     least = min(0.0, low, mean, *values, -smallest if alike else 0.0)
     highest = max(0.0, high, mean, smallest, *values)
 
-    def at(value: float) -> float:
+    def to_x(value: float) -> float:
         return margin + (width - 2 * margin) * (value - least) / (highest - least)
 
     edges = [-smallest, smallest] if alike else [smallest]
-    left = at(edges[0])
-    right = at(smallest) if alike else float(width)
+    left = to_x(edges[0])
+    right = to_x(smallest) if alike else float(width)
     shapes = [
         f'<rect class="zone" x="{left:.1f}" y="2" width="{max(0.0, right - left):.1f}"'
         f' height="{2 * line - 4}"/>'
     ]
     for edge in edges:
-        x = f"{at(edge):.1f}"
+        x = f"{to_x(edge):.1f}"
         shapes.append(f'<line class="edge" x1="{x}" x2="{x}" y1="2" y2="{2 * line - 2}"/>')
     shapes.append(
         f'<line class="axis" x1="{margin}" x2="{width - margin}" y1="{line}" y2="{line}"/>'
     )
-    shapes += [f'<circle class="seed" cx="{at(value):.1f}" cy="{line}" r="3"/>' for value in values]
+    shapes += [
+        f'<circle class="seed" cx="{to_x(value):.1f}" cy="{line}" r="3"/>' for value in values
+    ]
     shapes.append(
-        f'<line class="reach" x1="{at(low):.1f}" x2="{at(high):.1f}" y1="{line}" y2="{line}"/>'
+        f'<line class="reach" x1="{to_x(low):.1f}" x2="{to_x(high):.1f}" y1="{line}" y2="{line}"/>'
     )
-    shapes.append(f'<circle class="mean" cx="{at(mean):.1f}" cy="{line}" r="5"/>')
+    shapes.append(f'<circle class="mean" cx="{to_x(mean):.1f}" cy="{line}" r="5"/>')
     ticks: list[float] = []
     for tick in (*edges, 0.0):
-        if all(abs(at(tick) - at(other)) >= 34 for other in ticks):  # both can be read
+        if all(abs(to_x(tick) - to_x(other)) >= 34 for other in ticks):  # both can be read
             ticks.append(tick)
-            shapes.append(text(round(at(tick), 1), height - 4, label(tick), "tick middle"))
+            shapes.append(text(round(to_x(tick), 1), height - 4, label(tick), "tick middle"))
     return (
         f'<svg viewBox="0 0 {width} {height}" aria-hidden="true" '
         f'xmlns="http://www.w3.org/2000/svg">{"".join(shapes)}</svg>'

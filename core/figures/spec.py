@@ -60,7 +60,7 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
 
     @functools.wraps(function)
     @functools.cache
-    def kept(*args: P.args, **named: P.kwargs) -> Spec:
+    def cached_spec(*args: P.args, **named: P.kwargs) -> Spec:
         built: Spec = function(alt.Chart(pd.DataFrame()), *args, **named).to_dict()
         for key in ("data", "datasets", "$schema", "config"):
             built.pop(key, None)
@@ -72,7 +72,7 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
         }
         return built
 
-    return cast(Callable[P, Spec], kept)  # functools.cache forgets what is given
+    return cast(Callable[P, Spec], cached_spec)  # functools.cache forgets what is given
 
 
 def words(

@@ -49,10 +49,10 @@ class Paired(NamedTuple):
     @property
     def clear(self) -> bool:
         """Whether the difference is significant: its interval excludes 0."""
-        return apart(self.low, self.high)
+        return excludes_zero(self.low, self.high)
 
 
-def apart(low: float, high: float) -> bool:
+def excludes_zero(low: float, high: float) -> bool:
     """Return whether an interval excludes 0; False without an interval."""
     return low > 0 or high < 0
 
@@ -135,7 +135,9 @@ def paired(
     return Paired(*gap, p, reach)
 
 
-def together(compare: Callable[[Key, float], Paired], keys: Iterable[Key]) -> dict[Key, Paired]:
+def correct_together(
+    compare: Callable[[Key, float], Paired], keys: Iterable[Key]
+) -> dict[Key, Paired]:
     """Return several differences with Holm-corrected intervals and p (Holm, 1979).
 
     Each interval has the level at which Holm's procedure tests its difference, so it excludes 0

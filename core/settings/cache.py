@@ -82,7 +82,7 @@ class LRUCache:
         entry = self._find(key)
         return entry[0] if entry else None
 
-    def put(self, key: Hashable, value: Any, size: int) -> None:
+    def store(self, key: Hashable, value: Any, size: int) -> None:
         """Store a result of so many bytes under a key."""
         with self._lock:
             self.used = time.monotonic()
@@ -107,7 +107,7 @@ class LRUCache:
                 entry = self._find(key)
                 if entry is None:
                     entry = make()
-                    self.put(key, *entry)
+                    self.store(key, *entry)
         return cast(Result, entry[0])
 
     def _find(self, key: Hashable) -> tuple[Any, int] | None:
@@ -143,7 +143,7 @@ def cached(
     return decorate
 
 
-def once(make: Callable[..., Result]) -> Any:
+def make_once(make: Callable[..., Result]) -> Any:
     """Decorate a function so that it runs once per process: other threads wait for the first.
 
     Not st.cache_resource, which a user can empty: workers would start again beside the old ones.

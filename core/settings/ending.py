@@ -46,7 +46,7 @@ def later(seconds: float, *calls: Callable[[], object]) -> None:
     thread.start()
 
 
-def begin() -> None:
+def run_exit_calls() -> None:
     """Run the calls of at_end now, once, when it is known that the process ends."""
     if not _is_over.is_set():
         _is_over.set()
@@ -55,7 +55,7 @@ def begin() -> None:
 
 
 def _end() -> None:
-    begin()
+    run_exit_calls()
     end = time.monotonic() + LONGEST
     for thread in [*_threads, *(thread for find_threads in _others for thread in find_threads())]:
         thread.join(max(0.0, end - time.monotonic()))

@@ -33,7 +33,7 @@ class ServerError(RuntimeError):
 
     def __init__(self, message: str, public_message: str = ""):
         super().__init__(message)
-        self.told = public_message or message
+        self.public_message = public_message or message
 
 
 def without_paths(text: str) -> str:

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @functools.cache
-def _here() -> str:
+def _machine_id() -> str:
     """Return a name of this boot of the machine, or container, in which process ids are unique."""
     parts = [platform.node()]
     with suppress(OSError):
@@ -33,7 +33,7 @@ def _here() -> str:
 
 def new_owner() -> str:
     """Return a new name for an owner of runs: machine, process id, random number."""
-    return f"{_here()}|{os.getpid()}|{uuid.uuid4().hex[:8]}"
+    return f"{_machine_id()}|{os.getpid()}|{uuid.uuid4().hex[:8]}"
 
 
 def alive(owner: str, heartbeat: float, now: float) -> bool:
@@ -45,7 +45,7 @@ def alive(owner: str, heartbeat: float, now: float) -> bool:
         now: The time now by the same clock; clocks of machines differ.
     """
     host, number, _ = owner.split("|")
-    if host == _here() and not is_running(int(number)):
+    if host == _machine_id() and not is_running(int(number)):
         return False
     return now - heartbeat < STALE
 

@@ -27,7 +27,7 @@ def watched(by: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def tell(share: float | None, description: str) -> None:
+def report_progress(share: float | None, description: str) -> None:
     """Report a share that is done (None: unknown) and a description to the watcher."""
     watcher = _watcher.get()
     if watcher is not None:
@@ -46,7 +46,7 @@ def track(items: Iterable[T], n: int, description: str) -> Iterator[T]:
     """Yield so many items, and report after each the share that is done."""
     for done, item in enumerate(items, 1):
         yield item
-        tell(done / n, description)
+        report_progress(done / n, description)
 
 
 def step_counter(n: int, description: str) -> Callable[[], None]:
@@ -64,7 +64,7 @@ def step_counter(n: int, description: str) -> Callable[[], None]:
 def turn(lock: threading.Lock, description: str) -> Iterator[None]:
     """Hold a lock; report the description while another thread has it."""
     while not lock.acquire(timeout=WAIT):
-        tell(None, description)
+        report_progress(None, description)
     try:
         yield
     finally:

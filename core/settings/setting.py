@@ -219,7 +219,7 @@ class Settings:
         return list(self.settings()[name].menu or ())
 
     @classmethod
-    def mended(cls, values: dict[str, Any]) -> tuple[Self, list[ConfigError]]:
+    def repair(cls, values: dict[str, Any]) -> tuple[Self, list[ConfigError]]:
         """Build settings from values; return them and a ConfigError for each value replaced.
 
         An invalid value is replaced by `instead` where the error names one, else by the default.
@@ -243,7 +243,7 @@ class Settings:
         Unknown names are ignored.
         """
         values, problems = cls.values(params)
-        settings, notes = cls.mended(values)
+        settings, notes = cls.repair(values)
         return settings, problems + notes
 
     @classmethod

@@ -40,7 +40,7 @@ from core.study.database.connection import (
 from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING
 from core.study.database.store import Store, standing
 from core.study.picture import STYLE, matrix_svg
-from core.study.plan import NOTHING, Study, StudyError, before, read_machine, told
+from core.study.plan import NOTHING, Study, StudyError, before, describe_plan, read_machine
 from core.study.runner import Progress, Runner
 from core.study.summary import lines, read_summary
 from core.study.tables import export, judged_table, made_of, rows_of
@@ -161,7 +161,7 @@ def plan(arguments: Namespace) -> int:
     except NoStoreError:
         store = None
     for study in studies:
-        print(told(study, workers, store.stored(study) if store else NOTHING))
+        print(describe_plan(study, workers, store.stored(study) if store else NOTHING))
     return COMPLETE
 
 
@@ -260,7 +260,7 @@ def check(arguments: Namespace) -> int:
             first = "; ".join(names[:SHOWN]) + ("; …" if len(names) > SHOWN else "")
             verb = "is" if len(names) == 1 else "are"
             print(f"{count(len(names), 'cell')} of {present} {verb} not in {lacking}: {first}.")
-    return COMPLETE if agreed.whole else INCOMPLETE
+    return COMPLETE if agreed.is_complete else INCOMPLETE
 
 
 def read(path: str) -> Study:
@@ -384,7 +384,7 @@ def _work(runner: Runner, signals: list[int]) -> None:
                 break
     finally:
         if signals:  # this process waits for its workers after the last line
-            slow = threading.Timer(SLOW, bar.say, ["Stopping: waiting for the workers."])
+            slow = threading.Timer(SLOW, bar.print_above, ["Stopping: waiting for the workers."])
             slow.daemon = True
             slow.start()
         steps.close()  # what there is is stored now
@@ -392,7 +392,7 @@ def _work(runner: Runner, signals: list[int]) -> None:
         bar.clear()
     if runner.lost:
         verb = "was" if runner.lost == 1 else "were"
-        bar.say(
+        bar.print_above(
             f"{count(runner.lost, 'run')} {verb} stopped or taken over by another process in the"
             " meantime."
         )
@@ -439,22 +439,22 @@ class Bar:
         now = time.monotonic()
         if now - self._drawn >= (0.5 if self.terminal else EVERY):
             self._drawn = now
-            self._write(self._over(line(progress)) if self.terminal else line(progress) + "\n")
+            self._write(self._overwrite(line(progress)) if self.terminal else line(progress) + "\n")
         if progress.trouble and progress.trouble != self._said:
-            self.say(
+            self.print_above(
                 f"{progress.trouble} Training continues; results are stored as soon as possible."
             )
         self._said = progress.trouble
 
-    def say(self, words: str) -> None:
+    def print_above(self, words: str) -> None:
         """Print a sentence above the bar."""
-        self._write((self._over("") if self.terminal else "") + words + "\n")
+        self._write((self._overwrite("") if self.terminal else "") + words + "\n")
 
     def clear(self) -> None:
         """Remove the bar from a terminal."""
-        self._write(self._over("") if self.terminal else "")
+        self._write(self._overwrite("") if self.terminal else "")
 
-    def _over(self, words: str) -> str:
+    def _overwrite(self, words: str) -> str:
         room = shutil.get_terminal_size().columns - 1
         return "\r" + words[:room].ljust(room) + ("" if words else "\r")
 
@@ -499,7 +499,7 @@ class Agreement:
     missing: tuple[str, ...] = ()  # names of cells of the earlier one only
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether both have the same cells, and none differs."""
         return not (self.off or self.new or self.missing)
 

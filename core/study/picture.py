@@ -17,7 +17,7 @@ from core.experiments.training.sentences import decimals_of, percent, points
 from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
 from core.figures.svg import picture
-from core.measure.intervals import apart
+from core.measure.intervals import excludes_zero
 from core.settings.wording import count, fixed
 from core.study.summary import Line
 from core.study.summary import lines as lines_of
@@ -178,7 +178,7 @@ def describe_rates(rates: str) -> str:
     return ", ".join([f"{first} {unit}", *others])
 
 
-def told(line: Line) -> str:
+def describe_cell(line: Line) -> str:
     """Describe a cell in one sentence."""
     first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
@@ -225,10 +225,10 @@ def _span(low: float, high: float, decimals: int) -> str:
 
 def _clear(line: Line) -> bool:
     """Return whether a difference is significant: its interval excludes 0."""
-    return apart(line.difference_low, line.difference_high)
+    return excludes_zero(line.difference_low, line.difference_high)
 
 
-def _gone(line: Line) -> bool:
+def _all_diverged(line: Line) -> bool:
     """Return whether every seed that has ended diverged."""
     return bool(line.diverged) and not line.seeds
 
@@ -236,11 +236,11 @@ def _gone(line: Line) -> bool:
 def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
     height = (ROW if intervals else LOW) - 2
     value = line.accuracy if line.variant == BASELINE else line.difference
-    drawn = f"<title>{escape(told(line))}</title>"
+    drawn = f"<title>{escape(describe_cell(line))}</title>"
     drawn += (
         f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
     )
-    note = _gone(line)
+    note = _all_diverged(line)
     quiet = line.variant != BASELINE and not note and not _clear(line)
     if line.variant != BASELINE and (note or value):
         share = 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
@@ -269,7 +269,7 @@ def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
 def _in_cell(line: Line, value: float) -> tuple[str, str]:
     """Return the two lines of a cell: the value, and its interval or the diverged seeds."""
     if math.isnan(value):
-        if _gone(line):
+        if _all_diverged(line):
             return "diverged", ""
         return "…" if math.isnan(line.accuracy) else "no baseline", ""
     low = line.difference_low

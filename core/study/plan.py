@@ -296,7 +296,7 @@ def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run
     )
 
 
-def told(study: Study, workers: int, stored: Stored = NOTHING) -> str:
+def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     """Describe what a study would train and how long it takes, for a command line."""
     tasks = list(dict.fromkeys(run.task for run in study.runs))
     seeds = len({run.seed for run in study.runs})

@@ -34,7 +34,7 @@ class Progress:
     absent: str = ""  # why no worker trains
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether no run is queued or running."""
         return not self.counts.get(QUEUED) and not self.counts.get(RUNNING)
 
@@ -77,7 +77,7 @@ class Runner:
         self._begun = None
         self.asked = True
         try:
-            while self.asked or not result.over:
+            while self.asked or not result.is_over:
                 absent = self.workers.look()
                 for job in self.jobs.values():
                     job.poll()
@@ -99,7 +99,7 @@ class Runner:
             self._keep()
             self.store.reclaim(self.studies, self.owner, self.jobs)
             self._take()
-            return self._seen()
+            return self._measure_progress()
         except BusyError as error:
             self.asked = True
             return Progress(
@@ -160,7 +160,7 @@ class Runner:
                         Report(number, FAILED, message=f"{type(error).__name__}: {error}")
                     )
 
-    def _seen(self) -> Progress:
+    def _measure_progress(self) -> Progress:
         by_state = self.store.counts(self.studies)
         counts = {state: n for state, (n, _, _) in by_state.items()}
         time_left = sum(by_state[state][2] for state in (QUEUED, RUNNING) if state in by_state)
@@ -171,11 +171,11 @@ class Runner:
             share=(
                 max(0.0, 1 - time_left / total) if total else 1.0
             ),  # all may have been deleted meanwhile
-            left=self._left(time_left, waiting),
+            left=self._estimate_time_left(time_left, waiting),
             elsewhere=counts.get(RUNNING, 0) - len(self.jobs),
         )
 
-    def _left(self, time_left: float, waiting: int) -> float | None:
+    def _estimate_time_left(self, time_left: float, waiting: int) -> float | None:
         """Estimate the remaining seconds, from the measured speed or the plan."""
         if waiting and self.jobs and not self.workers.has_trained:  # the workers start
             return None
@@ -244,7 +244,7 @@ class Service:
                 exc_info=not isinstance(error, ServerError),
             )
             message = (
-                error.told if isinstance(error, ServerError) else type(error).__name__
+                error.public_message if isinstance(error, ServerError) else type(error).__name__
             )  # visitors see it
             with self._lock:
                 self._runner = None

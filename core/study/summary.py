@@ -95,19 +95,19 @@ def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> p
         for line in table.to_dict("records")
         if "search" not in read_query(line["link"])
     ]
-    line_of = {_asked(line["link"]): line for line in plain}
+    line_of = {_link_parameters(line["link"]): line for line in plain}
     order = [line["variant"] for line in plain]
     right = in_one_column(
         searched.sort_values("variant", key=lambda names: names.map(order.index)), SEARCHED
     )
     left = [
-        line_of[_asked(line.link)] | {"variant": line.variant}
+        line_of[_link_parameters(line.link)] | {"variant": line.variant}
         for line in lines(right)
-        if _asked(line.link) in line_of
+        if _link_parameters(line.link) in line_of
     ]
     return pd.concat([pd.DataFrame(left).assign(task=AS_SET, rates=""), right], ignore_index=True)
 
 
-def _asked(link: str) -> frozenset[tuple[str, str]]:
+def _link_parameters(link: str) -> frozenset[tuple[str, str]]:
     """Return a link's parameters without the search for learning rates."""
     return frozenset((name, value) for name, value in read_query(link).items() if name != "search")

@@ -177,7 +177,7 @@ class Task:
                 self.length,
             )
 
-    def asked(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…)
+    def answer_positions(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…)
         """Return which positions are scored: those with a target, or one of several rivals."""
         scored = targets != IGNORE
         return scored & (self._group_of(targets) >= 0) if self.rivals else scored
@@ -201,7 +201,7 @@ class Task:
 
         (B, T, V), int (B, T) -> bool (number of scored positions)
         """
-        is_asked = self.asked(targets)
+        is_asked = self.answer_positions(targets)
         logits = logits[is_asked]
         targets = targets[is_asked]
         if self.rivals:

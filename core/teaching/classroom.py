@@ -393,7 +393,7 @@ class Classroom:
     def run(self, call: Callable[[Connection], T], writes: bool = False) -> T:
         """Return call(connection) from one transaction, repeated while the database is busy."""
 
-        def once() -> T:
+        def attempt() -> T:
             try:
                 if not writes:
                     with self.database.reading() as connection:
@@ -408,7 +408,7 @@ class Classroom:
                     f"The store {self.database.name} {words}", f"The store {words}"
                 ) from error
 
-        return patiently(once, WITHIN)
+        return patiently(attempt, WITHIN)
 
     def has_tables(self) -> bool:
         """Return whether a class was ever started here; never creates the tables."""
@@ -539,7 +539,9 @@ class Classroom:
         return Vote(**chosen, at=poll.now)
 
     @transaction(by_code)
-    def mine(self, connection: Connection, room: Room, key: str) -> dict[tuple[str, int], Vote]:
+    def read_own_votes(
+        self, connection: Connection, room: Room, key: str
+    ) -> dict[tuple[str, int], Vote]:
         """Return the votes of a seat by (question, round)."""
         seat = _find_seat(connection, room, hash_secret(key))
         columns = (
@@ -677,12 +679,12 @@ class Classroom:
     @transaction(by_token, writes=True)
     def close(self, connection: Connection, room: Room) -> None:
         """Close voting in this round."""
-        _close(connection, _asked(connection, room))
+        _close(connection, _current_poll(connection, room))
 
     @transaction(by_token, writes=True)
     def discuss(self, connection: Connection, room: Room) -> None:
         """Begin the discussion after the first round."""
-        poll = _asked(connection, room, OPEN, REVEALED)
+        poll = _current_poll(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             words = (
                 "There is no discussion after the second round. Reveal the result, or open another"
@@ -693,15 +695,17 @@ class Classroom:
         _change(connection, poll, phase=DISCUSSION)
 
     @transaction(by_token, writes=True)
-    def again(self, connection: Connection, room: Room, seconds: float | None = None) -> None:
+    def open_second_round(
+        self, connection: Connection, room: Room, seconds: float | None = None
+    ) -> None:
         """Open the second round, or restart its clock; the distribution is hidden again."""
         time = check_seconds(seconds)
-        poll = _asked(connection, room)
+        poll = _current_poll(connection, room)
         closes = None if time is None else Clock() + time
         if (poll.round, poll.phase) == (ROUNDS, OPEN):
             _change(connection, poll, closes=closes)
             return
-        poll = _asked(connection, room, OPEN, REVEALED)
+        poll = _current_poll(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             raise ClassError(
                 "phase", f"All {ROUNDS} rounds of this question are over. Open another question."
@@ -712,12 +716,12 @@ class Classroom:
     @transaction(by_token, writes=True)
     def show(self, connection: Connection, room: Room, on: bool = True) -> None:
         """Show or hide the distribution; it stays visible once the answer is revealed."""
-        _change(connection, _asked(connection, room, OPEN), shown=bool(on))
+        _change(connection, _current_poll(connection, room, OPEN), shown=bool(on))
 
     @transaction(by_token, writes=True)
     def reveal(self, connection: Connection, room: Room) -> None:
         """End a question: its answer may be revealed, and everybody sees the distribution."""
-        poll = _asked(connection, room, OPEN)
+        poll = _current_poll(connection, room, OPEN)
         _close(connection, poll)
         _change(connection, poll, phase=REVEALED)
 
@@ -729,7 +733,7 @@ class Classroom:
             raise ClassError(
                 "pick", f"{len(questions)} reasons are selected; at most {PICKED} can be shown."
             )
-        poll = _asked(connection, room, OPEN)
+        poll = _current_poll(connection, room, OPEN)
         reasons = (votes.c.poll == poll.id) & (votes.c.because != "")
         unknown = set(questions) - set(connection.scalars(select(votes.c.id).where(reasons)))
         if unknown:
@@ -798,7 +802,7 @@ def _current(connection: Connection, room: Room) -> Poll | None:
     )
 
 
-def _asked(connection: Connection, room: Room, *refused: str) -> Poll:
+def _current_poll(connection: Connection, room: Room, *refused: str) -> Poll:
     """Return the current poll.
 
     Raises ClassError if there is none, or if it is in one of these phases.

@@ -273,10 +273,10 @@ class WorkerPool:
             return
         if state.done:  # from now on only its model is needed
             state = training.state = replace(state, optimiser=None, data=None, dropout=None)
-            self.rows.put(key_of(state), training.rows, ROW * len(training.rows))
+            self.rows.store(key_of(state), training.rows, ROW * len(training.rows))
         copies = 3 if state.optimiser else 1  # Adam keeps two numbers for each weight
         weights = sum(tensor.nbytes for tensor in (state.model or {}).values())
-        self.kept.put(key_of(state), training, copies * weights + ROW * len(training.rows))
+        self.kept.store(key_of(state), training, copies * weights + ROW * len(training.rows))
 
     # Speed
 

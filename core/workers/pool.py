@@ -64,7 +64,7 @@ class ProcessPool(WorkerPool):
                 raise CancelledError("the workers have been ended")
             if self._executor is None:
                 self._executor = ProcessPoolExecutor(
-                    self._workers, get_context("spawn"), worker.begin
+                    self._workers, get_context("spawn"), worker.set_up_worker
                 )
             try:
                 with _without_script():

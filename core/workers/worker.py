@@ -19,7 +19,7 @@ from core.train.run import chunk
 NICE = 15  # how far workers stand back for other processes, of 19
 
 
-def begin() -> None:
+def set_up_worker() -> None:
     """Set up a worker process: low priority, one thread, ends with its parent."""
     if hasattr(os, "nice"):  # the server, and a browser on the same machine, go first
         os.nice(whole_number("ABLATION_NICE", NICE, least=0))

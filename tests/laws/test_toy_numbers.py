@@ -34,7 +34,7 @@ def toy_statistic(streams):
 
 def toy_effect(answers, full):
     """Toy effect: how far the right word's score has moved, either way."""
-    return (answers.of(answers.right) - full.of(full.right)).abs()
+    return (answers.logits_of(answers.right) - full.logits_of(full.right)).abs()
 
 
 TOYS = [toy_meter, toy_statistic, toy_effect]
@@ -77,7 +77,9 @@ def test_passes_measure_new_statistic(toy):
 def test_ablations_measure_new_effect(toy):
     opened = files.from_folder(files.ROOT / files.SHIPPED)
     bench = Bench(opened, questions(opened, 16))
-    table = tables.told(bench.effect((Cut(1, "ffn"),), "zero"), bench.baseline).set_index("effect")
+    table = tables.tabulate_effects(
+        bench.effect((Cut(1, "ffn"),), "zero"), bench.baseline
+    ).set_index("effect")
     assert table.loc["toy_effect"].whole == 0 < table.loc["toy_effect"].without
     assert set(tables.ranked(list(bench.sweep("zero")), bench.baseline).effect) == set(effect)
 

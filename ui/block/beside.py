@@ -13,11 +13,11 @@ from core.model import cost
 from core.model.config import Config
 from core.model.variants import NOW, Variant, decode
 from core.settings.wording import count, explain_head_name
-from ui.block.context import BlockContext, usual
+from ui.block.context import BlockContext, default_config
 from ui.kit import beside, pins
 from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
-from ui.kit.panel.control import Control, among, of
+from ui.kit.panel.control import Control, among, control_of
 from ui.kit.panel.panel import first_row
 from ui.kit.store import amend, change, is_moved, session
 from ui.pictures import drawing
@@ -55,7 +55,7 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
             neither the controls nor the diagram.
     """
     baseline, *others = context.variants
-    selected = _asked(context, others)
+    selected = _choose_variant(context, others)
     variant = next(
         (variant_shown for variant_shown in others if _text(context, variant_shown) == selected),
         others[0] if others else None,
@@ -100,7 +100,7 @@ def _view(
             sides = {_name(context, side): side for side in (baseline, variant)}
             less = ", minus the baseline" if context.look.difference else ""
             drawn = [
-                (name, partial(ONE_BLOCK.open_view, _of(context, side)))
+                (name, partial(ONE_BLOCK.open_view, _variant_context(context, side)))
                 for name, side in sides.items()
             ]
 
@@ -120,10 +120,10 @@ def _view(
                 context.look.view == "attention" and context.look.maps == "heads"
             )  # wide, where others are high
             colour = pins.COLOURS[variant.colour]
-            beside.beside(drawn, head, context.look.difference, counts, colour, in_rows)
+            beside.draw_side_by_side(drawn, head, context.look.difference, counts, colour, in_rows)
 
 
-def _asked(context: BlockContext, others: list[Variant]) -> str:
+def _choose_variant(context: BlockContext, others: list[Variant]) -> str:
     """Return the link text of the variant to draw with the baseline; rerun if it just changed."""
     remembered = session().kept
     selected = context.look.beside
@@ -143,7 +143,7 @@ def _comparison(
     """Return the controls that select the variant and its difference; [] without a variant."""
     if variant is None:
         return []
-    row = [of(context.look, "difference")]
+    row = [control_of(context.look, "difference")]
     if len(others) > 1:
         texts = [_text(context, variant) for variant in others]
         row.append(
@@ -162,24 +162,24 @@ def _drawings(
     context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]
 ):
     """Draw the block diagram of the baseline and, if there is one, of the variant below it."""
-    figures = summary(_of(context, baseline).forward_pass)
+    figures = summary(_variant_context(context, baseline).forward_pass)
     if variant is None:
-        _drawn(context, baseline, baseline, "", HINT, figures, usual(context.kind))
+        _draw_block(context, baseline, baseline, "", HINT, figures, default_config(context.kind))
         return
     name = _name(context, variant)
-    statistics = summary(_of(context, variant).forward_pass)
+    statistics = summary(_variant_context(context, variant).forward_pass)
     which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
-    _drawn(context, baseline, baseline, "Baseline", MORE, "")
+    _draw_block(context, baseline, baseline, "Baseline", MORE, "")
     below = f"<b>{escape(name)}:</b><br>{statistics}<br><br><b>Baseline:</b><br>{figures}"
-    _drawn(context, variant, baseline, f"{name}{which}", "", below)
+    _draw_block(context, variant, baseline, f"{name}{which}", "", below)
 
 
-def _of(context: BlockContext, variant: Variant) -> BlockContext:
+def _variant_context(context: BlockContext, variant: Variant) -> BlockContext:
     """Return the context with the forward pass of this variant."""
     forward_pass = context.forward_pass
     if variant.config == forward_pass.config:
         return context
-    return dataclasses.replace(context, forward_pass=forward_pass.other(variant.config))
+    return dataclasses.replace(context, forward_pass=forward_pass.run_with(variant.config))
 
 
 def _name(context: BlockContext, variant: Variant) -> str:
@@ -194,7 +194,7 @@ def _text(context: BlockContext, variant: Variant) -> str:
     return "now" if variant.colour == NOW else context.pins.slots[variant.colour - 1]
 
 
-def _drawn(
+def _draw_block(
     context: BlockContext,
     variant: Variant,
     baseline: Variant,
@@ -214,7 +214,7 @@ def _drawn(
         below: HTML below the drawing.
         other: Config whose differences are highlighted, if not the baseline's.
     """
-    forward_pass = _of(context, variant).forward_pass
+    forward_pass = _variant_context(context, variant).forward_pass
     first = variant.colour == 0
 
     def clicked(text: str):

@@ -57,7 +57,7 @@ class OneByOne(Mapping):
         self.seen = {}
 
     def __getitem__(self, name: str) -> Pass:
-        forward_pass = self.forward_pass.other(self.configs[name])
+        forward_pass = self.forward_pass.run_with(self.configs[name])
         has_pattern = "pattern" in forward_pass.sites
         mean = (
             patterns(forward_pass, self.look.layer_of(forward_pass)).mean(0)

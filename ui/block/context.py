@@ -21,14 +21,14 @@ view = Menu("Views of one block")
 PLAIN = Config()
 
 
-def usual(kind: str) -> Config:
+def default_config(kind: str) -> Config:
     """Return the unchanged config for this kind of weights ("random", "trained" or "cut")."""
     return PLAIN if kind == "random" else family.BASELINE
 
 
-def _as_usual(name: str) -> Callable[["BlockConfig"], Any]:
+def _default_of(name: str) -> Callable[["BlockConfig"], Any]:
     """Return a function of a config that reads this setting from its unchanged config."""
-    return lambda config: getattr(usual(config.weights), name)
+    return lambda config: getattr(default_config(config.weights), name)
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class BlockConfig(Config):
             else Config.settings()["n_kv_heads"].among(config)
         ),
     )
-    n_layers: int = setting_like(Config, "n_layers", None, follows=_as_usual("n_layers"))
+    n_layers: int = setting_like(Config, "n_layers", None, follows=_default_of("n_layers"))
     seed: int = setting_like(Config, "seed", 0, among=lambda config: config.one_of("seed"))
-    position: str = setting_like(Config, "position", None, follows=_as_usual("position"))
-    mask: str = setting_like(Config, "mask", None, follows=_as_usual("mask"))
+    position: str = setting_like(Config, "position", None, follows=_default_of("position"))
+    mask: str = setting_like(Config, "mask", None, follows=_default_of("mask"))
     weights: str = setting(
         "trained", "Weights", "Weights of the block.", group="Weights", menu=weights
     )
@@ -102,7 +102,7 @@ class BlockConfig(Config):
         offered = super().choices(name)
         if self.weights == "random" or name == "weights":
             return offered
-        could = _could(self.weights, self.seed, name, tuple(family.listed()))
+        could = _possible_values(self.weights, self.seed, name, tuple(family.listed()))
         return [value for value in offered if value in could or value == getattr(self, name)]
 
     @property
@@ -138,7 +138,9 @@ def _without_weights(seed: int, members: tuple[tuple[str, int], ...]) -> list[st
 
 
 @lru_cache(maxsize=256)
-def _could(kind: str, seed: int, name: str, members: tuple[tuple[str, int], ...]) -> set[str]:
+def _possible_values(
+    kind: str, seed: int, name: str, members: tuple[tuple[str, int], ...]
+) -> set[str]:
     """Return the values of a menu setting for which weights exist if it alone changes.
 
     Args:
@@ -232,7 +234,7 @@ class BlockContext:
         available = []
         left_out = []
         variants, notes = lineup(
-            config, self.pins if self.kind == "random" else whole(config, self.pins)
+            config, self.pins if self.kind == "random" else pin_whole_model(config, self.pins)
         )
         for variant in variants:
             why = weights[self.kind].refused(variant.config) or self._broken(variant)
@@ -245,7 +247,7 @@ class BlockContext:
         if self.kind == "random":
             return ""  # there is no file
         try:
-            self.forward_pass.other(variant.config)
+            self.forward_pass.run_with(variant.config)
         except CheckpointError as error:
             if variant.colour:
                 return str(error)
@@ -253,7 +255,7 @@ class BlockContext:
         return ""
 
 
-def whole(config: Config, pins: Pins) -> Pins:
+def pin_whole_model(config: Config, pins: Pins) -> Pins:
     """Return the pins with the full trained model as the baseline."""
     input_settings = {
         name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")

@@ -59,7 +59,7 @@ CARRIED = (  # in a session's `kept`: setting -> its value with the weights chos
 )
 
 
-def whose() -> list[Control]:
+def weights_controls() -> list[Control]:
     """Return the controls that choose the source of weights."""
     return [tabs("Weights", weights, "weights", on=_chosen) | FOLDS]
 
@@ -94,7 +94,7 @@ def baseline(kind: str, config: Config) -> Config:
     return config if kind == "random" else family.BASELINE.replace(seed=config.seed)
 
 
-def can_be_had(kind: str) -> Callable[[str, Config], bool] | None:
+def availability_check(kind: str) -> Callable[[str, Config], bool] | None:
     """Return a predicate (change, config) for available weights; None if all are available."""
     if kind == "random":
         return None

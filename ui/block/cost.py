@@ -49,7 +49,7 @@ def cost(context):
         figure("Activation memory", sentence, "Formulas")
         _bars(memory, "bytes", "Activation memory by component.")
         if config.attention:
-            _kept(config, tokens, machine.dtype)
+            _draw_kv_cache(config, tokens, machine.dtype)
         growth = formulas.by_length(config)
         if len(growth):
             sentence = "Linear in sequence length."
@@ -70,7 +70,7 @@ def cost(context):
         _time(forward_pass)
 
 
-def _kept(config, tokens: int, dtype: str):
+def _draw_kv_cache(config, tokens: int, dtype: str):
     """Draw the size of the KV cache by sequence length, or why there is none."""
     title = "KV cache"
     if config.part("mask").looks_ahead:

@@ -10,7 +10,7 @@ from ui.kit import beside
 from ui.kit.page import chart, figure, with_minus
 from ui.kit.page import table as show_table
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.base import needs, pick, sure
+from ui.shared.base import finite_sentence, needs, pick
 
 RARE = 0.01  # share of exact zeros below which a chart of them is empty
 
@@ -37,7 +37,7 @@ def neurons(context):
         f" exactly zero after {activation}. One column per unit{some}."
     )
     title = f"Activations of {forward_pass.config.d_ff} hidden units"
-    figure(title, sure(sentence, float(units.sum())), forward_pass.weights)
+    figure(title, finite_sentence(sentence, float(units.sum())), forward_pass.weights)
     heatmaps(
         "units",
         units[None],

@@ -11,7 +11,7 @@ from ui.block.context import view
 from ui.kit import beside
 from ui.kit.page import chart, figure
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.base import needs, sure
+from ui.shared.base import finite_sentence, needs
 
 
 @view.register("positions", label="Positions", help="how word order reaches the model.")
@@ -59,7 +59,9 @@ def positions(context):
             " before training."
         )
         figure(
-            "Similarity of positions", sentence, weights_menu["random"].whose(forward_pass.config)
+            "Similarity of positions",
+            sentence,
+            weights_menu["random"].describe(forward_pass.config),
         )
         both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
         heatmaps(
@@ -95,4 +97,4 @@ def _now(table, config) -> str:
     answer = "no, the outputs are identical up to rounding"
     if row.notices:
         answer = f"yes, the outputs differ by up to {row.value:.2g}"
-    return sure(f"{name}: {answer}.", row.value)
+    return finite_sentence(f"{name}: {answer}.", row.value)

@@ -20,7 +20,7 @@ from ui.kit.page import chart, figure, literal, small_table, with_minus
 from ui.kit.page import table as show_table
 from ui.kit.store import bind
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.base import pick, sure
+from ui.shared.base import finite_sentence, pick
 
 
 @view.register("norm", label="Norm", help="the effect of the norm on one token.")
@@ -60,7 +60,9 @@ def _of_a_token(forward_pass, look):
         figure(
             f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}”"
             " before and after",
-            sure(f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]),
+            finite_sentence(
+                f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]
+            ),
             forward_pass.weights,
         )
         chart(
@@ -78,7 +80,7 @@ def _formula(name: str, n: dict) -> str:
     )
 
 
-def _worked(name: str, value: float, n: dict) -> str:
+def _write_calculation(name: str, value: float, n: dict) -> str:
     """Return a norm's calculation for one number, up to "="; "" if the norm has none."""
     mean = number(n["mean"], 4)
     return _filled(
@@ -131,7 +133,7 @@ def _of_a_vector(look, eps):
         f" {len(values)}), mean square {number(numbers['mean square'], 4)}. Gain 1, bias 0.",
     )
     for name in MENUS["norm"]:
-        worked = f"First number: {_worked(name, values[0], numbers)}{number(table[name][0], 4)}."
+        worked = f"First number: {_write_calculation(name, values[0], numbers)}{number(table[name][0], 4)}."
         st.markdown(
             f"**{literal(MENUS['norm'].label(name))}.**"
             f" {literal(f'{_formula(name, numbers)} {worked}')}"
@@ -161,7 +163,11 @@ def change(context):
     )
     left, right = beside.columns(2)
     with left:
-        figure("Change per token (L2)", sure(farthest, *table.distance), forward_pass.weights)
+        figure(
+            "Change per token (L2)",
+            finite_sentence(farthest, *table.distance),
+            forward_pass.weights,
+        )
         chart(
             charts.per_token(forward_pass.n_real <= 24, "Euclidean distance, output − input"),
             table.rename(columns={"distance": "value"}),
@@ -172,7 +178,7 @@ def change(context):
         summary_line = f"Does a token keep its direction? Mean {fixed(table.cosine.mean(), 3)}."
         figure(
             "Cosine similarity, input and output",
-            sure(summary_line, table.cosine.mean()),
+            finite_sentence(summary_line, table.cosine.mean()),
             forward_pass.weights,
         )
         chart(
@@ -185,7 +191,7 @@ def change(context):
     before, after = (experiment.mean_similarity(matrix) for matrix in both)
     sentence = "There is only one token."
     if forward_pass.n_real > 1:
-        sentence = sure(
+        sentence = finite_sentence(
             f"Mean over pairs of tokens: {fixed(before, 3)} before, {fixed(after, 3)} after.",
             before,
             after,
@@ -219,7 +225,7 @@ def stages(context):
     sentence = f"Standard deviation goes from {before} at the input to {after} at the output. "
     if before == after:
         sentence = f"Standard deviation is {after} at the input and at the output. "
-    sentence = sure(sentence, first["std"], last["std"])
+    sentence = finite_sentence(sentence, first["std"], last["std"])
     if forward_pass.config.padding:
         sentence += "Includes padding tokens. "
     sentence += "Whiskers: min–max. Bar: mean ± SD."
@@ -234,7 +240,7 @@ def stages(context):
         "Activations at every stage of the block.",
         height=36 * len(table) + 60,
     )
-    width = 54 if beside.alone() else 70
+    width = 54 if beside.has_full_width() else 70
     numbers = {}
     for name in meter:
         numbers[name] = st.column_config.NumberColumn(
@@ -246,7 +252,7 @@ def stages(context):
         "shape": st.column_config.TextColumn("Shape", width=60),
     }
     # Beside another the numbers come first.
-    order = None if beside.alone() else ["stage", *meter, "site", "shape"]
+    order = None if beside.has_full_width() else ["stage", *meter, "site", "shape"]
     formatted = with_minus(table, dict.fromkeys(meter, ".3g") | {"zeros": ".1%"})
     columns = numbers | words
     show_table(

@@ -34,7 +34,7 @@ def grid(context):
         f"{label} of {count(size, 'variant')}, {when}."
         + " Click a cell to add it to the comparison; click again to remove it."
         * is_moved("variants"),
-        told(results, meter),
+        describe_grid(results, meter),
         context.weights,
     )
     for reason in results.left_out:
@@ -95,7 +95,7 @@ def _choose(axis: str, entries: list[str]):
         change(grid=write_axes(chosen))
 
 
-def told(results, meter) -> str:
+def describe_grid(results, meter) -> str:
     """Return a sentence on the grid's range, its diverged variants and the largest effect."""
     ends = results.ends(meter)
     finite = np.flatnonzero(np.isfinite(ends))
@@ -104,7 +104,7 @@ def told(results, meter) -> str:
             f"{statistic.label(meter)} is undefined for all of them after the last"
             f" pass.{_lost(results)}"
         )
-    if results.alike(meter):
+    if results.ends_equal(meter):
         return (
             f"All {'of them' if len(finite) == len(ends) else f'{len(finite)} with a value'} end at"
             f" {number(ends[finite[0]])}.{_lost(results)}"
@@ -115,7 +115,7 @@ def told(results, meter) -> str:
         (n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7
     )
     low, high = (
-        f"{number(ends[index], digits)} ({results.name(index)}{_others(ends, index)})"
+        f"{number(ends[index], digits)} ({results.name(index)}{_count_equal_ends(ends, index)})"
         for index in places
     )
     return (
@@ -124,7 +124,7 @@ def told(results, meter) -> str:
     )
 
 
-def _others(ends, index) -> str:
+def _count_equal_ends(ends, index) -> str:
     """Return a phrase on how many other variants end at the same value, or ""."""
     same = int(np.isclose(ends, ends[index], rtol=1e-4, atol=0).sum()) - 1
     if not same:

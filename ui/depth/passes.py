@@ -71,7 +71,7 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
     panels = []
     for name in names:
         lines = [
-            Line(v.colour, journeys[v.name].of(name).tolist(), ended.get(v.name))
+            Line(v.colour, journeys[v.name].values_of(name).tolist(), ended.get(v.name))
             for v in context.variants
         ]
         about = {"log": statistic[name].log, "help": statistic.help(name)}
@@ -88,7 +88,7 @@ def _natural_range(name: str, journeys) -> tuple[float, float] | None:
     """Return the natural range of a statistic, widened by the data; None without one."""
     if statistic[name].most is None:
         return None
-    values = np.concatenate([journey.of(name) for journey in journeys.values()])
+    values = np.concatenate([journey.values_of(name) for journey in journeys.values()])
     finite = values[np.isfinite(values)]
     tokens = max(len(journey.tokens) for journey in journeys.values())
     low = float(finite.min(initial=0.0))
@@ -106,7 +106,7 @@ def attention(context):
     journeys = context.journeys
     labels = _head_matrices(context, journeys)
     passes = dict.fromkeys(
-        context.depth.shown.values()
+        context.depth.shown_passes.values()
     )  # one or two passes have no middle of their own
     if len(context.variants) > 2:
         pairs = [(variant, pass_index) for pass_index in passes for variant in context.variants]
@@ -221,7 +221,9 @@ def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
     is_gone = journey.diverged is not None and journey.diverged <= pass_index
     note = f"diverged at pass {journey.diverged}"
     if look.matrix == "alike":
-        sentence = fixed(journey.of("cosine")[pass_index]) if journey.n_real > 1 else "one token"
+        sentence = (
+            fixed(journey.values_of("cosine")[pass_index]) if journey.n_real > 1 else "one token"
+        )
         return journey.alike.get(pass_index), note if is_gone else sentence
     if pass_index not in journey.patterns:
         return None, note if is_gone else "none"
@@ -243,7 +245,7 @@ def _describe_pass(context, journeys, pass_index: int) -> str:
     for variant in context.variants:
         journey = journeys[variant.name]
         numbers = [
-            (label, journey.of(name)[pass_index])
+            (label, journey.values_of(name)[pass_index])
             for label, name in (("RMS", "rms"), ("similarity", "cosine"))
         ]
         words = ", ".join(

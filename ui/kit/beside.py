@@ -66,7 +66,7 @@ def picture(kind: str, values, draw: Callable[[Any], None]):
         draw(None)
 
 
-def alone() -> bool:
+def has_full_width() -> bool:
     """Return whether the view has the full width, with no second side next to it."""
     return _now.get() is None
 
@@ -77,7 +77,7 @@ def second() -> bool:
     return side is not None and side.second
 
 
-def stands(bar: str) -> bool:
+def is_drawn_above(bar: str) -> bool:
     """Return whether this row of controls was already drawn for the first side; mark it drawn."""
     side = _now.get()
     if side is None:
@@ -144,7 +144,7 @@ def columns(widths, **words) -> list:
     return [st.container() for _ in range(widths if isinstance(widths, int) else len(widths))]
 
 
-def beside(
+def draw_side_by_side(
     sides: list[tuple[str, Callable[[], None]]],
     heading: Callable[[str], None],
     difference: bool,
@@ -167,23 +167,23 @@ def beside(
     places = [st.container(), st.container()] if in_rows else st.columns(2, gap="medium")
     for index, (place, (name, draw)) in enumerate(zip(places, sides)):
         side = Side(name, index > 0, difference, counts, bars, colour)
-        with place, _on(side):
+        with place, _use_side(side):
             heading(name)
             draw()
         drawn.append(side)
     first, other = (side.pictures for side in drawn)
     # Unlike where one of them shows something else, as that a sub-layer is off.
     alike = [picture.kind for picture in first] == [picture.kind for picture in other]
-    if first and alike and all(_same(a.values, b.values) for a, b in zip(first, other)):
+    if first and alike and all(_shows_same(a.values, b.values) for a, b in zip(first, other)):
         with above():
             st.caption(f":material/equal: {SAME}")
     for side, pictures, twins in zip(drawn, (first, other), (other, first)):
         for index, figure in enumerate(pictures):
-            with figure.place, _on(side):
+            with figure.place, _use_side(side):
                 figure.draw(twins[index].values if alike else None)
 
 
-def _same(a, other) -> bool:
+def _shows_same(a, other) -> bool:
     """Return whether two pictures show equal values: tables, arrays, or sequences of either."""
     if isinstance(a, pd.DataFrame):
         return isinstance(other, pd.DataFrame) and a.equals(other)
@@ -192,12 +192,12 @@ def _same(a, other) -> bool:
             np.asarray(a), np.asarray(other), equal_nan=True
         )
     if isinstance(a, tuple | list):
-        return len(a) == len(other) and all(map(_same, a, other))
+        return len(a) == len(other) and all(map(_shows_same, a, other))
     return bool(a == other)
 
 
 @contextmanager
-def _on(side: Side):
+def _use_side(side: Side):
     """Make this the side that is drawn while the context is open."""
     token = _now.set(side)
     try:

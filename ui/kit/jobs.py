@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
-from core.settings.cache import once
+from core.settings.cache import make_once
 from core.settings.environment import without_paths
 from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
@@ -52,7 +52,7 @@ class StartedTrainings(Compared):
         return not self.job.done
 
 
-@once
+@make_once
 def workers() -> ProcessPool:
     """Return the worker processes of all users. They start with the first training."""
     return ProcessPool()
@@ -70,7 +70,7 @@ def started() -> StartedTrainings | None:
     return session().kept.get(RUNNING)
 
 
-def begin(plan: Plan):
+def start_training(plan: Plan):
     """Stop the user's training and start a plan; refused() returns why it could not start."""
     pool = workers()
     remembered = session().kept
@@ -133,24 +133,24 @@ def status(job: Job) -> str:
     return f"{100 * job.progress:.0f} % of {n_runs}, about {left} left{shared}"
 
 
-def elsewhere():
+def show_progress_elsewhere():
     """Draw a training's progress on other pages, until its own page has shown the end."""
     trainings = started()
     if trainings and trainings.going:
-        fragment(_elsewhere, run_every=2.0)(trainings)
+        fragment(_show_progress, run_every=2.0)(trainings)
     elif trainings and session().kept.get(SHOWN) is not trainings.job:
-        _say(trainings)
+        _draw_status(trainings)
 
 
-def _elsewhere(trainings: StartedTrainings):
+def _show_progress(trainings: StartedTrainings):
     """Poll the job and draw its status; rerun the page when it has ended (a fragment)."""
     trainings.job.poll()
-    _say(trainings)
+    _draw_status(trainings)
     if not trainings.going:
         st.rerun()
 
 
-def _say(trainings: StartedTrainings):
+def _draw_status(trainings: StartedTrainings):
     """Draw a caption with the training's status."""
     job = trainings.job
     text = status(job)
@@ -161,7 +161,7 @@ def _say(trainings: StartedTrainings):
     st.caption(f":material/model_training: {words.strip()}")
 
 
-def shown(trainings: StartedTrainings):
+def mark_as_shown(trainings: StartedTrainings):
     """Record that the training's page has drawn its end: other pages need not show it."""
     if not trainings.going:
         session().kept[SHOWN] = trainings.job

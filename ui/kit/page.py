@@ -14,7 +14,7 @@ import streamlit as st
 import torch
 
 from core.figures.scale import can_subtract, for_differences, on_one_scale, subtract
-from core.settings.cache import once
+from core.settings.cache import make_once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
 from ui.kit import address, beside, takeaway, turns
@@ -95,7 +95,7 @@ HERE = Path(__file__).parent
 ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_bytes()).decode()}"
 
 
-@once
+@make_once
 def boot():
     """Set up threads, memory and late imports, once per process; docs/log.md has the gains."""
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
@@ -133,7 +133,7 @@ def page(current: Page):
         initial_sidebar_state=200,
     )
     boot()
-    with opened() as session, turns.taken():
+    with opened() as session, turns.one_turn():
         address.take_address()
         if not allows(current.key):
             st.info("The link you opened does not include this page.", icon=":material/lock:")
@@ -141,7 +141,7 @@ def page(current: Page):
                 if allows(left.key):
                     st.page_link(left.path, label=left.name, icon=left.icon)
             st.stop()
-        takeaway.begin()
+        takeaway.clear_tables()
         downloads.begin_run()
         with in_words():
             session.take(read_message())
@@ -242,7 +242,7 @@ def finding(sentence: str, weights: str = ""):
     """Draw the finding below a picture, and the source of weights."""
     if sentence and beside.difference():
         sentence = f"Variant: {sentence}"
-    line = "  \n" if beside.alone() else " "
+    line = "  \n" if beside.has_full_width() else " "
     note = f"{line}:small[:gray[{literal(weights)}.]]" if weights else ""
     st.markdown(f"{literal(sentence)}{note}", help=explained(sentence))
 
@@ -259,7 +259,7 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     alt = beside.named(alt)
     takeaway.note(alt.rstrip("."), lambda: table)
 
-    sentence = takeaway.said()
+    sentence = takeaway.take_announcement()
 
     def draw(twin):
         values = table

@@ -80,7 +80,7 @@ class Page:
         with st.sidebar:
             self._draw_menu()
             if self is not TRAINING:
-                jobs.elsewhere()
+                jobs.show_progress_elsewhere()
         return chosen, [*take_key(), *notes]
 
     def open_with(self, kinds: tuple, link: dict[str, str]):

@@ -108,7 +108,7 @@ def build(params: Mapping[str, str], kinds: Kinds) -> tuple[list, list[ConfigErr
     problems = []
     for kind in kinds:
         values, _ = kind.values(params)
-        settings, gave_way = kind.mended(values)
+        settings, gave_way = kind.repair(values)
         chosen.append(settings)
         problems += gave_way
     return chosen, problems
@@ -355,7 +355,7 @@ def restore(settings: Settings):
         names = settings.settings().keys() & kind.settings().keys()
         before = settings_of(kind)
         targets = {name: getattr(settings, name) for name in names}
-        after, _ = kind.mended({name: getattr(before, name) for name in kind.settings()} | targets)
+        after, _ = kind.repair({name: getattr(before, name) for name in kind.settings()} | targets)
         for name, target in targets.items():
             is_same = getattr(before, name) == target and (
                 after.follows(name) or not before.follows(name)

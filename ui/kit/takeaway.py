@@ -52,7 +52,7 @@ _pictures = st.components.v2.component(
 )
 
 
-def begin():
+def clear_tables():
     """Forget the tables and the sentence of the last run."""
     st.session_state.setdefault(TABLES, {}).clear()  # the same one: see `offer`
     st.session_state.pop(SAID, None)
@@ -63,7 +63,7 @@ def says(sentence: str):
     st.session_state[SAID] = sentence
 
 
-def said() -> str:
+def take_announcement() -> str:
     """Return the stored sentence once, for the first picture below it; then ""."""
     return st.session_state.pop(SAID, "")
 
@@ -99,7 +99,7 @@ def offer(
     if not formatted.open:
         # what makes tables holds what they are made of: with many visitors that is a lot to keep
         # for nobody
-        begin()
+        clear_tables()
         return
     with formatted, st.container(gap="xxsmall"):
         if script:
@@ -175,7 +175,7 @@ class MatrixTable:
         return pd.DataFrame(table | {"value": cells[panel, row, column].astype(np.float64)})
 
     @property
-    def many(self) -> int:
+    def n_rows(self) -> int:
         """Number of rows."""
         return int((~np.isnan(self._cells())).sum())
 

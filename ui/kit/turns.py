@@ -28,7 +28,7 @@ _mine: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 
 @contextmanager
-def taken():
+def one_turn():
     """Wait at most 0.2 s for a turn, then draw everything inside in it."""
     turn = Turn()
     token = _mine.set(turn)

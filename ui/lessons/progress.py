@@ -57,7 +57,7 @@ def store(name: str, entry: Entry) -> None:
     stored.deleted = tuple(lesson_name for lesson_name in stored.deleted if lesson_name != name)
 
 
-def carry(name: str, answer: int) -> None:
+def store_transfer_answer(name: str, answer: int) -> None:
     """Store the answer to the transfer question of a lesson (a callback)."""
     entries = progress().entries
     if name in entries:

@@ -21,7 +21,7 @@ from ui.kit.pages import LESSONS, PAGES, Page
 from ui.kit.server.scripts import served
 from ui.kit.store import value
 from ui.lessons.html import build_link, order_lessons
-from ui.lessons.progress import carry, forget
+from ui.lessons.progress import forget, store_transfer_answer
 
 ICONS = {
     AS_PREDICTED: ":green[:material/check_circle:]",
@@ -126,7 +126,7 @@ def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
         if isinstance(
             st.session_state[key], int
         ):  # Streamlit returns a text that is no option any more
-            carry(lesson.name, st.session_state[key])
+            store_transfer_answer(lesson.name, st.session_state[key])
 
     chosen = st.radio(
         words["carry_over"],

@@ -48,7 +48,7 @@ def every(context):
 @view.register(
     "one", label="One lesson", help="question, prediction, result, check of your understanding."
 )
-def one(context):
+def draw_lesson(context):
     """Draw one lesson: its question and prediction, or its result and next steps."""
     words = context.words
     lesson_shown = context.lesson(context.look.lesson)

@@ -16,7 +16,7 @@ from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit import beside
 from ui.kit.panel.control import handle
 from ui.kit.server.scripts import FOCUS, with_store
-from ui.kit.takeaway import MatrixTable, note, said
+from ui.kit.takeaway import MatrixTable, note, take_announcement
 
 HERE = Path(__file__).parent / "canvas"
 CSS = """
@@ -245,7 +245,7 @@ def heatmaps(
         if on_pick and all(0 <= coordinate < size for coordinate, size in zip(cell, shape)):
             on_pick(*cell)
 
-    said_above = said()
+    said_above = take_announcement()
 
     def draw(other):
         twin, *its_words = other or (None,)
@@ -282,7 +282,7 @@ def heatmaps(
         )
         _grid(key=name, data=data)
 
-    words["scaleAbove"] = not beside.alone()
+    words["scaleAbove"] = not beside.has_full_width()
     name = beside.keyed(key)
     beside.picture(key, (matrices, list(rows), columns and list(columns)), draw)
 
@@ -310,7 +310,7 @@ def played(key: str, matrices, rows, columns, frames: Frames, **words):
         for title in several
     ]
     note(words["alt"].rstrip("."), MatrixTable(cells.flatten(0, 1), rows, columns, titles))
-    words["said"] = said()
+    words["said"] = take_announcement()
     data = pack(
         cells.flatten(0, 1),
         rows,
@@ -325,7 +325,7 @@ def lines(key: str, weights, tokens, **words):
     """Draw one attention pattern (T, T) as lines from each query to its keys."""
     words["alt"] = beside.named(words["alt"])
     note(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
-    words["said"] = said()
+    words["said"] = take_announcement()
     matrix = torch.as_tensor(weights)[None]
     name = beside.keyed(key)
     beside.picture(

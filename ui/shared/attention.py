@@ -17,11 +17,11 @@ from core.model.parts import MENUS
 from core.settings.wording import capital, count, distinct, in_sentence
 from ui.kit import beside, takeaway
 from ui.kit.page import chart, figure, finding, literal
-from ui.kit.panel.control import among, of, words
+from ui.kit.panel.control import among, control_of, words
 from ui.kit.panel.panel import bar
 from ui.kit.store import bind, change
 from ui.pictures.heatmaps import heatmaps, lines
-from ui.shared.base import needs, pick, picks, sure
+from ui.shared.base import finite_sentence, needs, pick, picks
 
 
 def attention(forward_pass, look):
@@ -54,7 +54,7 @@ def attention(forward_pass, look):
             f" {count(len(forward_pass.tokens), 'token')}."
         )
         titles = [forward_pass.head_name(layer, n) for n in range(len(patterns))]
-        height = 500 if beside.alone() else 240
+        height = 500 if beside.has_full_width() else 240
         open_head = lambda panel, row, column: change(maps="one", head=panel + 1)  # noqa: E731
         details = {
             "titles": titles,
@@ -64,7 +64,7 @@ def attention(forward_pass, look):
             "ring": ring,
             "stacked": True,
         }
-        if not beside.alone() and len(patterns) <= 4:
+        if not beside.has_full_width() and len(patterns) <= 4:
             details["across"] = len(patterns)  # one row, so that both models fit one screen
         _maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **details)
     elif look.maps == "one":
@@ -98,7 +98,7 @@ def attention(forward_pass, look):
         alt = f"Lines from each token to those it attends to, {name}."
         lines("lines", patterns[head], forward_pass.labels, alt=alt, height=470)
     note = forward_pass.weights
-    if beside.alone() or beside.second():
+    if beside.has_full_width() or beside.second():
         note += f". {_reading(forward_pass, look)}"
     finding(sentence, note)
 
@@ -108,7 +108,9 @@ def _reading(forward_pass, look) -> str:
     if look.maps == "lines":
         return "Left: query, right: key"
     at_most = "" if forward_pass.config.part("softmax").sums_to_one else "at most "
-    enlarge = ". Click a head to enlarge it" if look.maps == "heads" and beside.alone() else ""
+    enlarge = (
+        ". Click a head to enlarge it" if look.maps == "heads" and beside.has_full_width() else ""
+    )
     return f"Row: query, column: key. Rows sum to {at_most}1{enlarge}"
 
 
@@ -165,7 +167,7 @@ def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> s
     sentence = (
         f"Strongest: {name}, {query} → {key} {weight.value:.3f} (uniform {weight.uniform:.3f})."
     )
-    return sure(sentence, weight.value)
+    return finite_sentence(sentence, weight.value)
 
 
 def heads(forward_pass, look, recut: bool = False):
@@ -179,7 +181,7 @@ def heads(forward_pass, look, recut: bool = False):
     """
     if not needs(forward_pass, "attention", "Attention"):
         return
-    pick("layer", forward_pass=forward_pass, before=[of(look, "compare")] if recut else [])
+    pick("layer", forward_pass=forward_pass, before=[control_of(look, "compare")] if recut else [])
     layer = look.layer_of(forward_pass)
     if recut and look.compare:
         for number, config in experiment.recut(forward_pass.config).items():
@@ -196,7 +198,11 @@ def heads(forward_pass, look, recut: bool = False):
             "How spread out is each head's attention? Orange marks show uniform attention,"
             f" {table.uniform.iloc[0]:.2f} bits."
         )
-        figure("Attention entropy by head", sure(sentence, *table.entropy), forward_pass.weights)
+        figure(
+            "Attention entropy by head",
+            finite_sentence(sentence, *table.entropy),
+            forward_pass.weights,
+        )
         spread = table.rename(columns={"entropy": "value", "uniform": "reference"})
         chart(
             charts.per_head("entropy (bits)", "uniform"),
@@ -218,7 +224,7 @@ def heads(forward_pass, look, recut: bool = False):
     sentence = "There is only one head."
     if n_tokens > 1:
         mean = (alike.sum() - alike.trace()) / (n_tokens * (n_tokens - 1))
-        sentence = sure(
+        sentence = finite_sentence(
             f"Are the heads redundant? Mean cosine similarity over pairs: {mean:.3f}.", mean
         )
     figure("Similarity of attention patterns", sentence, forward_pass.weights)
@@ -243,7 +249,7 @@ def _compared(forward_pass, layer, number, config):
     if why:
         st.info(why)
         return
-    other = forward_pass.other(config)
+    other = forward_pass.run_with(config)
     patterns = experiment.patterns(other, layer)
     means = experiment.heads(other, layer).groupby("meter").value.mean()
     sentence = f"Mean entropy {means['entropy']:.2f} bits (uniform: {means['uniform']:.2f})"
@@ -254,7 +260,7 @@ def _compared(forward_pass, layer, number, config):
     if config.position != forward_pass.config.position:
         sentence += " No positions here: RoPE needs an even head width."
     title = f"{count(number, 'head')} of width {config.d_head}"
-    figure(title, sure(sentence, means["entropy"]), other.weights)
+    figure(title, finite_sentence(sentence, means["entropy"]), other.weights)
     titles = [other.head_name(layer, n) for n in range(number)]
     words = {"quantity": "attention weight", "alt": f"Attention with {count(number, 'head')}."}
     _maps(
@@ -357,7 +363,7 @@ def _verdict(forward_pass, layer: int, marked, table) -> str:
         sentence += (
             f" {len(hidden)} of {count(len(marked), 'pair')} {are} hidden by {by} (weight 0)."
         )
-    return sure(sentence, *table.value)
+    return finite_sentence(sentence, *table.value)
 
 
 def _editor(forward_pass, marked):
@@ -446,7 +452,7 @@ def _entropies(forward_pass, layer, head, step) -> str:
     config = forward_pass.config
     softmax = in_sentence(MENUS["softmax"].label(config.softmax))
     left = "" if config.part("softmax").sums_to_one else ", weights summing to 1"
-    return " " + sure(
+    return " " + finite_sentence(
         f"Entropy of this head's {softmax}: {bits['scaled']:.2f} bits with scores divided by"
         f" √{config.d_head}, {bits['unscaled']:.2f} bits without; uniform{left}:"
         f" {bits['uniform']:.2f}.",

@@ -131,7 +131,7 @@ class Picked(Settings):
 LOST = "The values overflowed (infinite or NaN): there is nothing to show."
 
 
-def sure(sentence: str, *values) -> str:
+def finite_sentence(sentence: str, *values) -> str:
     """Return a sentence made of numbers, or LOST if one of them is infinite or NaN."""
     return sentence if all(math.isfinite(value) for value in values) else LOST
 

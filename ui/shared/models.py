@@ -30,7 +30,7 @@ ENGLISH = (
 
 def prompts(name: str) -> list[tuple[str, str]]:
     """Return (title, text) of example prompts for a model; it opens on the first."""
-    opened = known(name)
+    opened = open_model(name)
     if opened.learnt and opened.learnt.texts:
         return list(opened.learnt.texts)
     if not opened.task:
@@ -48,7 +48,7 @@ def prompts(name: str) -> list[tuple[str, str]]:
 
 def reader(name: str) -> tuple[int, int]:
     """Return layer and head (from 1) to open a model on: its file's, the best reader, or 1.1."""
-    opened = known(name)
+    opened = open_model(name)
     if "reader" in opened.about:
         return tuple(opened.about["reader"])
     if opened.learnt and opened.learnt.agreement:
@@ -63,7 +63,7 @@ def reader(name: str) -> tuple[int, int]:
 
 def texts(name: str) -> int:
     """Return the number of held-out texts to measure a model on: 256, or fewer if slow."""
-    opened = known(name)
+    opened = open_model(name)
     return max(16, min(TEXTS, int(WORK / (2 * opened.parameters * 20)) // 16 * 16))
 
 
@@ -119,7 +119,7 @@ def names() -> list[str]:
     return [*folders(), *of_the_family(), *st.session_state.get(OWN, {})]
 
 
-def known(name: str) -> Opened:
+def open_model(name: str) -> Opened:
     """Return a model by name.
 
     Raises:
@@ -133,9 +133,11 @@ def known(name: str) -> Opened:
     of_family = of_the_family()
     if name in of_family:
         try:
-            return family.kept(*of_family[name])
+            return family.open_cached(*of_family[name])
         except CheckpointError as error:
-            raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
+            raise _error_with_alternative(
+                name, f"model is {name}, which cannot be opened: {error}"
+            ) from None
     if name not in shipped:
         known_to = (
             "Models that you upload or train are visible only to you, and are discarded when the"
@@ -143,17 +145,19 @@ def known(name: str) -> Opened:
         )
         why = f"The folder models/{SHIPPED} is missing." if name == SHIPPED else known_to
         others = [*shipped, *own_models]  # and the family, of which there are many
-        raise _instead(
+        raise _error_with_alternative(
             name,
             f"There is no model “{name[:40]}”. Available: {', '.join(others) or 'none'}. {why}",
         )
     try:
         return _from_folder(*shipped[name])
     except (CheckpointError, MemoryLimitError) as error:
-        raise _instead(name, f"model is {name}, which cannot be opened: {error}") from None
+        raise _error_with_alternative(
+            name, f"model is {name}, which cannot be opened: {error}"
+        ) from None
 
 
-def _instead(name: str, words: str) -> ConfigError | CheckpointError:
+def _error_with_alternative(name: str, words: str) -> ConfigError | CheckpointError:
     """Return the error for a model that cannot be opened; it names another that can."""
     for other in names():
         with suppress(CheckpointError, MemoryLimitError):

@@ -56,11 +56,12 @@ def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
         return {}
     rates_by_name = rates(plan, trainings.judge.now.names)
     return {
-        arm.name: rates_by_name[arm.name] if _ended(trainings, arm) else "–" for arm in plan.arms
+        arm.name: rates_by_name[arm.name] if _has_ended(trainings, arm) else "–"
+        for arm in plan.arms
     }
 
 
-def _ended(trainings: StartedTrainings, arm) -> bool:
+def _has_ended(trainings: StartedTrainings, arm) -> bool:
     """Return whether a model has been trained to the end at all its rates, with all seeds."""
     runs = [
         (trainings.every_run[name, seed], way)
@@ -101,7 +102,7 @@ def legend(trainings: StartedTrainings, notes=None):
     """
     plan = trainings.plan
     ended = (
-        {arm.name: gone(trainings, arm.name) for arm in arms_shown(trainings)}
+        {arm.name: describe_divergence(trainings, arm.name) for arm in arms_shown(trainings)}
         if notes is None
         else notes
     )
@@ -118,7 +119,7 @@ def legend(trainings: StartedTrainings, notes=None):
     pins.marks(marks, common)
 
 
-def gone(trainings: StartedTrainings, name: str) -> str | None:
+def describe_divergence(trainings: StartedTrainings, name: str) -> str | None:
     """Return at which step and seed a model diverged, as text; None if it did not."""
     steps = [(seed, trainings.runs[name, seed]) for seed in trainings.plan.seeds]
     lost = sorted(
@@ -156,7 +157,7 @@ def hand_over(store, number: int, study: str, task: str, variant: str):
 
     with suppress(StoreError, ConfigError):
         for run, rows, provenance in cell(store, number, task, variant):
-            _kept.put(run.hash, FromStudy(rows, study, provenance), ROW * len(rows))
+            _kept.store(run.hash, FromStudy(rows, study, provenance), ROW * len(rows))
 
 
 # With the rest as wide as a page of 1280 pixels.
@@ -345,7 +346,9 @@ def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Lin
             {row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note}
             for seed in plan.seeds
         ]
-        line = Line(arm.colour, [span.mean for span in spans], gone(trainings, arm.name))
+        line = Line(
+            arm.colour, [span.mean for span in spans], describe_divergence(trainings, arm.name)
+        )
         if banded:
             line = replace(
                 line, low=[span.low for span in spans], high=[span.high for span in spans]

@@ -90,7 +90,7 @@ def _change(call, *args):
     try:
         call(*args)
     except StoreError as error:
-        st.toast(literal(error.told), icon=":material/error:", duration="long")
+        st.toast(literal(error.public_message), icon=":material/error:", duration="long")
 
 
 def _resume(number: int):
@@ -108,7 +108,7 @@ def _delete(number: int):
 NAMES = {name_in_links(name): name for name in shipped}  # as they are offered
 
 
-def _shown(name: str) -> str:
+def _study_label(name: str) -> str:
     """Return a study's name in the list; links keep the long form."""
     return f"{shipped.label(NAMES[name])} (built-in)" if name in NAMES else name
 
@@ -159,7 +159,10 @@ def _draw_progress(store, study, before: Standing):
         now = standing(store, study.id)
         going = under_way(study.id, now)
         if going:
-            st.progress(min(1.0, now.share), text=literal(f"{now.words()}. {_left(study.id, now)}"))
+            st.progress(
+                min(1.0, now.share),
+                text=literal(f"{now.words()}. {_describe_time_left(study.id, now)}"),
+            )
         else:
             lost = ""
             if now.lost:
@@ -174,14 +177,14 @@ def _draw_progress(store, study, before: Standing):
                 literal(f"The studies on this server have stopped: {trouble}"),
                 icon=":material/error:",
             )
-        if going != under_way(study.id, before) or now.ended != before.ended:
+        if going != under_way(study.id, before) or now.n_ended != before.n_ended:
             st.rerun()
     except BusyError as error:
         # This fragment is redrawn again and again: the next time the store may be free.
-        st.warning(literal(error.told), icon=":material/database:")
+        st.warning(literal(error.public_message), icon=":material/database:")
 
 
-def _left(number: int, now: Standing) -> str:
+def _describe_time_left(number: int, now: Standing) -> str:
     """Return a sentence on the remaining time and the workers, or on why training is paused."""
     workers = server.workers()
     service = server.service()
@@ -233,8 +236,8 @@ def choose(look: StudyLook) -> StudyContext | None:
                 index=None,
                 key="study_instead",
                 placeholder="Choose another study",
-                on_change=_instead,
-                format_func=_shown,
+                on_change=_choose_other_study,
+                format_func=_study_label,
                 label_visibility="collapsed",
                 width="stretch",
             )
@@ -243,7 +246,7 @@ def choose(look: StudyLook) -> StudyContext | None:
                 "Study",
                 every,
                 **bind("study", name),
-                format_func=_shown,
+                format_func=_study_label,
                 label_visibility="collapsed",
                 width="stretch",
             )
@@ -294,7 +297,7 @@ def choose(look: StudyLook) -> StudyContext | None:
     return StudyContext(store, study.id, name, study.question, study.source, summary, others, look)
 
 
-def _instead():
+def _choose_other_study():
     """Select another study (a callback)."""
     if st.session_state.get("study_instead"):
         change(study=st.session_state["study_instead"])

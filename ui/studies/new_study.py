@@ -11,7 +11,7 @@ import streamlit as st
 from core.model.variants import decode, name_of
 from core.study.database.connection import StoreError
 from core.study.file import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks, ticks
-from core.study.plan import NOTHING, SETTINGS, Study, StudyError, before, told
+from core.study.plan import NOTHING, SETTINGS, Study, StudyError, before, describe_plan
 from core.tasks import task
 from ui.kit.guard import guarded
 from ui.kit.page import literal
@@ -29,7 +29,7 @@ def _boxes(label, name, chosen, offered, words, change: Callable, write):
         st.pills(label, offered, selection_mode="multi", format_func=words, **bound)
 
 
-def _apart(changes) -> tuple[list[str], list[str]]:
+def _split_changes(changes) -> tuple[list[str], list[str]]:
     """Return the changes that remove a component, and the others."""
     return [text for text in changes if text in PARTS], [
         text for text in changes if text not in PARTS
@@ -186,13 +186,27 @@ def _written() -> tuple[str, str]:
         hint = "Research question, shown below the study's name."
         st.text_input("Question", **bound, placeholder=hint)
         boxes = partial(_boxes, write=write)
-        choose_tasks = lambda new, old: replace(old, tasks=new)  # noqa: E731
-        choose_parts = lambda new, old: replace(old, changes=(*new, *_apart(old.changes)[1]))  # noqa: E731
-        choose_others = lambda new, old: replace(old, changes=(*_apart(old.changes)[0], *new))  # noqa: E731
+
+        def choose_tasks(new, old):
+            return replace(old, tasks=new)
+
+        def choose_parts(new, old):
+            return replace(old, changes=(*new, *_split_changes(old.changes)[1]))
+
+        def choose_others(new, old):
+            return replace(old, changes=(*_split_changes(old.changes)[0], *new))
+
         boxes("Tasks", "tick_tasks", ticked.tasks, list(task), task.label, choose_tasks)
-        parts, others = _apart(ticked.changes)
+        parts, others = _split_changes(ticked.changes)
         boxes("Ablations", "tick_parts", parts, PARTS, _named, choose_parts)
-        boxes("Other settings", "tick_others", others, _apart(CHANGES)[1], _named, choose_others)
+        boxes(
+            "Other settings",
+            "tick_others",
+            others,
+            _split_changes(CHANGES)[1],
+            _named,
+            choose_others,
+        )
         with st.expander("Grid search", expanded=bool(ticked.axes)):
             for name, offered in AXES.items():
                 label = SETTINGS[name].label
@@ -238,7 +252,7 @@ def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
 def _in_words(study: Study, store) -> str:
     """Draw a summary of the runs to train and those that exist. Return the details."""
     stored = store.stored(study) if store else NOTHING
-    first, *lines = told(study, max(1, server.workers().count), stored).split("\n")
+    first, *lines = describe_plan(study, max(1, server.workers().count), stored).split("\n")
     st.markdown(
         f"**{literal(first)}**"
         f" {literal(next(line for line in lines if line.startswith(('About', 'Nothing'))))}"
@@ -260,7 +274,7 @@ def _start(study: Study):
         service.store.requeue(number)
         service.start(number)
     except StoreError as error:
-        st.error(literal(error.told))
+        st.error(literal(error.public_message))
         return
     change(study=study.name)
     del session().kept[DRAFT]

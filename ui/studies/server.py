@@ -6,7 +6,7 @@ import os
 import pandas as pd
 import streamlit as st
 
-from core.settings.cache import once
+from core.settings.cache import make_once
 from core.settings.memory import max_mb
 from core.study.database.connection import NoStoreError
 from core.study.database.store import Store
@@ -19,7 +19,7 @@ from core.workers.job import WorkerPool
 from ui.kit import jobs
 
 
-@once
+@make_once
 def _store(create: bool) -> Store:
     """Return the store, cached; a locked database fails after 2 s."""
     return Store(create=create, seconds=2.0)  # then the page says so, and the next look tries again
@@ -37,7 +37,7 @@ def store() -> Store | None:
         return None
 
 
-@once
+@make_once
 def _cluster() -> WorkerPool:
     """Return the cluster's workers, cached."""
     return cluster.pool()
@@ -52,7 +52,7 @@ def workers() -> WorkerPool:
     return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
 
 
-@once
+@make_once
 def service() -> Service:
     """Return the server's study service; creates the store if there is none."""
     return Service(store() or _store(True), workers())

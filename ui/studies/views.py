@@ -7,13 +7,13 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.training.plan import BASELINE
-from core.measure.intervals import apart
+from core.measure.intervals import excludes_zero
 from core.model.variants import MOST
 from core.settings.environment import without_paths
 from core.settings.wording import count
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
-from core.study.picture import shown_name, told
+from core.study.picture import describe_cell, shown_name
 from core.study.plan import StudyError
 from core.study.summary import in_one_column, is_sparse
 from core.study.tables import comparison, link, run_table, stored
@@ -198,7 +198,7 @@ def runs(context):
     picked = table(
         selected[COLUMNS],
         "Every run.",
-        exported=lambda: _taken(context),
+        exported=lambda: _run_rows(context),
         width="stretch",
         height=420,
         on_select="rerun",
@@ -221,7 +221,7 @@ def runs(context):
     _open(context, selected.iloc[rows[0]])
 
 
-def _taken(context):
+def _run_rows(context):
     """Return the table of runs for export, without paths in messages."""
     table = run_table(context.store, context.number).drop(columns="spec")
     return table.assign(message=table.message.map(without_paths))
@@ -259,7 +259,7 @@ def compare(context):
         )
         return
     selected = cells(compared, context.look)
-    clear = [line for line in selected.itertuples() if apart(line.low, line.high)]
+    clear = [line for line in selected.itertuples() if excludes_zero(line.low, line.high)]
     same = (selected.settings == "same").sum()
     figure(
         f"{context.name} vs {name}",
@@ -327,7 +327,7 @@ def matrix(context):
             named, "Accuracy, difference and cost of each cell.", exported=selected, width="stretch"
         )
         for line in selected[selected.diverged > 0].itertuples():
-            st.caption(literal(told(line)))
+            st.caption(literal(describe_cell(line)))
 
 
 def _hand_over(context, line):

@@ -23,7 +23,7 @@ from ui.trained.words import compute_logits, explain_prediction
 )
 def layers(context):
     """Draw the prediction after each layer (logit lens), and attention rollout."""
-    forward_pass = context.shown
+    forward_pass = context.shown_pass
     pick("token", "layer", forward_pass=forward_pass)
     labels = forward_pass.labels
     lens = experiment.logit_lens(context.bench.model, forward_pass, context.word)
@@ -56,7 +56,7 @@ def layers(context):
     if not forward_pass.sites.get("pattern"):
         return
     rolled = experiment.rollout(
-        forward_pass, context.cuts if forward_pass is context.without else ()
+        forward_pass, context.cuts if forward_pass is context.ablated_pass else ()
     )
     layer = context.look.layer_of(forward_pass)
     figure(
@@ -87,7 +87,7 @@ def layers(context):
 
 def _reached(context, rolled) -> str:
     """Return a sentence on the largest rollout source of the selected token."""
-    label = context.whole.labels[context.after]
+    label = context.full_pass.labels[context.after]
     row = rolled[-1][context.after].clone()
     own_weight = row[context.after].item()
     row[context.after] = 0
@@ -97,7 +97,7 @@ def _reached(context, rolled) -> str:
         )
     source = int(row.argmax())
     return (
-        f"Largest source for “{label}” besides itself: “{context.whole.labels[source]}”"
+        f"Largest source for “{label}” besides itself: “{context.full_pass.labels[source]}”"
         f" ({number(row[source].item())})."
     )
 
@@ -107,9 +107,9 @@ def _reached(context, rolled) -> str:
 )
 def attention(context):
     """Draw the attention patterns of a layer, the prediction and the head's statistics."""
-    shared.attention(context.shown, context.look)
+    shared.attention(context.shown_pass, context.look)
     _draw_prediction(context)
-    _found(context)
+    _draw_head_behaviour(context)
 
 
 def _draw_prediction(context):
@@ -120,12 +120,12 @@ def _draw_prediction(context):
     st.markdown(literal(f"{place} “{label}”: {prediction}"))
 
 
-def _found(context):
+def _draw_head_behaviour(context):
     """Draw the head's attention to the subject on held-out sentences, if it is measured."""
     if not context.readings:
         return
-    layer = context.look.layer_of(context.whole)
-    head = context.look.head_of(context.whole)
+    layer = context.look.layer_of(context.full_pass)
+    head = context.look.head_of(context.full_pass)
     reading_here = next(
         reading for reading in context.readings if (reading.layer, reading.head) == (layer, head)
     )
@@ -142,33 +142,33 @@ def _found(context):
             f" Strongest: {head_name(best.layer, best.head)} ({best.before.mean:.2f} and"
             f" {best.verb.mean:.2f})."
         )
-    sentence += " " + literal(_here(context, layer, head))
+    sentence += " " + literal(_describe_in_this_text(context, layer, head))
     st.markdown(sentence)
 
 
-def _here(context, layer, head) -> str:
+def _describe_in_this_text(context, layer, head) -> str:
     """Return a sentence on the head's attention from this text's verb; "" without a verb."""
     verb = prompt.verb_of(context.prompt)
     if verb is None:
         return ""
-    row = context.whole.sites["pattern"][layer][head, verb]
+    row = context.full_pass.sites["pattern"][layer][head, verb]
     source = int(row.argmax())
-    return f"Here: {context.whole.labels[verb]} → {context.whole.labels[source]} {row[source]:.2f}."
+    return f"Here: {context.full_pass.labels[verb]} → {context.full_pass.labels[source]} {row[source]:.2f}."
 
 
 @view.register("steps", label="Step by step", help="one head, from queries to output.")
 def steps(context):
     """Draw one head's computation step by step, from queries and keys to its output."""
-    shared.steps(context.shown, context.look)
+    shared.steps(context.shown_pass, context.look)
 
 
 @view.register("heads", label="Heads", help="differences between heads.")
 def heads(context):
     """Draw how the heads of a layer differ."""
-    shared.heads(context.shown, context.look)
+    shared.heads(context.shown_pass, context.look)
 
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
 def pairs(context):
     """Draw each head's attention weight on the pairs of words marked in the prompt."""
-    shared.pairs(context.shown, context.look, context.look.prompt)
+    shared.pairs(context.shown_pass, context.look, context.look.prompt)

@@ -16,7 +16,7 @@ from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
 from ui.kit.store import change, value
 from ui.shared.base import Picked, maps
-from ui.shared.models import SHIPPED, known, prompts, reader, texts
+from ui.shared.models import SHIPPED, open_model, prompts, reader, texts
 
 view = Menu("Views of a trained model")
 WHOLE = "full model"  # its name in charts
@@ -26,7 +26,7 @@ LONGEST = 40  # letters of a word in a sentence
 def before_verb(look) -> int:
     """Return the token before the last verb, or the last token; from 1."""
     try:
-        tokens = prompt.read(known(look.model), look.prompt)
+        tokens = prompt.read(open_model(look.model), look.prompt)
     except ConfigError:
         return 1
     return prompt.verb_of(tokens) or len(tokens.ids)
@@ -138,7 +138,7 @@ class TrainedLook(Picked):
 
     def _check_together(self):
         """Raise ConfigError or CheckpointError for an unknown model or a bad prompt."""
-        known(self.model)
+        open_model(self.model)
         super()._check_together()
         check_text("prompt", self.prompt)
 
@@ -167,19 +167,19 @@ class TrainedContext:
         return prompt.read(self.opened, self.look.prompt)
 
     @LazyProperty
-    def whole(self) -> Pass:
+    def full_pass(self) -> Pass:
         """Pass of the prompt through the full model."""
         return prompt.look(self.bench, self.prompt)
 
     @LazyProperty
-    def without(self) -> Pass:
+    def ablated_pass(self) -> Pass:
         """Pass of the prompt with the ablation."""
         return prompt.look(self.bench, self.prompt, self.cuts, self.look.mode)
 
     @property
-    def shown(self) -> Pass:
+    def shown_pass(self) -> Pass:
         """Pass to show: with the ablation if there is one and it is selected."""
-        return self.without if self.cuts and self.look.knocked else self.whole
+        return self.ablated_pass if self.cuts and self.look.knocked else self.full_pass
 
     @property
     def after(self) -> int:
@@ -205,7 +205,7 @@ class TrainedContext:
         return f"{lesion.name_of(self.cuts)} ({mode})" if self.cuts else WHOLE
 
     @property
-    def told(self) -> str:
+    def model_name(self) -> str:
         """Name of the model inside a sentence: "without L2H3 (zero)"."""
         return f"without {self.named.replace('− ', '')}" if self.cuts else WHOLE
 
@@ -221,19 +221,19 @@ class TrainedContext:
 
 def take_out(text: str, **extra):
     """Add a component to the ablation and change these settings (a callback)."""
-    change(out="~".join(dict.fromkeys([*_out(), text])), **extra)
+    change(out="~".join(dict.fromkeys([*_ablated_parts(), text])), **extra)
 
 
 def put_back(text: str):
     """Remove a component from the ablation (a callback)."""
-    change(out="~".join(name for name in _out() if name != text))
+    change(out="~".join(name for name in _ablated_parts() if name != text))
 
 
 def switch(text: str):
     """Add a component to the ablation, or remove it (a callback)."""
-    (put_back if text in _out() else take_out)(text)
+    (put_back if text in _ablated_parts() else take_out)(text)
 
 
-def _out() -> list[str]:
+def _ablated_parts() -> list[str]:
     """Return the texts of all ablated components."""
     return list(filter(None, value("out").split("~")))

@@ -129,7 +129,7 @@ def summary(context: TrainedContext) -> str:
     return (
         f"<b>{opened.parameters:,} parameters</b>, {count(config.n_layers, 'layer')} {heads}<br>"
         f"vocabulary {len(opened.model.vocabulary):,} · {count(len(context.prompt.ids), 'token')} ·"
-        f" {context.whole.timing} on {escape(context.whole.machine.name)}<br>"
+        f" {context.full_pass.timing} on {escape(context.full_pass.machine.name)}<br>"
         f"<i>{escape(source)}</i><br>"
         f"<i>{explain_head_name(config.n_layers, config.n_heads)}</i>"
     )

@@ -9,7 +9,7 @@ from core.experiments.trained import contributions, tables
 from core.experiments.trained.knockout import ENOUGH
 from core.experiments.trained.knockout import effect as effects
 from core.experiments.training.sentences import decimals_of, percent, points
-from core.measure.intervals import apart
+from core.measure.intervals import excludes_zero
 from core.model.knockout import Cut, mode, name_of
 from core.model.knockout import part as parts
 from core.settings.wording import aligned, capital, count, fixed, number
@@ -40,7 +40,7 @@ def knockout(context):
         return
     left, right = st.columns([31, 69], gap="medium")
     bench = context.bench
-    table = tables.told(context.effect, bench.baseline)
+    table = tables.tabulate_effects(context.effect, bench.baseline)
     with right:
         if context.language:
             after = context.prompt.labels[context.after]
@@ -57,7 +57,7 @@ def knockout(context):
     with left:
         layer = max(cut.layer for cut in context.cuts)
         drawing.block(
-            context.whole, layer, key="knife", knocked=context.cuts, on_pick=switch, sets="out"
+            context.full_pass, layer, key="knife", knocked=context.cuts, on_pick=switch, sets="out"
         )
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
@@ -105,7 +105,7 @@ def _finding(questions, effect) -> str:
         )
         way = "falls" if right.change < 0 else "rises"
         sentence = f"Accuracy {way} {moved}: {by}"
-        if not apart(right.low, right.high):
+        if not excludes_zero(right.low, right.high):
             sentence = f"Accuracy {moved}, not significant: {by}"
     if questions.among:
         sentence += f" Chance: {percent(questions.guessing)}."

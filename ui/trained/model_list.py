@@ -29,7 +29,7 @@ def _uploader() -> str:
     return f"model_files_{st.session_state.get(OPENED, 0)}"
 
 
-def _brought():
+def _open_requested_model():
     """Open the uploaded or downloaded model, or store why it was refused (a callback)."""
     sent = st.session_state.get(_uploader()) or []
     model_name = (st.session_state.get("model_hub") or "").strip()
@@ -85,12 +85,12 @@ def model_list(look):
         format_func=labels.get,
         label_visibility="collapsed",
     )
-    bring()
-    for note in models.known(look.model).notes:
+    draw_model_opener()
+    for note in models.open_model(look.model).notes:
         st.caption(literal(note))
 
 
-def bring():
+def draw_model_opener():
     """Draw the popover that opens another model: an upload, or a name on the Hub."""
     with st.popover("Open a model", icon=":material/upload_file:", width="stretch"):
         st.file_uploader(
@@ -108,7 +108,7 @@ def bring():
             "Open",
             key="model_open",
             type="primary",
-            on_click=_brought,
+            on_click=_open_requested_model,
             icon=":material/folder_open:",
         )
         st.caption(
@@ -123,7 +123,7 @@ def _label(name: str) -> str:
     """Return a model's label in the list."""
     if name in models.of_the_family():
         member, seed = models.of_the_family()[name]
-        return weights["trained"].whose(config_of(member, seed))
+        return weights["trained"].describe(config_of(member, seed))
     is_shipped = name == models.SHIPPED and name in models.folders()
     return "Legal sentences" if is_shipped else name
 

@@ -9,7 +9,7 @@ from core.experiments.trained import contributions as experiment
 from core.experiments.trained import knockout, tables
 from core.experiments.training.sentences import points
 from core.figures.charts import trained as charts
-from core.measure.intervals import apart
+from core.measure.intervals import excludes_zero
 from core.model.knockout import Cut, list_cuts, mode
 from core.settings.wording import aligned, capital, count, head_name, in_sentence, number
 from core.train.budget import duration, max_seconds
@@ -19,7 +19,7 @@ from ui.kit.panel.panel import bar
 from ui.kit.store import is_moved
 from ui.kit.takeaway import note
 from ui.pictures.heatmaps import heatmaps
-from ui.shared.base import LOST, sure
+from ui.shared.base import LOST, finite_sentence
 from ui.trained.context import take_out, view
 
 # bars of what each part adds, and of what is lost without it
@@ -54,7 +54,9 @@ def credit(context):
         f" {number(first.value)}{share}."
     )
     figure(
-        f"Direct logit attribution: {context.told}", sure(sentence, *table.value), capital(q.what)
+        f"Direct logit attribution: {context.model_name}",
+        finite_sentence(sentence, *table.value),
+        capital(q.what),
     )
     left, right = st.columns([1, 1], gap="medium")
     with left:
@@ -117,7 +119,7 @@ def sweep(context):
     left, right = st.columns([1, 1], gap="medium")
     with left:
         over = f"{mode.label(context.look.mode)} ablation, {context.bench.questions.what}"
-        figure("Effect of ablating each component", _told(ranked), over)
+        figure("Effect of ablating each component", _describe_ranking(ranked), over)
         c = context.opened.config
         columns = [Cut(0, "head", n) for n in range(c.n_heads) if c.attention]
         has_part = {"attention": c.attention, "ffn": c.ffn, "layer": c.attention and c.ffn}
@@ -195,7 +197,7 @@ def _measured(context):
     return context.opened.results.get(key, make)
 
 
-def _told(ranked) -> str:
+def _describe_ranking(ranked) -> str:
     """Return a sentence on the head with the largest effect in the sweep."""
     click = " Click a cell to remove that component." * is_moved("out")
     rows = ranked[ranked.effect == "difference"]
@@ -204,7 +206,7 @@ def _told(ranked) -> str:
         return "This model has no heads."
     if not heads.change.apply(math.isfinite).all():
         return LOST
-    idle = [line for line in heads.itertuples() if not apart(line.low, line.high)]
+    idle = [line for line in heads.itertuples() if not excludes_zero(line.low, line.high)]
     if len(idle) == len(heads):
         return f"No head has a significant effect.{click}"
     losses = heads[heads.high < 0]
@@ -231,5 +233,5 @@ def _told(ranked) -> str:
 
 def _ranking(axis: str, rows, alt: str):
     """Draw a bar for each component, faded if it is not significant."""
-    rows = rows.assign(clear=[apart(*ends) for ends in zip(rows.low, rows.high)])
+    rows = rows.assign(clear=[excludes_zero(*ends) for ends in zip(rows.low, rows.high)])
     chart(charts.ranking(axis), rows, alt, height=max(200, 26 * len(rows)))

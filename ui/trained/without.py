@@ -9,7 +9,7 @@ from core.experiments.trained import comparison
 from core.figures.charts import trained as charts
 from core.settings.wording import capital, count
 from ui.kit.page import caption, chart, figure
-from ui.kit.panel.control import choice, of, tabs
+from ui.kit.panel.control import choice, control_of, tabs
 from ui.kit.panel.panel import bar
 from ui.kit.store import change
 from ui.shared import models
@@ -26,7 +26,7 @@ NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on eac
 def without(context):
     """Draw each metric of models trained without a component, and with it removed afterwards."""
     split = comparison.compared[context.look.compared].split
-    part = [of(context.look, "part")] if split else []
+    part = [control_of(context.look, "part")] if split else []
     bar("lens", [tabs("Compared", comparison.compared, "compared"), *part, *_open(context)])
     if split:
         _by_distance(context.look.part)
@@ -35,7 +35,7 @@ def without(context):
         rows = _summary(context.look.compared)
         figure(
             "Needed during training, or only afterwards?",
-            comparison.told(rows, context.look.compared),
+            comparison.describe_summary(rows, context.look.compared),
             f"{comparison.compared.help(context.look.compared).capitalize()} Points show the"
             f" {'geometric ' * measure.logarithmic}mean over seeds. Lines show the 95 % CI of the"
             " difference, Holm-corrected: not significant if they reach the dashed line",

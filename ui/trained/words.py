@@ -26,9 +26,9 @@ def next_token_of(context: TrainedContext) -> int | None:
 
 def compute_logits(context: TrainedContext) -> dict:
     """Return the logits of the next token by variant: full model, and with the ablation."""
-    scores = {WHOLE: prompt.logits(context.bench, context.whole, context.after)}
+    scores = {WHOLE: prompt.logits(context.bench, context.full_pass, context.after)}
     if context.cuts:
-        scores[context.named] = prompt.logits(context.bench, context.without, context.after)
+        scores[context.named] = prompt.logits(context.bench, context.ablated_pass, context.after)
     return scores
 
 
@@ -109,7 +109,7 @@ def words(context):
             return
         _text(context, after, WHOLE, ())
         if context.cuts:
-            _text(context, after, context.told, context.cuts)
+            _text(context, after, context.model_name, context.cuts)
 
 
 def explain_prediction(context: TrainedContext, scores: dict) -> str:
@@ -171,12 +171,12 @@ def _text(context, after, name, cuts):
             f"Click a generated word to see its attention. Seed {context.sampling.draw}.",
         )
         step = steps[chosen]
-        layer = context.look.layer_of(context.whole)
-        head = context.look.head_of(context.whole)
+        layer = context.look.layer_of(context.full_pass)
+        head = context.look.head_of(context.full_pass)
         labels = context.prompt.labels[: after + 1]
         generated(key, labels, steps, context.word, layer, head, context.prompt.unknown)
         read = (
-            f"Shading shows the attention of {context.whole.head_name(layer, head)} from the token"
+            f"Shading shows the attention of {context.full_pass.head_name(layer, head)} from the token"
             " before it"
         )
         if any(

@@ -17,7 +17,7 @@ from ui.kit.guard import fragment
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
 from ui.kit.pages import TRAINED_MODEL, TRAINING
-from ui.kit.panel.control import Control, of, words
+from ui.kit.panel.control import Control, control_of, words
 from ui.kit.store import change, reset, settings_of, value
 from ui.shared.models import OPEN, add
 from ui.training.context import TrainingContext, TrainingLook
@@ -79,7 +79,7 @@ def task_row(training) -> list[Control]:
         " style='opacity:.75'>For example</span>"
         f" <code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
     )
-    return [of(training, "task"), words(about)]
+    return [control_of(training, "task"), words(about)]
 
 
 def _pick_experiment(kinds):
@@ -115,7 +115,7 @@ def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: T
     """Draw the open view, redrawn while the training runs, and once at its end."""
     if trainings is jobs.started():
         jobs.first_point(trainings)
-        jobs.shown(trainings)
+        jobs.mark_as_shown(trainings)
     fragment(_view, run_every=jobs.TICK if trainings.going else None)(planned, look)
 
 
@@ -127,7 +127,7 @@ def _view(planned, look):
         st.rerun()  # all of the page, which reads them and writes the link
     # a fragment is drawn again without the rest of the page: its tables take the place of the old
     # ones
-    takeaway.begin()
+    takeaway.clear_tables()
     TRAINING.open_view(TrainingContext(trainings, look))
 
 
@@ -165,7 +165,7 @@ def _bar(planned, kinds, was_going):
                     "Train the new settings",
                     key="anew",
                     type="primary",
-                    on_click=jobs.begin,
+                    on_click=jobs.start_training,
                     args=(planned,),
                 )
         elif same and trainings.job.stopped:
@@ -183,7 +183,7 @@ def _bar(planned, kinds, was_going):
                 icon=":material/play_arrow:",
                 key="start",
                 type="primary",
-                on_click=jobs.begin,
+                on_click=jobs.start_training,
                 args=(planned,),
                 disabled=same and trainings.job.done and not trainings.job.error,
             )
@@ -216,7 +216,7 @@ def _bar(planned, kinds, was_going):
             on_click=_pick_experiment,
             args=(kinds,),
         )
-        sentence = _said(planned, trainings, same, finished_trainings)
+        sentence = _describe_status(planned, trainings, same, finished_trainings)
         if trainings and trainings.going:
             st.progress(min(1.0, trainings.job.progress), text=sentence)
         else:
@@ -226,7 +226,7 @@ def _bar(planned, kinds, was_going):
         st.error(literal(why), icon=":material/timer_off:")
 
 
-def _said(planned, trainings, same, finished_trainings) -> str:
+def _describe_status(planned, trainings, same, finished_trainings) -> str:
     """Return a sentence on the training: its state, and the cost of the planned one."""
     if trainings and trainings.going:
         other = (

@@ -60,7 +60,9 @@ def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
 def finished(planned: Plan) -> FinishedTrainings | None:
     """Return the trainings of a plan if all are known, and from one kind of source."""
     return (
-        _done_here(planned) or _of(tuple(filter(None, shipped())), planned) or _from_study(planned)
+        _done_here(planned)
+        or _find_finished(tuple(filter(None, shipped())), planned)
+        or _from_study(planned)
     )
 
 
@@ -91,7 +93,7 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
 
 
 @lru_cache(maxsize=16)
-def _of(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
+def _find_finished(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
     """Return the trainings of a plan from shipped curves; None if one is missing. Cached."""
     together = CurveFiles(tuple(files))
     runs = {}

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.training import results, sentences
-from core.measure.intervals import apart
+from core.measure.intervals import excludes_zero
 from ui.kit.page import caption, figure, table
 from ui.shared.trainings import chance, spans
 from ui.training.context import view
@@ -129,7 +129,7 @@ def pairs_said(interaction, nothing: str = NOTHING) -> str:
     largest = finite.loc[finite.interaction.abs().idxmax()]
     if math.isnan(largest.low):
         return f"{_they(largest)} One seed, so significance cannot be tested."
-    certain = finite[[apart(*ends) for ends in zip(finite.low, finite.high)]]
+    certain = finite[[excludes_zero(*ends) for ends in zip(finite.low, finite.high)]]
     if certain.empty:
         size = sentences.points(abs(largest.interaction))
         return (

@@ -54,7 +54,7 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
     rows = []
     for name in MENUS["activation"]:
         with suppress(ConfigError):
-            other = p.other(p.config.replace(activation=name), same_weights=True)
+            other = p.run_with(p.config.replace(activation=name), same_weights=True)
             # In float64: squares of 1e19 leave the range of float32.
             hidden = other.sites["mlp_post"][layer][: other.n_real].double()
             shares = [math.nan] * 3

@@ -44,7 +44,7 @@ blocks: Menu[Callable[[Config, int], Way]] = Menu("Blocks")
     label="Same block",
     help="one block, applied repeatedly to its own output, as in a Universal Transformer.",
 )
-def same(config: Config, passes: int) -> Way:
+def repeat_one_block(config: Config, passes: int) -> Way:
     """Return the plan of one block that is applied `passes` times."""
     return config.replace(n_layers=1), [0] * passes
 
@@ -54,7 +54,7 @@ def same(config: Config, passes: int) -> Way:
     label="Separate blocks",
     help="a stack of blocks with separate weights, as in most models.",
 )
-def separate(config: Config, passes: int) -> Way:
+def stack_separate_blocks(config: Config, passes: int) -> Way:
     """Return the plan of a stack of `passes` blocks with separate weights."""
     return config.replace(n_layers=passes), list(range(passes))
 
@@ -86,7 +86,7 @@ class Depth(Settings):
         return blocks[self.blocks](config, self.passes)
 
     @property
-    def shown(self) -> dict[str, int]:
+    def shown_passes(self) -> dict[str, int]:
         """First, middle and last pass (from 1), at which attention is recorded."""
         return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
 
@@ -137,7 +137,7 @@ class Journey:
             self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged
         )
 
-    def of(self, meter: str) -> np.ndarray:
+    def values_of(self, meter: str) -> np.ndarray:
         """Return one statistic after each pass: (passes + 1,)."""
         return self.values[:, list(statistic).index(meter)]
 
@@ -202,7 +202,7 @@ def _run(
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(built, tokens, machine)
-        passes = set(depth.played(played) if played else depth.shown.values())
+        passes = set(depth.played(played) if played else depth.shown_passes.values())
         if (
             not compared or 3 * needed > max_mb() << 20
         ):  # weights and streams of float64 take twice as much again

@@ -34,11 +34,11 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
         others = candidates
         base = None
     if not others:
-        return _told(meter, "", first[1], None)
+        return _describe_journey(meter, "", first[1], None)
     name, journey = max(others, key=lambda pair: far(meter, pair[1], base) if base else 0)
     if base and far(meter, journey, base) < SAME:
         return _on_the_way(meter, others, base)
-    return _told(meter, f"{name}: ", journey, base)
+    return _describe_journey(meter, f"{name}: ", journey, base)
 
 
 def rounded_from(journeys: dict[str, Journey]) -> int | None:
@@ -73,8 +73,10 @@ def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) ->
         key=lambda candidate: distance(meter, candidate[1], base, candidate[2]),
     )
     if distance(meter, journey, base, index) < SAME:
-        return f"No difference at any pass. {_told(meter, '', base, None)}"
-    values = " vs ".join(_value(meter, float(side.of(meter)[index])) for side in (journey, base))
+        return f"No difference at any pass. {_describe_journey(meter, '', base, None)}"
+    values = " vs ".join(
+        _value(meter, float(side.values_of(meter)[index])) for side in (journey, base)
+    )
     end = last(base, meter)[1]
     ends = (
         f"ends {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}, like the"
@@ -106,13 +108,13 @@ def far(meter: str, journey: Journey, base: Journey) -> float:
 
 def distance(meter: str, journey: Journey, base: Journey, index: int) -> float:
     """Return how far apart two journeys are after one pass (-1: the last); see far()."""
-    a = float(journey.of(meter)[index])
-    two = float(base.of(meter)[index])
+    a = float(journey.values_of(meter)[index])
+    two = float(base.values_of(meter)[index])
     if math.isnan(a) or math.isnan(two):
         return 0.0 if math.isnan(a) and math.isnan(two) else 1e6
     if statistic[meter].log:
         return abs(math.log(a / two)) if a > 0 and two > 0 else 1e6 * (a != two)
-    scale = float(base.of("rms")[index]) if meter == "mean" else max(abs(a), abs(two))
+    scale = float(base.values_of("rms")[index]) if meter == "mean" else max(abs(a), abs(two))
     return abs(a - two) if abs(a - two) > SAME * scale else 0.0
 
 
@@ -128,16 +130,16 @@ def passes(n: int) -> str:
 def last(journey: Journey, meter: str) -> tuple[int, float]:
     """Return the last pass before divergence, and the statistic there; NaN if it has none."""
     index = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
-    return (index, float(journey.of(meter)[index])) if index >= 0 else (0, math.nan)
+    return (index, float(journey.values_of(meter)[index])) if index >= 0 else (0, math.nan)
 
 
 def start(journey: Journey, meter: str) -> float:
     """Return the first finite value of a statistic (entropy has none at pass 0), or NaN."""
-    finite = [value for value in journey.of(meter) if math.isfinite(value)]
+    finite = [value for value in journey.values_of(meter) if math.isfinite(value)]
     return float(finite[0]) if finite else math.nan
 
 
-def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
+def _describe_journey(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
     """Describe one journey, alone or compared with a baseline.
 
     Args:
@@ -154,17 +156,17 @@ def _told(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
     else:
         text = SENTENCES.get(meter, _plain)(meter, journey)
     if base is not None:
-        text += f"; {_beside(meter, journey, base)}"
+        text += f"; {_describe_baseline(meter, journey, base)}"
     return f"{lead}{text}." if lead else f"{text[0].upper()}{text[1:]}."
 
 
-def _beside(meter: str, journey: Journey, base: Journey) -> str:
+def _describe_baseline(meter: str, journey: Journey, base: Journey) -> str:
     if base.diverged is not None:
         return f"the baseline diverged at pass {base.diverged}"
     if meter == "cosine" and journey.diverged is None:
-        index = _alike_from(journey.of(meter))
+        index = _alike_from(journey.values_of(meter))
         if index is not None:
-            return f"the baseline is at {fixed(base.of(meter)[index])} by then"
+            return f"the baseline is at {fixed(base.values_of(meter)[index])} by then"
         return f"the baseline ends at {fixed(last(base, meter)[1])}"
     end = last(base, meter)[1]
     if math.isnan(end):
@@ -175,7 +177,7 @@ def _beside(meter: str, journey: Journey, base: Journey) -> str:
 def _grown(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     begin = start(journey, meter)
-    values = journey.of(meter)
+    values = journey.values_of(meter)
     low = float(np.nanmin(values))
     high = float(np.nanmax(values))
     if end == 0 == begin:
@@ -202,8 +204,8 @@ def _alike_from(values: np.ndarray) -> int | None:
     return index if index < len(values) else None
 
 
-def _alike(meter: str, journey: Journey) -> str:
-    values = journey.of(meter)
+def _describe_similarity(meter: str, journey: Journey) -> str:
+    values = journey.values_of(meter)
     n = journey.n_real
     index = _alike_from(values)
     if index is None:
@@ -218,7 +220,7 @@ def _alike(meter: str, journey: Journey) -> str:
 def _directions(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     limit = min(journey.n_real, journey.config.d_model)
-    values = journey.of(meter)
+    values = journey.values_of(meter)
     if math.isnan(end):
         finite = np.flatnonzero(np.isfinite(values))
         return (
@@ -238,7 +240,7 @@ def _directions(meter: str, journey: Journey) -> str:
 def _narrowed(meter: str, journey: Journey) -> str:
     n, end = last(journey, meter)
     begin = start(journey, meter)
-    values = journey.of(meter)
+    values = journey.values_of(meter)
     low = float(np.nanmin(values))
     high = float(np.nanmax(values))
     left = "" if journey.config.part("softmax").sums_to_one else ", weights summing to 1"
@@ -275,7 +277,7 @@ def _plain(meter: str, journey: Journey) -> str:
     begin = number(start(journey, meter))
     last_one = number(end)
     if begin == last_one:
-        return f"starts and ends at {begin} over {passes(n)}{_in_between(meter, journey.of(meter))}"
+        return f"starts and ends at {begin} over {passes(n)}{_in_between(meter, journey.values_of(meter))}"
     return f"goes from {begin} to {last_one} in {passes(n)}"
 
 
@@ -283,7 +285,7 @@ SENTENCES = {
     "rms": _grown,
     "std": _grown,
     "largest": _grown,
-    "cosine": _alike,
+    "cosine": _describe_similarity,
     "rank": _directions,
     "entropy": _narrowed,
 }

@@ -180,7 +180,7 @@ class Grid:
         if statistic[meter].log:
             values = np.log10(np.maximum(values, 1e-30))
         finite = np.isfinite(values)
-        if self.alike(meter):
+        if self.ends_equal(meter):
             return {}
         spread = values[finite].var()
         shares = {}
@@ -197,7 +197,7 @@ class Grid:
             shares[axis] = min(1.0, float(sum(means) / finite.sum() / spread))
         return shares
 
-    def alike(self, meter: str) -> bool:
+    def ends_equal(self, meter: str) -> bool:
         """Return whether all variants end with the same value, up to float32 rounding."""
         values = self.ends(meter)
         size = self.ends("rms" if meter == "mean" else meter)

@@ -15,7 +15,16 @@ import pandas as pd
 from core.checkpoints.family import WHOLE, label, members
 from core.checkpoints.opened import CheckpointError
 from core.experiments.trained.tables import LEAST, join_neighbours
-from core.measure.intervals import ANYTHING, LARGEST, Paired, apart, cut, interval, paired, together
+from core.measure.intervals import (
+    ANYTHING,
+    LARGEST,
+    Paired,
+    correct_together,
+    cut,
+    excludes_zero,
+    interval,
+    paired,
+)
 from core.settings.menu import Menu
 from core.settings.wording import count
 
@@ -157,14 +166,14 @@ def _compare(
     def compare(key: tuple[str, str], level: float) -> Paired:
         return paired(values[key], values[baseline_of(key)], measure.differences, level)
 
-    gaps = together(compare, [key for key in values if key != baseline_of(key)])
+    gaps = correct_together(compare, [key for key in values if key != baseline_of(key)])
     differences = {}
     for key, by_seed in values.items():
         mean = interval(by_seed.values())
         reference = interval(values[baseline_of(key)].values()).mean
         gap = gaps.get(key, Paired(0.0, math.nan, math.nan, mean.n, math.nan, math.nan))
         low, high = cut(back(reference + gap.low), back(reference + gap.high), measure.within)
-        clear = apart(gap.low, gap.high)
+        clear = excludes_zero(gap.low, gap.high)
         differences[key] = (back(mean.mean), low, high, mean.n, gap.mean, gap.p, clear)
     return differences
 
@@ -247,7 +256,7 @@ def told_by_distance(rows: pd.DataFrame) -> str:
     return text
 
 
-def told(summary: pd.DataFrame, name: str) -> str:
+def describe_summary(summary: pd.DataFrame, name: str) -> str:
     """Describe a table of summary(): how many changes harm the model, before and after training."""
     measure = compared[name]
     rows = summary[(summary.member != WHOLE) & summary.value.notna()]

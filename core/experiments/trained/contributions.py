@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from core.experiments.trained.knockout import Bench, Sites, measured
-from core.measure.intervals import Paired, paired, together
+from core.measure.intervals import Paired, correct_together, paired
 from core.model.block import Block, Join
 from core.model.knockout import Cut
 from core.model.transformer import Transformer
@@ -88,7 +88,7 @@ def contributions(
     """
     index_of = {part: index for index, part in enumerate(parts(model))}
     # (parts, Q, D): they sum to the model's stream
-    stream = _apart(written["embed", 0], 0, len(index_of))
+    stream = _place_part(written["embed", 0], 0, len(index_of))
     early: dict[int, torch.Tensor] = {}
     for layer, block in enumerate(_blocks(model)):
         earlier = model.config.early_of(layer)
@@ -119,7 +119,7 @@ def contributions(
         if block.mlp is not None:
             thrown_away = "mlp_out" in lost
             site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
-            wrote = _apart(written[site, layer], index_of[Part("ffn", layer)], len(index_of))
+            wrote = _place_part(written[site, layer], index_of[Part("ffn", layer)], len(index_of))
             stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ffn_norms)
         if model.config.is_early(layer):  # of no other: each is as large as the stream
             early[layer] = stream
@@ -128,7 +128,9 @@ def contributions(
     return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
 
 
-def _apart(x: torch.Tensor, index: int, n_parts: int) -> torch.Tensor:  # (Q, D) -> (parts, Q, D)
+def _place_part(
+    x: torch.Tensor, index: int, n_parts: int
+) -> torch.Tensor:  # (Q, D) -> (parts, Q, D)
     """Return one part's output in its own slice, zeros for all other parts."""
     parts = x.new_zeros(n_parts, *x.shape)
     parts[index] = x
@@ -225,7 +227,9 @@ def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
         for part, of_part in zip(parts(bench.model), effects)
     }
     nothing = dict.fromkeys(range(effects.shape[1]), 0.0)
-    compared = together(lambda part, level: paired(values[part], nothing, level=level), values)
+    compared = correct_together(
+        lambda part, level: paired(values[part], nothing, level=level), values
+    )
     rows = [
         (
             part.name,
@@ -273,7 +277,7 @@ def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
         a, other = (dict(enumerate(values.tolist())) for values in later[part])
         return paired(other, a, level=level)
 
-    changes = together(compare, later)
+    changes = correct_together(compare, later)
     rows = [
         (
             part.name,

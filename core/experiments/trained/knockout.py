@@ -42,7 +42,7 @@ class Answers:
         """Return log probabilities of every token for some questions: float64 (rows, V)."""
         return self.logits[rows].double().log_softmax(-1)
 
-    def of(self, words: torch.Tensor) -> torch.Tensor:
+    def logits_of(self, words: torch.Tensor) -> torch.Tensor:
         """Return the logit of one token per question: float64 (Q,)."""
         return self.logits.gather(1, words[:, None])[:, 0].double()
 
@@ -85,7 +85,7 @@ def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
 )
 def difference(answers: Answers, baseline: Answers) -> torch.Tensor:
     """Return the logit of the correct token minus that of the wrong one: float64 (Q,)."""
-    return answers.of(answers.right) - answers.of(baseline.wrong)
+    return answers.logits_of(answers.right) - answers.logits_of(baseline.wrong)
 
 
 @effect.register(
@@ -99,11 +99,11 @@ def difference(answers: Answers, baseline: Answers) -> torch.Tensor:
 def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
     """Return the KL divergence from the full model's next-token distribution, in nats: (Q,)."""
 
-    def of(rows: slice) -> torch.Tensor:
+    def divergence_of(rows: slice) -> torch.Tensor:
         before = baseline.log(rows)
         return (before.exp() * (before - answers.log(rows))).sum(-1).clamp_min(0.0)
 
-    return _by_rows(answers, of)
+    return _by_rows(answers, divergence_of)
 
 
 def _by_rows(answers: Answers, call: Callable[[slice], torch.Tensor]) -> torch.Tensor:
@@ -191,12 +191,12 @@ class Bench:
         ] = []  # layer -> of the place asked and of the word after it: (2, Q, H, T)
         with room_for(self.needed, "This model"):
             begun = time.perf_counter()
-            self.whole, written = self._whole()
+            self.whole, written = self._measure_baseline()
             self.seconds = time.perf_counter() - begun  # that the whole model took for all texts
             self.baseline = self._effect((), "zero", self.whole, written)
 
     @torch.inference_mode()
-    def _whole(self) -> tuple[Answers, Sites]:
+    def _measure_baseline(self) -> tuple[Answers, Sites]:
         """Run the full model on all texts; record streams, patterns and part outputs."""
         q = self.questions
         answers = []

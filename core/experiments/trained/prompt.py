@@ -356,7 +356,9 @@ def continuation(
                 step._replace(logits=None)
             )  # nobody asks for them, and the words may be a million
             yield written[-1]
-    bench.opened.results.put(key, written, 4 * sum(p.numel() for s in written for p in s.patterns))
+    bench.opened.results.store(
+        key, written, 4 * sum(p.numel() for s in written for p in s.patterns)
+    )
 
 
 def completed(bench: Bench, prompt: Prompt) -> list[str]:

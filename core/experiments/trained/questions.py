@@ -207,7 +207,7 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
         return learnt(generator(seed, f"knockout.{opened.task}"), n, length, held_out=True)
 
     tokens, targets = draw(n_texts, SEED)
-    row, position = learnt.asked(targets).nonzero(as_tuple=True)
+    row, position = learnt.answer_positions(targets).nonzero(as_tuple=True)
     texts = number[tokens].tolist()
     spare = number[draw(n_texts, SEED + 1)[0]].tolist()
     # Whether the model may have met these texts.

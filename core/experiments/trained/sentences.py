@@ -17,7 +17,7 @@ import torch
 from core.model.parts.init import generator
 from core.model.text import PAD
 from core.settings.cache import cached
-from core.settings.progress import tell
+from core.settings.progress import report_progress
 from core.tasks import task
 from core.tasks.sentences import BE, KINDS, LONGEST, MARKS, NOUNS, NUMBERS, Writer, kept_back
 
@@ -252,5 +252,5 @@ def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
         unique |= dict.fromkeys(
             words for words in rows if words not in unique and kept_back(list(words))
         )
-        tell(len(unique) / n, "drawing held-out sentences")
+        report_progress(len(unique) / n, "drawing held-out sentences")
     return tuple(unique)[:n]

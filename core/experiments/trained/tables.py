@@ -16,9 +16,9 @@ from core.measure.intervals import (
     Interval,
     Paired,
     changed,
+    correct_together,
     interval,
     paired,
-    together,
     wilson,
 )
 from core.model.knockout import Cut
@@ -27,7 +27,7 @@ Key = TypeVar("Key")
 LEAST = 20  # questions that a figure by distance stands on at least
 
 
-def told(measured: Effect, baseline: Effect) -> pd.DataFrame:
+def tabulate_effects(measured: Effect, baseline: Effect) -> pd.DataFrame:
     """Tabulate the effects of one ablation, one row per kind of effect.
 
     Returns effect, whole, without (means over texts), change, low, high (95 % CI, paired by text),
@@ -88,7 +88,7 @@ def _compare_all(effects: dict[Cut, Effect], baseline: Effect, name: str) -> dic
     def compare(cut: Cut, level: float) -> Paired:
         return compared(effects[cut], baseline, name, level)
 
-    return together(compare, effects)
+    return correct_together(compare, effects)
 
 
 def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:

@@ -8,7 +8,15 @@ from typing import TypeVar
 import pandas as pd
 
 from core.experiments.training.plan import Plan
-from core.measure.intervals import LEVEL, Interval, Paired, geometric, interval, paired, together
+from core.measure.intervals import (
+    LEVEL,
+    Interval,
+    Paired,
+    correct_together,
+    geometric,
+    interval,
+    paired,
+)
 from core.train import Row
 from core.train.match import match
 
@@ -32,7 +40,7 @@ def diverged(rows: list[Row]) -> str:
     return rows[-1].note if rows else ""
 
 
-def at(rows: list[Row], step: int, field: str) -> float:
+def value_at(rows: list[Row], step: int, field: str) -> float:
     """Return a run's value at a step; NaN where there is none."""
     return next((getattr(row, field) for row in rows if row.step == step), math.nan)
 
@@ -68,7 +76,7 @@ def scores(
     """Return a model's value at a step for each seed; NaN if it diverged or is missing."""
     runs_by_seed = {seed: runs[name, seed] for seed in plan.seeds}
     values = {
-        seed: last(rows, field) if step is None else at(rows, step, field)
+        seed: last(rows, field) if step is None else value_at(rows, step, field)
         for seed, rows in runs_by_seed.items()
     }
     return {
@@ -121,7 +129,7 @@ def gaps(
     pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within: Span = CHANGE
 ) -> dict[Name, Paired]:
     """Return several paired differences, Holm-corrected together."""
-    return together(lambda key, level: gap(*pairs[key], within, level), pairs)
+    return correct_together(lambda key, level: gap(*pairs[key], within, level), pairs)
 
 
 def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:

@@ -56,7 +56,7 @@ def finding(runs: Runs, plan: Plan) -> str:
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
     return (
         f"{diverged_runs}{when} is {a} for “{name}” and {other} for the baseline{some}."
-        f" {told(with_pairs[name], together)}"
+        f" {describe_gap(with_pairs[name], together)}"
     )
 
 
@@ -78,7 +78,7 @@ def lost(runs: Runs, plan: Plan) -> str:
     return "".join(parts)
 
 
-def told(gap: Paired, comparisons: int = 1) -> str:
+def describe_gap(gap: Paired, comparisons: int = 1) -> str:
     """Describe a paired difference of accuracies, and whether it is significant.
 
     Args:

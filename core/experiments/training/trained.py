@@ -52,7 +52,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
     scores = logits.masked_fill(~learnt.choices(targets), -torch.inf)
     chances = scores.softmax(-1)
     answers = scores.argmax(-1)
-    is_asked = learnt.asked(targets).tolist()
+    is_asked = learnt.answer_positions(targets).tolist()
     is_finite = ~logits.isnan().any(-1)
     length = len(tokens)
     is_word = torch.ones_like(tokens, dtype=torch.bool)
@@ -79,7 +79,7 @@ def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -
     shares = []
     for state in states:
         learnt = task[state.training.task]
-        is_asked = task[state.training.task].asked(targets)
+        is_asked = task[state.training.task].answer_positions(targets)
         with torch.inference_mode(), state.machine.autocast():
             logits = model(state)(tokens.to(state.machine.torch_device)).float().cpu()
         right = torch.zeros(targets.shape)

@@ -85,7 +85,7 @@ def address(chosen: str | None = None) -> URL:
     return url
 
 
-def shown(url: URL) -> str:
+def printable_address(url: URL) -> str:
     """Return the address without password and query, for printing."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database).absolute()) if url.database else "memory"
@@ -101,7 +101,7 @@ def connect(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": PATIENCE})
         event.listen(engine, "connect", _prepare)
-        event.listen(engine, "begin", _begin)
+        event.listen(engine, "begin", _begin_transaction)
         return engine
     arguments: dict[str, int | None] = {"connect_timeout": 3}
     if url.get_driver_name() == "psycopg":
@@ -140,7 +140,7 @@ def _prepare(connection: sqlite3.Connection, _: object) -> None:
         connection.execute(f"PRAGMA {pragma}").close()
 
 
-def _begin(connection: Connection) -> None:
+def _begin_transaction(connection: Connection) -> None:
     writes = connection.get_execution_options().get("writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -155,7 +155,7 @@ class Connected:
 
     def __init__(self, url: str | None = None) -> None:
         self.url = address(url)
-        self.name = shown(self.url)
+        self.name = printable_address(self.url)
         self.path = self.url.database if self.url.get_backend_name() == "sqlite" else None
         self.engine = connect(self.url)
         self._identity: tuple[int, int] | None = None
@@ -238,7 +238,9 @@ def in_words(url: URL) -> Iterator[None]:
             words = (  # in the server's words, which name its machine, its users and its tables
                 f"{message}: {why}"
             )
-        raise kind(f"The store {shown(url)} {words}.", f"The store {message}.") from error
+        raise kind(
+            f"The store {printable_address(url)} {words}.", f"The store {message}."
+        ) from error
 
 
 def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:

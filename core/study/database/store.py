@@ -285,7 +285,7 @@ class Store(Connected):
             state_of = {key: state for key, state in present}
             connection.execute(update(runs).where(runs.c.study == number).values(wanted=False))
             described = [_described(number, place, run) for place, run in enumerate(study.runs)]
-            _each(
+            _execute_for_each(
                 connection, insert(runs), [row for row in described if row["hash"] not in state_of]
             )
             names = "place", "task", "variant", "expected"
@@ -295,7 +295,7 @@ class Store(Connected):
                 if e["hash"] in state_of
             ]
             same = and_(runs.c.study == number, runs.c.hash == bindparam("at"))
-            _each(
+            _execute_for_each(
                 connection,
                 update(runs).where(same).values(wanted=True, **{n: bindparam(n) for n in names}),
                 requeued,
@@ -416,12 +416,14 @@ class Store(Connected):
                 for row in by_run[run].rows
                 if row.step > stored.get(run, 0)
             ]
-            _each(connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new])
+            _execute_for_each(
+                connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new]
+            )
             now = connection.execute(select(Clock())).scalar_one()
             changed = [_changes(by_run[run], now) for run in numbers]
             names = [name for name in _changes(Report(0, ""), now) if name != "at"]
             values: dict[str, Any] = {name: bindparam(name) for name in names}
-            _each(
+            _execute_for_each(
                 connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed
             )
         return set(by_run) - numbers
@@ -506,7 +508,7 @@ def _queue(connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
     return len(numbers)
 
 
-def _each(
+def _execute_for_each(
     connection: sql.Connection, statement: sql.Executable, values: list[dict[str, Any]]
 ) -> None:
     """Execute a statement for each of the values; do nothing without any."""
@@ -529,12 +531,12 @@ class Standing:
     ahead: int = 0  # runs that a process has claimed, and not begun
 
     @property
-    def many(self) -> int:
+    def n_runs(self) -> int:
         """Number of runs."""
         return sum(self.counts.values())
 
     @property
-    def ended(self) -> int:
+    def n_ended(self) -> int:
         """Number of runs that have a result or failed."""
         return sum(self.counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
 
@@ -564,7 +566,7 @@ class Standing:
         totals = Counter(self.counts) + Counter({QUEUED: ahead})
         totals[RUNNING] -= ahead
         parts = [f"{totals[state]:,} {state}" for state in schema.STATES if totals[state]]
-        return f"{count(self.many, 'run')}: {', '.join(parts)}"
+        return f"{count(self.n_runs, 'run')}: {', '.join(parts)}"
 
 
 def standing(store: Store, study: int) -> Standing:

@@ -134,7 +134,7 @@ class Lesson:
     language: str = ENGLISH
 
     @property
-    def given(self) -> set[str]:
+    def given_values(self) -> set[str]:
         """Names of the values that are shown before the prediction."""
         asks = self.prediction.asks if self.prediction else ""
         return {name for text in (self.question, asks) for name, _ in FIELD.findall(text)}

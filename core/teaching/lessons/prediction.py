@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
-from core.measure.intervals import ANYTHING, Interval, Paired, Within, interval, paired, together
+from core.measure.intervals import (
+    ANYTHING,
+    Interval,
+    Paired,
+    Within,
+    correct_together,
+    interval,
+    paired,
+)
 from core.settings.menu import Menu
 from core.teaching.lessons.lesson import Lesson, Number, Prediction
 from core.teaching.lessons.readings import EXACT, Measured, measured, reading
@@ -138,7 +146,7 @@ def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
     def compare(pair: Pair, level: float) -> Paired:
         return paired(out.values[pair[0]].values, out.values[pair[1]].values, level=level)
 
-    return together(compare, list(combinations(order, 2)))
+    return correct_together(compare, list(combinations(order, 2)))
 
 
 def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:

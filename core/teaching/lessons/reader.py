@@ -53,7 +53,7 @@ class Table:
         if not condition:
             raise LessonError(self.lesson, message)
 
-    def at(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         """Return the full name of an entry, for a message: "prediction.asks"."""
         return f"{self.place}.{name}" if self.place else name
 
@@ -70,9 +70,9 @@ class Table:
             dict: "a table",
         }[kind]
         self.require(
-            type(value) is kind, f"{self.at(name)} is {shorten(value)}; it must be {words}."
+            type(value) is kind, f"{self.path_of(name)} is {shorten(value)}; it must be {words}."
         )
-        self.require(kind is not str or value or default == "", f"{self.at(name)} is empty.")
+        self.require(kind is not str or value or default == "", f"{self.path_of(name)} is empty.")
         return cast(T, value)
 
     def one_of(
@@ -82,7 +82,7 @@ class Table:
         value = self.take(name, str, default)
         self.require(
             value in choices,
-            f"{self.at(name)} is {shorten(value)}; it must be one of {', '.join(choices)}.",
+            f"{self.path_of(name)} is {shorten(value)}; it must be one of {', '.join(choices)}.",
         )
         return value
 
@@ -96,7 +96,7 @@ class Table:
         )
         self.require(
             is_good,
-            f"{self.at(key)} must name at least {least} of the values: {', '.join(choices)}.",
+            f"{self.path_of(key)} must name at least {least} of the values: {', '.join(choices)}.",
         )
         return tuple(given_names)
 
@@ -104,24 +104,24 @@ class Table:
         """Return a table of texts, as parameters of a link, and remove it."""
         params = self.take(name, dict, {})
         is_text = all(isinstance(text, str) for text in params.values())
-        self.require(is_text, f"{self.at(name)}: every parameter must be text, as in a link.")
+        self.require(is_text, f"{self.path_of(name)}: every parameter must be text, as in a link.")
         return params
 
     def table(self, name: str) -> "Table":
         """Return a nested table, and remove it."""
-        return Table(self.lesson, self.at(name), self.take(name, dict))
+        return Table(self.lesson, self.path_of(name), self.take(name, dict))
 
     def tables(self, name: str) -> "list[Table]":
         """Return a list of nested tables, and remove it."""
         return [
-            Table(self.lesson, f"{self.at(name)} {n}", document)
+            Table(self.lesson, f"{self.path_of(name)} {n}", document)
             for n, document in enumerate(self.take(name, list), 1)
         ]
 
     def done(self) -> None:
         """Raise LessonError if any entry was not read."""
         self.require(
-            not self.rest, f"{', '.join(map(self.at, self.rest))}: there is no such entry."
+            not self.rest, f"{', '.join(map(self.path_of, self.rest))}: there is no such entry."
         )
 
 
@@ -165,7 +165,7 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
     names = (
         {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
     )
-    is_fair = not result.given & names and result.given <= set(values)
+    is_fair = not result.given_values & names and result.given_values <= set(values)
     table.require(is_fair, "question and prediction must not use {values} that are predicted.")
     return result
 

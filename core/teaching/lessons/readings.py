@@ -258,7 +258,7 @@ def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
     depth = settings_of(params, Depth)
     curve = {}
     for seed in SEEDS:
-        values = travel(config.replace(seed=seed), TEXT, CPU, depth).of(statistic)
+        values = travel(config.replace(seed=seed), TEXT, CPU, depth).values_of(statistic)
         curve[seed] = dict(enumerate(map(float, values)))
     return per_seed({seed: values[max(values)] for seed, values in curve.items()}, within, curve)
 
@@ -392,7 +392,7 @@ def accuracy_at_own_rate(params: Params) -> Measured:
 
 def shipped_bench() -> Bench:
     """Return the shipped language model with its held-out sentences."""
-    return bench(family.kept(family.WHOLE, 0))
+    return bench(family.open_cached(family.WHOLE, 0))
 
 
 def find_head(params: Params) -> Cut:

@@ -72,7 +72,7 @@ def choices(settings, name: str) -> list:
     return [low, top]
 
 
-def of(settings, name: str) -> Control:
+def control_of(settings, name: str) -> Control:
     """Return the control of one setting."""
     definition = settings.settings()[name]
     kind = kind_of(settings, name)

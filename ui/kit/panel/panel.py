@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 
 from ui.kit import beside
-from ui.kit.panel.control import Control, default_of, handle, kind_of, of, words
+from ui.kit.panel.control import Control, control_of, default_of, handle, kind_of, words
 from ui.kit.server.scripts import with_store
 from ui.kit.store import is_moved, session
 
@@ -114,7 +114,7 @@ def _label(name: str, settings) -> str:
 def _member(settings, name: str) -> Control:
     """Return a setting's control, or its value as text if a teacher's link locks it."""
     if is_moved(name):
-        return of(settings, name)
+        return control_of(settings, name)
     definition = settings.settings()[name]
     now = getattr(settings, name)
     label = definition.menu.label(now) if definition.menu else definition.write(now)
@@ -141,7 +141,7 @@ def bar(name: str, *rows: list[Control]):
         name: Name of the component on this page.
         *rows: Controls of each row; those of settings that a teacher's link locks are left out.
     """
-    if beside.stands(name):
+    if beside.is_drawn_above(name):
         return
     waits = _around.get([])
     if waits:

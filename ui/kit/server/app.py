@@ -69,7 +69,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     yield
     for task in tasks:
         task.cancel()
-    ending.begin()
+    ending.run_exit_calls()
 
 
 def raise_file_limit() -> None:

@@ -11,7 +11,7 @@ from threading import Lock
 import streamlit as st
 
 from core.figures.small_pictures import Count
-from core.settings.cache import once
+from core.settings.cache import make_once
 from core.study.database.connection import BusyError, StoreError
 from core.teaching.classroom import ClassError, Classroom, Vote, Watched
 from core.teaching.lessons.language import phrases
@@ -38,7 +38,7 @@ _component = st.components.v2.component(
 )
 
 
-@once
+@make_once
 def classroom() -> Classroom:
     """Return the store of classes."""
     return Classroom()
@@ -59,7 +59,7 @@ def watch(code: str) -> Watched:
     try:
         return _watch(code.upper(), int(time.monotonic()))
     except StoreError as error:
-        error.told = describe(error)
+        error.public_message = describe(error)
         raise
 
 
@@ -80,7 +80,7 @@ def describe(error: ClassError | StoreError) -> str:
     if isinstance(error, BusyError):
         return words["error_busy"]
     if isinstance(error, StoreError):
-        return f"{words['error_store']} ({error.told})"
+        return f"{words['error_store']} ({error.public_message})"
     return words.get(f"error_{error.field}", str(error))
 
 
@@ -159,7 +159,7 @@ def join(code: str, nickname: str = "", key: str = "") -> None:
         own_seat.trouble = ""
         try:
             own_seat.value = classroom().join(code, nickname, key)
-            own_seat.votes = classroom().mine(code, own_seat.value)
+            own_seat.votes = classroom().read_own_votes(code, own_seat.value)
         except (ClassError, StoreError) as error:
             is_old = bool(key) and isinstance(
                 error, ClassError
@@ -181,7 +181,7 @@ def vote(
     except (ClassError, StoreError) as error:
         own_seat.trouble = describe(error)
         if isinstance(error, ClassError) and error.field == "vote":
-            own_seat.votes = classroom().mine(code, own_seat.value)
+            own_seat.votes = classroom().read_own_votes(code, own_seat.value)
 
 
 def find_class(context) -> Watched | None:
@@ -204,7 +204,7 @@ def students(number: int, words) -> str:
     return words["class_student" if number == 1 else "class_students"].format(n=number)
 
 
-def left(now: Watched, words) -> str:
+def describe_time_left(now: Watched, words) -> str:
     """Return a phrase on the remaining time; "" without a limit."""
     return f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
 

@@ -31,11 +31,11 @@ from ui.lessons.classroom.server import (
     Seat,
     classroom,
     describe,
+    describe_time_left,
     distribution,
     find_class,
     has_letters,
     join,
-    left,
     may_start,
     reasons,
     seat,
@@ -202,7 +202,7 @@ def _wait(code: str, before: tuple, words):
     st.caption(
         literal(
             f"{words['class_name'].format(code=code)} ·"
-            f" {students(now.seats, words)}{left(now, words)}"
+            f" {students(now.seats, words)}{describe_time_left(now, words)}"
         )
     )
 

@@ -34,8 +34,8 @@ from ui.lessons.classroom.server import (
     Key,
     classroom,
     describe,
+    describe_time_left,
     distribution,
-    left,
     look_again,
     store_teacher_key,
     students,
@@ -123,7 +123,7 @@ def _draw(context, token: str):
         return
     poll, side = st.columns([3, 2], gap="large")
     with poll:
-        about = f"{words['class_round'].format(n=now.round)}{left(now, words)}"
+        about = f"{words['class_round'].format(n=now.round)}{describe_time_left(now, words)}"
         votes = words["class_answered"].format(votes=now.votes, seats=now.seats)
         st.markdown(
             f"## {literal(question.title)}\n{literal(question.asks)}  \n**{literal(votes)}** ·"
@@ -178,7 +178,9 @@ def _draw_steps(context, token: str, now: TeacherView, question):
         if has_second_round and now.phase == CLOSED:
             _button("class_discuss_now", "forum", lambda: room.discuss(token), words)
         if has_second_round:
-            _button("class_again", "how_to_vote", lambda: room.again(token, seconds), words)
+            _button(
+                "class_again", "how_to_vote", lambda: room.open_second_round(token, seconds), words
+            )
         if is_closed:
             name = "class_hide" if now.shown else "class_show"
             _button(name, "bar_chart", lambda: room.show(token, not now.shown), words)
