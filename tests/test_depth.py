@@ -561,7 +561,7 @@ def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypat
         x = model.run_layer(layer, x, allowed, memory)
         plain.append(x[0, : len(WORDS)])
     observed = []
-    stream = model.stream
+    stream = model.run_blocks
     last = []
 
     class Kept(Streams):

@@ -182,7 +182,7 @@ def test_link_reopens_the_same_page():
         (
             DEPTH,
             {"show": "gradients"},
-            {"gradient curves", "Norm of each weight's gradient; columns are variants"},
+            {"gradient curves", "Gradient norm of each parameter tensor; columns are variants"},
         ),
         (DEPTH, {"show": "grid"}, {"RMS of every variant in the grid"}),
     ],

@@ -55,7 +55,7 @@ def test_page_opens_on_head_that_reads_subject():
 def test_the_prediction_is_beside_the_attention_of_the_ablated_model():
     baseline = texts(fine(opened()))
     ablated = texts(fine(opened(out=READER)))
-    assert "After “clerks”: Top prediction: “was”" in baseline
+    assert "After “clerks”, the top prediction is “was”" in baseline
     assert "After “clerks”:" in ablated and "“were” instead of “was”" in ablated
 
 

@@ -206,7 +206,7 @@ def test_random_weights_generate_in_sliding_context():
         "bites",
         "man",
     }
-    assert any("sliding once it is full" in item for item in said_on(app))
+    assert any("Context: the last" in item for item in said_on(app))
     pick(app, chips, 9)  # the fifth new word
     (chips,) = components(fine(app), "ablation_chips")
     read = [load["weight"] is not None for load in json.loads(json.loads(chips.json))["tokens"]]

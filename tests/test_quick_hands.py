@@ -166,7 +166,7 @@ class Hands:
     def __init__(self, name, monkeypatch):
         self.app = AppTest.from_function(page, args=(name,), default_timeout=60).run()
         self.drawn = self.cut = 0
-        draw = ui.kit.panel.panel.of
+        draw = ui.kit.panel.panel.control_of
 
         def of(*args):
             self.drawn += 1

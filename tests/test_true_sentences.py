@@ -167,7 +167,7 @@ def _grid(ends, shares=None):
     ends = np.array(ends)
     return SimpleNamespace(
         ends=lambda meter: ends,
-        alike=lambda meter: False,
+        ends_equal=lambda meter: False,
         diverged=[None] * len(ends),
         name=lambda index: f"v{index}",
         explained=lambda meter: shares or {},
@@ -212,7 +212,7 @@ def _ranked(*heads) -> pd.DataFrame:
 
 def test_largest_loss_is_significant():
     text = sweep._describe_ranking(_ranked((-2.0, -5.0, 1.0), (-1.0, -1.5, -0.5), (0.5, 0.4, 0.6)))
-    assert text.startswith("Largest loss: L1H2, −1.00 in logit difference")
+    assert text.startswith("Largest drop: L1H2, −1.00 in logit difference")
 
 
 def _rank(**values):

@@ -211,7 +211,7 @@ EXPERIMENTS = {  # page -> title, what to look for, the link's parameters
         ),
         (
             "Hide the future",
-            "With a causal mask tokens attend only to earlier ones. Where does attention go?",
+            "A causal mask hides later tokens. Where does attention go without it?",
             {"weights": "random", "view": "attention", "variants": "mask-causal"},
         ),
     ),

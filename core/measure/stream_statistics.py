@@ -136,7 +136,7 @@ def cosine(s: Streams) -> torch.Tensor:
     label="Effective rank",
     help=(
         "exponential of the entropy of the normalised singular values: the number of "
-        "directions that the tokens span (Roy and Vetterli, 2007)."
+        "directions that the tokens effectively span (Roy and Vetterli, 2007)."
     ),
     question="How many directions are left?",
     most=float,

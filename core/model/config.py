@@ -90,7 +90,7 @@ class Config(Settings):
     seed: int = size_setting(
         0,
         "Random seed",
-        "Seed of the initialisation. The same seed gives the same weights everywhere.",
+        "Seed for the initial weights. The same seed gives the same weights everywhere.",
         short="seed",
         low=0,
         high=2**31 - 1,
@@ -200,7 +200,7 @@ class Config(Settings):
     padding: int = more_setting(
         0,
         "Padding tokens",
-        "Padding after the sentence, as in a batch of unequal lengths. Padding is masked.",
+        "Padding after the sentence, as in a batch of sequences of different lengths. Padding is masked.",
         short="padding tokens",
         low=0,
         high=16,
@@ -228,7 +228,7 @@ class Config(Settings):
     n_kv_heads: int = attention_setting(
         None,
         "Key-value heads (n_kv_heads)",
-        "Heads of keys and values. If there are fewer than query heads, this is grouped-query"
+        "Number of key-value heads. If there are fewer than query heads, this is grouped-query"
         " attention (GQA; Ainslie et al., 2023). With one, it is multi-query attention (MQA;"
         " Shazeer, 2019). Both shrink the KV cache. Default: n_heads.",
         short="key-value heads",
@@ -242,7 +242,7 @@ class Config(Settings):
     attention_bias: bool = attention_setting(
         None,
         "Biases in attention",
-        "Biases of queries, keys, values, gate and output (attention_bias). Default: same as"
+        "Biases in the query, key, value, gate and output projections (attention_bias). Default: same as"
         " Biases. Off in Llama; Qwen 2 has them only on queries, keys and values.",
         short="attention biases",
         kind=bool,

@@ -54,7 +54,7 @@ class Sampling(Settings):
     draw: int = word_setting(
         0,
         "Random seed",
-        "Seed of the sampling. The same seed gives the same text.",
+        "Seed for sampling. The same seed gives the same text.",
         low=0,
         high=2**31 - 1,
         step=1,

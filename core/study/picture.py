@@ -204,7 +204,7 @@ def describe_cell(line: Line) -> str:
         size = (
             f"{points(line.difference)} points on every seed"
             if line.difference
-            else "identical on every seed"
+            else "same as the baseline on every seed"
         )
         return f"{first} {got}); {size}.{note}"
     noise = ", one seed"

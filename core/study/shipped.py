@@ -31,7 +31,7 @@ shipped.add(
 shipped.add(
     "feed_forward",
     label="Feed-forward",
-    help="Activation functions, and gated variants at equal parameters",
+    help="Activation functions, and gated variants at equal parameter count",
 )
 shipped.add("positions", label="Positions", help="Position encodings, partial RoPE and NoPE layers")
 shipped.add(

@@ -57,7 +57,7 @@ NUMBER = {
 KINDS: dict[str, Sequence[str]] = {
     "Determiners": list(dict.fromkeys(DETERMINERS)),
     "People": OF_KIND["people"],
-    "Verbs of saying": RULED,
+    "Verbs of saying and thinking": RULED,
     "Function words": LINKS,
     "Roles": OF_KIND["roles"],
     "Past participles": TO_THINGS,

@@ -356,7 +356,7 @@ claim.add(
     help="a value times a gate, with two thirds of the width.",
     paper="Shazeer, 2020: GLU variants improve Transformer, table 1",
     here=SENTENCES,
-    number="Accuracy with SwiGLU − accuracy with GELU, at equal parameters",
+    number="Accuracy with SwiGLU − accuracy with GELU, at equal parameter count",
     smallest=0.02,
     live=sentences("activation-swiglu__matched-on"),
 )
@@ -451,7 +451,7 @@ claim.add(
     help="most of it is learned within a small part of training.",
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 1",
     here="two layers learn induction: accuracy measured every 6 steps, up to step 300",
-    number="Largest gain within 10 % of training, as a share of the total",
+    number="Largest gain over any 10 % of training, as a share of the total gain",
     within=(0.0, math.inf),
     smallest=0.5,
     points=False,
@@ -542,7 +542,7 @@ claim.add(
 claim.add(
     "parallel",
     gain("sentences", "sentences", "parallel sub-layers"),
-    label="Parallel attention and FFN match the sequential order",
+    label="Parallel attention and FFN do as well as sequential",
     help="the FFN does not need the output of attention.",
     paper="Black et al., 2022: GPT-NeoX-20B, section 2.1",
     here=SENTENCES,
@@ -605,7 +605,7 @@ def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
 
 @claim.register(
     "rank_collapse",
-    label="Without residuals, attention collapses to rank one",
+    label="Without residuals, the output of attention collapses to rank one",
     help="pure attention loses rank doubly exponentially with depth.",
     paper="Dong et al., 2021: Attention is not all you need, theorem 2.2",
     here="ten attention-only layers with random weights, no norm and no FFN",

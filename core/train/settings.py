@@ -185,7 +185,7 @@ class Training(Settings):
     every: int = more_setting(
         None,
         "Log every N steps",
-        "Steps between two points of the curves. Default: fifty points.",
+        "Steps between two points on the curves. By default, each curve has 50 points.",
         short="steps per row",
         kind=int,
         low=1,
@@ -214,7 +214,7 @@ class Training(Settings):
 HELP = {
     "dropout": "Dropout rate in training; off when accuracy is measured.",
     "seed": (
-        "Seed of the first run; each further run adds 1. The same seed gives bit-identical curves"
+        "Seed of the first run; each subsequent run adds 1. The same seed gives bit-identical curves"
         " on one machine. On another they diverge after a while because of rounding."
     ),
 }

@@ -186,8 +186,7 @@ class BlockLook(Picked):
     context: int = setting(
         32,
         "Context",
-        "Maximum context length in tokens. Once it is full it slides, and the first token drops"
-        " out.",
+        "Maximum context length in tokens. Once the context is full, the oldest token drops out.",
         group="Next token",
         low=1,
         high=MAX_TOKENS,

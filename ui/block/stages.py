@@ -54,9 +54,13 @@ def _of_a_token(forward_pass, look):
         biased = "bias" in dict(
             forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters()
         )
-        gain = f"Gain 1{', bias 0' * biased} before training."
+        gain = f"Gain 1{', bias 0' if biased else ''} before training."
         if forward_pass.kind != "random":
-            gain = f"Then learned gain{' and bias' * biased}."
+            gain = (
+                "Then learned gain and bias are applied."
+                if biased
+                else "Then the learned gain is applied."
+            )
         figure(
             f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}”"
             " before and after",

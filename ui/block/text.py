@@ -56,11 +56,9 @@ def _about(kind: str, words, context: int, length: int) -> str:
             f"Untrained model, sampled from the {count(len(words), 'distinct token')} of your"
             " sentence"
         )
-    slides = "" if length - 1 <= context else ", sliding once it is full"
-    return (
-        f"{from_what}. Context: {count(context, 'token')}{slides}. Click a generated word to see"
-        " its attention."
-    )
+    tokens = count(context, "token")
+    size = tokens if length - 1 <= context else f"the last {tokens}"
+    return f"{from_what}. Context: {size}. Click a generated word to see its attention."
 
 
 def _chosen(forward_pass, words, steps, opened: int, look) -> str:
@@ -68,11 +66,11 @@ def _chosen(forward_pass, words, steps, opened: int, look) -> str:
     step = steps[opened]
     before = forward_pass.n_real + opened
     sentence = (
-        f"“{shorten_token(words[step.token])}”: p = {number(step.probability)}, sampling probability"
-        f" {number(step.chance)}"
+        f"“{shorten_token(words[step.token])}”: model probability {number(step.probability)},"
+        f" sampling probability {number(step.chance)}"
     )
     read = f"Context: tokens {max(0, before - look.context) + 1} to {before}."
     if step.patterns:
         head = forward_pass.head_name(look.layer_of(forward_pass), look.head_of(forward_pass))
-        read += f" Shading shows the attention of {head} from the last token."
+        read += f" Shading shows the attention of {head} from the token before it."
     return f"{sentence}. {read}"

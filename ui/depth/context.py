@@ -38,7 +38,11 @@ orders = Menu("Order")
 
 matrices.add("pattern", label="Attention", help="which token attends to which.")
 matrices.add("alike", label="Similarity", help="cosine similarity between all token vectors.")
-orders.add("parts", label="Group by component", help="one row and column per combination.")
+orders.add(
+    "parts",
+    label="Group by component",
+    help="one cell per combination, with some components as rows and the others as columns.",
+)
 orders.add(
     "largest", label="Sort: high to low", help="all variants pass by pass, diverged ones on top."
 )

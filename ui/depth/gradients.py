@@ -20,7 +20,7 @@ VANISHED = 1e-3
 EXPLODED = 1e3
 
 
-@view.register("gradients", label="Gradients", help="gradient norm at each layer and weight.")
+@view.register("gradients", label="Gradients", help="gradient norm by layer and parameter tensor.")
 def gradients(context):
     """Draw the gradient norm by pass, and of each weight, for all variants."""
     of_variants = {
@@ -97,7 +97,7 @@ def per_weight(context, of_variants):
     layers = max(table.layer.max() for table in tables.values())
     shared = context.depth.blocks == "same"
     where = "summed over passes" if shared else f"by block, {count(int(layers), 'block')}"
-    figure(f"Gradient norm per weight ({where})", largest(tables, shared))
+    figure(f"Gradient norm per parameter tensor ({where})", largest(tables, shared))
     ignored = [
         v.name for v in context.variants if ignores_key_bias(context.depth.plan(v.config)[0])
     ]
@@ -130,7 +130,7 @@ def per_weight(context, of_variants):
         quantity="Gradient norm",
         log=True,
         numbers="brief",
-        alt=f"Norm of each weight's gradient; columns are {'variants' if shared else 'blocks'}.",
+        alt=f"Gradient norm of each parameter tensor; columns are {'variants' if shared else 'blocks'}.",
         square=False,
         blank="absent or undefined",
         arrow="in",

@@ -174,7 +174,7 @@ def legend(
     if len(variants) > 1:
         common.append(f"{paired(variants, kind)}.")
     elif not about and is_moved("variants"):
-        common.append("Remove a component under Compare with to see what it does.")
+        common.append("Remove a component under “Compare with” to see what it does.")
     if any("diverged" in (text or "") for text in notes.values()):
         common.append(DIVERGED)
     st.html(legend_html(entries, common, about))

@@ -118,7 +118,7 @@ def offer(
             st.markdown("**Tables** as CSV")
         tables = st.session_state.setdefault(TABLES, {})
         for name, make in tables.items():
-            rows = getattr(make, "many", 0)
+            rows = getattr(make, "n_rows", 0)
             if rows > ROWS:
                 st.caption(literal(TOO_MANY.format(name=name, rows=rows, most=ROWS)))
                 continue

@@ -69,7 +69,10 @@ def generated(
             )
         )
     for n, step in enumerate(steps, start):
-        tip = f"sampling probability {number(step.chance)}, p = {number(step.probability)}"
+        tip = (
+            f"model probability {number(step.probability)},"
+            f" sampling probability {number(step.chance)}"
+        )
         tokens.append(
             Chip(word(step.token), tip, weights[n] if n < len(weights) else None, pick=True)
         )

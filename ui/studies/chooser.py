@@ -271,12 +271,12 @@ def choose(look: StudyLook) -> StudyContext | None:
         if not studies and name is not None:
             about = (
                 "A study trains models with one component removed or replaced (rows) on several"
-                " tasks (columns). You have no studies yet; this one is built in."
+                " tasks (columns). This one is built in: click a cell to see its learning curves."
             )
             hint = (
-                "Press New study to create your own, or run"
+                "Press New study to create your own, or rerun this one with"
                 if may_write()
-                else "To create one, run"
+                else "To rerun it, use"
             )
             about += f" {hint} “python -m core.study run studies/ablation_matrix.toml”."
             st.caption(about)

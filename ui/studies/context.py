@@ -10,8 +10,8 @@ from core.study.database.store import Store
 
 view = Menu("Views of a study")
 NOT_STORED = (
-    "This built-in study includes summary results only. Click a matrix cell for its curves, or"
-    " rerun the study with *New study*."
+    "The runs of this built-in study are not stored here. Click a matrix cell to see its curves in"
+    " Training, or rerun the study with *New study*."
 )
 
 

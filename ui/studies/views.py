@@ -239,7 +239,9 @@ def _open(context, picked):
 
 
 @view.register(
-    "compare", label="Compare", help="this study and another one, cell by cell, on common seeds."
+    "compare",
+    label="Compare",
+    help="this study and another one, cell by cell, on the seeds they share.",
 )
 def compare(context):
     """Draw the table that compares this study with another, cell by cell."""

@@ -13,7 +13,7 @@ from ui.pictures.heatmaps import heatmaps
 from ui.shared import attention as shared
 from ui.shared.base import pick
 from ui.trained.context import view
-from ui.trained.words import compute_logits, explain_prediction
+from ui.trained.words import TOP, compute_logits, explain_prediction
 
 
 @view.register(
@@ -117,7 +117,11 @@ def _draw_prediction(context):
     label = context.prompt.labels[context.after]
     place = "After" if context.language else "At"
     prediction = explain_prediction(context, compute_logits(context))
-    st.markdown(literal(f"{place} “{label}”: {prediction}"))
+    if prediction.startswith(TOP):
+        prediction = f"the top prediction is {prediction.removeprefix(TOP)}"
+        st.markdown(literal(f"{place} “{label}”, {prediction}"))
+    else:
+        st.markdown(literal(f"{place} “{label}”: {prediction}"))
 
 
 def _draw_head_behaviour(context):

@@ -215,7 +215,7 @@ def _describe_ranking(ranked) -> str:
     right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
     change, low, high = aligned([first.change, first.low, first.high])
     label = (
-        "Largest loss"
+        "Largest drop"
         if len(losses)
         else "Removing any single head does no significant harm; largest gain"
     )

@@ -43,7 +43,7 @@ def without(context):
         )
         baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
         decades = math.ceil(math.log10(rows.value.max())) if measure.logarithmic else 0
-        alt = "Trained without each component, and with it removed after training."
+        alt = "Accuracy when each change is made before training, and after training."
         spec = charts.with_and_without(measure.axis, decades)
         height = 34 * rows.label.nunique() + 60
         chart(
@@ -54,9 +54,9 @@ def without(context):
         )
     dashed = "" if split else " Dashed: baseline."
     caption(
-        "Models without a component are trained from scratch, with the same data order and initial"
-        " weights. “Removed after training” means that the trained baseline is run without the"
-        f" component; this is not possible where the weights do not fit.{dashed}"
+        "“Changed before training”: each changed model is trained from scratch, with the same data"
+        " order and initial weights. “Changed after training”: the change is made to the trained"
+        f" baseline; this is not possible where the weights do not fit.{dashed}"
     )
 
 

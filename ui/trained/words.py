@@ -17,6 +17,8 @@ from ui.kit.panel.panel import bar
 from ui.pictures.chips import generated, opened_step
 from ui.trained.context import WHOLE, TrainedContext, view
 
+TOP = "Top prediction: "  # start of a sentence
+
 
 def next_token_of(context: TrainedContext) -> int | None:
     """Return the prompt's own next token id; None at its end, or for models of other tasks."""
@@ -124,12 +126,12 @@ def describe_prediction(context, scores, next_token) -> str:
     chances = scores.double().softmax(-1)
     best = int(chances.argmax())
     if next_token is None:
-        return f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %)."
+        return f"{TOP}“{context.word(best)}” ({number(100 * chances[best].item())} %)."
     share = f"{number(100 * chances[next_token].item())} %"
     if next_token == best:
-        return f"Top prediction: “{context.word(next_token)}” ({share}), as in the text."
+        return f"{TOP}“{context.word(next_token)}” ({share}), as in the text."
     return (
-        f"Top prediction: “{context.word(best)}” ({number(100 * chances[best].item())} %). The text"
+        f"{TOP}“{context.word(best)}” ({number(100 * chances[best].item())} %). The text"
         f" has “{context.word(next_token)}” ({share})."
     )
 

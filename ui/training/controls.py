@@ -96,7 +96,7 @@ def _start_experiment(name: str, kinds):
 
 def experiment_cards(kinds):
     """Draw a card for each preset; a click starts it."""
-    st.markdown("**Press Start, or click a preset to train it now**")
+    st.markdown("**Press Start, or click a preset to run it now**")
     with st.grid("auto", min_column_width=300):
         for name in showcase:
             with st.container(border=True, height="stretch", gap="xxsmall"):

@@ -34,7 +34,7 @@ NUMBERS = ("seed", "steps", "value", "n")
 # values of the column `how`
 TRAINED = "trained without it"
 CUT = "cut afterwards"
-SHOWN = {TRAINED: "trained without", CUT: "removed after training"}  # on screen
+SHOWN = {TRAINED: "changed before training", CUT: "changed after training"}  # on screen
 FEW = 3  # seeds up to which it is said what they cannot show
 COMPARED = ["value", "low", "high", "seeds", "difference", "p", "clear"]
 ONE_SEED = "One seed per model, so significance cannot be tested."

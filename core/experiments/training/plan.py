@@ -74,7 +74,7 @@ showcase.add(
         "variants": "placement-post",
     },
     label="Post-norm without warm-up",
-    help="pre-norm trains at 12 layers. Does post-norm train without warm-up?",
+    help="at 12 layers, pre-norm trains without warm-up. Does post-norm?",
 )
 showcase.add(
     "positions",
@@ -118,7 +118,7 @@ class Trial(Settings):
         3,
         "Seeds",
         "Runs of each model, with different initial weights and data. The first run uses the"
-        " value of Random seed, each further run the next one.",
+        " value of Random seed; each subsequent run adds 1.",
         short="seeds",
         low=1,
         high=30,

@@ -20,7 +20,7 @@ def inputs(part: object) -> int:
 @activation.register(
     "relu",
     label="ReLU",
-    help="max(0, x). Zero for every negative input: about half of them with random weights.",
+    help="max(0, x). Zero for every negative input: with random weights, half of all inputs.",
 )
 def relu(x: torch.Tensor) -> torch.Tensor:
     """Return max(0, x)."""

@@ -26,7 +26,7 @@ EPSILON = 1e-5  # added to the variance or the mean square by default, as in tor
     "LayerNorm",
     label="LayerNorm",
     help=(
-        "subtracts a token's mean and divides by its standard deviation, then gain and bias (Ba et"
+        "subtracts a token's mean and divides by its standard deviation; learned gain and bias (Ba et"
         " al., 2016)."
     ),
     divides_by="variance",
@@ -89,8 +89,8 @@ class RMSNorm(nn.Module):
     "DyT",
     label="DyT",
     help=(
-        "tanh(α·x) instead of a norm, with learned α (initialised to 0.5), then gain and "
-        "bias (Zhu et al., 2025, section 4)."
+        "tanh(α·x) instead of a norm, with learned α (initialised to 0.5), gain and bias (Zhu et"
+        " al., 2025, section 4)."
     ),
 )
 class DyT(nn.Module):

@@ -172,7 +172,7 @@ class Learned(Position):
     label="RoPE",
     help=(
         "rotates queries and keys by an angle proportional to position, so scores depend on"
-        " distance (Su et al., 2021)."
+        " relative position (Su et al., 2021)."
     ),
     on_queries=", rotated by position (RoPE)",
 )

@@ -247,7 +247,7 @@ export default function ({ data, parentElement }) {
   const canvas = root.querySelector("canvas")
   const tip = root.querySelector(".tip")
   const theme = themeOf(root)
-  canvas.setAttribute("aria-label", [m.alt, m.said].filter(Boolean).join(" ") + (m.clickable ? " Arrow keys move, Enter picks." : " Arrow keys move."))
+  canvas.setAttribute("aria-label", [m.alt, m.said].filter(Boolean).join(" ") + (m.clickable ? " Use the arrow keys to move and Enter to select." : " Use the arrow keys to move."))
   canvas.style.cursor = m.clickable ? "pointer" : "default"
   root.querySelector(".bar").style.setProperty("--stops", m.stops.join(","))
   root.querySelector(".low").textContent = end(m, 0)
