@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -26,7 +27,7 @@ RERUN = (
     " “python -m core.teaching.claims --only {name}”."
 )
 
-view = Menu("Views of claims")
+view: Menu[Any] = Menu("Views of claims")
 
 
 @dataclass(frozen=True)

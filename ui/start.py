@@ -310,7 +310,7 @@ def experiments_on(page_shown: Page) -> list:
             (showcase.label(name), capital(showcase.help(name)), link | {"begin": "on"})
             for name, link in showcase.items()
         ]
-    return EXPERIMENTS[page_shown]
+    return list(EXPERIMENTS[page_shown])
 
 
 AT_ITS_OWN_RATE = (

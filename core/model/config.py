@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from core.model.parts import MENUS
 from core.model.parts.activation import inputs
@@ -31,7 +31,7 @@ class Config(Settings):
         ConfigError: A value that cannot be: names the field, and says what is allowed.
     """
 
-    FIRST = ("activation", "matched")  # d_ff follows them
+    FIRST: ClassVar[tuple[str, ...]] = ("activation", "matched")  # d_ff follows them
 
     # The block as it was published: its size, its parts, its initial weights. The order of fields
     # is that of
@@ -200,7 +200,8 @@ class Config(Settings):
     padding: int = more_setting(
         0,
         "Padding tokens",
-        "Padding after the sentence, as in a batch of sequences of different lengths. Padding is masked.",
+        "Padding after the sentence, as in a batch of sequences of different lengths. Padding is"
+        " masked.",
         short="padding tokens",
         low=0,
         high=16,
@@ -242,8 +243,8 @@ class Config(Settings):
     attention_bias: bool = attention_setting(
         None,
         "Biases in attention",
-        "Biases in the query, key, value, gate and output projections (attention_bias). Default: same as"
-        " Biases. Off in Llama; Qwen 2 has them only on queries, keys and values.",
+        "Biases in the query, key, value, gate and output projections (attention_bias). Default:"
+        " same as Biases. Off in Llama; Qwen 2 has them only on queries, keys and values.",
         short="attention biases",
         kind=bool,
         follows=lambda config: config.bias,

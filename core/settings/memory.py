@@ -135,9 +135,9 @@ def reuse_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
     if mallopt:
         # <malloc.h>
-        TRIM_THRESHOLD = -1
-        MMAP_THRESHOLD = -3
-        ARENA_MAX = -8
-        mallopt(ARENA_MAX, 2)
-        mallopt(MMAP_THRESHOLD, 4 << 20)
-        mallopt(TRIM_THRESHOLD, 16 << 20)
+        trim_threshold = -1
+        mmap_threshold = -3
+        arena_max = -8
+        mallopt(arena_max, 2)
+        mallopt(mmap_threshold, 4 << 20)
+        mallopt(trim_threshold, 16 << 20)

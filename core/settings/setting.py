@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 import functools
 import numbers
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -247,7 +247,7 @@ class Settings:
         return settings, problems + notes
 
     @classmethod
-    def values(cls, params: dict[str, str]) -> tuple[dict[str, Any], list[ConfigError]]:
+    def values(cls, params: Mapping[str, str]) -> tuple[dict[str, Any], list[ConfigError]]:
         """Read each value of a link by itself; return name to value, and a list of ConfigError."""
         values: dict[str, Any] = {}
         problems: list[ConfigError] = []

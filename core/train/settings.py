@@ -214,8 +214,8 @@ class Training(Settings):
 HELP = {
     "dropout": "Dropout rate in training; off when accuracy is measured.",
     "seed": (
-        "Seed of the first run; each subsequent run adds 1. The same seed gives bit-identical curves"
-        " on one machine. On another they diverge after a while because of rounding."
+        "Seed of the first run; each subsequent run adds 1. The same seed gives bit-identical"
+        " curves on one machine. On another they diverge after a while because of rounding."
     ),
 }
 

@@ -9,11 +9,12 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from queue import SimpleQueue
+from typing import Any
 
 from core.model.config import Config
 from core.settings.cache import LRUCache
@@ -86,7 +87,7 @@ class Job:
     """
 
     def __init__(
-        self, workers: "WorkerPool", states: dict[Hashable, State], background: bool = False
+        self, workers: "WorkerPool", states: Mapping[Any, State], background: bool = False
     ) -> None:
         self.workers = workers
         self.background = background

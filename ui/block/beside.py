@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from functools import partial
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -229,7 +230,11 @@ def _draw_block(
     title = pins.legend_html([(variant.colour, name, None)]) if name else "<b>Block</b>"
     if hint and not is_moved("variants"):
         hint = LOCKED
-    words = {"compact": bool(name), "above": f"{title}<div>{hint}</div>", "below": below}
+    words: dict[str, Any] = {
+        "compact": bool(name),
+        "above": f"{title}<div>{hint}</div>",
+        "below": below,
+    }
     words |= {
         "key": "drawing" if first else "drawing_beside",
         "beside": context.pins.texts if first else None,

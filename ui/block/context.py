@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from core.checkpoints import CheckpointError, family
 from core.experiments.forward import Pass
@@ -17,7 +17,7 @@ from core.settings.menu import Menu
 from core.settings.setting import ConfigError, setting, setting_like
 from ui.shared.base import Picked
 
-view = Menu("Views of one block")
+view: Menu[Any] = Menu("Views of one block")
 PLAIN = Config()
 
 
@@ -63,7 +63,7 @@ class BlockConfig(Config):
         "trained", "Weights", "Weights of the block.", group="Weights", menu=weights
     )
 
-    FIRST = ("weights", *Config.FIRST)
+    FIRST: ClassVar[tuple[str, ...]] = ("weights", *Config.FIRST)
 
     def _check_together(self) -> None:
         """Raise ConfigError if the weights do not exist for these settings."""

@@ -3,9 +3,9 @@
 import torch
 
 from core.experiments.block import positions as experiment
-from core.experiments.block.compare import cosines
 from core.experiments.weights import weights as weights_menu
 from core.figures.charts import stream as charts
+from core.measure.stream_statistics import cosines
 from core.model.parts import MENUS
 from ui.block.context import view
 from ui.kit import beside

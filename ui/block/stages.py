@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal
+from typing import Any
 
 import streamlit as st
 
@@ -137,7 +138,8 @@ def _of_a_vector(look, eps):
         f" {len(values)}), mean square {number(numbers['mean square'], 4)}. Gain 1, bias 0.",
     )
     for name in MENUS["norm"]:
-        worked = f"First number: {_write_calculation(name, values[0], numbers)}{number(table[name][0], 4)}."
+        calculation = _write_calculation(name, values[0], numbers)
+        worked = f"First number: {calculation}{number(table[name][0], 4)}."
         st.markdown(
             f"**{literal(MENUS['norm'].label(name))}.**"
             f" {literal(f'{_formula(name, numbers)} {worked}')}"
@@ -159,7 +161,7 @@ def change(context):
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
     table["label"] = [word(index, text) for index, text in enumerate(table.word)]
-    row = table.loc[table.distance.fillna(0).idxmax()]
+    row: Any = table.loc[[table.distance.fillna(0).idxmax()]].iloc[0]
     farthest = (
         f"Largest change: “{row.word}” ({row.distance:.3g})."
         if row.distance > 0

@@ -1,6 +1,7 @@
 """Context of Depth: menus, look, and what views receive."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -31,9 +32,9 @@ def script(context: "DepthContext") -> Script:
     return depth_script({variant.name: variant.config for variant in context.variants}, *how)
 
 
-view = Menu("Views of depth")
-matrices = Menu("Matrix")
-orders = Menu("Order")
+view: Menu[Any] = Menu("Views of depth")
+matrices: Menu[Any] = Menu("Matrix")
+orders: Menu[Any] = Menu("Order")
 
 
 matrices.add("pattern", label="Attention", help="which token attends to which.")

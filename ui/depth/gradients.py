@@ -130,7 +130,8 @@ def per_weight(context, of_variants):
         quantity="Gradient norm",
         log=True,
         numbers="brief",
-        alt=f"Gradient norm of each parameter tensor; columns are {'variants' if shared else 'blocks'}.",
+        alt="Gradient norm of each parameter tensor;"
+        f" columns are {'variants' if shared else 'blocks'}.",
         square=False,
         blank="absent or undefined",
         arrow="in",

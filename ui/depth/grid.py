@@ -3,6 +3,7 @@
 import itertools
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -209,9 +210,8 @@ def by_parts(context, results, meter):
     built, order = context.depth.plan(context.baseline)
     size = len(context.tokens) + built.padding, len(order)
     compared = [
-        stream_of(v.config.replace(n_layers=built.n_layers), *size) for v in context.variants
+        stream_of(v.config.replace(n_layers=built.n_layers), *size)[0] for v in context.variants
     ]
-    compared = [stream for stream, _ in compared]
     marks = [
         place
         for place, variant_index in chosen.items()
@@ -267,7 +267,10 @@ def ranked(context, results, meter):
 def _picture(context, meter, note) -> dict:
     """Return the heatmap arguments that both layouts of the grid share."""
     label = statistic.label(meter)
-    words = {"quantity": f"{label} ({note})", "alt": f"{label} of every variant in the grid."}
+    words: dict[str, Any] = {
+        "quantity": f"{label} ({note})",
+        "alt": f"{label} of every variant in the grid.",
+    }
     words |= {"blank": "diverged or undefined", "square": False}
     return words | {"log": statistic[meter].log, "diverging": meter == "cosine"}
 

@@ -6,7 +6,7 @@ once, stand above both sides or with the baseline.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class Side:
     pictures: list[Waiting] = field(default_factory=list)
 
 
-def picture(kind: str, values, draw: Callable[[Any], None]):
+def picture(kind: str, values, draw: Callable[[Any], Any]):
     """Draw a picture at once, or after its twin when two sides are drawn.
 
     Args:
@@ -145,7 +145,7 @@ def columns(widths, **words) -> list:
 
 
 def draw_side_by_side(
-    sides: list[tuple[str, Callable[[], None]]],
+    sides: Sequence[tuple[str, Callable[[], None]]],
     heading: Callable[[str], None],
     difference: bool,
     counts: dict[str, int],
@@ -163,7 +163,7 @@ def draw_side_by_side(
         in_rows: Whether the second side stands below the first, and not to its right.
     """
     drawn = []
-    bars = set()
+    bars: set[str] = set()
     places = [st.container(), st.container()] if in_rows else st.columns(2, gap="medium")
     for index, (place, (name, draw)) in enumerate(zip(places, sides)):
         side = Side(name, index > 0, difference, counts, bars, colour)

@@ -42,7 +42,7 @@ class StartedTrainings(Compared):
         object.__setattr__(self, "judge", Judge(self.plan, self.job.rows))
 
     @property
-    def every_state(self) -> dict:
+    def every_state(self) -> dict:  # type: ignore[override]  # a field of a finished comparison
         """State of each training, by model's name and seed."""
         return self.job.states
 

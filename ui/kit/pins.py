@@ -1,7 +1,7 @@
 """Row of variants: the baseline and what it is compared with, on every comparing page."""
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 import streamlit as st
@@ -186,7 +186,7 @@ def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
 
 
 def legend_html(
-    entries: list[tuple[int, str, str | None]], common: list[str] = (), about: str = ""
+    entries: list[tuple[int, str, str | None]], common: Sequence[str] = (), about: str = ""
 ) -> str:
     """Return a legend as HTML.
 

@@ -151,7 +151,8 @@ class Session:
         page = page or self.page
         locked = self.limits.locked_names(kinds_of[page]) if self.limits else ()
         before = self.choices
-        self.choices, self.problems = apply(before, delta, kinds_of[page], locked)
+        self.choices, problems = apply(before, delta, kinds_of[page], locked)
+        self.problems = [*problems]
         self.seen_on |= {
             key: {page} for key, text in self.choices.items() if before.get(key) != text
         }

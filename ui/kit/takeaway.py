@@ -126,12 +126,11 @@ def offer(
             # Looked up when it is asked for: while something is trained the page goes on, and these
             # links stand as they are.
             label = LABELS.get(name, name[:1].upper() + name[1:])
-            download_link(
-                label,
-                file,
-                lambda name=name, make=make: write_csv(tables.get(name, make)()),
-                "text/csv",
-            )
+
+            def write(name: str = name, make: Any = make) -> str:
+                return write_csv(tables.get(name, make)())
+
+            download_link(label, file, write, "text/csv")
         _pictures(key="pictures", data=kind)
 
 
@@ -187,4 +186,4 @@ class MatrixTable:
 def _words(words: Sequence[str], indices: np.ndarray) -> pd.Categorical:
     """Return a categorical column of words by index, which stores each word once."""
     codes, unique_words = pd.factorize(np.array(words, dtype=object))
-    return pd.Categorical.from_codes(codes[indices], unique_words)
+    return pd.Categorical.from_codes(list(codes[indices]), pd.Index(unique_words))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.reader import lesson, read_lesson
 from ui.kit.panel.control import Control, choice
 
-view = Menu("Views of lessons")
+view: Menu[Any] = Menu("Views of lessons")
 
 # Streamlit says English of every page. The menu beside the page stays English, and so do the other
 # pages: the language ends

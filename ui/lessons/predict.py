@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -44,7 +45,11 @@ def ask(
     prediction = lesson.prediction
     place = place or lesson.name
     button = button or words["store"]
-    sent = {"type": "primary", "on_click": _send, "args": (lesson, words, then, place, refuse)}
+    sent: dict[str, Any] = {
+        "type": "primary",
+        "on_click": _send,
+        "args": (lesson, words, then, place, refuse),
+    }
     with st.form(f"form_{place}", border=False) if is_form else contextlib.nullcontext():
         st.markdown(f"## {literal(fill_in(prediction.asks, lesson))}")
         answer = ASKED[prediction.kind](lesson, prediction, words, place)
@@ -118,7 +123,7 @@ def _choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | 
 
     options = range(len(prediction.options))
     key = f"answer_{place}"
-    look = {"label_visibility": "collapsed", "width": "stretch"}
+    look: dict[str, Any] = {"label_visibility": "collapsed", "width": "stretch"}
     chosen = st.radio(words["predict"], options, format_func=label, index=None, key=key, **look)
     return (
         chosen if isinstance(chosen, int) else None
@@ -130,11 +135,17 @@ def _number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[f
     scale = prediction.scale
     factor, sign = _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
-    ends = [factor * end for end in (scale.low, scale.high, middle, scale.step)]
+    low, high, value, step = (factor * end for end in (scale.low, scale.high, middle, scale.step))
     margin = words["in_points"] if sign else "{n}"
     left, right = st.columns([3, 2], gap="medium")
     guess = left.slider(
-        words["number"], *ends, format=f"%g{sign.replace('%', '%%')}", key=f"answer_{place}"
+        words["number"],
+        low,
+        high,
+        value,
+        step,
+        format=f"%g{sign.replace('%', '%%')}",
+        key=f"answer_{place}",
     )
     within = right.segmented_control(
         words["within"],

@@ -4,6 +4,7 @@ import html
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -72,7 +73,7 @@ def unknown_words(labels: Sequence[str], unknown: Collection[int]):
     )
 
 
-maps = Menu("Picture")
+maps: Menu[Any] = Menu("Picture")
 
 
 maps.add("heads", label="All heads", help="one small map per head; click one to open it.")

@@ -3,7 +3,7 @@
 import math
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -26,7 +26,7 @@ from ui.kit.takeaway import note
 from ui.pictures.curves import Line, Panel, curves
 
 
-def arms_shown(trainings: StartedTrainings) -> list:
+def arms_shown(trainings: Any) -> list:
     """Return the models that have a colour: baseline and variants, not their combinations."""
     return [arm for arm in trainings.plan.arms if arm.colour is not None]
 
@@ -230,7 +230,7 @@ def draw_learning(trainings):
 def costs(trainings):
     """Draw the table of accuracy, difference, p-value and cost of each model."""
     chosen = rates_chosen(trainings)
-    summary = results.summary(trainings.runs, trainings.plan, chosen)
+    summary: Any = results.summary(trainings.runs, trainings.plan, chosen)
     several = len(trainings.plan.seeds) > 1
     if trainings.plan.guards:
         st.caption(f"{said_alike(trainings.plan.guards)} {literal(said_of_ends(trainings))}")
@@ -340,8 +340,8 @@ def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Lin
     unknown = Interval(math.nan, math.nan, math.nan, 0)
     panels = []
     for arm in arms_shown(trainings):
-        spans = dict(results.course(runs, plan, arm.name, field, log))
-        spans = [spans.get(step, unknown) for step in steps]
+        span_at = dict(results.course(runs, plan, arm.name, field, log))
+        spans = [span_at.get(step, unknown) for step in steps]
         seeds = [
             {row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note}
             for seed in plan.seeds

@@ -2,6 +2,7 @@
 
 import io
 import time
+from typing import Any
 
 import streamlit as st
 
@@ -34,7 +35,7 @@ def buttons(store, study, now: Standing):
         return
     # One button of one width, whatever it says: what stands beside it does not move under a hand
     # that presses again.
-    same = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _turn}
+    same: dict[str, Any] = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _turn}
     if under_way(study.id, now):
         st.button("Stop", icon=":material/stop:", args=(store.stop, study.id), **same)
     elif now.open:
@@ -253,11 +254,10 @@ def choose(look: StudyLook) -> StudyContext | None:
         why = None
         if not is_writable:
             why = UNWRITABLE if may_write() else REASON
-        kind = "tertiary" if studies else "primary"
         st.button(
             "New study",
             icon=":material/add:",
-            type=kind,
+            type="tertiary" if studies else "primary",
             on_click=ask,
             disabled=not is_writable,
             help=why,
@@ -271,7 +271,8 @@ def choose(look: StudyLook) -> StudyContext | None:
         if not studies and name is not None:
             about = (
                 "A study trains models with one component removed or replaced (rows) on several"
-                " tasks (columns). This one is built in: click a cell to see its learning curves."
+                " tasks (columns). You have no studies yet; this one is built in: click a cell to"
+                " see its learning curves."
             )
             hint = (
                 "Press New study to create your own, or rerun this one with"

@@ -1,6 +1,7 @@
 """Context of Studies: menu of views, look, and what views receive."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -8,7 +9,7 @@ from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from core.study.database.store import Store
 
-view = Menu("Views of a study")
+view: Menu[Any] = Menu("Views of a study")
 NOT_STORED = (
     "The runs of this built-in study are not stored here. Click a matrix cell to see its curves in"
     " Training, or rerun the study with *New study*."

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -252,7 +253,10 @@ def compare(context):
         st.caption("There is no other study to compare with.")
         return
     against = context.look.against if context.look.against in context.others else context.others[0]
-    words = {"format_func": lambda name: f"vs {name}", "label_visibility": "collapsed"}
+    words: dict[str, Any] = {
+        "format_func": lambda name: f"vs {name}",
+        "label_visibility": "collapsed",
+    }
     name = st.selectbox("Against", context.others, **bind("against", against), **words)
     compared = comparison(context.store, context.number, context.store.find(name))
     if compared.empty:
@@ -260,7 +264,7 @@ def compare(context):
             f"{literal(context.name)} and {literal(name)} have no task and variant in common."
         )
         return
-    selected = cells(compared, context.look)
+    selected: Any = cells(compared, context.look)
     clear = [line for line in selected.itertuples() if excludes_zero(line.low, line.high)]
     same = (selected.settings == "same").sum()
     figure(

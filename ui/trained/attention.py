@@ -157,7 +157,8 @@ def _describe_in_this_text(context, layer, head) -> str:
         return ""
     row = context.full_pass.sites["pattern"][layer][head, verb]
     source = int(row.argmax())
-    return f"Here: {context.full_pass.labels[verb]} → {context.full_pass.labels[source]} {row[source]:.2f}."
+    labels = context.full_pass.labels
+    return f"Here: {labels[verb]} → {labels[source]} {row[source]:.2f}."
 
 
 @view.register("steps", label="Step by step", help="one head, from queries to output.")

@@ -1,6 +1,7 @@
 """Context of Trained model: menu of views, look, and what views receive."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from core.checkpoints import Opened
 from core.experiments.forward import Pass
@@ -18,7 +19,7 @@ from ui.kit.store import change, value
 from ui.shared.base import Picked, maps
 from ui.shared.models import SHIPPED, open_model, prompts, reader, texts
 
-view = Menu("Views of a trained model")
+view: Menu[Any] = Menu("Views of a trained model")
 WHOLE = "full model"  # its name in charts
 LONGEST = 40  # letters of a word in a sentence
 

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from functools import partial
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -35,7 +36,7 @@ def script(context: TrainedContext) -> Script:
     if look.taken == "without":
         return family_script(look.compared, look.part if compared[look.compared].split else "")
     token = context.after + 1 if look.taken == "words" else 1
-    reads = {"text": look.prompt, "token": token, "sampling": context.sampling}
+    reads: dict[str, Any] = {"text": look.prompt, "token": token, "sampling": context.sampling}
     return knockout_script(
         opening_call(look.model), context.cuts, look.mode, look.texts, look.taken, **reads
     )

@@ -178,8 +178,8 @@ def _text(context, after, name, cuts):
         labels = context.prompt.labels[: after + 1]
         generated(key, labels, steps, context.word, layer, head, context.prompt.unknown)
         read = (
-            f"Shading shows the attention of {context.full_pass.head_name(layer, head)} from the token"
-            " before it"
+            f"Shading shows the attention of {context.full_pass.head_name(layer, head)} from the"
+            " token before it"
         )
         if any(
             cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites())

@@ -203,7 +203,7 @@ def answers(context):
 
 def _lines(words, tokens):
     """Return the indices of a sequence, split into lines that fit on the page."""
-    lines = [[]]
+    lines: list[list[int]] = [[]]
     used = 0
     for place, token in enumerate(tokens):
         width = max(SHORTEST, len(words[token]) + 3)

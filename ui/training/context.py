@@ -1,13 +1,14 @@
 """Context of Training: menu of views, look, and what views receive."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from ui.kit.jobs import StartedTrainings
 from ui.training.finished import FinishedTrainings
 
-view = Menu("Views of training")
+view: Menu[Any] = Menu("Views of training")
 
 
 @dataclass(frozen=True)

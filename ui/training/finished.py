@@ -16,7 +16,7 @@ from core.train import State
 from ui.kit import jobs
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
-from ui.shared.trainings import from_study
+from ui.shared.trainings import FromStudy, from_study
 
 FILES = [curves_of(name) for name in (*studies, *ALONE)]
 DAMAGED = (
@@ -76,7 +76,7 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
     """Return the trainings that this server has cached; None if one is missing."""
     pool = jobs.workers()
     runs = {}
-    states = {}
+    states: dict[tuple[str, int], State] = {}
     for name, run in _runs(planned):
         finished_states = pool.finished((run.config, run.training, run.machine))
         if finished_states is None:
@@ -114,7 +114,7 @@ def _find_finished(files: Sequence[Curves], planned: Plan) -> FinishedTrainings 
 def _from_study(planned: Plan) -> FinishedTrainings | None:
     """Return the trainings of a plan from one study's cached rows; None if one is missing."""
     runs = {}
-    sources = []
+    sources: list[FromStudy] = []
     for name, run in _runs(planned):
         stored_run = from_study(run)
         if stored_run is None or any(stored_run.study != source.study for source in sources):

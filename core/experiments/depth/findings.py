@@ -277,7 +277,8 @@ def _plain(meter: str, journey: Journey) -> str:
     begin = number(start(journey, meter))
     last_one = number(end)
     if begin == last_one:
-        return f"starts and ends at {begin} over {passes(n)}{_in_between(meter, journey.values_of(meter))}"
+        between = _in_between(meter, journey.values_of(meter))
+        return f"starts and ends at {begin} over {passes(n)}{between}"
     return f"goes from {begin} to {last_one} in {passes(n)}"
 
 

@@ -339,7 +339,7 @@ class Bench:
         return Effect(chosen, mode, values, scores_of["accuracy"], written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
-        """Yield the effect of ablating each part alone, in order of core.model.knockout.list_cuts."""
+        """Yield the effect of ablating each part alone, in the order of list_cuts()."""
         every = list_cuts(self.model.config)
         for done, cut in enumerate(every):
             with told_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):

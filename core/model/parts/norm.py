@@ -26,8 +26,8 @@ EPSILON = 1e-5  # added to the variance or the mean square by default, as in tor
     "LayerNorm",
     label="LayerNorm",
     help=(
-        "subtracts a token's mean and divides by its standard deviation; learned gain and bias (Ba et"
-        " al., 2016)."
+        "subtracts a token's mean and divides by its standard deviation; learned gain and bias"
+        " (Ba et al., 2016)."
     ),
     divides_by="variance",
     formula="(x − {mean}) / {size}: minus the mean, divided by √(variance {scale} + {epsilon}).",

@@ -4,7 +4,7 @@ The browser lays one component out once, but every Streamlit widget, and every c
 itself: that is most of the cost of a move.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape
@@ -36,7 +36,7 @@ SETS = {
     "restore": "out",
     "task": "task",
 }
-_around: ContextVar[list[tuple[list[Control], list[Control]]]] = ContextVar("around")
+_around: ContextVar[list[tuple[Sequence[Control], Sequence[Control]]]] = ContextVar("around")
 SCRIPT = "".join((HERE / name).read_text() for name in ("panel.js", "fields.js", "lexicon.js"))
 _panel = st.components.v2.component(
     "ablation_panel",
@@ -86,7 +86,7 @@ def panel(
     drawn = []
     names = set(without)
     for group in groups:
-        members = []
+        members: list[Control] = []
         for settings_shown in settings:
             own_names = [name for name in _members(settings_shown, group) if name not in names]
             members.extend(
@@ -122,7 +122,7 @@ def _member(settings, name: str) -> Control:
 
 
 @contextmanager
-def first_row(before: list[Control], after: list[Control] = ()):
+def first_row(before: Sequence[Control], after: Sequence[Control] = ()):
     """Add controls before and after the first row drawn inside, in the same component."""
     waits = [(before, after)]
     token = _around.set(waits)

@@ -45,7 +45,7 @@ def _start(base: str) -> list[Route]:
 
 def _typed_pages(base: str) -> list[Route]:
     """Return routes that redirect typed addresses such as /class and /one-block."""
-    paths = []
+    pages: list[Route] = []
     for file in sorted(PAGES.glob("*.py")):
         name = re.sub(r"^\d+_", "", file.stem)
 
@@ -53,8 +53,8 @@ def _typed_pages(base: str) -> list[Route]:
             return RedirectResponse(f"./{name}?{request.url.query}".removesuffix("?"))
 
         spellings = sorted({name.lower(), name.lower().replace("_", "-")})
-        paths.extend(Route(f"{base}/{spelling}", redirect) for spelling in spellings)
-    return paths
+        pages.extend(Route(f"{base}/{spelling}", redirect) for spelling in spellings)
+    return pages
 
 
 @asynccontextmanager

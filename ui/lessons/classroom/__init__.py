@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
@@ -9,7 +10,7 @@ from core.teaching.classroom import parse_code
 from core.teaching.lessons.language import ENGLISH, language, phrases
 from core.teaching.questions import Question, find_question
 
-view = Menu("Views of a class")
+view: Menu[Any] = Menu("Views of a class")
 
 
 @dataclass(frozen=True)

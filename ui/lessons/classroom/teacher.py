@@ -267,7 +267,7 @@ def _pick(token: str, now: TeacherView, changed: int, key: str):
     _do(lambda: classroom().pick(token, picked))
 
 
-def _do(step) -> bool:
+def _do(step):
     """Take a step of the class and return whether it succeeded (a callback)."""
     try:
         step()
