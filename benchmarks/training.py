@@ -326,13 +326,13 @@ def felt(_):
         await asyncio.sleep(15)  # workers start, trainings are under way
         busy = [child.cpu_percent(1.0) for child in watched.children(recursive=True)]
         print(f"crowd: workers' load {sorted(busy)[-2:]} %", flush=True)
-        await crowd(address, watched, 10, 40)
+        await crowd(address, [watched], 10, 40)
         until[0] = 0
         await asyncio.gather(*trainers)
 
     with server(ABLATION_MAX_SECONDS="3600") as (address, process):
         watched = psutil.Process(process.pid)
-        asyncio.run(crowd(address, watched, 10, 40))
+        asyncio.run(crowd(address, [watched], 10, 40))
         asyncio.run(both(address, watched))
 
 

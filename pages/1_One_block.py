@@ -9,7 +9,6 @@ from core.model.generate import Sampling
 from core.model.text import Input, cut
 from core.model.variants import Pins
 from core.settings.device import Machine
-from ui.block.beside import with_and_without
 from ui.block.context import BlockConfig, BlockContext, BlockLook
 from ui.block.controls import (
     NOTES,
@@ -20,6 +19,7 @@ from ui.block.controls import (
     unknown,
     weights_controls,
 )
+from ui.block.side_by_side import with_and_without
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar, warn
 from ui.kit.pages import ONE_BLOCK

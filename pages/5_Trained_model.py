@@ -7,7 +7,7 @@ import streamlit as st
 from core.checkpoints import CheckpointError
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
-from ui.kit import beside, takeaway
+from ui.kit import side_by_side, takeaway
 from ui.kit.page import figure, head, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL
 from ui.kit.panel.panel import first_row
@@ -80,7 +80,7 @@ def _draw_view(context, cuts):
         view = st.container()
     with view:
         rows = st.container()
-        with beside.rows_in(rows), first_row(views_of_tab(TRAINED_MODEL)):
+        with side_by_side.rows_in(rows), first_row(views_of_tab(TRAINED_MODEL)):
             _opened(context)
 
 

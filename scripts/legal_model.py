@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 
-from core.checkpoints import own
+from core.checkpoints import native
 from core.checkpoints.family import BASELINE, vocabulary
 from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
@@ -270,7 +270,7 @@ def main():
         "reader": [best.layer + 1, best.head + 1],
     }
     args.folder.mkdir(parents=True, exist_ok=True)
-    for name, data in own.write(model, NAME, "sentences", **about).items():
+    for name, data in native.write(model, NAME, "sentences", **about).items():
         (args.folder / name).write_bytes(data)
     text = report(bench, distances, seconds, args.folder)
     (args.folder / "README.md").write_text(text, encoding="utf-8")

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from core.checkpoints import CheckpointError, files, own
+from core.checkpoints import CheckpointError, files, native
 from core.model.config import Config
 from core.model.transformer import Transformer
 from core.settings.memory import MemoryLimitError
@@ -20,7 +20,7 @@ WORDS = ("<pad>", "the", "judge", "was", "late", ".")
 
 
 def model(name: str) -> dict[str, bytes]:
-    return own.write(Transformer(Config(d_model=16, n_heads=2, mask="causal"), WORDS), name)
+    return native.write(Transformer(Config(d_model=16, n_heads=2, mask="causal"), WORDS), name)
 
 
 class Hub:

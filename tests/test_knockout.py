@@ -56,7 +56,7 @@ def legal(**changes) -> Opened:
 
 def learner(name: str, **training) -> Opened:
     state, _ = chunk(start(task[name].config(), Training(task=name, steps=2, **training), 0), 10.0)
-    from core.checkpoints.own import of_training
+    from core.checkpoints.native import of_training
 
     return of_training(state, name)
 

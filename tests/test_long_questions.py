@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core import Config
-from core.checkpoints import files, own
+from core.checkpoints import files, native
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.gradients import gradients
@@ -246,7 +246,7 @@ def wordy():
     """A model of 50,000 words: their scores, and not its weights, are what takes memory."""
     words = (*task["copy"].vocabulary, *(f"word {n}" for n in range(50_000)))
     config = Config(d_model=8, n_heads=1, mask="causal", position="rope")
-    return files.from_upload(own.write(Transformer(config, words), "many words", "copy"))
+    return files.from_upload(native.write(Transformer(config, words), "many words", "copy"))
 
 
 @pytest.mark.slow

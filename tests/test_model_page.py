@@ -8,7 +8,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from core.checkpoints import files, own
+from core.checkpoints import files, native
 from core.checkpoints.opened import Opened
 from core.experiments.trained import contributions, knockout, tables
 from core.model.config import Config
@@ -131,7 +131,7 @@ def small(**changes) -> dict[str, bytes]:
         Config(**{"d_model": 16, "n_heads": 2, "mask": "causal", **changes}),
         task["reverse"].vocabulary,
     )
-    return own.write(made, "mine", "reverse")
+    return native.write(made, "mine", "reverse")
 
 
 def test_uploaded_model_opens_for_its_session_only():
@@ -237,7 +237,7 @@ def test_headline_under_soft_cap_is_sum_of_contributions():
     whole = knockout.bench(SHIPPED).baseline.values["difference"].mean().item()
     bench = knockout.bench(Opened("capped", model, SHIPPED.tokens, "sentences"))
     capped = bench.baseline.values["difference"].mean().item()
-    said = texts(bring(fine(opened(taken="credit")), **own.write(model, "capped", "sentences")))
+    said = texts(bring(fine(opened(taken="credit")), **native.write(model, "capped", "sentences")))
     assert (
         f"(was vs. were), is {number(whole)} on average, before the soft-cap of 3 (after it"
         f" {number(capped)})" in said

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from core.checkpoints import files, own
+from core.checkpoints import files, native
 from core.model.trace import SITES
 from core.study.database.store import Store
 from core.study.file import parse
@@ -66,7 +66,7 @@ def test_tables_of_pages_stay():
 
 def test_saved_model_predicts_the_same():
     settings = json.loads((FOLDER / "config.json").read_text())
-    written = own.write(record.tiny_model(), "promised", "", note="kept")
+    written = native.write(record.tiny_model(), "promised", "", note="kept")
     assert set(settings) <= set(json.loads(written["config.json"]))
     assert written["model.safetensors"] == (FOLDER / "model.safetensors").read_bytes()
     model = files.from_upload({name: (FOLDER / name).read_bytes() for name in written}).model

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import torch
 
-from core.checkpoints import Opened, files, own
+from core.checkpoints import Opened, files, native
 from core.checkpoints.tokens import Words
 from core.experiments.block import attention, neurons, positions, stages
 from core.experiments.block.compare import compare, per_token, token_similarity
@@ -704,7 +704,7 @@ def of_files(written: dict[str, bytes]) -> Opened:
 
 def test_files_of_a_model_that_is_on_the_device():
     on_first, on_second = (
-        own.write(opened(place).model, "a model", "sentences", seed=1) for place in ("cpu", NAME)
+        native.write(opened(place).model, "a model", "sentences", seed=1) for place in ("cpu", NAME)
     )
     assert on_first == on_second
     assert of_files(on_second).key == opened("cpu").key == opened(NAME).key
@@ -714,12 +714,12 @@ def test_files_of_a_training_on_the_device():
     states = [trained_on(machine, "reverse")[0] for machine in both()]
     ids = torch.arange(1, 9)[None]
     for made in (
-        own.of_training(states[1], "a model"),
-        of_files(own.write_trained(states[1], "a model", 0.5)),
+        native.of_training(states[1], "a model"),
+        of_files(native.write_trained(states[1], "a model", 0.5)),
     ):
         assert made.model.embed.device.type == "cpu"
         assert_same(
-            own.of_training(states[0], "a model").model(ids).detach(), made.model(ids).detach()
+            native.of_training(states[0], "a model").model(ids).detach(), made.model(ids).detach()
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from core.teaching.lessons.reader import read_lesson
 from tests.pages import components, controls, drawn, links, move, words, written
 from tests.test_page import fine, opened
-from ui.block.beside import HINT, LOCKED
+from ui.block.side_by_side import HINT, LOCKED
 from ui.kit.limits import PARAMETER, read
 from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINING
 

@@ -18,8 +18,8 @@ import torch
 from safetensors import safe_open
 
 from core.checkpoints import files
+from core.checkpoints.native import blank, read_model
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.own import blank, read_model
 from core.checkpoints.tokens import Words
 from core.model.config import Config
 from core.model.text import UNKNOWN

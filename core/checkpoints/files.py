@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from core.checkpoints import gpt2, own
+from core.checkpoints import gpt2, native
 from core.checkpoints.opened import CheckpointError, Opened
 from core.checkpoints.tensors import ONLY, Check, check_bytes
 from core.checkpoints.tokens import TOKENIZER, VOCABULARY, read_json
@@ -26,7 +26,7 @@ READ = (".safetensors", ".json", ".txt")
 REFUSED = {".zip": "a zip archive: unpack it and choose the files inside"}
 REFUSED |= dict.fromkeys(
     (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"),
-    f"a PyTorch pickle. {ONLY} Most models are also published as {own.WEIGHTS}",
+    f"a PyTorch pickle. {ONLY} Most models are also published as {native.WEIGHTS}",
 )
 HUB_MB = 4096  # of all downloads that are kept
 PATIENCE = 10.0  # seconds
@@ -48,7 +48,7 @@ def folders() -> dict[str, Path]:
         printable(folder.name): folder
         for place in places
         for folder in _inside(place)
-        if os.path.isfile(folder / own.SETTINGS)
+        if os.path.isfile(folder / native.SETTINGS)
     }
     return {name: models[name] for name in sorted(models, key=lambda name: (name != SHIPPED, name))}
 
@@ -109,14 +109,14 @@ def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opene
 def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
     """Open the model in these files, by the content of its config.json; ignore other files."""
     weights = _weights(files)
-    if own.SETTINGS not in files:
+    if native.SETTINGS not in files:
         raise CheckpointError(
-            f"{own.SETTINGS} is missing. It describes the tensors in {weights[0].name}; choose both"
-            " files."
+            f"{native.SETTINGS} is missing. It describes the tensors in {weights[0].name};"
+            " choose both files."
         )
-    settings = read_json(files[own.SETTINGS], LARGEST)
-    if settings.get("format") == own.FORMAT:
-        return own.read(settings, weights, check)
+    settings = read_json(files[native.SETTINGS], LARGEST)
+    if settings.get("format") == native.FORMAT:
+        return native.read(settings, weights, check)
     if settings.get("model_type") == "gpt2":
         return gpt2.read(settings, weights, files, name, check)
     kind = settings.get("model_type", settings.get("format"))
@@ -126,8 +126,8 @@ def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
         else "has neither a format nor a model type"
     )
     raise CheckpointError(
-        f"{own.SETTINGS} {description}; only models saved by this app (format {own.FORMAT}) and"
-        " GPT-2 (model_type gpt2) are supported."
+        f"{native.SETTINGS} {description}; only models saved by this app (format"
+        f" {native.FORMAT}) and GPT-2 (model_type gpt2) are supported."
     )
 
 
@@ -142,10 +142,11 @@ def _weights(files: dict[str, Path]) -> list[Path]:
             if path.suffix.lower() in REFUSED:
                 raise CheckpointError(f"{name} is {REFUSED[path.suffix.lower()]}.")
         raise CheckpointError(
-            f"None of these is a safetensors file; a model is {own.WEIGHTS} with {own.SETTINGS}."
+            f"None of these is a safetensors file; a model is {native.WEIGHTS} with"
+            f" {native.SETTINGS}."
         )
-    if own.WEIGHTS in files:
-        return [files[own.WEIGHTS]]
+    if native.WEIGHTS in files:
+        return [files[native.WEIGHTS]]
     part = PART.fullmatch(weights[0].name)
     if part:
         names = [
@@ -169,11 +170,11 @@ def _weights(files: dict[str, Path]) -> list[Path]:
 def needed(names: Collection[str]) -> list[str]:
     """Return the files of a repository that make up its model. Some may be missing."""
     parts = sorted(name for name in names if PART.fullmatch(name))
-    weights = parts if parts and own.WEIGHTS not in names else [own.WEIGHTS]
+    weights = parts if parts and native.WEIGHTS not in names else [native.WEIGHTS]
     tokenizer = (
         VOCABULARY if TOKENIZER not in names and set(VOCABULARY) <= set(names) else (TOKENIZER,)
     )
-    return [own.SETTINGS, *weights, *(name for name in tokenizer if name in names)]
+    return [native.SETTINGS, *weights, *(name for name in tokenizer if name in names)]
 
 
 def cache() -> Path:

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from core.checkpoints.native import blank, name_of
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.own import blank, name_of
 from core.checkpoints.tensors import Check, check_fit, check_room, load, stored
 from core.checkpoints.tokens import read_pieces
 from core.model.config import Config

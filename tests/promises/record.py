@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from core.checkpoints import own
+from core.checkpoints import native
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth
 from core.experiments.training.plan import Trial
@@ -182,7 +182,7 @@ def write_files(folder: Path):
     from core.study.database.schema import DONE
     from core.study.database.store import Report
 
-    for name, content in own.write(tiny_model(), "promised", "", note="kept").items():
+    for name, content in native.write(tiny_model(), "promised", "", note="kept").items():
         (folder / name).write_bytes(content)
     (folder / "store.sqlite").unlink(missing_ok=True)
     store = Store(f"sqlite:///{folder / 'store.sqlite'}")

@@ -10,7 +10,7 @@ from core.model.text import vocabulary
 from core.settings.device import median_ms
 from core.settings.wording import count
 from ui.block.context import view
-from ui.kit import beside
+from ui.kit import side_by_side
 from ui.kit.page import chart, figure
 
 MB = 10**6
@@ -24,7 +24,7 @@ def cost(context):
     config = forward_pass.config
     tokens = len(forward_pass.tokens)
     machine = forward_pass.machine
-    left, right = beside.columns(2)
+    left, right = side_by_side.columns(2)
     with left:
         block = sum(formulas.parameters(config).values())
         blocks = "blocks" if config.n_layers > 1 else "block"
@@ -64,7 +64,7 @@ def cost(context):
                 "FLOPs by sequence length.",
                 height=360,
             )
-    if not beside.second() and st.button(
+    if not side_by_side.second() and st.button(
         "Benchmark (15 runs)", icon=":material/timer:", key="time_it"
     ):
         _time(forward_pass)

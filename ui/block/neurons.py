@@ -6,7 +6,7 @@ from core.figures.spec import word
 from core.model.parts import MENUS
 from core.model.parts.activation import inputs
 from ui.block.context import view
-from ui.kit import beside
+from ui.kit import side_by_side
 from ui.kit.page import chart, figure, with_minus
 from ui.kit.page import table as show_table
 from ui.pictures.heatmaps import heatmaps
@@ -50,7 +50,7 @@ def neurons(context):
         square=False,
         height=300,
     )
-    left, right = beside.columns(2)
+    left, right = side_by_side.columns(2)
     with left:
         counted = "exact zeros"
         values = silent.value

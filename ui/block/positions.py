@@ -8,7 +8,7 @@ from core.figures.charts import stream as charts
 from core.measure.stream_statistics import cosines
 from core.model.parts import MENUS
 from ui.block.context import view
-from ui.kit import beside
+from ui.kit import side_by_side
 from ui.kit.page import chart, figure
 from ui.pictures.heatmaps import heatmaps
 from ui.shared.base import finite_sentence, needs
@@ -37,7 +37,7 @@ def positions(context):
         )
     tables = experiment.tables(forward_pass)
     rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
-    left, right = beside.columns(2)
+    left, right = side_by_side.columns(2)
     with left:
         sentence = "Added to the token embeddings. One row per position, one column per dimension."
         figure("Sinusoidal position encoding", sentence, "Not learned")

@@ -16,7 +16,7 @@ from core.model.parts import MENUS
 from core.settings.setting import ConfigError
 from core.settings.wording import capital, count, fixed, number
 from ui.block.context import view
-from ui.kit import beside
+from ui.kit import side_by_side
 from ui.kit.page import chart, figure, literal, small_table, with_minus
 from ui.kit.page import table as show_table
 from ui.kit.store import bind
@@ -28,7 +28,7 @@ from ui.shared.base import finite_sentence, pick
 def norm(context):
     """Draw one token's vector before and after each norm, and a vector that the user types."""
     _of_a_token(context.forward_pass, context.look)
-    if not beside.second():
+    if not side_by_side.second():
         _of_a_vector(context.look, context.forward_pass.config.norm_eps)
 
 
@@ -167,7 +167,7 @@ def change(context):
         if row.distance > 0
         else "No token changed."
     )
-    left, right = beside.columns(2)
+    left, right = side_by_side.columns(2)
     with left:
         figure(
             "Change per token (L2)",
@@ -246,7 +246,7 @@ def stages(context):
         "Activations at every stage of the block.",
         height=36 * len(table) + 60,
     )
-    width = 54 if beside.has_full_width() else 70
+    width = 54 if side_by_side.has_full_width() else 70
     numbers = {}
     for name in meter:
         numbers[name] = st.column_config.NumberColumn(
@@ -258,7 +258,7 @@ def stages(context):
         "shape": st.column_config.TextColumn("Shape", width=60),
     }
     # Beside another the numbers come first.
-    order = None if beside.has_full_width() else ["stage", *meter, "site", "shape"]
+    order = None if side_by_side.has_full_width() else ["stage", *meter, "site", "shape"]
     formatted = with_minus(table, dict.fromkeys(meter, ".3g") | {"zeros": ".1%"})
     columns = numbers | words
     show_table(

@@ -8,7 +8,7 @@ from core.model.text import shorten_token
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number
 from ui.block.context import view
-from ui.kit import beside
+from ui.kit import side_by_side
 from ui.kit.page import figure, literal
 from ui.kit.takeaway import note
 from ui.pictures.chips import generated, opened_step
@@ -36,8 +36,8 @@ def text(context):
         _about(kind, words, look.context, len(tokens) + len(steps)),
         forward_pass.weights,
     )
-    beside.no_difference()
-    key = beside.keyed("text")
+    side_by_side.no_difference()
+    key = side_by_side.keyed("text")
     layer = look.layer_of(forward_pass)
     head = look.head_of(forward_pass)
     labels = forward_pass.labels[: forward_pass.n_real]
@@ -45,7 +45,7 @@ def text(context):
     st.caption(literal(_chosen(forward_pass, words, steps, opened_step(key, steps), look)))
     rows = [(words[step.token], step.probability, step.chance) for step in steps]
     table = pd.DataFrame(rows, columns=["word", "probability", "chance"])
-    note(beside.named("Generated tokens"), lambda: table)
+    note(side_by_side.named("Generated tokens"), lambda: table)
 
 
 def _about(kind: str, words, context: int, length: int) -> str:

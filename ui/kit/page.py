@@ -17,7 +17,7 @@ from core.figures.scale import can_subtract, for_differences, on_one_scale, subt
 from core.settings.cache import make_once
 from core.settings.ending import later, wait_for
 from core.settings.memory import reuse_freed_memory
-from ui.kit import address, beside, takeaway, turns
+from ui.kit import address, side_by_side, takeaway, turns
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, Page
 from ui.kit.panel.control import Control, title
@@ -229,7 +229,7 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
         words: Texts in the picture; the help explains glossary terms in them, too.
     """
     takeaway.says(sentence)
-    if sentence and beside.difference():
+    if sentence and side_by_side.difference():
         sentence = f"Variant: {sentence}"
     whose = f" :small[:gray[{literal(weights)}.]]" if weights else ""
     st.markdown(
@@ -240,9 +240,9 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
 
 def finding(sentence: str, weights: str = ""):
     """Draw the finding below a picture, and the source of weights."""
-    if sentence and beside.difference():
+    if sentence and side_by_side.difference():
         sentence = f"Variant: {sentence}"
-    line = "  \n" if beside.has_full_width() else " "
+    line = "  \n" if side_by_side.has_full_width() else " "
     note = f"{line}:small[:gray[{literal(weights)}.]]" if weights else ""
     st.markdown(f"{literal(sentence)}{note}", help=explained(sentence))
 
@@ -256,7 +256,7 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
         alt: Alternative text.
         height: Height in pixels; None for the content's.
     """
-    alt = beside.named(alt)
+    alt = side_by_side.named(alt)
     takeaway.note(alt.rstrip("."), lambda: table)
 
     sentence = takeaway.take_announcement()
@@ -264,13 +264,13 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     def draw(twin):
         values = table
         shown_spec = spec
-        if beside.difference() and can_subtract(spec, table, twin):
+        if side_by_side.difference() and can_subtract(spec, table, twin):
             values = subtract(table, twin)
             shown_spec = for_differences(spec, values)
         elif twin is not None:
             shown_spec = on_one_scale(spec, table, twin)
-            beside.no_difference()
-        shown_spec = beside.coloured(shown_spec)
+            side_by_side.no_difference()
+        shown_spec = side_by_side.coloured(shown_spec)
         st.vega_lite_chart(
             values,
             shown_spec,
@@ -279,7 +279,7 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
             height=height or "content",
         )
 
-    beside.picture("chart", table, draw)
+    side_by_side.picture("chart", table, draw)
 
 
 def table(data, alt: str, exported=None, **words):
@@ -292,7 +292,7 @@ def table(data, alt: str, exported=None, **words):
         **words: Passed on to st.dataframe.
     """
     exported = data if exported is None else exported
-    alt = beside.named(alt)
+    alt = side_by_side.named(alt)
     takeaway.note(alt.rstrip("."), exported if callable(exported) else lambda: exported)
     columns = _columns(data, words.pop("column_config", {}))
     return st.dataframe(
@@ -333,7 +333,7 @@ def caption(text: str):
 def small_table(data, alt: str, exported=None):
     """Draw a table of few rows as HTML; st.dataframe would need a tenth of a second."""
     exported = data if exported is None else exported
-    alt = beside.named(alt)
+    alt = side_by_side.named(alt)
     takeaway.note(alt.rstrip("."), lambda: exported)
     st.table(
         data.rename(columns=literal).map(literal), border="horizontal", hide_index=True, alt=alt

@@ -13,7 +13,7 @@ import streamlit as st
 import torch
 
 from core.figures.palette import DIVERGING, SEQUENTIAL
-from ui.kit import beside
+from ui.kit import side_by_side
 from ui.kit.panel.control import handle
 from ui.kit.server.scripts import FOCUS, with_store
 from ui.kit.takeaway import MatrixTable, note, take_announcement
@@ -231,7 +231,7 @@ def heatmaps(
         stacked: Whether its twin stands above or below, where one scale serves both.
         **words: Further fields for grid.js, as ring: the cell (panel, row, col) named on the page.
     """
-    words["alt"] = beside.named(words.get("alt", key))
+    words["alt"] = side_by_side.named(words.get("alt", key))
     note(
         words["alt"].rstrip("."),
         exported or MatrixTable(matrices, rows, columns, words.get("titles")),
@@ -256,7 +256,7 @@ def heatmaps(
         ):  # one scale for both, whichever goes below zero
             extra["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
         if (
-            beside.difference()
+            side_by_side.difference()
             and its_words == [list(rows), columns and list(columns)]
             and len(matrices) == len(twin)
         ):
@@ -270,8 +270,10 @@ def heatmaps(
                 "ring": None,
             }
         elif twin is not None:
-            beside.no_difference()
-            extra["sharesScale"] = stacked and beside.second() and not beside.difference()
+            side_by_side.no_difference()
+            extra["sharesScale"] = (
+                stacked and side_by_side.second() and not side_by_side.difference()
+            )
         data = pack(
             displayed,
             rows,
@@ -282,9 +284,9 @@ def heatmaps(
         )
         _grid(key=name, data=data)
 
-    words["scaleAbove"] = not beside.has_full_width()
-    name = beside.keyed(key)
-    beside.picture(key, (matrices, list(rows), columns and list(columns)), draw)
+    words["scaleAbove"] = not side_by_side.has_full_width()
+    name = side_by_side.keyed(key)
+    side_by_side.picture(key, (matrices, list(rows), columns and list(columns)), draw)
 
 
 @dataclass(frozen=True)
@@ -323,12 +325,12 @@ def played(key: str, matrices, rows, columns, frames: Frames, **words):
 
 def lines(key: str, weights, tokens, **words):
     """Draw one attention pattern (T, T) as lines from each query to its keys."""
-    words["alt"] = beside.named(words["alt"])
+    words["alt"] = side_by_side.named(words["alt"])
     note(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
     words["said"] = take_announcement()
     matrix = torch.as_tensor(weights)[None]
-    name = beside.keyed(key)
-    beside.picture(
+    name = side_by_side.keyed(key)
+    side_by_side.picture(
         key,
         matrix,
         lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **words)),

@@ -15,7 +15,7 @@ from core.figures.charts import attention as charts
 from core.figures.spec import word
 from core.model.parts import MENUS
 from core.settings.wording import capital, count, distinct, in_sentence
-from ui.kit import beside, takeaway
+from ui.kit import side_by_side, takeaway
 from ui.kit.page import chart, figure, finding, literal
 from ui.kit.panel.control import among, control_of, words
 from ui.kit.panel.panel import bar
@@ -54,7 +54,7 @@ def attention(forward_pass, look):
             f" {count(len(forward_pass.tokens), 'token')}."
         )
         titles = [forward_pass.head_name(layer, n) for n in range(len(patterns))]
-        height = 500 if beside.has_full_width() else 240
+        height = 500 if side_by_side.has_full_width() else 240
         open_head = lambda panel, row, column: change(maps="one", head=panel + 1)  # noqa: E731
         details = {
             "titles": titles,
@@ -64,7 +64,7 @@ def attention(forward_pass, look):
             "ring": ring,
             "stacked": True,
         }
-        if not beside.has_full_width() and len(patterns) <= 4:
+        if not side_by_side.has_full_width() and len(patterns) <= 4:
             details["across"] = len(patterns)  # one row, so that both models fit one screen
         _maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **details)
     elif look.maps == "one":
@@ -98,7 +98,7 @@ def attention(forward_pass, look):
         alt = f"Lines from each token to those it attends to, {name}."
         lines("lines", patterns[head], forward_pass.labels, alt=alt, height=470)
     note = forward_pass.weights
-    if beside.has_full_width() or beside.second():
+    if side_by_side.has_full_width() or side_by_side.second():
         note += f". {_reading(forward_pass, look)}"
     finding(sentence, note)
 
@@ -109,7 +109,9 @@ def _reading(forward_pass, look) -> str:
         return "Left: query, right: key"
     at_most = "" if forward_pass.config.part("softmax").sums_to_one else "at most "
     enlarge = (
-        ". Click a head to enlarge it" if look.maps == "heads" and beside.has_full_width() else ""
+        ". Click a head to enlarge it"
+        if look.maps == "heads" and side_by_side.has_full_width()
+        else ""
     )
     return f"Row: query, column: key. Rows sum to {at_most}1{enlarge}"
 
@@ -192,7 +194,7 @@ def heads(forward_pass, look, recut: bool = False):
         .pivot(index="head", columns="meter", values="value")
         .reset_index()
     )
-    first, second = beside.columns(2)
+    first, second = side_by_side.columns(2)
     with first:
         sentence = (
             "How spread out is each head's attention? Orange marks show uniform attention,"
@@ -280,9 +282,9 @@ def pairs(forward_pass, look, text: str):
     marked, notes = look.pairs_of(forward_pass, text)
     for note in notes:
         st.warning(literal(note))
-    if not beside.second():
+    if not side_by_side.second():
         with (
-            beside.above(),
+            side_by_side.above(),
             st.container(key="mark_pairs"),
             st.popover("Pairs", icon=":material/link:"),
         ):
@@ -311,7 +313,7 @@ def pairs(forward_pass, look, text: str):
     rows += [(None, None, index, 0.0, 0, forward_pass.labels[index]) for index in labelled]
     table = pd.DataFrame(rows, columns=["arc", "pair", "x", "y", "step", "word"])
     chart(charts.arcs(), table, "Marked pairs as arcs over the sentence.", height=170)
-    left, right = beside.columns([3, 2])
+    left, right = side_by_side.columns([3, 2])
     with left:
         title = "Mean attention pattern"
         sentence = "Averaged over heads. Marked pairs are outlined."

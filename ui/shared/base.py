@@ -12,7 +12,7 @@ from core.experiments.block.attention import read_pairs
 from core.model.text import EXAMPLES, shorten_token, words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
-from ui.kit import beside
+from ui.kit import side_by_side
 from ui.kit.pages import Page
 from ui.kit.panel.control import FOLDS, Control, among, choice, field, handle
 from ui.kit.panel.panel import bar
@@ -147,7 +147,7 @@ def needs(forward_pass, part: str, words: str) -> bool:
         place = ""
         back = "Switch it on under Components."
         setting_name = part
-        if beside.second():
+        if side_by_side.second():
             place = " in this variant"
             back = f"Click {words} in the diagram to restore it."
             setting_name = "variants"
@@ -165,7 +165,7 @@ def picks(*names, forward_pass) -> list[Control]:
         "head": forward_pass.config.n_heads,
         "token": forward_pass.n_real,
     }
-    counts = {name: beside.count_of(name, count) for name, count in counts.items()}
+    counts = {name: side_by_side.count_of(name, count) for name, count in counts.items()}
     layer = min(value("layer"), counts["layer"]) - 1
     words = {
         "layer": [f"layer {n + 1}" for n in range(counts["layer"])],

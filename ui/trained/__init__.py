@@ -1,7 +1,7 @@
 """Page "Trained model": its context, views and controls."""
 
 # Importing a view enters it in the menu.
-from ui.trained import attention, knockout, parts, without, words  # noqa: F401
+from ui.trained import attention, knockout, parts, trained_without, words  # noqa: F401
 from ui.trained.context import view
 
 TABS = {

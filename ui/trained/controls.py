@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.checkpoints import Opened, files, own
+from core.checkpoints import Opened, files, native
 from core.checkpoints.tokens import Words
 from core.experiments.trained import knockout, sentences
 from core.experiments.trained import prompt as experiment
@@ -59,7 +59,7 @@ def model_file(opened: Opened) -> dict:
         return {}
 
     def write() -> bytes:
-        return own.zipped(own.write(opened.model, opened.name, opened.task, **opened.about))
+        return native.zipped(native.write(opened.model, opened.name, opened.task, **opened.about))
 
     return {"This model: weights and configuration": (f"{slug(opened.name)}.zip", write)}
 

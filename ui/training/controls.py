@@ -4,7 +4,7 @@ import html
 
 import streamlit as st
 
-from core.checkpoints import own
+from core.checkpoints import native
 from core.experiments.training.plan import Plan, showcase
 from core.experiments.training.results import last
 from core.export.sheets import slug
@@ -46,7 +46,7 @@ def _chosen(offered: dict[str, tuple[str, int]], plan: Plan):
     arm, seed = offered[st.session_state.take_apart]
     name = f"{state.training.task}: {arm}, seed {seed}, step {state.step:,}"
     try:
-        st.session_state[OPEN] = add(own.of_training(state, name))
+        st.session_state[OPEN] = add(native.of_training(state, name))
     except MemoryLimitError as error:
         st.toast(literal(error), icon=":material/block:", duration="long")
 
@@ -58,7 +58,7 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
         state = trainings.states[arm, seed]
         accuracy = last(trainings.runs[arm, seed])
         name = f"{state.training.task}: {arm}, seed {seed}"
-        write = lambda model=(state, name, accuracy): own.zipped(own.write_trained(*model))  # noqa: E731
+        write = lambda model=(state, name, accuracy): native.zipped(native.write_trained(*model))  # noqa: E731
         files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", write)
     return files
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.kit import beside
+from ui.kit import side_by_side
 from ui.kit.panel.control import Control, control_of, default_of, handle, kind_of, words
 from ui.kit.server.scripts import with_store
 from ui.kit.store import is_moved, session
@@ -141,7 +141,7 @@ def bar(name: str, *rows: list[Control]):
         name: Name of the component on this page.
         *rows: Controls of each row; those of settings that a teacher's link locks are left out.
     """
-    if beside.is_drawn_above(name):
+    if side_by_side.is_drawn_above(name):
         return
     waits = _around.get([])
     if waits:
@@ -157,7 +157,7 @@ def bar(name: str, *rows: list[Control]):
         for row in rows
         if row
     ]
-    with beside.above():
+    with side_by_side.above():
         _draw(name, {"groups": tuple({"controls": row} for row in groups), "back": ""})
 
 

@@ -15,7 +15,7 @@ from core.model.config import Config
 from core.model.variants import NOW, Variant, decode
 from core.settings.wording import count, explain_head_name
 from ui.block.context import BlockContext, default_config
-from ui.kit import beside, pins
+from ui.kit import pins, side_by_side
 from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.panel.control import Control, among, control_of
@@ -88,11 +88,11 @@ def _view(
         others: All variants but the baseline.
     """
     if context.look.view in ALONE:
-        with beside.rows_in(rows), first_row(views_of_tab(ONE_BLOCK)):
+        with side_by_side.rows_in(rows), first_row(views_of_tab(ONE_BLOCK)):
             ONE_BLOCK.open_view(context)
         return
     with (
-        beside.rows_in(rows),
+        side_by_side.rows_in(rows),
         first_row(views_of_tab(ONE_BLOCK), _comparison(context, variant, others)),
     ):
         if variant is None:
@@ -121,7 +121,9 @@ def _view(
                 context.look.view == "attention" and context.look.maps == "heads"
             )  # wide, where others are high
             colour = pins.COLOURS[variant.colour]
-            beside.draw_side_by_side(drawn, head, context.look.difference, counts, colour, in_rows)
+            side_by_side.draw_side_by_side(
+                drawn, head, context.look.difference, counts, colour, in_rows
+            )
 
 
 def _choose_variant(context: BlockContext, others: list[Variant]) -> str:
