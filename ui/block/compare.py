@@ -38,7 +38,7 @@ def compare(context):
 
 
 @dataclass(frozen=True)
-class Seen:
+class PassSummary:
     """Parts of a pass that a comparison keeps; attention is the mean over heads, or None."""
 
     config: Config
@@ -64,7 +64,7 @@ class OneByOne(Mapping):
             if has_pattern
             else None
         )
-        self.seen[name] = Seen(forward_pass.config, forward_pass.finite, forward_pass.labels, mean)
+        self.seen[name] = PassSummary(forward_pass.config, forward_pass.finite, forward_pass.labels, mean)
         return forward_pass
 
     def __iter__(self):
@@ -164,7 +164,7 @@ def _cell(value) -> str:
     return number(value, 3)
 
 
-def maps(contexts: dict[str, Seen]):
+def maps(contexts: dict[str, PassSummary]):
     """Draw each variant's attention pattern at one layer, averaged over its heads."""
     labels = max((context.labels for context in contexts.values()), key=len)
     patterns = [context.attention for context in contexts.values()]

@@ -257,11 +257,11 @@ class Store(Connected):
                 losses_by_cell.setdefault((run, steps), []).append((step, loss))
         return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
 
-    def rows(self, study: int, hashes: list[int] | None = None) -> Sequence[Line]:
+    def rows(self, study: int, run_ids: list[int] | None = None) -> Sequence[Line]:
         """Return the rows (run, *Row) of the runs of a study, or of these run ids, in order."""
         columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
         query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
-        query = query if hashes is None else query.where(runs.c.id.in_(hashes))
+        query = query if run_ids is None else query.where(runs.c.id.in_(run_ids))
         with self.reading() as connection:
             return connection.execute(query.order_by(runs.c.place, rows.c.step)).all()
 
