@@ -119,6 +119,7 @@ def listed() -> dict[tuple[str, int], str]:
 
 @lru_cache(maxsize=64)
 def _open_cached(member: str, seed: int, digest: str) -> Opened:
+    """Open a member; the cache key contains the hash of its file."""
     return opened(member, seed)
 
 
@@ -143,6 +144,7 @@ def values(name: str) -> list[Any]:
 
 @cache
 def _members() -> dict[Config, str]:
+    """Return the name of each member by its config."""
     return {config_of(member, BASELINE.seed): member for member in members()}
 
 
@@ -153,6 +155,7 @@ def member_of(config: Config) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _shapes(config: Config) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each weight of a config's model."""
     return {name: tuple(x.shape) for name, x in blank(config, vocabulary()).state_dict().items()}
 
 

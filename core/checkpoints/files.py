@@ -54,6 +54,7 @@ def folders() -> dict[str, Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
+    """List a folder in order; empty if it cannot be read."""
     try:
         return sorted(folder.iterdir())
     except OSError:

@@ -85,6 +85,7 @@ def of_training(state: State, name: str) -> Opened:
 
 
 def _training(state: State) -> dict[str, Any]:
+    """Return training settings, seed and step as a dictionary for config.json."""
     return {"training": dataclasses.asdict(state.training), "seed": state.seed, "step": state.step}
 
 
@@ -168,12 +169,14 @@ def name_of(weights: Sequence[Path]) -> str:
 
 
 def _opened(name: str, model: Transformer, learnt: str, about: dict[str, Any]) -> Opened:
+    """Wrap a model with its tokens, task and end token."""
     end = task[learnt].ends if learnt in task else ""
     ends = (model.vocabulary.index(end),) if end else ()
     return Opened(name, model, Words(model.vocabulary), learnt, about, ends)
 
 
 def _config(document: object) -> Config:
+    """Check the settings of config.json and build the Config."""
     if not isinstance(document, dict):
         raise CheckpointError(
             f"{SETTINGS} has no object named config with the settings of the model."

@@ -154,9 +154,11 @@ def load(stored_tensors: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
 
 
 def _list(names: Sequence[str]) -> str:
+    """Join at most three names, and say how many more there are."""
     suffix = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(name[:LONGEST_NAME] for name in names[:3]) + suffix
 
 
 def _shape(shape: Iterable[int]) -> str:
+    """Write a shape: "3 × 4", or "a single number"."""
     return " × ".join(map(str, shape)) or "a single number"

@@ -67,6 +67,7 @@ def _continue(
     sampling: Sampling,
     context: int,
 ) -> Text:
+    """Sample a continuation of the tokens (cached)."""
     words = tuple(dict.fromkeys(tokens))
     vocabulary, numbers = known_to(kind, words)
     number = dict(zip(words, numbers))
@@ -251,6 +252,7 @@ def _run(
     kind: str,
     weights_config: Config,
 ) -> Pass:
+    """Run one recorded pass (cached)."""
     padded = (*tokens, *[PAD] * config.padding)
     needed = run_bytes(
         config, len(padded), len(known_to(kind, vocabulary(list(tokens)))[0]), machine.dtype

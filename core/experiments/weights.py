@@ -176,6 +176,7 @@ class RandomWeights(Weights):
 
 
 def _check(kind: str, config: Config) -> None:
+    """Raise ConfigError if there are no weights of this kind for a config."""
     why = weights[kind].refused(config)
     if why:
         raise ConfigError("weights", why, "random")

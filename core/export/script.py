@@ -122,6 +122,7 @@ class Script:
         return json.dumps({"cells": cells} | NOTEBOOK, ensure_ascii=False, indent=1) + "\n"
 
     def _about(self, printed: str) -> str:
+        """Return the note on what is printed and on which device the app computed it."""
         computed = (
             f"Ablation Lab computed the same numbers with PyTorch {torch.__version__} on "
             f"{self.machine.torch_device} in {self.machine.dtype}; elsewhere rounding differs."
@@ -144,6 +145,7 @@ class Script:
         return "\n".join(filter(None, groups))
 
     def _settings(self) -> str:
+        """Return the assignments of the script's settings as Python code."""
         lines = []
         for name, value in self.settings.items():
             before = len(name) + 3
@@ -160,6 +162,7 @@ class Script:
 
 
 def _without_imports(code: str) -> str:
+    """Remove import lines from code."""
     return IMPORT.sub("", code).lstrip("\n")
 
 

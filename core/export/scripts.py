@@ -166,6 +166,7 @@ def compare_script(
 
 
 def _models(configs: Mapping[str, Config], baseline: Config | None = None) -> dict[str, object]:
+    """Return the script's settings that name the compared models."""
     baseline = baseline or next(iter(configs.values()))
     return {"BASELINE": baseline, "VARIANTS": variants_text(configs, baseline)}
 
@@ -262,6 +263,7 @@ def grid_script(
 
 
 def _depth(tokens: Iterable[str], machine: Machine, depth: Depth) -> dict[str, object]:
+    """Return the script's settings of a run of many passes."""
     passes = Code(f"Depth(passes={depth.passes}, blocks={quoted(depth.blocks)})")
     return {"TOKENS": list(tokens), "DEPTH": passes, "MACHINE": machine}
 

@@ -217,6 +217,7 @@ class Sublayer:
         return shapes
 
     def _part(self, name: str, shapes: str, number: str = "") -> str:
+        """Make shapes clickable if a click on this part has an effect."""
         return (
             part(f"{self.site} {name}{number}", *self.clicks[name], shapes)
             if name in self.clicks
@@ -257,6 +258,7 @@ class Sublayer:
         return parts, end
 
     def _norm(self, place: str, x: int, y: int, width: int) -> str:
+        """Draw a norm's box."""
         normed = self.norms[place] in self.forward_pass.sites
         name = self.forward_pass.config.norm if normed else "no norm"
         kind = "box norm" if normed else "off"
@@ -433,6 +435,7 @@ class Picture:
         heads: tuple[bool, ...] = (),
         reads: int | None = None,
     ) -> Sublayer:
+        """Collect what is drawn of one sub-layer: its box, norms, residual and heads."""
         if self.forward_pass.dropout and self.forward_pass.config.dropout:
             inside = [*inside, f"dropout {self.forward_pass.config.dropout:g}"]
             changed = True
@@ -466,6 +469,7 @@ class Picture:
         )
 
     def _differs(self, *fields: str) -> bool:
+        """Return whether any of these settings differs from the baseline."""
         return not self.changed.isdisjoint(fields)
 
     def _switches(self, part: str) -> Clicks:
@@ -569,4 +573,5 @@ def _clicked(name: str, value: Any, is_clickable: bool) -> str:
 
 
 def _shape(x: torch.Tensor) -> str:
+    """Write a tensor's shape: "12 × 64"."""
     return " × ".join(map(str, x.shape))

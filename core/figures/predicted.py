@@ -171,6 +171,7 @@ def bars_svg(
 
 
 def _describe_bar(bar: Bar, written: Callable[[float], str]) -> str:
+    """Describe a bar: label, mean and note."""
     note = f" ({bar.note})" if bar.note else ""
     return f"{bar.label}: {written(bar.mean)}{note}"
 

@@ -139,6 +139,7 @@ class BatchedVariants:
         return module.to(self.machine.torch_device, self.machine.precision).requires_grad_(False)
 
     def _index(self, members: list[int]) -> torch.Tensor:
+        """Return indices of variants as a tensor on the device."""
         return torch.tensor(members, device=self.machine.torch_device)
 
     def _sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
@@ -201,6 +202,7 @@ class BatchedVariants:
     def _drawn_part(
         self, site: str, kind: Callable[[Config, Draw], Module], config: Config
     ) -> Module:
+        """Create a sub-layer whose weights are drawn again for each layer."""
         module = self._placed(kind(config, self._draw.below(f"blocks.0.{site}")))
         self._parts.append((site, module))
         return module
@@ -238,6 +240,7 @@ class BatchedVariants:
 
 
 def _groups(configs: Iterable[Config], fields: tuple[str, ...]) -> dict[tuple[Any, ...], list[int]]:
+    """Group configs by the values of some fields; return the indices of each group."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index, config in enumerate(configs):
         groups.setdefault(tuple([getattr(config, field) for field in fields]), []).append(index)

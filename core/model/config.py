@@ -429,6 +429,7 @@ class Config(Settings):
     )
 
     def _check_together(self) -> None:
+        """Raise ConfigError if settings do not fit together: heads and widths, RoPE and d_head."""
         if self.d_model % self.n_heads:
             fitting = allowed_heads(self.d_model)
             raise ConfigError(

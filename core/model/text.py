@@ -57,6 +57,7 @@ def words(text: str) -> list[str]:
 
 
 def _regional(c: str) -> bool:
+    """Return whether c is a regional indicator, of which two make a flag."""
     return "\U0001f1e6" <= c <= "\U0001f1ff"
 
 
@@ -68,6 +69,7 @@ def _modifies(c: str) -> bool:
 
 
 def _in_word(c: str) -> bool:
+    """Return whether c is a letter, a digit, an accent or an underscore."""
     return c == "_" or (unicodedata.category(c)[0] in "LNM" and c not in JOINERS)
 
 
@@ -115,6 +117,7 @@ class Example:
         return tuple((self._find(reader), self._find(other)) for reader, other in self.about)
 
     def _find(self, word: str) -> int:
+        """Return the token index of a word; "word#2" is its second occurrence."""
         word, _, nth = word.partition("#")
         return [index for index, token in enumerate(words(self.text)) if token == word][
             int(nth or 1) - 1
@@ -187,4 +190,5 @@ class Input(Settings):
     )
 
     def _check_together(self) -> None:
+        """Raise ConfigError if the text is too long or unprintable."""
         check_text("text", self.text)

@@ -153,6 +153,7 @@ class Pins(Settings):
     )
 
     def _check_together(self) -> None:
+        """Raise ConfigError for a baseline or variants that cannot be read; keep the valid ones."""
         if self.baseline not in ("", PLAIN):
             try:
                 Config(**decode(self.baseline, "baseline"))

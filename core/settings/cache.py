@@ -111,6 +111,7 @@ class LRUCache:
         return cast(Result, entry[0])
 
     def _find(self, key: Hashable) -> tuple[Any, int] | None:
+        """Return a stored value and its size, or None; note the time of use."""
         with self._lock:
             self.used = time.monotonic()
             return self.entries.get(key)

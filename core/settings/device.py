@@ -80,6 +80,7 @@ class Machine(Settings):
         return machine
 
     def _check_together(self) -> None:
+        """Raise ConfigError if device or dtype is not available here."""
         self.check_here()
 
     def check_here(self) -> None:

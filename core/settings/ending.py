@@ -55,6 +55,7 @@ def run_exit_calls() -> None:
 
 
 def _end() -> None:
+    """Run the exit calls and wait for the threads, for a limited time."""
     run_exit_calls()
     end = time.monotonic() + LONGEST
     for thread in [*_threads, *(thread for find_threads in _others for thread in find_threads())]:

@@ -30,6 +30,7 @@ def max_mb() -> int:
 
 @functools.cache
 def _default_max_mb() -> int:
+    """Return the default limit of a run: a third of the machine's memory, within bounds."""
     return max(LEAST_MAX_MB, min(DEFAULT_MAX_MB, machine_mb() // 3))
 
 

@@ -75,6 +75,7 @@ def versions() -> dict[str, str]:
 
 
 def _commit() -> str:
+    """Return the git commit of this checkout, with "-dirty" if changed; "unknown" without git."""
     arguments = "describe --always --dirty --abbrev=40 --exclude=*".split()
     call = ["git", "--no-optional-locks", "-C", str(ROOT), *arguments]
     with suppress(OSError, subprocess.SubprocessError):

@@ -144,6 +144,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
+    """Parse a number of workers, 1 to 1024 (for argparse)."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1024):
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 to 1024")
     return int(text)
@@ -237,6 +238,7 @@ def export_(arguments: Namespace) -> int:
 
 
 def _write_text(path: str, text: str) -> None:
+    """Write a text file, create its folder, and print its path."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(text, encoding="utf-8")
     print(path)
@@ -455,10 +457,12 @@ class Bar:
         self._write(self._overwrite("") if self.terminal else "")
 
     def _overwrite(self, words: str) -> str:
+        """Return the text that replaces the current line of the terminal."""
         room = shutil.get_terminal_size().columns - 1
         return "\r" + words[:room].ljust(room) + ("" if words else "\r")
 
     def _write(self, words: str) -> None:
+        """Write to the stream; ignore a closed one."""
         with suppress(OSError, ValueError):
             self.stream.write(words)
             self.stream.flush()

@@ -166,6 +166,7 @@ class _Reader:
             raise StudyError([f"these are {words}; the limit is {MAX_RUNS:,}."])
 
     def text_of(self, key: str) -> str:
+        """Read a text of the study file; note a problem if it is missing or no text."""
         value = self.document.get(key, "")
         is_name = key == "name"
         if is_name and key not in self.document:
@@ -177,6 +178,7 @@ class _Reader:
         return value if isinstance(value, str) else ""
 
     def machine(self) -> Machine:
+        """Read device and dtype; note a problem if they cannot be used."""
         options = {
             name: self.document[name] for name in ("device", "dtype") if name in self.document
         }
@@ -187,6 +189,7 @@ class _Reader:
             return Machine()
 
     def seeds(self) -> list[int]:
+        """Read the seeds: a list, or a number of seeds from 0."""
         value = self.document.get("seeds", 5)
         seed = Config.settings()["seed"]
         is_number = isinstance(value, int) and not isinstance(value, bool)
@@ -370,6 +373,7 @@ class _Reader:
         return variants
 
     def variant(self, path: KeyPath, table: Any) -> Changes:
+        """Read the changes of one variant."""
         if isinstance(table, str) and table:  # as in a link
             try:
                 table = decode(table, dotted(path))
@@ -384,6 +388,7 @@ class _Reader:
         return self.changes(path, SETTINGS, table)
 
     def combinations(self) -> list[Changes]:
+        """Read the axes and return the changes of every combination."""
         axes = self.document.get("axes", {})
         if not isinstance(axes, dict):
             self.problems.append(
@@ -429,6 +434,7 @@ CALLED = f"it must be printable, on one line, {MAX_NAME} characters at most"
 
 
 def _length(value: Any) -> int:
+    """Return the length of a list or table; 0 for other values."""
     return len(value) if isinstance(value, list | tuple | dict) else 0
 
 
@@ -596,10 +602,12 @@ def _read_change(name: str, change: Any) -> str:
 
 
 def _read_axis(name: str, axis: list[Any]) -> tuple[str, ...]:
+    """Return the values of an axis as texts of links."""
     definition = SETTINGS[name]
     values = axis if name in AXES and isinstance(axis, list) else []
     return tuple(definition.write(value_of(definition, name, value)) for value in values)
 
 
 def _are_ticks(values: Sequence[Any], offered: Collection[str]) -> bool:
+    """Return whether all values are on offer and none is repeated."""
     return all(value in offered for value in values) and len(set(values)) == len(values)

@@ -216,6 +216,7 @@ def describe_cell(line: Line) -> str:
 
 
 def _span(low: float, high: float, decimals: int) -> str:
+    """Write a confidence interval in points; "no interval" for NaN."""
     return (
         "no interval"
         if math.isnan(low)
@@ -234,6 +235,7 @@ def _all_diverged(line: Line) -> bool:
 
 
 def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
+    """Draw one cell of the matrix as SVG."""
     height = (ROW if intervals else LOW) - 2
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(describe_cell(line))}</title>"
@@ -286,6 +288,7 @@ def _in_cell(line: Line, value: float) -> tuple[str, str]:
 
 
 def _words(x: float, y: float, lines: list[str], kind: str) -> str:
+    """Draw lines of text as SVG, one below the other."""
     return "".join(
         f'<text class="{kind}" x="{x:g}" y="{y + LINE * n:g}">{escape(line)}</text>'
         for n, line in enumerate(lines)

@@ -161,6 +161,7 @@ def read_machine(spec: str) -> Machine:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value with −0.0 replaced by 0.0."""
     return (
         value + 0.0 if isinstance(value, float) else value
     )  # −0.0 is 0.0, as it is when configs are compared

@@ -118,6 +118,7 @@ class Runner:
             del self.of[run], self._devices[run]
 
     def _report(self, run: int, job: Job, state: str) -> Report:
+        """Return what is to be stored of a run: new rows, state and message."""
         with self.workers.lock:  # a chunk may land meanwhile
             rows = list(job.rows[run])
             now = job.states[run]
@@ -161,6 +162,7 @@ class Runner:
                     )
 
     def _measure_progress(self) -> Progress:
+        """Count runs by state and estimate the remaining time."""
         by_state = self.store.counts(self.studies)
         counts = {state: n for state, (n, _, _) in by_state.items()}
         time_left = sum(by_state[state][2] for state in (QUEUED, RUNNING) if state in by_state)
@@ -229,6 +231,7 @@ class Service:
             return self._runner is not None and study in self._runner.studies
 
     def _work(self, runner: Runner) -> None:
+        """Train all queued studies (a thread)."""
         try:
             while True:
                 for self.seen in runner.progress():

@@ -88,6 +88,7 @@ def shipped_curves(name: str) -> CurveFiles:
 
 @lru_cache
 def _read_curves(key: str) -> Curves:
+    """Read the stored curves of a claim's study."""
     return read_curves(curves_of(key))
 
 

@@ -456,6 +456,7 @@ class Classroom:
     def _join(
         self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool
     ) -> None:
+        """Give a new student a seat, or change the nickname of a known one."""
         is_own = and_(seats.c.room == room.id, seats.c.key == key)
         if not is_new:
             _find_seat(connection, room, key)
@@ -753,6 +754,7 @@ class Classroom:
 
 
 def _sweep(connection: Connection) -> int:
+    """Delete classes that have expired; return how many."""
     return connection.execute(rooms.delete().where(~ALIVE)).rowcount
 
 
@@ -828,10 +830,12 @@ def _close(connection: Connection, poll: Poll) -> None:
 
 
 def _change(connection: Connection, poll: Poll, **values: object) -> None:
+    """Change columns of a poll."""
     connection.execute(polls.update().where(polls.c.id == poll.id).values(**values))
 
 
 def _count_seats(connection: Connection, room: Room) -> int:
+    """Return the number of students in a class."""
     return connection.scalar(select(func.count()).where(seats.c.room == room.id)) or 0
 
 

@@ -103,6 +103,7 @@ def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
 
 
 def _gain(pairs: Sequence[tuple[float, float]]) -> float:
+    """Return the normalised gain of (before, after) scores; NaN without any."""
     if not pairs:
         return math.nan
     before = fmean(pair[0] for pair in pairs)
@@ -227,6 +228,7 @@ class Question:
         ]
 
     def _is_right(self, text: str, out: Outcome) -> bool:
+        """Return whether an answer is correct, given the outcome of the lesson."""
         if self.kind == CARRY:
             return int(text) == self.transfer.right
         answer = prediction.read(self.prediction, text)

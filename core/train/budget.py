@@ -105,6 +105,7 @@ def memory(config: Config, training: Training) -> int:
     64
 )  # a study may have thousands of trainings that differ in a learning rate alone
 def _memory(config: Config, part: str, length: int, batch: int) -> int:
+    """Estimate a worker's memory in bytes for a training with this task, length and batch."""
     learnt = task[part]
     words = len(learnt.vocabulary)
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())

@@ -69,6 +69,7 @@ class Muon(torch.optim.Optimizer):
 def _direction(
     gradient: torch.Tensor, state: dict[str, Any], heights: tuple[int, ...]
 ) -> torch.Tensor:
+    """Return Muon's update: the orthogonalised Nesterov momentum of each stacked matrix."""
     if not state:
         state["momentum"] = torch.zeros_like(gradient)
     momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)
@@ -97,6 +98,7 @@ def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
 
 
 def _adam(gradient: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
+    """Return Adam's update."""
     if not state:
         state |= {
             "step": torch.zeros(()),

@@ -196,6 +196,7 @@ class Training(Settings):
     )
 
     def _check_together(self) -> None:
+        """Raise ConfigError if the task has no sequences of this length."""
         task[self.task].check_length(self.length)
 
     def due(self, step: int) -> bool:
@@ -237,6 +238,7 @@ def default_config(name: str) -> Config:
 
 
 def _of_task(name: str, learner: "Learner") -> Any:
+    """Return a setting's value in the full model of the learner's task."""
     return getattr(default_config(read_task_name(learner)), name)
 
 

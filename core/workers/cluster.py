@@ -125,6 +125,7 @@ class Cluster(WorkerPool):
         return self._absent
 
     def _update_members(self) -> str:
+        """Read the workers from the scheduler; return a description of what changed."""
         threads = self._ask_scheduler()
         if threads is None:
             self._descriptions = {}
@@ -207,6 +208,7 @@ class Cluster(WorkerPool):
 
 @functools.lru_cache(maxsize=1000)
 def _log_once(message: str) -> None:
+    """Log a message once per process."""
     logging.warning(message)
 
 

@@ -340,6 +340,7 @@ class WorkerPool:
         return True
 
     def _receive(self) -> None:
+        """Take finished chunks from the queue and assign new ones (a thread)."""
         for future in iter(self._landed.get, None):
             with self.lock:
                 self._land(future)

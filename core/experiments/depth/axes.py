@@ -117,6 +117,7 @@ class Axes(Settings):
     )
 
     def _check_together(self) -> None:
+        """Raise ConfigError for unknown axes or entries in a grid's text; keep the valid ones."""
         valid = {}
         problems = []
         for part in filter(None, self.grid.split("__")):
@@ -150,6 +151,7 @@ class Axes(Settings):
 
 
 def _chosen(axis: str, entries: str) -> tuple[str, ...]:
+    """Return the chosen entries of an axis in the order of its menu."""
     if axis not in AXES:
         raise ConfigError("grid", f"grid names {shorten(axis)}; its axes are {', '.join(AXES)}.")
     names = entries.split("+") if entries else []

@@ -184,6 +184,7 @@ def table(journeys: dict[str, Journey]) -> pd.DataFrame:
 
 
 def _bytes(journey: Journey) -> int:
+    """Return the size of a journey in bytes, for the cache."""
     tensors = [*journey.patterns.values(), *journey.alike.values()]
     return journey.values.nbytes + 4 * sum(x.numel() for x in tensors)
 
@@ -197,6 +198,7 @@ def _run(
     played: int,
     compared: bool,
 ) -> Journey:
+    """Run one journey through many passes (cached)."""
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
@@ -348,6 +350,7 @@ class _Watch:
         self.step()
 
     def _measure(self) -> None:
+        """Compute the statistics of the collected streams."""
         entropy = torch.full((len(self._streams),), torch.nan)
         if self._attention:
             indices = list(self._attention)
@@ -372,4 +375,5 @@ class _Watch:
 
 
 def _side_by_side(tensors: list[torch.Tensor]) -> torch.Tensor:
+    """Stack tensors along a new first axis, without a copy for a single one."""
     return torch.stack(tensors) if len(tensors) > 1 else tensors[0][None]

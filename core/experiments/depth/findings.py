@@ -88,6 +88,7 @@ def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) ->
 
 
 def _value(meter: str, value: float) -> str:
+    """Write a statistic's value; NaN as "undefined" or "all zeros"."""
     if math.isnan(value):
         return "all zeros" if meter == "rank" else "undefined"
     if meter == "rank":
@@ -119,6 +120,7 @@ def distance(meter: str, journey: Journey, base: Journey, index: int) -> float:
 
 
 def _until(journey: Journey) -> float:
+    """Return the pass at which a journey diverged; 1e6 if it did not."""
     return 1e6 if journey.diverged is None else journey.diverged
 
 
@@ -161,6 +163,7 @@ def _describe_journey(meter: str, lead: str, journey: Journey, base: Journey | N
 
 
 def _describe_baseline(meter: str, journey: Journey, base: Journey) -> str:
+    """Describe where the baseline ends, or when it diverged."""
     if base.diverged is not None:
         return f"the baseline diverged at pass {base.diverged}"
     if meter == "cosine" and journey.diverged is None:
@@ -175,6 +178,7 @@ def _describe_baseline(meter: str, journey: Journey, base: Journey) -> str:
 
 
 def _grown(meter: str, journey: Journey) -> str:
+    """Describe how a magnitude changes: stays, grows or shrinks."""
     n, end = last(journey, meter)
     begin = start(journey, meter)
     values = journey.values_of(meter)
@@ -205,6 +209,7 @@ def _alike_from(values: np.ndarray) -> int | None:
 
 
 def _describe_similarity(meter: str, journey: Journey) -> str:
+    """Describe token similarity: from when all tokens point the same way, or its last value."""
     values = journey.values_of(meter)
     n = journey.n_real
     index = _alike_from(values)
@@ -218,6 +223,7 @@ def _describe_similarity(meter: str, journey: Journey) -> str:
 
 
 def _directions(meter: str, journey: Journey) -> str:
+    """Describe how the effective rank changes."""
     n, end = last(journey, meter)
     limit = min(journey.n_real, journey.config.d_model)
     values = journey.values_of(meter)

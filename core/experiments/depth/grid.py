@@ -235,6 +235,7 @@ def grid(
 def _run(
     baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth
 ) -> Grid:
+    """Run all variants of the grid (cached)."""
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
     reason_of: dict[

@@ -145,6 +145,7 @@ def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _capped_exp(x: float) -> float:
+    """Return exp(x), capped so that it stays finite."""
     return math.exp(min(x, LARGEST))
 
 

@@ -223,6 +223,7 @@ class Bench:
         return Answers(logits, q.right, wrong, q.among), _joined(written)
 
     def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
+        """Iterate over slices of the texts and report progress."""
         return track(
             slices,
             len(self.slices),
@@ -247,6 +248,7 @@ class Bench:
             return self._recorded
 
     def _record(self) -> list[Recordings]:
+        """Record the activations that replace ablated ones: means by position, other texts."""
         sites = ("z", "attn_out", "mlp_out")
         others = []
         real = self.questions.real
@@ -332,6 +334,7 @@ class Bench:
     def _effect(
         self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites
     ) -> Effect:
+        """Compute the effects of an ablation from its answers."""
         scores_of = {name: call(answers, self.whole) for name, call in effect.items()}
         values = {
             name: self.questions.per_text(per_question) for name, per_question in scores_of.items()

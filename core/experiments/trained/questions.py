@@ -154,6 +154,7 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
 def _by_word(
     tokens: Words, words: Sequence[str], subject: int, verb: int
 ) -> tuple[list[int], tuple[int, int]]:
+    """Return the token ids up to the verb, and the indices of subject and verb."""
     number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
@@ -233,6 +234,7 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
 
 
 def _pad(opened: Opened) -> int:
+    """Return the id of the padding token; 0 without one."""
     return opened.model.vocabulary.index(PAD) if PAD in opened.model.vocabulary else 0
 
 

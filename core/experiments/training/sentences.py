@@ -155,4 +155,5 @@ def decimals_of(shares: Iterable[float]) -> int:
 
 
 def _decimals(share: float) -> int:
+    """Return the decimals at which a share in percent is not rounded to 0."""
     return next((n for n in range(1, DIGITS - 2) if round(100 * share, n)), 1)

@@ -141,6 +141,7 @@ def _prepare(connection: sqlite3.Connection, _: object) -> None:
 
 
 def _begin_transaction(connection: Connection) -> None:
+    """Begin a transaction; one that writes takes SQLite's lock at once."""
     writes = connection.get_execution_options().get("writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -244,6 +245,7 @@ def in_words(url: URL) -> Iterator[None]:
 
 
 def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
+    """Return the kind of store error and its description for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_BUSY:
         return BusyError, "is locked by another program writing to it"

@@ -47,11 +47,13 @@ class Clock(FunctionElement[float]):
 
 @compiles(Clock, "postgresql")
 def _postgresql_clock(element: Clock, compiler: SQLCompiler, **_: Any) -> str:
+    """Return PostgreSQL's expression for the current time in seconds."""
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
 @compiles(Clock, "sqlite")
 def _sqlite_clock(element: Clock, compiler: SQLCompiler, **_: Any) -> str:
+    """Return SQLite's expression for the current time in seconds."""
     return "((julianday('now') - 2440587.5) * 86400.0)"
 
 

@@ -136,6 +136,7 @@ class Store(Connected):
                 self.writable = bool(may_write.scalar())
 
     def _open_to_read(self, path: str) -> None:
+        """Open a store read-only, also on a disk that cannot be written."""
         for how in ("mode=ro", "immutable=1"):
             self.engine = connect_to_read(path, how)
             try:
@@ -465,11 +466,13 @@ def has_tables(connection: sql.Connection) -> bool:
 
 
 def _no_store(name: str) -> NoStoreError:
+    """Return the error for a store without studies."""
     then = "yet; running a study creates the store."
     return NoStoreError(f"There are no studies at {name} {then}", f"There are no studies {then}")
 
 
 def _described(study: int, place: int, run: Run) -> dict[str, Any]:
+    """Return a run's columns in the table of runs."""
     return {
         "study": study,
         "place": place,
@@ -486,6 +489,7 @@ def _described(study: int, place: int, run: Run) -> dict[str, Any]:
 
 
 def _changes(report: Report, now: float) -> dict[str, Any]:
+    """Return the columns that a report changes in its run."""
     return {
         "at": report.run,
         "state": report.state,
@@ -517,6 +521,7 @@ def _execute_for_each(
 
 
 def _portions(numbers: list[int]) -> Iterator[list[int]]:
+    """Split ids into lists that fit one SQL statement."""
     return (numbers[start : start + MANY] for start in range(0, len(numbers), MANY))
 
 

@@ -25,6 +25,7 @@ language: Menu[str] = Menu("Languages")
 
 @functools.cache
 def _read(name: str) -> dict[str, Any]:
+    """Read the phrases of one language from its TOML file."""
     content: dict[str, Any] = tomllib.loads(
         (FOLDER / f"{name}.toml").read_text(encoding="utf-8-sig")
     )

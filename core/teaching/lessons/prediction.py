@@ -100,6 +100,7 @@ def unit_of(lesson: Lesson) -> str:
 
 
 def _combine_values(values: Mapping[str, Measured], number: Number, within: Within) -> Measured:
+    """Compute a prediction's number by seed: a value, its growth, a ratio or a difference."""
     first = values[number.of[0]]
     if number.kind == "value":
         return first

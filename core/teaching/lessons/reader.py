@@ -171,6 +171,7 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
 
 
 def _value(table: Table) -> Value:
+    """Read a measured value of a lesson."""
     params = table.params("of")
     value = Value(table.take("label", str), table.one_of("reading", reading), params)
     unknown = [name for name in params if name not in reading[value.reading].takes]
@@ -181,6 +182,7 @@ def _value(table: Table) -> Value:
 
 
 def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
+    """Read the question and its kind of answer."""
     kind_of = table.one_of("kind", KINDS)
     ranked = table.names("ranked", values, 2) if kind_of == "rank" else ()
     number = Number("value", ranked[:1], "") if ranked else _number(table.table("number"), values)
@@ -217,6 +219,7 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
 
 
 def _number(table: Table, values: Mapping[str, Value]) -> Number:
+    """Read how the predicted number follows from the values."""
     number = Number(
         table.one_of("kind", combine), table.names("of", values), table.take("label", str)
     )
@@ -235,6 +238,7 @@ def _number(table: Table, values: Mapping[str, Value]) -> Number:
 
 
 def _option(table: Table) -> Option:
+    """Read an option of a choice, with its sketch and its range."""
     sketch = tuple(table.take("sketch", list, []))
     is_drawn = (
         all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch)
@@ -256,6 +260,7 @@ def _option(table: Table) -> Option:
 
 
 def _scale(table: Table) -> Scale:
+    """Read the bounds, step and margins of a numeric answer."""
     within = table.take("within", list)
     scale = Scale(
         table.take("low", float),
@@ -278,6 +283,7 @@ def _scale(table: Table) -> Scale:
 
 
 def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
+    """Read the explanations by verdict; check the names in braces."""
     explanation = table.table("explanation")
     texts = {name: explanation.take(name, str) for name in VERDICTS}
     explanation.done()
@@ -291,12 +297,14 @@ def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
 
 
 def _way(table: Table) -> Way:
+    """Read a link to a page that shows more."""
     way = Way(table.take("text", str), table.one_of("page", PAGES), table.params("link"))
     table.done()
     return way
 
 
 def _transfer(table: Table) -> Transfer:
+    """Read the transfer question: options and the index of the right one."""
     options = tuple(map(str, table.take("options", list)))
     transfer = Transfer(
         table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str)

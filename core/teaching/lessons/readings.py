@@ -102,6 +102,7 @@ def measured(name: str, params: Params) -> Measured:
 
 @functools.lru_cache(maxsize=256)
 def _measured(name: str, parameters: tuple[tuple[str, str], ...]) -> Measured:
+    """Measure a reading once per set of parameters."""
     return reading[name](dict(parameters))
 
 

@@ -23,6 +23,7 @@ def setup_svg(lesson: Lesson) -> str:
 
 
 def _box(x: float, y: float, width: float, height: float, kind: str = "") -> str:
+    """Return an SVG rectangle."""
     return (
         f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
         ' rx="2"/>'
@@ -92,6 +93,7 @@ def _removed(lesson: Lesson) -> str:
 
 
 def _formula(words: str) -> Callable[[Lesson], str]:
+    """Return a function that draws the same formula for every lesson."""
     return lambda _: text(WIDTH / 2, 46, words, "middle formula")
 
 

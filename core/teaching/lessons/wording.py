@@ -52,6 +52,7 @@ def format_range(low: float, high: float, unit: str, words: Words = ENGLISH_WORD
 
 
 def _add_unit(unit: str, text: str, words: Words) -> str:
+    """Add a unit to a number written as text."""
     return words[f"in_{unit}"].format(n=text) if unit in ("percent", "points", "times") else text
 
 
