@@ -1,4 +1,4 @@
-"""What axe-core finds on every page and view, in both themes, wide and narrow: nothing serious or moderate."""
+"""axe-core finds nothing serious or moderate on any page, view, theme and width."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every page, opened by its address as it is handed on: nothing fails in the browser, and nothing is asked of any other server."""
+"""Every page opens by its link without browser errors or requests to other servers."""
 
 import base64
 import http.client
@@ -75,7 +75,7 @@ PLACES = """
 
 
 def test_clickable_elements_stay_where_they_first_were(chromium, address):
-    """What is above it, and the frame of the page, used to come later: a hand on its way to a choice met something else."""
+    """Content above a control and the page frame used to load later and move the control."""
     page = chromium.new_page(viewport={"width": 1300, "height": 900})
     page.add_init_script(PLACES)
     page.goto(f"{address}/Lessons?shown=one&lesson=heads")
@@ -100,7 +100,11 @@ def test_pages_open_below_a_base_path(chromium):
 
 
 def test_browser_gets_in_through_nginx_on_any_port(address):
-    """What docs/nginx.conf sends as Host must be what the browser says in Origin: Streamlit refuses any other site's."""
+    """nginx must forward the browser's host with its port.
+
+    Host, which docs/nginx.conf sends, must equal the browser's Origin: Streamlit refuses any other
+    site's.
+    """
     settings = (ROOT / "docs" / "nginx.conf").read_text()
     (variable,) = re.findall(r"proxy_set_header Host \$(\w+);", settings)
     host = {"host": "school.test", "http_host": "school.test:8500"}[

@@ -1,4 +1,4 @@
-"""The drawing as a control, with and without beside each other, and the search for a change, in a real browser."""
+"""The clickable diagram, the comparison view and the search for a change, in a browser."""
 
 import urllib.parse
 
@@ -102,7 +102,10 @@ MOVED = """height => setTimeout(() => {
 @pytest.mark.parametrize("gap", [110, 160, 220, 300])
 @pytest.mark.parametrize("before", ["attn_out residual", "1 head"])
 def test_press_hits_target_although_diagram_moved(open_page, before, gap):
-    """Whatever has come above the drawing after a press: what was under the pointer is then another part, or none."""
+    """The pressed part is ablated even if the diagram moved between press and release.
+
+    Another part, or none, is then under the pointer.
+    """
     page = open_page("/One_block", width=1300)
     page.wait_for_timeout(1000)
     if before == "1 head":

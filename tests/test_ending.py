@@ -1,4 +1,4 @@
-"""The app ends soon after it is asked to, whatever its workers are doing, and leaves no process behind."""
+"""The app ends soon after it is asked to, also when workers are busy, and leaves no process."""
 
 import asyncio
 import signal

@@ -1,5 +1,7 @@
-"""The models trained without a part: what ships is what was trained, what is said of them follows from their files, and a damaged one
-costs itself alone."""
+"""Models trained without a part: shipped files match their training and their claims.
+
+A damaged file affects only itself.
+"""
 
 import hashlib
 import math
@@ -264,7 +266,10 @@ def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsy
 
 @pytest.mark.slow
 def test_retrained_baseline_equals_shipped_model(tmp_path):
-    """To the last bit on a machine like the one that trained it. On another, sums are rounded in another order: it is as good."""
+    """Retraining gives equal weights on a similar machine and an equally good model elsewhere.
+
+    Another machine may sum in another order, which rounds differently.
+    """
     member = "placement-post"
     (tmp_path / family.file_of(member, 0)).write_bytes(command.trained(member, 0))
     command.train_what_is_missing(tmp_path, [])

@@ -1,4 +1,4 @@
-"""How far the gradient travels back: autograd on the bare model, finite differences, and what happens very deep down."""
+"""Gradients by depth against autograd on the bare model and finite differences."""
 
 import math
 
@@ -49,7 +49,7 @@ EVERY = pytest.mark.parametrize("change", named(ENTRIES + OFF + COMBINED))
 
 
 class Bare:
-    """The model in float64, block by block, with no trace; core's weights, and nothing of core.experiments."""
+    """Model in float64 with core's weights, block by block, without traces or core.experiments."""
 
     def __init__(self, config, way, passes):
         self.config, self.n_real = config, len(WORDS)
@@ -70,7 +70,10 @@ class Bare:
         )
 
     def loss(self, x):
-        """Each real token names its successor, the last one the first: minus the logarithm of the chance it gives it."""
+        """Return the mean cross-entropy of each real token's successor.
+
+        The last token's successor is the first one.
+        """
         table = self.model.embed if self.config.tied else self.model.unembed.weight
         logits = (self.model.ln_final(x) @ table.T)[0]
         if self.config.logit_cap:

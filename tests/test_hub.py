@@ -1,4 +1,4 @@
-"""Downloads from the Hub, from a Hub of our own on this machine: what is sent to it, and what is taken from it."""
+"""Downloads from a local stand-in for the Hub: requests sent to it and files taken from it."""
 
 import json
 import os
@@ -24,7 +24,11 @@ def model(name: str) -> dict[str, bytes]:
 
 
 class Hub:
-    """models: name -> revision -> file -> content. When a model's newest revision is asked for, `moves` makes another the newest."""
+    """Local stand-in for the Hugging Face Hub.
+
+    models: name -> revision -> file -> content. When a model's newest revision is requested,
+    `moves` makes another the newest.
+    """
 
     def __init__(self):
         self.models, self.newest, self.moves, self.private = {}, {}, {}, set()

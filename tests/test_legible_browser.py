@@ -1,4 +1,4 @@
-"""What is on the screen can be read: contrast of small print, plain numbers on axes, nothing cut off at 1280 pixels."""
+"""Legibility: contrast of small print, plain numbers on axes, no clipping at 1280 pixels."""
 
 import re
 

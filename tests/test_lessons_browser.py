@@ -1,4 +1,4 @@
-"""Lessons in a browser, each to its end: nothing before the prediction, then the verdict and the picture; all is there after a reload."""
+"""Lessons in a browser: predict, then see the verdict and picture; a reload keeps both."""
 
 import json
 import re
@@ -132,7 +132,7 @@ def test_lesson_runs_to_its_end(open_page, name):
 
 
 def tab_to(page, target):
-    """By the Tab key alone."""
+    """Move the focus to an element with the Tab key."""
     for _ in range(60):
         if target.evaluate("each => each.contains(document.activeElement)"):
             return
@@ -266,7 +266,7 @@ def test_language_stays_across_lessons(open_page):
 
 
 def test_another_tab_undoes_nothing(open_page):
-    """What one tab has predicted anew, or dropped, is not brought back by what another one still holds."""
+    """A stale tab does not restore a prediction that another tab changed or dropped."""
     words = phrases(ENGLISH)
 
     def predict(page, name, index):

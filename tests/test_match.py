@@ -1,4 +1,7 @@
-"""A fair comparison: what is left is made wider until it costs as much, counted on the real model, and nothing else changes."""
+"""Fair comparison: a remaining part is widened until the cost matches, and nothing else.
+
+The cost is counted on the real model.
+"""
 
 import bisect
 import dataclasses
@@ -36,7 +39,10 @@ WIDTHS = {"d_model", "d_ff", "d_head"}
 
 
 def size(kind, config, tokens, words) -> int:
-    """Counted, without a formula: the numbers in the real model's tensors, or PyTorch's own count of one forward pass."""
+    """Return the number of parameters or FLOPs, counted without a formula.
+
+    Parameters are counted in the real model's tensors, FLOPs by PyTorch in one forward pass.
+    """
     model = Transformer(config, words)
     if kind == "parameters":
         return sum(p.numel() for p in model.parameters())
@@ -93,7 +99,11 @@ def test_formula_matches_count(kind, name):
 
 
 def test_flops_by_hand():
-    """Reverse: T 12, D 32, 4 heads of 8, d_ff 128, 4 layers, 16 words; a product of m×k with k×n takes 2·m·k·n."""
+    """The FLOPs of the reverse task's model, added up by hand.
+
+    T 12, D 32, 4 heads of 8, d_ff 128, 4 layers, 16 words.
+    A product of m×k with k×n takes 2·m·k·n.
+    """
     layer = (
         2 * 12 * 32 * 96  # Q, K, V
         + 4 * 2 * 12 * 8 * 12  # scores of four heads
@@ -198,7 +208,7 @@ def test_any_model_without_any_part(case, kind, tokens):
 
 
 def nearest(config, name, expected, measured) -> int:
-    """How close one width can bring it, found by trying: cost only grows with the width."""
+    """Return the smallest cost difference that one width can reach; cost grows with the width."""
     step = 2 if name == "d_head" and MENUS["position"][config.position].turns else 1
     high = int(Config.settings()[name].high)
     index = lambda width: measured(config.replace(**{name: width}))  # noqa: E731

@@ -1,4 +1,4 @@
-"""Core against PyTorch's own layers with the same weights, and positions against their closed forms."""
+"""Core's layers against PyTorch's with the same weights, and positions against closed forms."""
 
 import copy
 import math
@@ -39,13 +39,13 @@ def shake(module):
 
 
 def forbidden(mask, length):
-    """The same mask in PyTorch's way of writing it: True where a query may not look."""
+    """Return the mask in PyTorch's convention: True where a query may not attend."""
     allowed = MENUS["mask"][mask](length)
     return None if allowed is None else ~allowed
 
 
 def allowed(mask, real):
-    """What core.model.transformer.Transformer hands to its blocks."""
+    """Return the mask that core.model.transformer.Transformer passes to its blocks."""
     seen = MENUS["mask"][mask](real.shape[1])
     keys = real[:, None, None, :]
     return keys if seen is None else keys & seen
@@ -89,7 +89,10 @@ def test_multi_head_attention(mask, padded, bias):
 @pytest.mark.parametrize("d_head", [1, 3, 8, 13, 40])
 @pytest.mark.parametrize("mask", MASKS)
 def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
-    """The sum over heads of softmax(x W_Q (x W_K)ᵀ / √d_head) x W_V W_O, each with its own four matrices."""
+    """The output is the sum over heads of softmax(x W_Q (x W_K)ᵀ / √d_head) x W_V W_O.
+
+    Each head has its own four matrices.
+    """
     ours = MultiHeadAttention(CONFIG.replace(d_head=d_head, bias=bias))
     x = numbers(2, 6, 32)
     blocked = forbidden(mask, 6)
@@ -202,7 +205,7 @@ class Masked(nn.Module):
 
 @pytest.mark.parametrize("hidden", [True, False])
 def test_ffn_dropout_is_where_pytorch_has_it(hidden):
-    """The masks come from the same stream in the same order: the numbers agree only if the places do."""
+    """Both draw masks from the same stream, so the numbers agree only if the places do."""
     config = CONFIG.replace(activation="relu", dropout=0.4, ffn_dropout=hidden)
     ours = Block(config)
     x = numbers(2, 6, 32)

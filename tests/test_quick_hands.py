@@ -1,4 +1,4 @@
-"""The store of settings: no change is lost, done twice, or done to something else, however quick the hands are."""
+"""The store of settings under fast input: no change is lost, repeated or misapplied."""
 
 import dataclasses
 
@@ -33,7 +33,7 @@ def texts_of(setting) -> list[str]:
 
 
 def deltas(page: str):
-    """Return a strategy for one change of a page: of one setting, back to its default, or a whole link."""
+    """Return a strategy for one change of a page: a setting, a reset to default, or a link."""
     definition = {
         name: setting for kind in KINDS[page] for name, setting in kind.settings().items()
     }

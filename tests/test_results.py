@@ -1,5 +1,7 @@
-"""What is trained side by side and what came out: plans without doubles, tables that plain NumPy and SciPy give too, and
-sentences that never say anything else than the table."""
+"""Side-by-side trainings: plans without duplicates, tables and sentences.
+
+Plain NumPy and SciPy give the same tables, and the sentences agree with them.
+"""
 
 import math
 import re
@@ -51,7 +53,10 @@ def gone(step, loss=math.inf):
 
 
 def ended(made, accuracies):
-    """Runs from {arm: [accuracy at the last step for each seed; None if it diverged at step 15]}."""
+    """Return runs from {arm: [accuracy at the last step for each seed; None if it diverged]}.
+
+    Divergence is at step 15.
+    """
     runs = {}
     for name, values in accuracies.items():
         for seed, value in zip(made.seeds, values):
@@ -275,7 +280,10 @@ def test_diverged_run_counts_at_no_step():
 
 @st.composite
 def made_up(draw, together=False):
-    """Runs as they might come: seeds at different steps, some diverged, some not begun, some all alike."""
+    """Draw an experiment and its runs in any state.
+
+    Seeds are at different steps; some diverged, some have not begun, some are all equal.
+    """
     changes = draw(
         st.lists(
             st.sampled_from([NO_NORM, NO_FFN, NO_SCALING]), min_size=0, max_size=3, unique_by=encode

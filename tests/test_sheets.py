@@ -1,4 +1,4 @@
-"""Tables as CSV: no text is a formula to a spreadsheet, numbers stay numbers, and everything is read back as it was; and names of files."""
+"""CSV tables and file names: no formulas, numbers stay numbers, exact round trips."""
 
 import csv
 import io
@@ -128,7 +128,7 @@ def test_file_without_summary_is_refused_in_words(data, words, store, tmp_path, 
 
 
 def test_table_has_one_byte_order_mark_read_optionally(tmp_path):
-    """By the mark Excel knows that a file is UTF-8."""
+    """Excel needs the mark to recognise UTF-8."""
     table, mark = (
         pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]}),
         b"\xef\xbb\xbf",

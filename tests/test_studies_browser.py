@@ -1,4 +1,4 @@
-"""The page "Studies" in a browser, on a store that is filled beforehand: what is drawn, what a click does, themes, narrow screens."""
+"""The page "Studies" in a browser on a filled store: drawing, clicks, themes, widths."""
 
 import math
 import re

@@ -1,5 +1,7 @@
-"""What is said of a study: its tables, how far it is, its links, its picture. Each against plain pandas, NumPy and SciPy, or
-against what was put into the store."""
+"""A study's tables, progress, links and picture, against plain pandas, NumPy and SciPy.
+
+The stored values serve as a reference, too.
+"""
 
 import json
 import math
@@ -76,7 +78,11 @@ def student(values, low: float, high: float) -> tuple[float, float, float, int]:
 
 
 def paired(pairs: dict) -> dict:
-    """The differences by seed, with SciPy's paired t-test, corrected for all of them: name -> (values, base)."""
+    """Return corrected paired t-tests of the differences by seed, computed with SciPy.
+
+    Args:
+        pairs: name -> (values, base).
+    """
     apart = {}
     for name, (values, base) in pairs.items():
         both = [
@@ -501,7 +507,7 @@ def test_stamp_changes_with_summary(database, what):  # noqa: F811
 
 
 def open_link(text: str):
-    """What the page "Training" would train -> plan. Fails where it would complain."""
+    """Return the plan that the page "Training" would train; fail where the page would complain."""
     params = dict(parse_qsl(urlsplit(text).query, keep_blank_values=True, strict_parsing=True))
     made, problems = zip(
         *(kind.read(params) for kind in (Training, Learner, Machine, Removed, Trial))
@@ -523,7 +529,7 @@ def linked(runs_, baseline) -> str:
 
 
 def opens(runs_, baseline) -> None:
-    """The link of some seeds of a cell opens their trainings, beside the baseline where one page can show both."""
+    """Assert that a cell's link opens its trainings, if possible with the baseline."""
     first = runs_[0]
     plan = open_link(linked(runs_, baseline))
     assert plan.trial.match == "nothing" and not plan.trial.together
@@ -609,7 +615,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(svg: str):
-    """Cells of a picture with links, row by row: (title, words, href); None for what was not trained."""
+    """Return (title, words, href) of a picture's cells by row; None where nothing was trained."""
     built = []
     for item in ElementTree.fromstring(svg):
         if item.tag in (SVG + "a", SVG + "g"):

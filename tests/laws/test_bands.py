@@ -97,7 +97,7 @@ def test_experiments_of_different_pages_are_independent():
 
 
 def test_model_and_measure_need_torch_and_numpy_alone():
-    """Else a notebook that wants the model would have to install what draws and stores."""
+    """A notebook that uses the model needs no packages for drawing or storage."""
     for folder in ("model", "measure"):
         for path in (ROOT / "core" / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):

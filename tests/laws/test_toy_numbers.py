@@ -1,4 +1,4 @@
-"""An effect, a statistic of tensors and one of passes that nobody has heard of go through all that asks their menus."""
+"""A new effect, tensor statistic and pass statistic work everywhere their menus are used."""
 
 import numpy as np
 import pytest

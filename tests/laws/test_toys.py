@@ -1,4 +1,4 @@
-"""Parts speak for themselves: one that nobody has heard of goes through everything, and no file has to be told of it."""
+"""A new part of each kind works everywhere without a change in any other file."""
 
 import contextlib
 import io
@@ -66,7 +66,10 @@ def test_pass_with_all_experiments(config):
 
 
 def test_diagram_shows_where_it_acted():
-    """A norm between the sub-layer and the sum is drawn there: below the box, above where the branch meets the stream."""
+    """A norm between the sub-layer and the sum is drawn between their boxes.
+
+    That is below the sub-layer's box and above the point where the branch meets the stream.
+    """
     enter(MENUS["placement"], TOYS["placement"])
     try:
         svg = block_svg(forward(Config(**SMALL, placement="toy_placement"), WORDS))
@@ -78,7 +81,7 @@ def test_diagram_shows_where_it_acted():
 
 @pytest.mark.parametrize("name", MENUS["placement"])
 def test_placement_calls_each_norm_once_and_adds_once(name):
-    """One norm at two places would be one gain for both, and its tensors two at one site."""
+    """Calling a norm twice would share one gain and record two tensors at one site."""
     part = MENUS["placement"][name]
     calls = []
 

@@ -1,4 +1,4 @@
-"""A part of each kind that nobody has heard of, each as small as it can be: what the laws register, use, and take out again."""
+"""The smallest possible new part of each kind, which the laws register, use and remove."""
 
 import torch
 from torch import nn
