@@ -11,8 +11,8 @@ import os
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as xml
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -65,11 +65,11 @@ def run(selected: tuple[str, ...], root: Path) -> tuple[dict[str, tuple[str, str
             text=True,
             timeout=TIME,
         )
-        cases = xml.parse(report).iter("testcase") if report.exists() else ()
+        cases = ElementTree.parse(report).iter("testcase") if report.exists() else ()
         return {case.get("name"): _outcome(case) for case in cases}, done.stdout[-3000:]
 
 
-def _outcome(case: xml.Element) -> tuple[str, str]:
+def _outcome(case: ElementTree.Element) -> tuple[str, str]:
     for element in case:
         if element.tag in ("failure", "error", "skipped"):
             return element.tag, element.text if element.tag != "skipped" else element.get(

@@ -109,7 +109,7 @@ class Sentence:
         )
         if placement in ("output", "sandwich"):
             self.record(f"{name}_raw", y)
-            second = "_post" * (placement == "sandwich")
+            second = "_post" if placement == "sandwich" else ""
             y = self.norm(norm_site + second, where + second, y)
         elif self.config.residual_scale != "none":
             self.record(f"{name}_raw", y)

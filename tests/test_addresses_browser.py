@@ -55,7 +55,8 @@ def watched(chromium, address) -> tuple:
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_pages_open_without_errors_or_foreign_requests(chromium, address, name, query):
     page, wrong = watched(chromium, address)
-    page.goto(f"{address}/{name}" + f"?{PARAMETERS[name]}" * (query and bool(PARAMETERS[name])))
+    settings = f"?{PARAMETERS[name]}" if query and PARAMETERS[name] else ""
+    page.goto(f"{address}/{name}{settings}")
     settle(page)
     icon = page.locator("link[rel~=icon]").get_attribute("href")
     page.close()
@@ -66,8 +67,9 @@ def test_pages_open_without_errors_or_foreign_requests(chromium, address, name, 
 PLACES = """
   window.places = new Set()
   const look = () => {
-    const one = document.querySelector(".st-key-answer_heads label input")?.closest("label").getBoundingClientRect()
-    if (one?.width) window.places.add(`${Math.round(one.x)} ${Math.round(one.y)}`)
+    const input = document.querySelector(".st-key-answer_heads label input")
+    const box = input?.closest("label").getBoundingClientRect()
+    if (box?.width) window.places.add(`${Math.round(box.x)} ${Math.round(box.y)}`)
     requestAnimationFrame(look)
   }
   look()

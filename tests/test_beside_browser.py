@@ -37,18 +37,20 @@ def test_clicks_on_residual_add_and_remove_variant(open_page):
 
 
 WHERE = """() => {
-  const found = {}
+  const places = {}
+  const controls = "button, .part, label.tick, select, summary, [role=switch]"
   const walk = (root) => {
-    for (const each of root.querySelectorAll("*")) {
-      if (each.matches("button, .part, label.tick, select, summary, [role=switch]") && each.checkVisibility()) {
-        const box = each.getBoundingClientRect(), name = each.dataset.place ?? each.getAttribute("aria-label") ?? each.textContent
-        found[name] ??= [box.x, box.y, box.width, box.height]
+    for (const element of root.querySelectorAll("*")) {
+      if (element.matches(controls) && element.checkVisibility()) {
+        const box = element.getBoundingClientRect()
+        const label = element.dataset.place ?? element.getAttribute("aria-label")
+        places[label ?? element.textContent] ??= [box.x, box.y, box.width, box.height]
       }
-      if (each.shadowRoot) walk(each.shadowRoot)
+      if (element.shadowRoot) walk(element.shadowRoot)
     }
   }
   walk(document.querySelector("[data-testid=stMain]"))
-  return found
+  return places
 }"""
 
 
@@ -95,7 +97,8 @@ def test_buttons_stay_when_a_part_is_removed(open_page, path, width):
 
 MOVED = """height => setTimeout(() => {
   const drawing = document.querySelector(".st-key-drawing")
-  drawing.parentElement.insertBefore(Object.assign(document.createElement("div"), { style: `height: ${height}px` }), drawing)
+  const spacer = Object.assign(document.createElement("div"), { style: `height: ${height}px` })
+  drawing.parentElement.insertBefore(spacer, drawing)
 }, 60)"""
 
 

@@ -132,10 +132,8 @@ def plain_journey(model, config, order) -> list[dict[str, float]]:
         # with post-norm: after the block's last norm
         x = sentence.block(0 if config.shared else layer, x)
         patterns = None
-        outputs[layer], early = (
-            x,
-            layers - 2 - layer,
-        )  # what the next layer reads, too, where it is of the later half
+        outputs[layer] = x
+        early = layers - 2 - layer  # a layer of the later half reads this one's output, too
         if config.skips and early in outputs and early <= layer:
             x = [a + sentence.weights["skip"][early] * b for a, b in zip(x, outputs[early])]
         if config.attention:

@@ -340,9 +340,11 @@ def test_by_distance_is_paired_test_with_holm(made, member):
     p = []
     for row in rows[rows.line != "baseline"].itertuples():
         gaps = values(*lines[row.line], row.distance) - values(WHOLE, TRAINED, row.distance)
-        same = np.ptp(gaps) == 0
         tested.append(row)
-        p.append((0.0 if gaps[0] else 1.0) if same else stats.ttest_1samp(gaps, 0).pvalue)
+        if np.ptp(gaps) == 0:
+            p.append(0.0 if gaps[0] else 1.0)
+        else:
+            p.append(stats.ttest_1samp(gaps, 0).pvalue)
         assert row.difference == pytest.approx(gaps.mean()) and row.seeds == len(gaps) == 3
     for row, expected in zip(tested, corrected(p)):
         assert row.p == pytest.approx(expected, rel=1e-6) and row.clear == (row.p < 0.05)

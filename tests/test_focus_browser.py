@@ -11,9 +11,11 @@ from tests.test_browser import canvas_of, centre
 pytestmark = pytest.mark.browser
 # What has the focus, through the components' own documents.
 FOCUSED = """() => {
-  let one = document.activeElement
-  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement
-  return one === document.body ? "" : `${one.getAttribute("aria-label") || one.textContent.trim() || one.title || one.closest("[data-name]")?.dataset.name}`
+  let focus = document.activeElement
+  while (focus?.shadowRoot?.activeElement) focus = focus.shadowRoot.activeElement
+  if (focus === document.body) return ""
+  const label = focus.getAttribute("aria-label") || focus.textContent.trim() || focus.title
+  return `${label || focus.closest("[data-name]")?.dataset.name}`
 }"""
 
 

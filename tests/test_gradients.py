@@ -52,7 +52,8 @@ class Bare:
     """Model in float64 with core's weights, block by block, without traces or core.experiments."""
 
     def __init__(self, config, way, passes):
-        self.config, self.n_real = config, len(WORDS)
+        self.config = config
+        self.n_real = len(WORDS)
         self.model = Transformer(
             config.replace(n_layers=passes if way == "separate" else 1), KNOWN
         ).double()
@@ -123,7 +124,9 @@ class Bare:
             return [(f"{letter}_G", tensor)]
         if name.startswith("mlp.w_in"):
             parts = [(f"{letter}_in", tensor[:hidden])]
-            return parts + [(f"{letter}_gate", tensor[hidden:])] * (len(tensor) > hidden)
+            if len(tensor) > hidden:
+                parts.append((f"{letter}_gate", tensor[hidden:]))
+            return parts
         if name.startswith("ln"):
             return [(f"{name.split('.')[0]} {'gain' if letter == 'W' else 'bias'}", tensor)]
         return [(f"{letter}_{'O' if name.startswith('attn.out') else 'out'}", tensor)]

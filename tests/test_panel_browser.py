@@ -14,8 +14,10 @@ pytestmark = pytest.mark.browser
 WATCH = """() => {
   window.shown = []
   const look = () => {
-    const roots = [...document.querySelectorAll(".st-key-drawing *")].flatMap((each) => each.shadowRoot ?? [])
-    const words = roots.map((root) => root.textContent.match(/in: \\d+ × (\\d+)/)?.[1]).find(Boolean)
+    const elements = [...document.querySelectorAll(".st-key-drawing *")]
+    const roots = elements.flatMap((element) => element.shadowRoot ?? [])
+    const widths = roots.map((root) => root.textContent.match(/in: \\d+ × (\\d+)/)?.[1])
+    const words = widths.find(Boolean)
     if (words && words !== window.shown.at(-1)) window.shown.push(words)
     window.looking = requestAnimationFrame(look)
   }

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from core import Block, Config, MultiHeadAttention, Transformer, trace
@@ -102,11 +101,11 @@ def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
         "out": (32, 4 * d_head),
     }
     with torch.no_grad():
-        W = ours.qkv.weight.reshape(3, 4, d_head, 32)
-        b = ours.qkv.bias.reshape(3, 4, d_head) if bias else torch.zeros(3, 4, d_head)
+        weight = ours.qkv.weight.reshape(3, 4, d_head, 32)
+        bias_of = ours.qkv.bias.reshape(3, 4, d_head) if bias else torch.zeros(3, 4, d_head)
         right = torch.zeros(2, 6, 32) + (ours.out.bias if bias else 0)
         for head in range(4):
-            q, k, v = (x @ W[part, head].T + b[part, head] for part in range(3))
+            q, k, v = (x @ weight[part, head].T + bias_of[part, head] for part in range(3))
             scores = torch.einsum("bqd,bkd->bqk", q, k) / d_head**0.5
             if blocked is not None:
                 scores[:, blocked] = -math.inf
@@ -124,7 +123,9 @@ def test_scaled_dot_product_attention(mask, padded, scale):
     with torch.no_grad(), trace() as record:
         MultiHeadAttention(CONFIG.replace(scale=scale))(3 * numbers(2, 6, 32), seen_by)
     q, k, v = (record[site][0] for site in "qkv")
-    right = F.scaled_dot_product_attention(q, k, v, attn_mask=seen_by, scale=None if scale else 1.0)
+    right = nn.functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=seen_by, scale=None if scale else 1.0
+    )
     same(record["z"][0], right)
 
 
@@ -313,11 +314,12 @@ TEXT = torch.tensor([[0, 3, 2, 2], [5, 1, 0, 4]])
 
 
 def loss_of(logits):
-    return F.cross_entropy(logits.flatten(0, 1), TEXT.roll(-1, 1).flatten())
+    return nn.functional.cross_entropy(logits.flatten(0, 1), TEXT.roll(-1, 1).flatten())
 
 
 def test_tied_model_has_equal_tables_and_learns_from_both():
-    tied, own = Transformer(TIED, WORDS), Transformer(TIED.replace(tied=False), WORDS)
+    tied = Transformer(TIED, WORDS)
+    own = Transformer(TIED.replace(tied=False), WORDS)
     with torch.no_grad():
         own.unembed.weight.copy_(own.embed)
     assert torch.equal(tied(TEXT), own(TEXT))

@@ -19,7 +19,10 @@ from ui.training import view as training
 
 pytestmark = pytest.mark.browser
 
-SMALL = "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0&steps=60&seeds=2&variants=position-none&begin=on"
+SMALL = (
+    "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0&steps=60&seeds=2"
+    "&variants=position-none&begin=on"
+)
 PAGES = [
     *[f"/One_block?view={view}" for view in block],
     *[
@@ -59,7 +62,9 @@ BLOCK = 12  # pixels; smaller than a legend
 
 SAVED = """() => {
   HTMLAnchorElement.prototype.click = function () {
-    window.saved = fetch(this.href).then(got => got.arrayBuffer()).then(got => btoa([...new Uint8Array(got)].map(each => String.fromCharCode(each)).join("")))
+    const encode = buffer =>
+      btoa([...new Uint8Array(buffer)].map(byte => String.fromCharCode(byte)).join(""))
+    window.saved = fetch(this.href).then(response => response.arrayBuffer()).then(encode)
   }
 }"""  # a browser lets no page save many files in a row
 

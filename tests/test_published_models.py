@@ -248,13 +248,11 @@ def shaken(theirs):
     stream = torch.Generator().manual_seed(4)
     with torch.no_grad():
         for name, parameter in theirs.named_parameters():
-            size = (
-                0.3
-                if parameter.ndim == 1
-                else parameter.shape[-1] ** -0.5
-                if "embed" not in name
-                else 1.0
-            )
+            size = 1.0
+            if parameter.ndim == 1:
+                size = 0.3
+            elif "embed" not in name:
+                size = parameter.shape[-1] ** -0.5
             parameter.add_(
                 size * torch.randn(parameter.shape, generator=stream, dtype=parameter.dtype)
             )

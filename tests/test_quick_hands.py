@@ -96,7 +96,7 @@ def test_settings_are_nearest_valid_to_choices(page, data):
         values, _ = kind.values(link_of(choices, KINDS[page]))
         mended, problems = kind.repair(values)
         assert made == mended
-        # A conflict between two choices may have to change a third setting: d_head 1 rules out RoPE.
+        # A conflict of two choices may have to change a third setting: d_head 1 rules out RoPE.
         untouched = kind.settings().keys() - values.keys() - {error.field for error in problems}
         assert all(
             made.follows(name) or kind.settings()[name].follows is None for name in untouched

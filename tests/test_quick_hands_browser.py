@@ -219,7 +219,8 @@ def test_change_just_before_page_switch_is_kept(open_page, pause):
 LATE = """
 const listen = WebSocket.prototype.addEventListener
 WebSocket.prototype.addEventListener = function (type, call, ...more) {
-  return listen.call(this, type, type === "message" ? (event) => setTimeout(() => call(event), 400) : call, ...more)
+  const late = (event) => setTimeout(() => call(event), 400)
+  return listen.call(this, type, type === "message" ? late : call, ...more)
 }
 """
 

@@ -107,7 +107,10 @@ def test_combinations_are_all_subsets(many):
         for several in combinations(range(many), size):
             arm = by[frozenset(names[n] for n in several)]
             assert arm.config == apply({f: v for n in several for f, v in changes[n].items()}, BASE)
-            assert arm.colour == (0 if size == 0 else several[0] + 1 if size == 1 else None)
+            if size == 0:
+                assert arm.colour == 0
+            else:
+                assert arm.colour == (several[0] + 1 if size == 1 else None)
             assert arm.name == "baseline" or all(names[n] in arm.name for n in several)
 
 

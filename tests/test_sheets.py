@@ -129,10 +129,8 @@ def test_file_without_summary_is_refused_in_words(data, words, store, tmp_path, 
 
 def test_table_has_one_byte_order_mark_read_optionally(tmp_path):
     """Excel needs the mark to recognise UTF-8."""
-    table, mark = (
-        pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]}),
-        b"\xef\xbb\xbf",
-    )
+    table = pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]})
+    mark = b"\xef\xbb\xbf"
     write_csv(table, tmp_path / "a.csv")
     data = (tmp_path / "a.csv").read_bytes()
     assert data == write_csv(table).encode() and data.count(mark) == 1 and data.startswith(mark)

@@ -242,7 +242,8 @@ def test_diverged_seed_leaves_others_unharmed(method, every, which, factor):
         state
         for state, _ in chunk(begun(BARE.replace(norm="none"), training, seeds=(5, 6, 7, 8)), 0)
     ]
-    begin[1], begin[3] = spoiled(begin[1], which, factor), spoiled(begin[3], which, -factor)
+    begin[1] = spoiled(begin[1], which, factor)
+    begin[3] = spoiled(begin[3], which, -factor)
     apart = [alone(state, FOREVER) for state in begin]
     assert [state.diverged for state, _ in apart] == [False, True, False, True]
     assert all(

@@ -66,13 +66,9 @@ def score(run) -> float:
 
 
 def half(run):
-    return (
-        score(run)
-        if run.seed == 0
-        else QUEUED
-        if run.seed == 2 or run.task == "reverse"
-        else STOPPED
-    )
+    if run.seed == 0:
+        return score(run)
+    return QUEUED if run.seed == 2 or run.task == "reverse" else STOPPED
 
 
 KINDS = {
@@ -345,10 +341,8 @@ def test_faulty_study_is_explained_and_cannot_start(text, words, url, tmp_path):
 def test_study_without_comparison_or_fitting_question_is_named():
     changed = TEMPLATE.replace('"− norm" = { norm = "none" }', '"− FFN" = { ffn = false }')
     gone = TEMPLATE.partition("[variants]")[0]
-    nothing, question = (
-        "Only the baseline would be trained.",
-        "The research question is still the template's.",
-    )
+    nothing = "Only the baseline would be trained."
+    question = "The research question is still the template's."
     for text, said in ((TEMPLATE, []), (changed, [question]), (gone, [nothing, question])):
         warned = [each.value for each in good(dialog(text)).warning]
         assert len(warned) == len(said) and all(map(str.startswith, warned, said)), warned

@@ -176,9 +176,9 @@ def test_study_summary_matches_numpy_and_scipy(store, outcomes):
 
 def test_summary_is_equal_on_all_databases(database):  # noqa: F811
     made = Store(database)
-    ends_ = [
-        NAN if n == 4 else FAILED if n == 9 else score(run) for n, run in enumerate(SCATTERED.runs)
-    ]
+    ends_ = [score(run) for run in SCATTERED.runs]
+    ends_[4] = NAN
+    ends_[9] = FAILED
     number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
     check_summary(summary_table(made, number), SCATTERED, ends_)
     made.close()
@@ -212,7 +212,10 @@ def test_tables_have_all_stored_numbers(database):  # noqa: F811
         actual = [Row(*item) for item in mine[list(Row._fields)].itertuples(index=False)]
         assert repr(actual) == repr(expected)
         assert set(zip(mine.task, mine.variant, mine.seed)) <= {names[line.run]}
-        state = outcome if isinstance(outcome, str) else DIVERGED if math.isnan(outcome) else DONE
+        if isinstance(outcome, str):
+            state = outcome
+        else:
+            state = DIVERGED if math.isnan(outcome) else DONE
         assert (line.state, line.hash, line.spec, line.steps) == (state, run.hash, run.spec, 40)
         assert line.step == (expected[-1].step if expected else 0)
 
@@ -313,17 +316,12 @@ def test_cells_that_appear_vanish_or_diverge_are_named(summary):
 
 
 def test_stored_runs_have_common_seeds(store):
-    number = fill(
-        store,
-        SCATTERED,
-        lambda run: (
-            QUEUED
-            if (run.variant, run.seed) == ("1 head", 17)
-            else FAILED
-            if run.seed == 3
-            else score(run)
-        ),
-    )
+    def outcome(run):
+        if (run.variant, run.seed) == ("1 head", 17):
+            return QUEUED
+        return FAILED if run.seed == 3 else score(run)
+
+    number = fill(store, SCATTERED, outcome)
     actual = stored(store, number, "reverse", ["1 head"])
     assert actual.plan.seeds == [0, 3, 1000] and actual.notes == ()
     assert [(arm.name, arm.colour) for arm in actual.plan.arms] == [(BASELINE, 0), ("1 head", 1)]

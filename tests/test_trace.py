@@ -108,7 +108,9 @@ def test_sites_can_be_edited(model, site):
     half = torch.arange(16) % 2 + 1
 
     def edit(index, layer, x):
-        return None if index != site else x * half if index.endswith("_raw") else 2 * x
+        if index != site:
+            return None
+        return x * half if index.endswith("_raw") else 2 * x
 
     with trace(edit) as edited:
         logits = model(TOKENS)

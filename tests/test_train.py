@@ -466,10 +466,9 @@ def test_infinite_loss_is_divergence(monkeypatch, side_by_side):
         weights = self.weights if side_by_side else self.parameters
         words = len(task["reverse"].vocabulary)
         scores = torch.zeros(*tokens.shape, words)
-        scores[..., 0], scores[..., 1:] = (
-            3e38,
-            -3e38,
-        )  # their difference is beyond float32, the softmax is not
+        # The difference of these is beyond float32, their softmax is not.
+        scores[..., 0] = 3e38
+        scores[..., 1:] = -3e38
         return scores + 0.0 * sum(weight.sum() for weight in weights)
 
     monkeypatch.setattr(owner, "logits", far_apart)

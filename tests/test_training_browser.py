@@ -88,7 +88,9 @@ def test_chips_have_the_order_of_the_legend(open_page):
 NAMES_UNDER_CARDS = """cards => cards.map(card => {
   const box = card.parentElement.getBoundingClientRect()
   const pressed = document.elementFromPoint(box.right - 12, box.bottom - 8)
-  return [card, pressed].map(each => each.closest("[class*=st-key-card_]")?.className.match(/st-key-(card_\\w+)/)[1])
+  const name = element =>
+    element.closest("[class*=st-key-card_]")?.className.match(/st-key-(card_\\w+)/)[1]
+  return [card, pressed].map(name)
 })"""
 
 

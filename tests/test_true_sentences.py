@@ -271,7 +271,8 @@ def test_grid_ends_read_differently():
 def test_gain_is_never_called_loss():
     said = sweep._describe_ranking(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
     assert said.startswith(
-        "Removing any single head does no significant harm; largest gain: L1H2, 0.90 in logit difference"
+        "Removing any single head does no significant harm; "
+        "largest gain: L1H2, 0.90 in logit difference"
     )
 
 

@@ -86,7 +86,8 @@ def test_press_across_redraw_counts_once(open_page):
     button = page.locator(".st-key-start button")
     expect(button).to_be_visible()
     page.evaluate("""() => {
-        document.body.insertAdjacentHTML("beforeend", "<div id=tried style='position: fixed; inset: 0; z-index: 1000000'></div>")
+        const style = "position: fixed; inset: 0; z-index: 1000000"
+        document.body.insertAdjacentHTML("beforeend", `<div id=tried style="${style}"></div>`)
         window.presses = []
         window.draw = (words) => {
             tried.innerHTML = `<button style="width: 200px; height: 200px">${words}</button>`

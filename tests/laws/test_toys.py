@@ -24,7 +24,7 @@ from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, train
-from tests.laws.toys import TOYS, enter
+from tests.laws.toys import TOYS, enter, key_of
 from ui.block import view as block
 from ui.depth import view as depth
 
@@ -38,8 +38,9 @@ def toy(request):
     menu = MENUS[request.param]
     part = TOYS[request.param]
     enter(menu, part)
-    yield request.param, part.__name__
-    del menu[part.__name__], menu._words[part.__name__]
+    key = key_of(part)
+    yield request.param, key
+    del menu[key], menu._words[key]
 
 
 @pytest.fixture
@@ -56,9 +57,8 @@ def test_pass_with_all_experiments(config):
         before, numbers = stages.normalised(seen, 0, site, 1)
         norm = Transformer(config, WORDS).blocks[0].ln1
         expected = norm(torch.tensor(before.before.to_numpy())[None, None])[0, 0].detach()
-        np.testing.assert_allclose(
-            before.after, expected, atol=1e-5
-        )  # what it read is what stands before it
+        # The norm reads the tensor recorded before it.
+        np.testing.assert_allclose(before.after, expected, atol=1e-5)
     steps = attention.walk(seen, 0, 0)
     assert len(steps) == 10
     svg = block_svg(seen)
@@ -103,7 +103,12 @@ def test_reported_norm_position_is_computed_position(name):
     for site, place in zip(("ln1", "ln1_post"), MENUS["placement"][name].norms):
         before = order.index(site) < order.index("z")
         after = order.index(site) > order.index("resid_mid")
-        assert place == ("before" if before else "after" if after else "on the output of")
+        if before:
+            assert place == "before"
+        elif after:
+            assert place == "after"
+        else:
+            assert place == "on the output of"
     assert ("ln1_post" in order) == (len(MENUS["placement"][name].norms) == 2)
 
 
@@ -157,7 +162,7 @@ def test_views_show_it(toy, page, field, views):
         )
 
 
-@pytest.mark.parametrize("name", [*MENUS["mask"], TOYS["mask"].__name__])
+@pytest.mark.parametrize("name", [*MENUS["mask"], key_of(TOYS["mask"])])
 def test_mask_descriptions_hold(name):
     mask = MENUS["mask"].get(name, TOYS["mask"])
     seen = mask(6)
