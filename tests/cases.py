@@ -1,6 +1,6 @@
-"""Settings beyond single entries of menus, which laws try beside these: what numbers and switches change, together and alone.
+"""Settings beyond single menu entries: changes of sizes and switches, alone and combined.
 
-They fit a small model of at least two heads, of which each has a width that half of can be turned.
+They fit a small model of at least two heads with an even head width.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""For all tests: one torch thread, the same hypothesis examples in every run, and a browser on a server of the app."""
+"""Shared fixtures: one torch thread, fixed hypothesis examples, a browser and a server."""
 
 import os
 
@@ -35,7 +35,7 @@ def pytest_pyfunc_call(pyfuncitem):
 
 
 def console_errors(page) -> list[str]:
-    """Return a list that takes the errors of a page's console, but those of looking for the server."""
+    """Return a list that collects a page's console errors, without those of awaiting a server."""
     errors = []
     page.on(
         "console",
@@ -86,7 +86,10 @@ def address():
 
 @pytest.fixture
 def open_page(chromium, address):
-    """A fresh visitor; fails on any error in the console that is the page's own, and on any pop-up."""
+    """Return a function that opens a page in a new session.
+
+    The test fails on any console error of the page itself and on any pop-up.
+    """
     contexts = []
     errors = []
 

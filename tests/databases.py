@@ -1,4 +1,4 @@
-"""The databases in which the store is tested: SQLite in a file, and a PostgreSQL server of the tests' own."""
+"""Databases that the store is tested on: a SQLite file and a private PostgreSQL server."""
 
 import itertools
 import os
@@ -33,7 +33,13 @@ def binaries() -> Path | None:
 
 @dataclass(frozen=True)
 class Server:
-    """Its address, to which the name of a database is added; kill ends it as a power cut would, stop as an update does."""
+    """PostgreSQL server of the tests.
+
+    Attributes:
+        address: the name of a database is appended to it.
+        kill: ends the server as a power cut would.
+        stop: ends the server as an update does.
+    """
 
     address: str
     start: Callable

@@ -1,4 +1,7 @@
-"""Holm's correction the slow way, by its definition as a closed test, with SciPy's t-tests: what core.measure.intervals.together() must equal."""
+"""Holm's correction by its definition as a closed test, with SciPy's t-tests.
+
+core.measure.intervals.together() must equal it.
+"""
 
 from functools import lru_cache
 from itertools import combinations
@@ -8,7 +11,11 @@ from scipy import stats
 
 
 def corrected(pvalues: list[float]) -> list[float]:
-    """A hypothesis is rejected where every set of hypotheses it belongs to is rejected, each by Bonferroni's test."""
+    """Return Holm-corrected p-values by closed testing.
+
+    A hypothesis is rejected if every set of hypotheses that contains it is rejected, each by
+    Bonferroni's test.
+    """
     return _closed(tuple(pvalues))
 
 
@@ -27,14 +34,24 @@ def _closed(pvalues):
 
 
 def level(pvalues: list[float], index: int) -> float:
-    """At which the procedure tests one of them: with as many left as it has not rejected before."""
+    """Return the confidence level at which Holm's procedure tests one hypothesis.
+
+    Bonferroni's correction counts the hypotheses that have not been rejected before it.
+    """
     rejected = sum(p < 0.05 for p in corrected(pvalues))
     smaller = sum((p, n) < (pvalues[index], index) for n, p in enumerate(pvalues))
     return 1 - 0.05 / (len(pvalues) - min(smaller, rejected))
 
 
 def differences(samples: dict, low: float = -np.inf, high: float = np.inf) -> dict:
-    """Name -> differences, one per seed. -> name -> (mean, low, high, n, p); NaN for the last where there are fewer than two."""
+    """Return the corrected interval and test of each sample's mean.
+
+    Args:
+        samples: name -> differences, one per seed.
+
+    Returns:
+        name -> (mean, low, high, n, p); NaN for the last where there are fewer than two values.
+    """
     known = {name: np.array(sample, dtype=float) for name, sample in samples.items()}
     tested = [name for name, item in known.items() if len(item) > 1]
     ps = [_p(known[name]) for name in tested]

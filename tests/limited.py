@@ -11,7 +11,7 @@ TAKEN = Path("/proc/self/statm")  # in pages
 
 
 def limited(call, megabytes: int):
-    """Return what a call gives that may take so much memory on top of what is there; fail where it takes more."""
+    """Return the call's result; fail if it needs more than this much additional memory."""
     if not TAKEN.exists():
         pytest.skip("it is not told here how much memory a process has")
     there, here = os.pipe()

@@ -1,10 +1,9 @@
-"""Tests that change their whole process, in a process of their own: `pytestmark = pytest.mark.own_process`.
+"""Support for tests that change their whole process: they run in a separate one.
 
-What such a module does when it is imported must wait until `ALONE`. Its tests are collected as all
-others and pass or
-fail under their own names: the first of them to come has all that were selected run by one further
-pytest, and each
-takes its outcome from there. Their fixtures are set up twice: they must cost nothing.
+Such a module sets `pytestmark = pytest.mark.own_process`. Whatever it does at import must wait
+until `ALONE`. Its tests are collected like all others and pass or fail under their own names: the
+first of them runs all selected ones in one further pytest, and each takes its outcome from there.
+Their fixtures are set up twice, so they must cost nothing.
 """
 
 import functools
@@ -12,8 +11,8 @@ import os
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as xml
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -37,7 +36,12 @@ def take_outcome(item: pytest.Function) -> None:
 
 @functools.cache
 def run(selected: tuple[str, ...], root: Path) -> tuple[dict[str, tuple[str, str]], str]:
-    """-> (name of each test that was run -> ("", "failure", "error" or "skipped"; what is to be said), end of the output)"""
+    """Run the selected tests in another pytest.
+
+    Returns:
+        The outcome of each test that was run: name -> (kind, message), where the kind is "",
+        "failure", "error" or "skipped"; and the end of the output.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         call = [
@@ -61,11 +65,11 @@ def run(selected: tuple[str, ...], root: Path) -> tuple[dict[str, tuple[str, str
             text=True,
             timeout=TIME,
         )
-        cases = xml.parse(report).iter("testcase") if report.exists() else ()
+        cases = ElementTree.parse(report).iter("testcase") if report.exists() else ()
         return {case.get("name"): _outcome(case) for case in cases}, done.stdout[-3000:]
 
 
-def _outcome(case: xml.Element) -> tuple[str, str]:
+def _outcome(case: ElementTree.Element) -> tuple[str, str]:
     for element in case:
         if element.tag in ("failure", "error", "skipped"):
             return element.tag, element.text if element.tag != "skipped" else element.get(

@@ -52,7 +52,7 @@ def session(app) -> Session:
 
 
 def link(app) -> dict[str, str]:
-    """Return the link that the browser is told."""
+    """Return the link that is sent to the browser."""
     return json.loads(components(app, "ablation_channel")[0].json)["link"]
 
 
@@ -70,7 +70,7 @@ def widget(elements, name: str):
 
 
 def controls(app) -> dict[str, dict]:
-    """Return what the browser is told of each control that is drawn; see ui/kit/panel/control.py."""
+    """Return what is sent to the browser for each visible control; see ui/kit/panel/control.py."""
     groups = [group for panel in _panels(app) for group in json.loads(panel.json)["groups"]]
     return {control["name"]: control for group in groups for control in group["controls"]}
 
@@ -96,7 +96,7 @@ def links(app) -> dict[str, str]:
 
 
 def written(app) -> list[str]:
-    """Return what components of our own write in words: controls, and the block's drawing with the figures below."""
+    """Return the text in custom components: controls, and the block diagram with its figures."""
     pieces = [str(component.json) for component in components(app, "ablation_drawing")]
     for element in controls(app).values():
         pieces += [element["label"], element.get("html", ""), *element.get("about", ())]
@@ -164,7 +164,7 @@ def said_by(app, component, **values):
 
 
 def components(app, name: str) -> list:
-    """Return what the browser is told of components of this name."""
+    """Return what is sent to the browser for components of this name."""
     return [
         element.proto
         for element in app.get("bidi_component")

@@ -40,7 +40,7 @@ READ_THROUGH_A_NORM = {"pre": True, "post": False, "output": True, "sandwich": T
 
 
 class Sentence:
-    """One sentence on its way through the model. A stream is a list with one vector per token."""
+    """Forward pass of one sentence. A stream is a list with one vector per token."""
 
     def __init__(self, weights, config, tokens, real):
         self.weights = weights
@@ -109,7 +109,7 @@ class Sentence:
         )
         if placement in ("output", "sandwich"):
             self.record(f"{name}_raw", y)
-            second = "_post" * (placement == "sandwich")
+            second = "_post" if placement == "sandwich" else ""
             y = self.norm(norm_site + second, where + second, y)
         elif self.config.residual_scale != "none":
             self.record(f"{name}_raw", y)
@@ -200,7 +200,7 @@ class Sentence:
         return [self.linear(f"{where}.out", vector) for vector in joined]
 
     def score_of_nobody(self, where, head):
-        """What stands in the denominator beside the words: scores of nobody."""
+        """Return the attention-sink logits that a head adds to the softmax's denominator."""
         if self.config.softmax == "usual":
             return []
         if self.config.softmax == "off_by_one":
@@ -210,7 +210,7 @@ class Sentence:
         raise unknown("softmax", self.config.softmax)
 
     def rows(self, number):
-        """Which rows of the stacked queries, keys and values are those of a head: all heads' queries first, then keys, then values."""
+        """Return one head's rows of the stacked weights: queries first, then keys, then values."""
         return slice(number * self.config.d_head, (number + 1) * self.config.d_head)
 
     def turned(self, layer, kind, row, number, index):
@@ -255,8 +255,11 @@ class Sentence:
         raise unknown("position", position)
 
     def turn(self, layer, vector, index):
-        """RoPE: number i and number i + half are the coordinates of a point in a plane, which turns as `at` grows. Of a share of
-        the numbers only: those come first, and the plane's number counts among them (GPT-NeoX)."""
+        """Apply RoPE: rotate each pair (i, i + half) by an angle that grows with the token index.
+
+        A share below 1 rotates only the first dimensions, and frequencies count among these
+        (GPT-NeoX).
+        """
         if self.config.position != "rope" or self.is_one_of(self.config.nope_every, layer):
             return vector
         turned = vector.copy()
@@ -357,7 +360,11 @@ ACTIVATIONS = {
 
 
 def alibi_slopes(heads):
-    """Press et al. (2021), section 3 and appendix: a geometric series; in between, every other one of the next series."""
+    """Return ALiBi's slopes, by Press et al. (2021), section 3 and appendix.
+
+    They are a geometric series if the number of heads is a power of two. Otherwise the series of
+    the next lower power is extended by every other slope of the next series.
+    """
     if heads & (heads - 1) == 0:
         return [2 ** (-8 * (head + 1) / heads) for head in range(heads)]
     below = 1

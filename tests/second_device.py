@@ -1,19 +1,17 @@
-"""A second device for machines that have none: torch sees its tensors there, and the CPU does their arithmetic.
+"""A simulated second device: torch places tensors on it, and the CPU computes.
 
-    import tests.second_device            # in a process of its own: from here on the device is
-    known, to torch and to core forward(config, tokens, Machine("second"))
+    import tests.second_device  # in a separate process: now torch and core know the device
+    forward(config, tokens, Machine("second"))
 
-An operation on tensors of which some are there and some are here fails as it does on a GPU, and so
-does reading one of them as an array, and, as on Apple's GPUs, every tensor of float64. So whatever
-core does on a GPU can be run without one, and its numbers compared with the CPU's.
+An operation that mixes tensors of both devices fails as it does on a GPU. So does reading one of
+them as an array and, as on Apple's GPUs, every float64 tensor. So whatever core does on a GPU can
+be run without one, and its numbers compared with the CPU's.
 
-It is torch's PrivateUse1, the place that torch keeps for devices which it does not know. A tensor
-there holds the CPU's tensor (`numbers`), and every operation that reaches the device is done on
-what they hold.
+It is torch's PrivateUse1, which torch reserves for devices that it does not know. A tensor there
+holds the CPU's tensor (`numbers`), and every operation that reaches the device runs on these.
 
-What it does not show: speed, memory, ranges and rounding of a GPU's own kernels, operations that
-run behind each other's backs.
-Written for torch 2.13; the names with an underscore may change.
+It does not show speed, memory, ranges and rounding of a GPU's own kernels, nor asynchronous
+operations. Written for torch 2.13; the names with an underscore may change.
 """
 
 import time
@@ -93,7 +91,7 @@ class Second(torch.Tensor):
 
 
 def run(op, *args, **kwargs):
-    """One operation of which a tensor, or the result, is on the second device."""
+    """Run one operation that takes or returns a tensor on the second device."""
     if op is aten._has_compatible_shallow_copy_type.default:
         return False  # a module that moves gets new parameters
     if op.overloadpacket is aten.to:  # comes whole in inference mode
@@ -124,7 +122,10 @@ def _mapped(x, call):
 
 
 def refuse_mixed(op, args, kwargs, here: bool):
-    """Raises RuntimeError for tensors, or random numbers, of both devices in one operation that a GPU would not do either."""
+    """Raise RuntimeError if an operation mixes devices in a way that a GPU refuses too.
+
+    This holds for tensors and for random generators.
+    """
     strangers = []
     there = False
 
@@ -173,7 +174,7 @@ class Event:
 
 
 class Module(_DummyBackendModule):
-    """What torch.cuda is for CUDA."""
+    """Counterpart of torch.cuda for the second device."""
 
     Event = Event
 
@@ -255,7 +256,10 @@ def _enter():
 
 
 def chunk(packed: bytes, seconds: float) -> bytes:
-    """core.workers.worker.train_chunk for worker processes, which know the device because they find this function here."""
+    """Run core.workers.worker.train_chunk in a worker process that knows the device.
+
+    The worker imports this module to find the function, and so registers the device.
+    """
     return _chunk(packed, seconds)
 
 

@@ -1,4 +1,4 @@
-"""Stores filled with made-up results: what a study shows can be tested without training anything."""
+"""Stores filled with synthetic results, so that tables need no training."""
 
 import math
 
@@ -34,7 +34,7 @@ def study(name: str = "made up", old: str = "", new: str = "", text: str = TEXT)
 
 
 def late_loss(run) -> float:
-    """What a run that came to its end is chosen by, made up: another number for each run."""
+    """Return a synthetic late loss, different for each run; it selects among finished runs."""
     return int(run.hash[:4], 16) / 65536
 
 
@@ -62,10 +62,11 @@ def rows_of(run, outcome) -> list[Row]:
 
 
 def fill(store: Store, study: Study, outcome) -> int:
-    """Enter a study as if it had been trained -> its number. What had been made up of it before is forgotten.
+    """Store a study as if it had been trained, without earlier outcomes. Return its number.
 
-    outcome(run): an accuracy; NaN: it diverged; a state: so it stands, half trained (queued: not
-    begun).
+    Args:
+        outcome: run -> an accuracy, NaN if it diverged, or a state: the run then stands in it, half
+            trained (queued: not begun).
     """
     number = store.enrol(study).study
     store.requeue(number, STATES)

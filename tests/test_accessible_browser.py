@@ -1,4 +1,4 @@
-"""What axe-core finds on every page and view, in both themes, wide and narrow: nothing serious or moderate."""
+"""axe-core finds nothing serious or moderate on any page, view, theme and width."""
 
 import json
 
@@ -68,9 +68,10 @@ def look(page):
     assert not message
 
 
-FORBIDDEN = """for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(window, name, {
-  get() { throw new DOMException("Access is denied for this document.", "SecurityError") },
-})"""  # as in the frame of another site, where the browser keeps nothing for it
+FORBIDDEN = """for (const name of ["localStorage", "sessionStorage"])
+  Object.defineProperty(window, name, {
+    get() { throw new DOMException("Access is denied for this document.", "SecurityError") },
+  })"""  # as in the frame of another site, where the browser keeps nothing for it
 
 
 def test_menu_works_in_frame_without_storage(chromium, address):
@@ -96,9 +97,13 @@ def test_menu_works_in_frame_without_storage(chromium, address):
     assert wrong == []
 
 
-SMALLEST = """() => Math.min(...[...document.querySelectorAll("[data-testid=stMain] *, .st-key-panel *")]
-  .filter((e) => e.checkVisibility() && [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()))
-  .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.currentCSSZoom))"""
+SMALLEST = """() => {
+  const elements = [...document.querySelectorAll("[data-testid=stMain] *, .st-key-panel *")]
+  const hasText = (node) => node.nodeType === 3 && node.textContent.trim()
+  return Math.min(...elements
+    .filter((e) => e.checkVisibility() && [...e.childNodes].some(hasText))
+    .map((e) => parseFloat(getComputedStyle(e).fontSize) * e.currentCSSZoom))
+}"""
 
 
 def test_presentation_mode_enlarges_and_is_in_the_link(open_page):

@@ -1,4 +1,4 @@
-"""Every page, opened by its address as it is handed on: nothing fails in the browser, and nothing is asked of any other server."""
+"""Every page opens by its link without browser errors or requests to other servers."""
 
 import base64
 import http.client
@@ -55,7 +55,8 @@ def watched(chromium, address) -> tuple:
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_pages_open_without_errors_or_foreign_requests(chromium, address, name, query):
     page, wrong = watched(chromium, address)
-    page.goto(f"{address}/{name}" + f"?{PARAMETERS[name]}" * (query and bool(PARAMETERS[name])))
+    settings = f"?{PARAMETERS[name]}" if query and PARAMETERS[name] else ""
+    page.goto(f"{address}/{name}{settings}")
     settle(page)
     icon = page.locator("link[rel~=icon]").get_attribute("href")
     page.close()
@@ -66,8 +67,9 @@ def test_pages_open_without_errors_or_foreign_requests(chromium, address, name, 
 PLACES = """
   window.places = new Set()
   const look = () => {
-    const one = document.querySelector(".st-key-answer_heads label input")?.closest("label").getBoundingClientRect()
-    if (one?.width) window.places.add(`${Math.round(one.x)} ${Math.round(one.y)}`)
+    const input = document.querySelector(".st-key-answer_heads label input")
+    const box = input?.closest("label").getBoundingClientRect()
+    if (box?.width) window.places.add(`${Math.round(box.x)} ${Math.round(box.y)}`)
     requestAnimationFrame(look)
   }
   look()
@@ -75,7 +77,7 @@ PLACES = """
 
 
 def test_clickable_elements_stay_where_they_first_were(chromium, address):
-    """What is above it, and the frame of the page, used to come later: a hand on its way to a choice met something else."""
+    """Content above a control and the page frame used to load later and move the control."""
     page = chromium.new_page(viewport={"width": 1300, "height": 900})
     page.add_init_script(PLACES)
     page.goto(f"{address}/Lessons?shown=one&lesson=heads")
@@ -100,7 +102,11 @@ def test_pages_open_below_a_base_path(chromium):
 
 
 def test_browser_gets_in_through_nginx_on_any_port(address):
-    """What docs/nginx.conf sends as Host must be what the browser says in Origin: Streamlit refuses any other site's."""
+    """nginx must forward the browser's host with its port.
+
+    Host, which docs/nginx.conf sends, must equal the browser's Origin: Streamlit refuses any other
+    site's.
+    """
     settings = (ROOT / "docs" / "nginx.conf").read_text()
     (variable,) = re.findall(r"proxy_set_header Host \$(\w+);", settings)
     host = {"host": "school.test", "http_host": "school.test:8500"}[

@@ -1,5 +1,7 @@
-"""With and without, beside each other: the variant's side is the page of its settings, on the baseline's scale; a click in the
-drawing takes a part out, or puts it back."""
+"""The comparison view: the variant's side is its own page on the baseline's scale.
+
+A click in the diagram removes a part or restores it.
+"""
 
 import json
 import math
@@ -181,7 +183,7 @@ def test_baseline_is_default_and_pills_stay_on_page(view):
 
 
 def parts(app, drawing: int = 0) -> list[str]:
-    """What a click on each part of a drawing does."""
+    """Return the action of a click on each part of a drawing."""
     return re.findall(r'data-part=\\"(.*?)\\"', components(app, "ablation_drawing")[drawing].json)
 
 

@@ -1,4 +1,4 @@
-"""The drawing as a control, with and without beside each other, and the search for a change, in a real browser."""
+"""The clickable diagram, the comparison view and the search for a change, in a browser."""
 
 import urllib.parse
 
@@ -37,18 +37,20 @@ def test_clicks_on_residual_add_and_remove_variant(open_page):
 
 
 WHERE = """() => {
-  const found = {}
+  const places = {}
+  const controls = "button, .part, label.tick, select, summary, [role=switch]"
   const walk = (root) => {
-    for (const each of root.querySelectorAll("*")) {
-      if (each.matches("button, .part, label.tick, select, summary, [role=switch]") && each.checkVisibility()) {
-        const box = each.getBoundingClientRect(), name = each.dataset.place ?? each.getAttribute("aria-label") ?? each.textContent
-        found[name] ??= [box.x, box.y, box.width, box.height]
+    for (const element of root.querySelectorAll("*")) {
+      if (element.matches(controls) && element.checkVisibility()) {
+        const box = element.getBoundingClientRect()
+        const label = element.dataset.place ?? element.getAttribute("aria-label")
+        places[label ?? element.textContent] ??= [box.x, box.y, box.width, box.height]
       }
-      if (each.shadowRoot) walk(each.shadowRoot)
+      if (element.shadowRoot) walk(element.shadowRoot)
     }
   }
   walk(document.querySelector("[data-testid=stMain]"))
-  return found
+  return places
 }"""
 
 
@@ -95,14 +97,18 @@ def test_buttons_stay_when_a_part_is_removed(open_page, path, width):
 
 MOVED = """height => setTimeout(() => {
   const drawing = document.querySelector(".st-key-drawing")
-  drawing.parentElement.insertBefore(Object.assign(document.createElement("div"), { style: `height: ${height}px` }), drawing)
+  const spacer = Object.assign(document.createElement("div"), { style: `height: ${height}px` })
+  drawing.parentElement.insertBefore(spacer, drawing)
 }, 60)"""
 
 
 @pytest.mark.parametrize("gap", [110, 160, 220, 300])
 @pytest.mark.parametrize("before", ["attn_out residual", "1 head"])
 def test_press_hits_target_although_diagram_moved(open_page, before, gap):
-    """Whatever has come above the drawing after a press: what was under the pointer is then another part, or none."""
+    """The pressed part is ablated even if the diagram moved between press and release.
+
+    Another part, or none, is then under the pointer.
+    """
     page = open_page("/One_block", width=1300)
     page.wait_for_timeout(1000)
     if before == "1 head":

@@ -1,4 +1,4 @@
-"""What only a browser shows: the picture's pixels, hover, click, keys, links on a cold server, themes, narrow screens."""
+"""Browser tests: pixels, hover, click, keys, links on a cold server, themes, narrow screens."""
 
 import io
 import json
@@ -100,7 +100,10 @@ def test_hover_names_the_words_and_the_weight(open_page):
 
 
 def rings(canvas, layout) -> list[list[bool]]:
-    """Return for each of four heads whether the cells (was, defendant) and (who, The) have a ring at their upper edge."""
+    """Return, for four heads, whether two cells have a ring at their upper edge.
+
+    The cells are (was, defendant) and (who, The).
+    """
     has_ring = []
     for panel in range(4):
         has_ring.append([])
@@ -140,7 +143,7 @@ def test_click_opens_head(open_page):
 
 @pytest.mark.parametrize("view", ["maps=one", "view=steps"])
 def test_selected_head_stays_when_layers_change(open_page, view):
-    """A browser says which words a list shows, and those of heads are others where there are several layers."""
+    """The list of heads changes its labels when there are several layers."""
     page = open_page(f"/One_block?weights=random&{view}&head=3")
     chosen = page.get_by_test_id("stMain").get_by_role("combobox", name="Head")
     for key, shown in (("ArrowRight", "L2H3"), ("ArrowLeft", "L1H3"), ("ArrowRight", "L2H3")):

@@ -1,4 +1,4 @@
-"""What a training will take: said before it starts, growing with what makes it longer, and never below what it holds."""
+"""Estimated cost of a training: shown before it starts, monotonic, never too low."""
 
 import pickle
 import re
@@ -23,7 +23,7 @@ from core.train.muon import matrices, orthogonal
 
 
 def settings_of(name, **changes) -> Training:
-    """A training whose rows do not become fewer as it grows longer."""
+    """Return a training that records no fewer rows as it grows longer."""
     return replace(Training(task=name), **{"every": 10} | changes)
 
 
@@ -228,7 +228,7 @@ def test_training_above_memory_limit_is_refused(monkeypatch):
 
 
 def test_memory_of_many_trainings_is_limited(monkeypatch):
-    """They advance together: the states of all are kept until the last one ends. The same one counts once."""
+    """Trainings that advance together keep all their states; a duplicate counts once."""
     config = Config(d_model=512, n_heads=1, d_ff=1700, n_layers=1)
     training = Training(task="copy", steps=60, batch=1, length=2)
     count = [start(config, training, seed) for seed in range(30)]

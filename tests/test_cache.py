@@ -1,4 +1,4 @@
-"""Caches of a process: bounded, computed once for all threads, and no thread waits for what another one needs."""
+"""Process-wide caches: bounded, computed once for all threads, locked per key."""
 
 import gc
 import threading

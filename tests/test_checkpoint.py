@@ -1,4 +1,4 @@
-"""Models as files: what is written is read back to the last bit; GPT-2 equals Hugging Face's; whatever else is refused in words."""
+"""Model files: exact round trips, equality with Hugging Face's GPT-2, clear refusals."""
 
 import io
 import json
@@ -69,7 +69,7 @@ def test_download_is_one_archive():
 
 
 class Bomb:
-    """A pickle that would tell on whoever opens it."""
+    """Pickle that fails the test when it is loaded."""
 
     def __reduce__(self):
         return (pytest.fail, ("a pickle was executed",))
@@ -331,7 +331,7 @@ def equals(folder, theirs) -> files.Opened:
 
 
 def with_own_head(folder):
-    """Save a GPT-2 whose output embedding differs from its input embedding."""
+    """Save a GPT-2 with separate input and output embeddings."""
     theirs = gpt2(folder, tie_word_embeddings=False)
     assert "lm_head.weight" in safetensors.torch.load_file(folder / "model.safetensors")
     assert not torch.equal(theirs.lm_head.weight, theirs.transformer.wte.weight)
@@ -340,7 +340,7 @@ def with_own_head(folder):
 
 @pytest.mark.parametrize("tie_word_embeddings", [True, False])
 def test_gpt2_with_an_own_output_embedding_equals_hugging_face(tmp_path, tie_word_embeddings):
-    """Also where config.json says that they are tied: Hugging Face goes by the tensors that are stored."""
+    """Hugging Face follows the stored tensors, even if config.json says that they are tied."""
     theirs = with_own_head(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(

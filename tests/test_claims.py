@@ -1,4 +1,4 @@
-"""Claims of papers: the rule, the numbers behind each claim, and every sentence that can be said of one; each computed another way."""
+"""Claims of papers: the rule, each claim's numbers computed another way, and every sentence."""
 
 import math
 from functools import cache
@@ -91,7 +91,10 @@ def test_intervals_of_all_claims_hold_together(name):
 
 
 def last(name: str, learnt: str, variant: str = "baseline") -> dict[int, float]:
-    """Seed -> accuracy at the end, read from the file of curves without the project's reader; guessing where it diverged."""
+    """Return each seed's final accuracy from the curves' files; chance level if it diverged.
+
+    The files are read without the project's own reader.
+    """
     actual = {}
     for run in study(name).runs:
         if (run.task, run.variant) == (learnt, variant):
@@ -102,7 +105,7 @@ def last(name: str, learnt: str, variant: str = "baseline") -> dict[int, float]:
 
 @cache
 def raw_curves() -> dict:
-    """Return hash -> (whether the run diverged, its steps, its accuracies), of all files that ship."""
+    """Return hash -> (whether the run diverged, its steps, its accuracies) of shipped files."""
     runs = {}
     for path in (ROOT / "results" / "curves").rglob("*.npz"):
         with np.load(path) as packed:
@@ -194,7 +197,8 @@ def test_diverged_training_counts_as_chance():
         @staticmethod
         def rows(run):
             row = shipped_curves("rezero").rows(run)[-1]
-            return [row._replace(accuracy=0.9, note="diverged at step 3" * (run.seed == 0))]
+            note = "diverged at step 3" if run.seed == 0 else ""
+            return [row._replace(accuracy=0.9, note=note)]
 
     got = Evidence(lambda _: Curves).accuracy("rezero", "reverse")
     assert got == {seed: task["reverse"].chance if seed == 0 else 0.9 for seed in range(6)}

@@ -1,4 +1,4 @@
-"""The list of claims in a browser: a click, or a key, shows how one was measured; on a phone nothing is cut."""
+"""Claims in a browser: click or key shows how one was measured; a phone clips nothing."""
 
 import pytest
 from playwright.sync_api import expect

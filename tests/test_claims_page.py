@@ -1,4 +1,4 @@
-"""The page "Claims" without a browser: every claim, its experiment behind the link, and what becomes of a damaged table."""
+"""The page "Claims": every claim, the experiment behind its link, and damaged tables."""
 
 import json
 
@@ -52,7 +52,7 @@ NOT_STORED = {"sinks"}  # whole language models, of which no curve is kept
 
 @of_each_claim
 def test_its_experiment_opens_as_it_is_meant(name):
-    """Nothing in the link is refused or changed, and Training knows what is trained."""
+    """The link is accepted unchanged, and the page Training knows what to train."""
     values = read_values()[name]
     page, params = experiment_link(claim[name], values)
     assert page.key == claim[name].live[0] and claim[name].live[1].items() <= params.items()

@@ -1,4 +1,4 @@
-"""A class in browsers: a teacher, a projector and three students on phones, from the code to what is taken home."""
+"""A class in browsers, from joining to the report: a teacher, a projector, three phones."""
 
 import re
 

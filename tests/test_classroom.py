@@ -1,4 +1,4 @@
-"""Classes on SQLite and PostgreSQL: order of steps, every vote once and in time, who sees what, limits, lifetime."""
+"""Classes on SQLite and PostgreSQL: step order, single timely votes, access, limits, expiry."""
 
 import re
 import secrets

@@ -1,4 +1,7 @@
-"""Many at once: threads of one process, several processes, and one that is killed; every accepted vote is there, once."""
+"""Concurrent votes from threads and processes: every accepted vote is stored exactly once.
+
+One of the processes is killed.
+"""
 
 import signal
 import subprocess
@@ -55,7 +58,7 @@ def at_once(*calls) -> list[BaseException]:
 
 
 def voter(where, room, answer, keys) -> subprocess.Popen:
-    """A process that votes for these seats, and prints the key of each whose vote was accepted."""
+    """Start a process that votes for these seats and prints the key of each accepted vote."""
     call = [sys.executable, "-c", VOTER, where, room.code, answer, *keys]
     pipe = subprocess.PIPE
     process = subprocess.Popen(call, cwd=ROOT, text=True, stdin=pipe, stdout=pipe)

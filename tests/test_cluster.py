@@ -1,4 +1,4 @@
-"""Studies on a Dask cluster of real processes: the same numbers, whoever goes away meanwhile; and nothing is left running."""
+"""Studies on a Dask cluster: equal numbers although processes die, and none left running."""
 
 import os
 import pickle
@@ -62,7 +62,7 @@ def shared(machines):
 
 @pytest.fixture
 def workers(shared):
-    """The same connection for all tests, which knows nothing of what it did for the test before."""
+    """Return the shared connection, cleared of what earlier tests left in it."""
     shared.kept.clear()
     shared.trainings.clear()
     ready(shared, 2)
@@ -71,7 +71,7 @@ def workers(shared):
 
 @pytest.fixture
 def alone(tmp_path, monkeypatch):
-    """A scheduler and a worker that the test may end, and the connection to them, which soon sees that."""
+    """Yield a scheduler with a worker that the test may end, and a connection that notices soon."""
     monkeypatch.setattr(cluster, "ANSWER", 1.0)
     own = Machines(tmp_path, 1)
     workers = Cluster(own.address)
@@ -187,7 +187,7 @@ def started(folder, address, *args, **environment):
 
 
 def _steps(path) -> int:
-    """How far a study is in the store of another process; 0 while there is none yet."""
+    """Return a study's step in another process's store; 0 while there is no store."""
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as store:
             return store.execute("SELECT max(step) FROM runs").fetchone()[0] or 0
@@ -264,7 +264,7 @@ def test_returning_scheduler_is_found(alone, store):
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
-    """Give up a training whose workers are gone again and again, but not one whose scheduler is."""
+    """A training is given up if its workers keep dying, but not if the scheduler died."""
     futures = []
 
     def train(states, seconds):

@@ -1,4 +1,4 @@
-"""Settings: every value that cannot be is refused in words, and a link brings back what it was made from."""
+"""Settings: every invalid value is refused with a message, and links restore their settings."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Costs are formulas; here they are held against the model itself and against PyTorch's own counter."""
+"""Cost formulas against the model itself and PyTorch's own counter."""
 
 import random
 
@@ -66,7 +66,7 @@ def test_costs_are_those_of_the_model(config):
     ],
 )
 def test_cached_bytes_match_the_cache(change):
-    """Of a layer with a window no more than it can ever be asked for."""
+    """A layer with a window caches no more than it can ever read."""
     config = Config(d_model=16, n_heads=4, mask="causal").replace(**change)
     model = Transformer(config, ["a", "b"])
     cache = KVCache(model)

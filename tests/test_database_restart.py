@@ -1,4 +1,7 @@
-"""A PostgreSQL server that is restarted, or whose processes are killed, while two commands and an app work at one study."""
+"""A PostgreSQL server that restarts, or loses a process, while a study runs.
+
+Two commands and an app work at the study.
+"""
 
 import os
 import signal
@@ -53,7 +56,7 @@ def command(folder, where) -> subprocess.Popen:
 
 
 def kill_a_backend(store: Store):
-    """Of whoever else is connected; the server then ends all connections, and recovers."""
+    """Kill the backend of another connection; the server ends all connections and recovers."""
 
     def others():
         with store.reading() as connection:

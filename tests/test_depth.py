@@ -1,4 +1,4 @@
-"""Pass after pass: what is measured is what the definitions say of the streams of reference.py, at every range of numbers."""
+"""Statistics by depth equal their definitions on reference.py's streams, at every range."""
 
 import math
 
@@ -62,7 +62,12 @@ EVERY = pytest.mark.parametrize("change", named(ENTRIES + OFF + COMBINED))
 
 
 def plain_statistics(x, patterns, n_real) -> dict[str, float]:
-    """x: the real tokens' vectors (T, D); patterns: (H, T, T) attention weights that made them, or None."""
+    """Return the statistics of the real tokens' vectors in plain Python.
+
+    Args:
+        x: vectors (T, D).
+        patterns: (H, T, T) attention weights that made them, or None.
+    """
     numbers = [float(number) for vector in x for number in vector]
     average = math.fsum(numbers) / len(numbers)
     return {
@@ -91,7 +96,10 @@ def plain_cosine(x) -> float:
 
 
 def plain_rank(singular) -> float:
-    """Roy and Vetterli (2007): exp of the Shannon entropy of the singular values, divided by their sum."""
+    """Return the effective rank by Roy and Vetterli (2007).
+
+    It is exp of the Shannon entropy of the singular values, divided by their sum.
+    """
     shares = [value / sum(singular) for value in singular]
     return math.exp(-math.fsum(share * math.log(share) for share in shares if share > 0))
 
@@ -124,10 +132,8 @@ def plain_journey(model, config, order) -> list[dict[str, float]]:
         # with post-norm: after the block's last norm
         x = sentence.block(0 if config.shared else layer, x)
         patterns = None
-        outputs[layer], early = (
-            x,
-            layers - 2 - layer,
-        )  # what the next layer reads, too, where it is of the later half
+        outputs[layer] = x
+        early = layers - 2 - layer  # a layer of the later half reads this one's output, too
         if config.skips and early in outputs and early <= layer:
             x = [a + sentence.weights["skip"][early] * b for a, b in zip(x, outputs[early])]
         if config.attention:
@@ -137,7 +143,10 @@ def plain_journey(model, config, order) -> list[dict[str, float]]:
 
 
 def shaken(config, way, passes):
-    """A model whose gains and biases of norms are not 1 and 0 (a forgotten one would show), and its order of blocks."""
+    """Return a model with random gains and biases of norms, its tokens and its order of blocks.
+
+    Gains of 1 and biases of 0 would hide one that is forgotten.
+    """
     built, order = Depth(passes, way).plan(config)
     model, ids, real = prepared(built, WORDS, HERE)
     noise = generator(1, "shaken")
@@ -336,7 +345,7 @@ def right(x) -> dict[str, float]:
     [(1e4, 1e-3), (1e4, 0.1), (-3e6, 1.0), (1.0, 1e-6), (1.0, 1e-3), (1.0, 3e-3), (1e30, 1e24)],
 )
 def test_spread_of_numbers_far_from_zero(average, spread):
-    """In float32 near 1e4 numbers stand 0.001 apart: rounded first, so that both sides see the same numbers."""
+    """Near 1e4, float32 numbers are 0.001 apart: both sides get the numbers rounded to float32."""
     x = (average + spread * normal(6, 64)).float()
     got = measured(x)
     expected = right(x)
@@ -354,7 +363,7 @@ def test_extreme_float32_numbers(size):
 
 @pytest.mark.parametrize("noise", [1e-6, 1e-5, 1e-3, 1.0])
 def test_effective_rank_of_a_stream_that_has_nearly_collapsed(noise):
-    """The squares of the small singular values are 1e-14 of the largest one's: float32 sums would lose them."""
+    """Small singular values have squares of 1e-14 of the largest's, which float32 sums lose."""
     x = (normal(1, 512) + noise * normal(128, 512, seed=1)).float()
     expected = plain_rank(np.linalg.svd(x.double().numpy(), compute_uv=False))
     assert expected > 1 + 1e-5
@@ -469,9 +478,10 @@ def test_divergence_raises_nothing_anywhere(way, dtype):
 
 
 def come_back() -> Config:
-    """A stream of one number times a fixed vector: w_out·relu(w_in·x). It grows 2.4 times a pass; then the largest
-    number alone overflows, where w_in is negative: relu(−inf) is 0, and everything after it is 0,
-    and finite.
+    """Return a model with a stream that grows 2.4 times a pass, overflows and is finite again.
+
+    The stream is one number times a fixed vector: w_out·relu(w_in·x). The largest number alone
+    overflows, where w_in is negative: relu(−inf) is 0, and everything after it is 0, and finite.
     """
     return Config(
         d_model=8,
@@ -583,7 +593,7 @@ CHAOTIC = Config(init="normal_1", activation="tanh", placement="post")
 
 
 def in_float64(config, depth: Depth) -> list[torch.Tensor]:
-    """Return the stream before pass 1 and after each pass, by a model that is float64 from its weights on."""
+    """Return the stream before pass 1 and after each pass, of a model in float64 throughout."""
     built, order = depth.plan(config.replace(n_layers=1))
     with torch.no_grad():
         model, ids, real = prepared(built, WORDS, HERE)

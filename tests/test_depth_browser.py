@@ -1,4 +1,4 @@
-"""Depth, pins and what can be taken away, in a browser: curves against numbers, links, clicks, files, two visitors."""
+"""Depth, pins and exports in a browser: curves, links, clicks, files, two sessions."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ def curves(page):
 
 
 def marks(page) -> list[str]:
-    """Everything that is drawn in every panel, and the words beside it."""
+    """Return every panel's drawing and the text next to it."""
     return [
         panel.locator(".marks").evaluate("e => e.innerHTML")
         + panel.locator(".title, .label, .sentence").all_inner_texts()[-1]
@@ -40,7 +40,7 @@ def marks(page) -> list[str]:
 
 
 def points(panel, colour) -> list[tuple[float, float]]:
-    """Where the line of a colour goes through, in pixels."""
+    """Return the points of the line of a colour, in pixels."""
     path = panel.locator(f"path[stroke='{colour}']:not(.ended)").get_attribute("d")
     return [(float(x), float(y)) for x, y in re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path)]
 

@@ -1,4 +1,4 @@
-"""The page "Depth" and the pins, without a browser: every view, every link, every button; never a traceback."""
+"""The page "Depth" and pins: every view, link and button, without a traceback."""
 
 import re
 
@@ -98,7 +98,7 @@ def test_click_adds_and_second_click_removes_ablation(name):
 
 
 def offered(app) -> list[str]:
-    """What the row of pills offers."""
+    """Return the options of the row of pills."""
     return words(app, PILLS)
 
 

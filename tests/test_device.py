@@ -1,4 +1,4 @@
-"""Devices and precisions. What needs a GPU is marked gpu and skipped, with a reason, where there is none."""
+"""Devices and precisions. Tests that need a GPU are marked gpu and skipped without one."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Files to download: written when asked for, tied to a session, and there however many other scripts have ended since."""
+"""Download files: written on request, tied to a session, kept when other scripts end."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -134,7 +134,7 @@ LEAST = (
 
 
 def _targets(svg):
-    """Part -> (width, height) of the smallest of its own boxes that a hand can aim at, and whether it can be seen."""
+    """Return the shorter edge of each part's largest box and whether the part is visible."""
     actual = {}
     for place, shapes in re.findall(r'<g class="part" data-place="([^"]*)"[^>]*>(.*?)</g>', svg):
         boxes = re.findall(

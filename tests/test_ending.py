@@ -1,4 +1,4 @@
-"""The app ends soon after it is asked to, whatever its workers are doing, and leaves no process behind."""
+"""The app ends soon after it is asked to, also when workers are busy, and leaves no process."""
 
 import asyncio
 import signal
@@ -22,7 +22,11 @@ SOON = 6.0
 
 
 async def visit(address: str, process, seconds: float, asked: signal.Signals) -> tuple[float, list]:
-    """Start a training, wait until workers start, and so long again; then ask the app to end -> (seconds that it took, its processes)"""
+    """Start a training, wait for its workers and this many seconds, then end the app.
+
+    Returns:
+        The seconds that the app took to end, and its processes.
+    """
     async with websockets.connect(
         address.replace("http", "ws") + "/_stcore/stream", max_size=None
     ) as socket:

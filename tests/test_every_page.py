@@ -1,4 +1,4 @@
-"""Every page, in every view, with every entry of its menus, every end of its numbers, and every kind of bad link."""
+"""Every page with every view, menu entry, end of a range and kind of invalid link."""
 
 import re
 from urllib.parse import parse_qsl

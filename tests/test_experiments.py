@@ -1,4 +1,4 @@
-"""What the page shows, against plain arithmetic."""
+"""Numbers on the page against plain arithmetic."""
 
 import math
 
@@ -164,7 +164,11 @@ def test_scaling_by_hand(seen):
 
 @pytest.mark.parametrize("mask", ["none", "causal"])
 def test_spread_evenly_is_over_what_that_layer_may_see(mask):
-    """Every second layer sees the whole text, the others three tokens to each side at most, the token itself counted."""
+    """Uniform attention covers only the tokens that each layer may attend to.
+
+    Every second layer attends to the whole text, the others to a window of three, the token itself
+    included.
+    """
     seen = forward(Config(window=3, global_every=2, n_layers=4, mask=mask), TOKENS)
     ends = range(len(TOKENS))
     for layer in range(4):
@@ -212,7 +216,7 @@ def test_likeness_of_tokens_by_hand(seen):
 
 
 def test_silent_units_by_hand(seen):
-    """What is nearly zero is so beside all hidden units of the real tokens."""
+    """Nearly silent is relative to all hidden units of the real tokens."""
     rows = seen.sites["mlp_post"][0][: seen.n_real].tolist()
     limit = 0.1 * math.sqrt(np.mean([x * x for row in rows for x in row]))
     table = neurons.sparsity(seen, 0)
@@ -224,7 +228,10 @@ def test_silent_units_by_hand(seen):
 
 
 def test_strongest_units_match_hand_computation(seen):
-    """By size: a unit far below zero is one that fires, too. For a gated activation, before is its value without the gate."""
+    """Units are ordered by magnitude, so a strongly negative one counts as strong.
+
+    For a gated activation, before is its value without the gate.
+    """
     before, after = (seen.sites[site][0][5].tolist() for site in ("mlp_pre", "mlp_post"))
     expected = sorted(range(seen.config.d_ff), key=lambda unit: (-abs(after[unit]), unit))[:8]
     table = neurons.strongest(seen, 0, 5)

@@ -1,4 +1,4 @@
-"""Scripts and notebooks to take away: run from another folder, they print what the pages show."""
+"""Exported scripts and notebooks, run in another folder, print what the pages show."""
 
 import csv
 import dataclasses
@@ -416,7 +416,7 @@ for path in sys.argv[1:]:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory):
-    """Name of a case -> what its script and its notebook print, all in one process in another folder."""
+    """Return each case's printed script and notebook, run in one process in another folder."""
     folder = tmp_path_factory.mktemp("scripts")
     ends = (".py", ".ipynb")
     for number, (made, _) in enumerate(CASES.values()):
@@ -442,7 +442,7 @@ def python(options: list[str], *arguments, cwd: Path) -> subprocess.CompletedPro
 
 
 def sections(text: str) -> dict[str, list[list[str]]]:
-    """What was printed: name of a table -> its lines, the header first."""
+    """Return the printed tables: name -> lines, the header first."""
     actual: dict[str, list[str]] = {}
     for line in text.split("\n")[:-1]:
         if line.startswith("# ") and "," not in line:
@@ -545,7 +545,7 @@ def test_script_has_all_tokens(tokens):
 
 
 def plans():
-    """Plans with every task, optimiser and decay, and every setting of a training at either of its ends."""
+    """Yield plans with every task, optimiser and decay, and both ends of every training setting."""
     yield from PLANS.values()
     for name in task:
         arm = Arm("baseline", task[name].config(d_model=16, n_heads=2, d_ff=24), 0, frozenset())

@@ -1,5 +1,7 @@
-"""The models trained without a part: what ships is what was trained, what is said of them follows from their files, and a damaged one
-costs itself alone."""
+"""Models trained without a part: shipped files match their training and their claims.
+
+A damaged file affects only itself.
+"""
 
 import hashlib
 import math
@@ -264,7 +266,10 @@ def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsy
 
 @pytest.mark.slow
 def test_retrained_baseline_equals_shipped_model(tmp_path):
-    """To the last bit on a machine like the one that trained it. On another, sums are rounded in another order: it is as good."""
+    """Retraining gives equal weights on a similar machine and an equally good model elsewhere.
+
+    Another machine may sum in another order, which rounds differently.
+    """
     member = "placement-post"
     (tmp_path / family.file_of(member, 0)).write_bytes(command.trained(member, 0))
     command.train_what_is_missing(tmp_path, [])
@@ -335,9 +340,11 @@ def test_by_distance_is_paired_test_with_holm(made, member):
     p = []
     for row in rows[rows.line != "baseline"].itertuples():
         gaps = values(*lines[row.line], row.distance) - values(WHOLE, TRAINED, row.distance)
-        same = np.ptp(gaps) == 0
         tested.append(row)
-        p.append((0.0 if gaps[0] else 1.0) if same else stats.ttest_1samp(gaps, 0).pvalue)
+        if np.ptp(gaps) == 0:
+            p.append(0.0 if gaps[0] else 1.0)
+        else:
+            p.append(stats.ttest_1samp(gaps, 0).pvalue)
         assert row.difference == pytest.approx(gaps.mean()) and row.seeds == len(gaps) == 3
     for row, expected in zip(tested, corrected(p)):
         assert row.p == pytest.approx(expected, rel=1e-6) and row.clear == (row.p < 0.05)

@@ -1,4 +1,4 @@
-"""The sentences under the charts: true of the numbers, for journeys that end in every possible way."""
+"""Sentences under charts are true of their numbers, whatever way a journey ends."""
 
 import json
 import math
@@ -131,7 +131,7 @@ def test_uniform_entropy_covers_visible_tokens():
 
 @pytest.mark.parametrize("every", [2, 3])
 def test_uniform_entropy_uses_last_pass_window(every):
-    """Three passes through blocks of their own: with every third of them global the last one is, with every second it is not."""
+    """The last of three separate blocks is global only if every third one is."""
     journey = travel(Config(window=3, global_every=every), TOKENS, None, Depth(3, "separate"))
     length = len(TOKENS)
     near = length if every == 3 else 3

@@ -1,4 +1,4 @@
-"""The page Training where what is asked for is known: results that ship, and those of others on this server, are there at once."""
+"""The page Training shows known results at once: shipped ones and others' on this server."""
 
 import math
 import re
@@ -43,7 +43,7 @@ MADE_BY = {name: (f"{name}_of_1980",) for name in MADE} | {"code": ("0123456789a
 
 @pytest.fixture(autouse=True)
 def fresh_memory(monkeypatch, tmp_path):
-    """Nobody has trained anything before, and nothing ships."""
+    """Forget all trainings and hide the shipped results."""
     forget_trainings()
     monkeypatch.setattr(jobs.workers(), "rows", LRUCache(16))
     monkeypatch.setattr(finished, "FILES", [tmp_path / "curves.npz"])
@@ -55,7 +55,7 @@ def forget_trainings():
 
 
 def plan_of(app):
-    """What the page would train."""
+    """Return the plan that the page would train."""
     app = fine(button(app, "start").click().run())
     running(app).job.stop()
     return running(app).plan
@@ -81,7 +81,7 @@ def shown(app) -> list:
 
 
 def rows_of(plan) -> list:
-    """The same, trained by the plain loop."""
+    """Return the plan's rows, trained by the plain loop."""
     return [
         (arm.name, seed, *row)
         for arm in plan.arms

@@ -1,4 +1,4 @@
-"""Results in links in a browser: a click on a cell of the matrix shows its curves, and so does a link to what somebody has trained."""
+"""Links to results in a browser: a matrix cell or a finished training opens its curves."""
 
 from pathlib import Path
 

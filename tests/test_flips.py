@@ -1,4 +1,7 @@
-"""Changes of accuracy by flips, against SciPy, published figures, a likelihood maximised the slow way, and what 95 % means."""
+"""Paired accuracy changes against SciPy, published figures and a brute-force likelihood.
+
+The coverage of the 95 % interval is checked, too.
+"""
 
 import itertools
 import math
@@ -60,7 +63,10 @@ def test_interval_matches_published_values():
 
 
 def slow_score(change, gained, lost, n):
-    """The score statistic with the share of losses that is likeliest given the change, found by a search."""
+    """Return the score statistic with a brute-force constrained maximum likelihood.
+
+    The share of losses is the most likely one given the change, found by a search.
+    """
 
     def less_likely(share):
         with np.errstate(divide="ignore", invalid="ignore"):

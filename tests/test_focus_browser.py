@@ -1,4 +1,4 @@
-"""Keys alone: the focus is where something was pressed, whatever takes its place; it is seen; and cells are reached one by one."""
+"""Keyboard use: focus stays where a control was pressed, is visible, and reaches every cell."""
 
 import re
 
@@ -11,19 +11,21 @@ from tests.test_browser import canvas_of, centre
 pytestmark = pytest.mark.browser
 # What has the focus, through the components' own documents.
 FOCUSED = """() => {
-  let one = document.activeElement
-  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement
-  return one === document.body ? "" : `${one.getAttribute("aria-label") || one.textContent.trim() || one.title || one.closest("[data-name]")?.dataset.name}`
+  let focus = document.activeElement
+  while (focus?.shadowRoot?.activeElement) focus = focus.shadowRoot.activeElement
+  if (focus === document.body) return ""
+  const label = focus.getAttribute("aria-label") || focus.textContent.trim() || focus.title
+  return `${label || focus.closest("[data-name]")?.dataset.name}`
 }"""
 
 
 def focused(page) -> str:
-    """What has it, once something has: what takes the place of what was pressed comes a moment later."""
+    """Return the focused element's label, once there is one: a replaced element loads later."""
     return page.wait_for_function(FOCUSED, timeout=10_000).json_value()
 
 
 def press(page, locator, key="Enter", until=settle):
-    """By keys alone, as the browser sees it: Tab comes before it."""
+    """Press a key on an element; Tab before it makes the browser treat the focus as by keyboard."""
     page.keyboard.press("Tab")
     locator.focus()
     locator.press(key)

@@ -1,4 +1,7 @@
-"""What a page draws again by itself, without the guard of the page around it: found in the source, and made to fail."""
+"""Fragments, which a page redraws without its error guard, each have a guard of their own.
+
+The fragments are found in the source and made to fail.
+"""
 
 import ast
 from functools import partial
@@ -18,7 +21,7 @@ DIALOGS = ("dialog", "experimental_dialog")
 
 
 def name_of(call) -> str:
-    """What is called, or what decorates: the last of its names."""
+    """Return the last name of a called function or a decorator."""
     call = call.func if isinstance(call, ast.Call) else call
     return call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
 
@@ -59,7 +62,7 @@ def test_fragments_always_have_the_guard(path):
 
 
 class Broken:
-    """Whatever is asked of it, it raises, and names a folder of the server."""
+    """Object that raises an error naming a server folder at every use."""
 
     def _fail(self, *_):
         raise OSError("/srv/secret/place")
@@ -68,7 +71,7 @@ class Broken:
 
 
 def draw(module, function):
-    """The page of the test: the fragment, or the dialog, with what is broken in place of all that it is handed."""
+    """Draw the test's page: a fragment or dialog that gets broken arguments."""
     import importlib
     import inspect
 

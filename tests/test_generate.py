@@ -1,4 +1,4 @@
-"""The next word: probabilities equal Hugging Face's, kept keys and values change nothing, the same seed writes the same text."""
+"""Next-token generation: Hugging Face's probabilities, exact KV cache, seeded sampling."""
 
 import pytest
 import torch
@@ -71,7 +71,7 @@ def test_kv_cache_changes_nothing(field, name, cuts):
 @pytest.mark.parametrize("window", [1, 3, 5])
 @pytest.mark.parametrize("cuts", [(1,) * 14, (5, 1, 8), (8, 4, 2), (2, 12), (6, 6, 2)], ids=str)
 def test_chunks_beyond_window_match_whole_text(changes, window, cuts):
-    """A chunk of several tokens, after more than the window holds: none of them reads what comes after it."""
+    """A chunk of several tokens beyond the window stays causal."""
     transformer = model(window=window, **changes)
     with torch.inference_mode():
         full = transformer(IDS)
@@ -207,7 +207,7 @@ def test_top_k_1_takes_likeliest_with_model_probability():
 
 
 def test_nucleus_is_smallest_set_reaching_p():
-    """Where words before one make up p to the last bit, that one is out; of equal words the first ones stay."""
+    """A token is excluded if those before it reach p exactly; ties keep the first tokens."""
     for words, p, kept in [
         (2, 0.5, 1),
         (4, 0.5, 2),
@@ -236,7 +236,7 @@ def test_nucleus_is_smallest_set_reaching_p():
     ids=str,
 )
 def test_sliding_context_reads_last_tokens_only(changes, context):
-    """Against the float64 pass in reference.py over the last tokens, with positions counted from the first of them."""
+    """The float64 reference pass over the last tokens counts positions from the first of them."""
     transformer = model(d_model=8, n_heads=2, d_ff=8, **{"n_layers": 2, **changes}).requires_grad_(
         False
     )
@@ -258,7 +258,7 @@ def test_sliding_context_reads_last_tokens_only(changes, context):
 
 
 def test_sliding_context_matches_nanogpt_loop():
-    """Greedy, as in nanoGPT's generate(): the last block_size tokens, the whole pass again for each."""
+    """The reference is greedy nanoGPT generate(): a whole pass over the last block_size tokens."""
     transformer = model(position="learned")
     ids = IDS[:1]
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""How far the gradient travels back: autograd on the bare model, finite differences, and what happens very deep down."""
+"""Gradients by depth against autograd on the bare model and finite differences."""
 
 import math
 
@@ -49,10 +49,11 @@ EVERY = pytest.mark.parametrize("change", named(ENTRIES + OFF + COMBINED))
 
 
 class Bare:
-    """The model in float64, block by block, with no trace; core's weights, and nothing of core.experiments."""
+    """Model in float64 with core's weights, block by block, without traces or core.experiments."""
 
     def __init__(self, config, way, passes):
-        self.config, self.n_real = config, len(WORDS)
+        self.config = config
+        self.n_real = len(WORDS)
         self.model = Transformer(
             config.replace(n_layers=passes if way == "separate" else 1), KNOWN
         ).double()
@@ -70,7 +71,10 @@ class Bare:
         )
 
     def loss(self, x):
-        """Each real token names its successor, the last one the first: minus the logarithm of the chance it gives it."""
+        """Return the mean cross-entropy of each real token's successor.
+
+        The last token's successor is the first one.
+        """
         table = self.model.embed if self.config.tied else self.model.unembed.weight
         logits = (self.model.ln_final(x) @ table.T)[0]
         if self.config.logit_cap:
@@ -120,7 +124,9 @@ class Bare:
             return [(f"{letter}_G", tensor)]
         if name.startswith("mlp.w_in"):
             parts = [(f"{letter}_in", tensor[:hidden])]
-            return parts + [(f"{letter}_gate", tensor[hidden:])] * (len(tensor) > hidden)
+            if len(tensor) > hidden:
+                parts.append((f"{letter}_gate", tensor[hidden:]))
+            return parts
         if name.startswith("ln"):
             return [(f"{name.split('.')[0]} {'gain' if letter == 'W' else 'bias'}", tensor)]
         return [(f"{letter}_{'O' if name.startswith('attn.out') else 'out'}", tensor)]

@@ -1,4 +1,4 @@
-"""The grid: many variants in one run give what each gives by itself, and its text says what is in it."""
+"""The grid: many variants in one run equal separate runs, and its text is true of them."""
 
 import dataclasses
 import itertools
@@ -94,7 +94,10 @@ def test_axes_offer_all_menu_entries_except_init():
 
 
 def assert_same(values, alone):
-    """To 1e-5 of a number: of 1 where it is a cosine, and of the RMS where it is a mean, which is a sum that cancels."""
+    """Compare values to 1e-5 of their scale.
+
+    The scale is 1 for a cosine, and the RMS for a mean, which is a sum that cancels.
+    """
     scale = np.abs(alone)
     names = list(statistic)
     scale[:, names.index("mean")] = alone[:, names.index("rms")]
@@ -214,10 +217,10 @@ def test_chunked_grid_equals_grid_at_once(monkeypatch):
 @pytest.mark.parametrize("tokens", [WORDS, WORDS[:4]], ids=len)
 @pytest.mark.parametrize("name", GRIDS)
 def test_grid_shows_each_model_once(name, tokens, way):
-    """Each combination that is not shown has the numbers of one that is; no two that are shown have the same.
+    """Combinations left out of the grid equal one that is shown; no two shown ones are equal.
 
-    But for two that are different models with the same first numbers: a sink learns what softmax +
-    1 has, and ReZero begins at 0, where skips change nothing.
+    Two pairs are different models with the same first numbers: a sink learns what softmax + 1 has,
+    and ReZero begins at 0, where skips change nothing.
     """
     depth = Depth(3, way)
     baseline = BASE.replace(position="rope")
@@ -332,7 +335,10 @@ def test_alike_is_what_differs_by_rounding_alone(columns, alike):
 
 
 def test_explained_share_is_weighted_by_variants():
-    """Eta squared, from SciPy's analysis of variance: of groups of one, two and five, one of whose variants diverged."""
+    """Eta squared equals SciPy's analysis of variance of groups of one, two and five variants.
+
+    One variant of a group diverged.
+    """
     dice = np.random.default_rng(0)
     ends = 3 * dice.normal(size=9) + np.array([0, 1, 1, 4, 4, 4, 4, 4, 4])
     ends[8] = NAN
@@ -363,7 +369,7 @@ def test_too_many_variants_are_refused_with_their_number():
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_estimate_exceeds_weights_and_waiting_streams(dtype):
-    """Variants that differ in what attention or the feed-forward network reads have weights of their own."""
+    """Variants that differ in what attention or the feed-forward network reads have own weights."""
     switches = itertools.product(
         [False, True], [False, True], ["usual", "sink"], ["gelu", "swiglu"], [0, 3]
     )

@@ -1,4 +1,7 @@
-"""Fair comparisons in studies: what is held equal, and for each model the learning rate that suits it, chosen where it is not judged."""
+"""Fair comparisons in studies: matched cost and a tuned learning rate per model.
+
+The rate is chosen on other data than it is judged on.
+"""
 
 import math
 
@@ -49,7 +52,10 @@ def test_models_choose_from_equal_rates():
 
 @pytest.mark.parametrize("kind", search)
 def test_rates_of_the_menu_are_around_each_models_own(kind):
-    """SGD has another rate than the baseline, and is searched around its own; no rate is trained twice, and nothing is left out."""
+    """Each optimiser's rates are searched around its own default, none twice and none left out.
+
+    SGD has another default rate than the baseline.
+    """
     text = TEXT.replace('device = "cpu"', f'search = "{kind}"').replace(
         "{n_heads = 1}", '{optimiser = "sgd", learning_rate = 0.1}'
     )
@@ -66,7 +72,7 @@ def test_rates_of_the_menu_are_around_each_models_own(kind):
             ]
             expected = sorted([own, *(own * f for f in factors), *(own / f for f in factors)])
             assert sorted(actual) == pytest.approx(expected, rel=0.005)
-    assert guards(text) == [RATE_SEARCHED] * (kind != "none")
+    assert guards(text) == ([] if kind == "none" else [RATE_SEARCHED])
 
 
 def test_tasks_can_have_own_variants():
@@ -106,7 +112,10 @@ def test_setups_differing_in_searched_rate_alone_are_refused(variants, words):
 
 
 def slowly(outcomes) -> dict:
-    """(task, model) -> seed -> (accuracy, rate) or None where one of its rates is lacking, by going through all seeds and rates."""
+    """Return each model's (accuracy, rate) by seed, by going through all seeds and rates.
+
+    The key is (task, model); the value is None where one of a seed's rates is lacking.
+    """
     cells: dict = {}
     for run, outcome in zip(SEARCHED.runs, outcomes):
         model = run.task, without_rate(run.variant, run.training.learning_rate)
@@ -201,7 +210,7 @@ def test_diverged_rate_is_chosen_only_if_all_diverged(store):
 @pytest.mark.parametrize("kind", ["parameters", "flops"])
 @pytest.mark.parametrize("part", ablation)
 def test_matching_works_as_on_training_page(part, kind):
-    """The same model as Training makes, and as dear as the baseline wherever it can be."""
+    """Studies match models as the page Training does, to the baseline's cost where possible."""
     changes = ablation[part]
     setting = Setup("recall", "recall", {})
     planned, _ = arms(setting, {"it": changes}, kind)

@@ -1,4 +1,4 @@
-"""Downloads from the Hub, from a Hub of our own on this machine: what is sent to it, and what is taken from it."""
+"""Downloads from a local stand-in for the Hub: requests sent to it and files taken from it."""
 
 import json
 import os
@@ -24,10 +24,17 @@ def model(name: str) -> dict[str, bytes]:
 
 
 class Hub:
-    """models: name -> revision -> file -> content. When a model's newest revision is asked for, `moves` makes another the newest."""
+    """Local stand-in for the Hugging Face Hub.
+
+    models: name -> revision -> file -> content. When a model's newest revision is requested,
+    `moves` makes another the newest.
+    """
 
     def __init__(self):
-        self.models, self.newest, self.moves, self.private = {}, {}, {}, set()
+        self.models = {}
+        self.newest = {}
+        self.moves = {}
+        self.private = set()
         self.asked: list[tuple[str, str | None]] = []  # path, token
         self.silent = False
 
@@ -82,7 +89,8 @@ class Answer(BaseHTTPRequestHandler):
         if self.command == "GET":
             self.wfile.write(data)
 
-    do_HEAD = do_GET
+    def do_HEAD(self):
+        self.do_GET()
 
     def log_message(self, *args):
         pass
@@ -194,7 +202,8 @@ def test_downloads_are_limited_and_oldest_are_deleted(there, monkeypatch):
 def test_unanswering_hub_times_out(there, monkeypatch):
     monkeypatch.setattr(files, "PATIENCE", 0.5)
     there.put("somebody/model", OLD, model("silent"))
-    there.silent, begun = True, time.monotonic()
+    there.silent = True
+    begun = time.monotonic()
     with pytest.raises(CheckpointError, match="could not be downloaded from the Hub"):
         files.from_hub("somebody/model")
     assert time.monotonic() - begun < 3

@@ -1,4 +1,4 @@
-"""Trainings in worker processes: the same numbers, shared fairly, none lost with a worker, none left behind."""
+"""Trainings in worker processes: same numbers, fair shares, none lost, none left running."""
 
 import multiprocessing.connection
 import os
@@ -227,7 +227,7 @@ def test_only_the_very_same_training_is_shared(workers, quick):
 
 
 def train_until(pool, given, share):
-    """Train as a user whose session is then gone. Return the states and the rows."""
+    """Train up to this share of the steps and stop. Return the states and the rows."""
     job = Job(pool, given)
     wait(lambda: job.progress >= share, job)
     job.stop()
@@ -322,7 +322,7 @@ def test_killed_worker_costs_one_chunk(quick):
 
 
 def _die_while_sending():
-    """In a worker: send half of the next result and die."""
+    """Make a worker send half of its next result and die."""
 
     def send_half(connection, buffer):
         os.write(connection.fileno(), bytes(buffer)[: len(buffer) // 2])
@@ -403,7 +403,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
 
 
 def test_workers_do_not_run_the_script_of_their_parent(monkeypatch, tmp_path):
-    """Under Streamlit `__main__` is a page: a worker that imported it would run it, and end where it fails."""
+    """A worker must not import `__main__`, which is a page under Streamlit: it would run it."""
     page = types.ModuleType("__main__")
     page.__file__ = str(tmp_path / "page.py")
     Path(page.__file__).write_text("raise SystemExit('a page was run in a worker')")

@@ -1,4 +1,4 @@
-"""What is compared on the page Training: the run whose training ends with the lowest loss, and each model by the time it took."""
+"""Comparisons on the page Training: the learning rate with the lowest late loss, and cost."""
 
 import dataclasses
 import math
@@ -81,7 +81,7 @@ def test_rate_with_least_loss_wins_lowest_of_ties(losses):
 @given(some.data())
 @settings(max_examples=60)
 def test_comparison_uses_run_at_chosen_rate(data):
-    """Runs that have come to different steps: the choice is made where all of a model's runs of a seed have come, each seed by itself."""
+    """The rate is chosen per seed, at the last step that all the model's runs have reached."""
     experiment = planned(search="three", seeds=2)
     steps = [1, 5, 10, 15, 20]
     runs = {}
@@ -194,7 +194,7 @@ def test_row_at_exact_step_is_used(steps, lost_at):
 @pytest.mark.parametrize("part", ablation)
 @pytest.mark.parametrize("kind", [kind_name for kind_name in match if kind_name != "nothing"])
 def test_guards_go_together(part, kind):
-    """Held equal and searched at once: every rate has the widths and steps that make the model as dear."""
+    """Matched cost and searched rates combine: every rate keeps the matched widths and steps."""
     first = task["recall"].config()
     variants = [Variant("baseline", first), Variant("it", apply(ablation[part], first), 1)]
     alone = plan(variants, Training(task="recall"), Trial(match=kind), CPU)[0]

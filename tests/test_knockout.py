@@ -1,4 +1,4 @@
-"""Effects of knock-outs over held-out texts: equal to the same thing computed slowly, text by text, in plain steps."""
+"""Ablation effects on held-out texts equal a slow computation, text by text."""
 
 import math
 import threading
@@ -68,7 +68,7 @@ def made() -> knockout.Bench:
 
 @pytest.fixture(scope="module")
 def plain(made):
-    """-> (means, answers and effects of the whole model), the slow way and once for all cases"""
+    """Return the means, the answers and the effects of the whole model, computed slowly."""
     full = slow(made)
     return mean_by_hand(made), full, by_hand(full, full, made.questions)
 
@@ -111,7 +111,7 @@ def test_sentences_are_held_out_and_their_anatomy_is_right():
 
 
 def test_grammar_matches_anatomy():
-    """Whoever wrote the sentence knows its number: the verb of the writer is the verb found."""
+    """The anatomy finds the verb that the grammar wrote."""
     for words in sentences(300, 1):
         assert words.count(".") == 1 and words[anatomy(words).verb] in BE
 
@@ -225,9 +225,10 @@ def test_effects_equal_plain_steps(made, plain, cut, how):
 
 
 def mean_by_hand(bench):
-    """The mean at each position, word by word; from the first that fewer than 8 texts reach on, one mean for all.
+    """Return the mean activation at each position, token by token.
 
-    That one is over the words from the last position that enough texts reach.
+    Positions that fewer than 8 texts reach share one mean: the mean over the tokens from the last
+    position that enough texts reach.
     """
     q = bench.questions
     index = {}
@@ -256,7 +257,7 @@ def test_means_equal_those_by_hand(made):
 
 
 def constant_by_position(**changes) -> Opened:
-    """A model in which FFN 1 and L1H1 read the position alone, and everything else reads the tokens."""
+    """Return a model where FFN 1 and L1H1 read positions, and all other parts read tokens."""
     opened = learner("induction")
     settings = {
         "n_layers": 2,
@@ -502,7 +503,7 @@ def test_contributions_add_up_before_soft_cap():
 
 
 def test_skips_pass_share_of_early_contribution():
-    """Of two layers the second reads the first one's output twice: as it is, and times the skip's number."""
+    """Layer 2 reads layer 1's output twice: directly, and times the skip's weight."""
     bench = knockout.bench(legal(skips=True, norm="none"), 48)
     q = bench.questions
     model = bench.model
@@ -534,8 +535,11 @@ def test_skips_pass_share_of_early_contribution():
     ],
 )
 def test_contribution_is_output_through_final_norm(made, out, how):
-    """By hand, for one text: a head's z through its columns of W_O, all others as they stand; centred and scaled as the
-    stream is, times gain. What takes the place of a whole sub-layer belongs to no head."""
+    """A part's direct contribution is its output through the final norm's scale, for one text.
+
+    A head's z passes its columns of W_O, all others unchanged; centred and scaled as the stream is,
+    times gain. The replacement of a whole sub-layer belongs to no head.
+    """
     q = made.questions
     n = 7
     model = made.model
@@ -622,7 +626,7 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
 
 @pytest.mark.parametrize("cut", list_cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
 def test_parts_outside_takeover_are_unchanged(made, cut):
-    """To the last bit: so it cannot have taken anything over."""
+    """Parts with a bitwise unchanged output cannot have taken anything over."""
     asked = set(credit.takeover(made, (cut,), "mean").name)
     effect = made.effect((cut,), "mean")
     for part in credit.parts(made.model):
@@ -770,7 +774,7 @@ ROLLOUT_CUTS = [
     "made_cuts", ROLLOUT_CUTS, ids=lambda cuts: "~".join(cut.write() for cut in cuts)
 )
 def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
-    """With parts knocked out, a word reaches another by the rollout if and only if the output changes with it at all."""
+    """Rollout connects two tokens if and only if a change of one changes the other's output."""
     opened = legal(residual_attention=residual)
     bench = knockout.bench(opened, 32)
     read = prompt.read(opened, "the judge , who was late , was right .")
@@ -823,7 +827,7 @@ def test_continuation_is_cached_per_ablation(made):
 
 @pytest.mark.parametrize("how", ["", "zero", "mean"])
 def test_continuation_starts_at_named_token(made, how):
-    """As generate has it, which is given no more of the text; another word is another text."""
+    """The reference is generate on the shortened text; another token gives another text."""
     read = prompt.read(made.opened, "the judge , who was late , was right .")
     sampling = Sampling(words=5, draw=2)
     cut = (Cut(0, "layer"),) if how else ()

@@ -1,4 +1,4 @@
-"""Pictures, lists and tables keep things apart that read alike: tokens, pairs of words, variants, models, lessons."""
+"""Pictures, lists and tables separate items with equal labels: tokens, models, lessons."""
 
 import json
 import re

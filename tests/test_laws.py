@@ -1,4 +1,4 @@
-"""What holds for every part: each law runs over the menus, so a part that is added tomorrow is under it as well."""
+"""Laws that hold for every part: each runs over the menus, so it covers new parts too."""
 
 import random
 import threading
@@ -72,7 +72,7 @@ def near(got, right, tolerance):
 
 
 def test_sites_have_fixed_order():
-    """Pages, stored tables and links name them: a new name or another order is a decision, not an accident."""
+    """Pages, stored tables and links name the sites: a new name or order must be deliberate."""
     assert (
         list(SITES)
         == (
@@ -144,7 +144,7 @@ def test_forward_and_backward_reach_all_parameters(change, padded):
 
 @pytest.mark.parametrize("position", MENUS["position"])
 def test_training_works_after_a_first_look_without_gradients(position):
-    """Tables of angles are kept between calls; one made under inference_mode may not poison a later training."""
+    """Cached tables of angles that were made under inference_mode must not break training."""
     config = Config(
         d_model=28, n_heads=2, d_ff=8, position=position
     )  # sizes that no other test has
@@ -227,7 +227,7 @@ def test_config_and_seed_determine_numbers(change):
 
 
 def test_threads_give_equal_numbers():
-    """The measured fault of torch.manual_seed: of 20 seeded runs beside other users, 8 came out different."""
+    """Seeding by torch.manual_seed changed 8 of 20 runs when other threads drew numbers."""
     configs = [BASE.replace(seed=seed, position="learned") for seed in range(4)]
     expected = [run(config) for config in configs]
     together = threading.Barrier(4)
@@ -247,7 +247,7 @@ def test_threads_give_equal_numbers():
 
 
 def test_streams_are_the_same_on_every_machine():
-    """Pinned: a link shows the same numbers today, tomorrow, and in a process with another PYTHONHASHSEED."""
+    """Pinned numbers: links must not depend on the day, the process or PYTHONHASHSEED."""
     uniform = [0.7229, 0.4194, 0.4407]
     normal = [0.4205, 0.1239, -1.0727]
     assert torch.rand(3, generator=generator(0, "embed.court")).tolist() == pytest.approx(
@@ -311,7 +311,7 @@ ALTERNATIVES = OFF + [
     "change", named([*ALTERNATIVES, {"n_layers": 3}, {"n_heads": 4}, {"dropout": 0.5}])
 )
 def test_changing_a_part_keeps_other_initial_weights(change):
-    """Paired comparison for free: what differs between two variants is the part and not the luck of the draw."""
+    """Comparisons are paired: two variants differ in the part and not in the random draw."""
     full, changed = (
         Transformer(config, WORDS).state_dict() for config in (FULL, apply(change, FULL))
     )
@@ -501,7 +501,7 @@ def test_without_positions_and_mask_order_does_not_matter(change):
     "change", named([c for c in ENTRIES if c.get("position", c.get("mask", "none")) != "none"])
 )
 def test_with_positions_or_a_mask_it_does(change):
-    """A shuffle and not a reversal: ALiBi without a mask sees distance and not direction, so it cannot tell that one."""
+    """The order is a shuffle: ALiBi without a mask has distances only and misses a reversal."""
     config = BASE.replace(**change)
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     assert (run(config, TOKENS[:, order]) - run(config)[:, order]).abs().max() > 1e-3

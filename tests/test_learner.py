@@ -1,4 +1,4 @@
-"""The model of a task, and what to take out of it: what is not given follows the task, and links hold only the rest."""
+"""A task's model and its ablations: unset values follow the task, links store the others."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""What is on the screen can be read: contrast of small print, plain numbers on axes, nothing cut off at 1280 pixels."""
+"""Legibility: contrast of small print, plain numbers on axes, no clipping at 1280 pixels."""
 
 import re
 
@@ -38,13 +38,18 @@ def cut_off(page) -> list[str]:
     """Words that are cut: on buttons and switches, and in charts."""
     return page.evaluate("""() => {
           const cut = []
-          for (const each of document.querySelectorAll("[data-testid=stMain] :is(button p, label p)"))
-            if (each.getClientRects().length && each.scrollWidth > each.clientWidth + 1) cut.push(each.textContent)
+          const labels = "[data-testid=stMain] :is(button p, label p)"
+          for (const label of document.querySelectorAll(labels)) {
+            const isCut = label.scrollWidth > label.clientWidth + 1
+            if (label.getClientRects().length && isCut) cut.push(label.textContent)
+          }
           for (const svg of document.querySelectorAll("[data-testid=stVegaLiteChart] svg.marks")) {
             const box = svg.getBoundingClientRect()
             for (const text of svg.querySelectorAll("text")) {
               const own = text.getBoundingClientRect()
-              if (own.width && getComputedStyle(text).opacity > 0 && (own.left < box.left - 1.5 || own.right > box.right + 1.5)) cut.push(text.textContent)
+              const isVisible = own.width && getComputedStyle(text).opacity > 0
+              const isCut = own.left < box.left - 1.5 || own.right > box.right + 1.5
+              if (isVisible && isCut) cut.push(text.textContent)
             }
           }
           return cut

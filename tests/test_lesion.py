@@ -1,4 +1,4 @@
-"""Knock-outs: each equals the same thing done by hand to the weights or to the tensors, and disturbs nobody else."""
+"""Ablations equal the same change of weights or tensors by hand, and affect no other user."""
 
 import threading
 
@@ -46,7 +46,7 @@ def run(made, *edits, ids=IDS, sites=()):
 
 
 def recorded(made) -> dict:
-    """By hand: the mean over the batch at each position, and what stands there on other texts."""
+    """Return each activation's mean over the batch by position, and its value on other texts."""
     _, here = run(made, sites=("z", "attn_out", "mlp_out"))
     _, on_second = run(made, ids=OTHERS, sites=("z", "attn_out", "mlp_out"))
     actual = {}

@@ -1,4 +1,4 @@
-"""Lessons without a page: every file, every number in it computed another way, every verdict, every refusal."""
+"""Lessons without a page: files, independently computed numbers, verdicts, refusals."""
 
 import copy
 import math
@@ -140,7 +140,7 @@ def test_costs_are_counted_on_the_model_and_by_hand():
 
 
 def test_growth_is_from_the_input_to_the_last_pass():
-    """Of the lesson on LayerNorm, with a plain loop over the block."""
+    """The lesson on LayerNorm equals a plain loop over the block."""
     out = outcome(read_lesson("layer_norm"))
     assert len(out.number.values) == len(SEEDS)
     for seed in SEEDS:
@@ -294,7 +294,7 @@ def fields_of(name: str, each: str) -> list[set]:
 
 
 def unknown(text) -> list[str]:
-    """What a language says of lessons that they do not have."""
+    """Return the entries of a translation that the original lessons do not have."""
 
     def beyond(texts, given, place: str) -> list[str]:
         if isinstance(texts, list) and isinstance(given, list):

@@ -1,4 +1,4 @@
-"""Lessons in a browser, each to its end: nothing before the prediction, then the verdict and the picture; all is there after a reload."""
+"""Lessons in a browser: predict, then see the verdict and picture; a reload keeps both."""
 
 import json
 import re
@@ -21,7 +21,8 @@ PLACE = "ablation-lab-lessons"  # as in ui/lessons/progress.js
 
 
 def address(name: str, spoken: str = ENGLISH) -> str:
-    return f"/Lessons?shown=one&lesson={name}" + f"&language={spoken}" * (spoken != ENGLISH)
+    language = "" if spoken == ENGLISH else f"&language={spoken}"
+    return f"/Lessons?shown=one&lesson={name}{language}"
 
 
 def answered(page, name: str):
@@ -132,7 +133,7 @@ def test_lesson_runs_to_its_end(open_page, name):
 
 
 def tab_to(page, target):
-    """By the Tab key alone."""
+    """Move the focus to an element with the Tab key."""
     for _ in range(60):
         if target.evaluate("each => each.contains(document.activeElement)"):
             return
@@ -169,21 +170,35 @@ def test_lesson_works_by_keyboard(open_page):
 
 
 OUTSIDE = """() => {
-  const wide = [...document.querySelectorAll("[data-testid=stMain] :is(h1, h2, h3, p, label, button, a, input, svg, figure)")]
-    .filter(each => each.getClientRects().length && each.textContent.trim())
-    .filter(each => !(each.closest(".tabs")?.scrollWidth > each.closest(".tabs")?.clientWidth)) // a row that is pushed; it fades out
-    .filter(each => each.getBoundingClientRect().right > innerWidth + 1 || each.getBoundingClientRect().left < -1)
-  const cut = [...document.querySelectorAll(".st-key-lesson svg text")].filter(each => {
-    const own = each.getBoundingClientRect(), box = each.closest("svg").getBoundingClientRect()
-    return own.width && (own.left < box.left - 1 || own.right > box.right + 1 || own.top < box.top - 1 || own.bottom > box.bottom + 1)
+  const kinds = ":is(h1, h2, h3, p, label, button, a, input, svg, figure)"
+  const wide = [...document.querySelectorAll(`[data-testid=stMain] ${kinds}`)]
+    .filter(element => element.getClientRects().length && element.textContent.trim())
+    .filter(element => { // tabs that scroll fade out at the edge
+      const tabs = element.closest(".tabs")
+      return !(tabs?.scrollWidth > tabs?.clientWidth)
+    })
+    .filter(element => {
+      const box = element.getBoundingClientRect()
+      return box.right > innerWidth + 1 || box.left < -1
+    })
+  const cut = [...document.querySelectorAll(".st-key-lesson svg text")].filter(text => {
+    const own = text.getBoundingClientRect()
+    const box = text.closest("svg").getBoundingClientRect()
+    const isCutSideways = own.left < box.left - 1 || own.right > box.right + 1
+    const isCutVertically = own.top < box.top - 1 || own.bottom > box.bottom + 1
+    return own.width && (isCutSideways || isCutVertically)
   })
-  return [...wide, ...cut].map(each => each.textContent.slice(0, 60))
+  return [...wide, ...cut].map(element => element.textContent.slice(0, 60))
 }"""
 OVERLAPPING = """() => {
-  const all = [...document.querySelectorAll(".st-key-lesson svg text")].filter(each => each.textContent.trim())
-  const boxes = all.map(each => each.getBoundingClientRect())
-  const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4
-  return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(b => over(a, b)).map(b => all[i].textContent + " / " + all[boxes.indexOf(b)].textContent))
+  const texts = [...document.querySelectorAll(".st-key-lesson svg text")]
+    .filter(text => text.textContent.trim())
+  const boxes = texts.map(text => text.getBoundingClientRect())
+  const overlap = (a, b) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4
+  const name = box => texts[boxes.indexOf(box)].textContent
+  return boxes.flatMap((a, i) =>
+    boxes.slice(i + 1).filter(b => overlap(a, b)).map(b => name(a) + " / " + name(b)))
 }"""
 
 
@@ -266,7 +281,7 @@ def test_language_stays_across_lessons(open_page):
 
 
 def test_another_tab_undoes_nothing(open_page):
-    """What one tab has predicted anew, or dropped, is not brought back by what another one still holds."""
+    """A stale tab does not restore a prediction that another tab changed or dropped."""
     words = phrases(ENGLISH)
 
     def predict(page, name, index):

@@ -1,4 +1,4 @@
-"""The page "Lessons" without a browser: predict, see, explain; what the browser kept; every link."""
+"""The page "Lessons": predict, see, explain; the browser's stored answers; every link."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is computed for one visitor is let go when the page has been drawn, and holds up nobody meanwhile."""
+"""Results of a session are freed once its page is drawn, and block nobody meanwhile."""
 
 import gc
 

@@ -1,4 +1,7 @@
-"""A server that only looks at models does without torch's compiler: 66 MB, and a second and a half before the first page."""
+"""A server that only shows models does not load torch's compiler.
+
+The compiler costs 66 MB, and a second and a half before the first page.
+"""
 
 import subprocess
 import sys
@@ -29,7 +32,7 @@ print([each for each in ("torch._dynamo", "torch._inductor", "sympy") if each in
 
 @pytest.mark.slow
 def test_model_from_file_loads_no_compiler():
-    """Whatever it is made of."""
+    """This holds for every combination of parts."""
     done = subprocess.run(
         [sys.executable, "-c", OPENED], capture_output=True, text=True, timeout=120
     )

@@ -1,4 +1,4 @@
-"""A teacher's link: what it leaves, what it locks, and that neither the address nor a forged message moves what is locked."""
+"""Teacher's link: neither the address nor a forged message changes a locked setting."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""What a trained model is asked may be much: it is made quickly, once for all who ask, within limits, and let go of."""
+"""Large inputs to a trained model: computed fast, once for all, within limits, then freed."""
 
 import gc
 import hashlib
@@ -56,13 +56,13 @@ def test_vectorised_sentences_match_single_writer():
     ],
 )
 def test_questions_stay_the_same(many, digest):
-    """Digests of what was drawn one sentence at a time, which took 47 seconds for the last of them."""
+    """Digests of drawing one sentence at a time, which took 47 seconds for the last case."""
     drawn = (sentences.__wrapped__(many, 0), sentences.__wrapped__(8 * many, 1))
     assert hashlib.blake2b(repr(drawn).encode(), digest_size=8).hexdigest() == digest
 
 
 class Left(BaseException):
-    """As Streamlit ends the run of a visitor who has gone."""
+    """Exception that ends a run as Streamlit does when its user has left."""
 
 
 def leave_after(signs: int):
@@ -190,7 +190,7 @@ DEEP = {
 
 
 def deep(what: str, seed: int):
-    """One of a seed's own, so that no other test has had it computed."""
+    """Compute with a given seed, so that no other test has cached the result."""
     call, extra = DEEP[what]
     config = Config(d_model=16, n_heads=2, d_ff=24, seed=seed)
     return call(config, *extra, WORDS, None, Depth(9, "separate" if what == "separate" else "same"))

@@ -1,4 +1,7 @@
-"""A fair comparison: what is left is made wider until it costs as much, counted on the real model, and nothing else changes."""
+"""Fair comparison: a remaining part is widened until the cost matches, and nothing else.
+
+The cost is counted on the real model.
+"""
 
 import bisect
 import dataclasses
@@ -36,7 +39,10 @@ WIDTHS = {"d_model", "d_ff", "d_head"}
 
 
 def size(kind, config, tokens, words) -> int:
-    """Counted, without a formula: the numbers in the real model's tensors, or PyTorch's own count of one forward pass."""
+    """Return the number of parameters or FLOPs, counted without a formula.
+
+    Parameters are counted in the real model's tensors, FLOPs by PyTorch in one forward pass.
+    """
     model = Transformer(config, words)
     if kind == "parameters":
         return sum(p.numel() for p in model.parameters())
@@ -93,7 +99,11 @@ def test_formula_matches_count(kind, name):
 
 
 def test_flops_by_hand():
-    """Reverse: T 12, D 32, 4 heads of 8, d_ff 128, 4 layers, 16 words; a product of m×k with k×n takes 2·m·k·n."""
+    """The FLOPs of the reverse task's model, added up by hand.
+
+    T 12, D 32, 4 heads of 8, d_ff 128, 4 layers, 16 words.
+    A product of m×k with k×n takes 2·m·k·n.
+    """
     layer = (
         2 * 12 * 32 * 96  # Q, K, V
         + 4 * 2 * 12 * 8 * 12  # scores of four heads
@@ -119,11 +129,13 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
     expected = training.steps * step_seconds(full, training)
     assert abs(how.steps * each - expected) <= each / 2 * (1 + 1e-9)
     off = how.steps * each / expected - 1
-    assert text == ", ".join(
-        [f"{how.steps:,} steps"] * (how != training)
-        + [f"closest match: {100 * off:+.0f} % estimated training time".replace("-", "−")]
-        * (abs(off) > CLOSE)
-    )
+    notes = []
+    if how != training:
+        notes.append(f"{how.steps:,} steps")
+    if abs(off) > CLOSE:
+        percent = f"{100 * off:+.0f}".replace("-", "−")
+        notes.append(f"closest match: {percent} % estimated training time")
+    assert text == ", ".join(notes)
     differing = {
         field for field in Training.settings() if getattr(how, field) != getattr(training, field)
     }
@@ -187,7 +199,11 @@ def test_any_model_without_any_part(case, kind, tokens):
     )  # never farther off
     assert {f for f in Config.settings() if getattr(made, f) != getattr(changed, f)} <= WIDTHS
     assert dataclasses.replace(made) == made  # passes every check of Config
-    name = "d_ff" if changed.ffn else "d_head" if changed.attention else None
+    name = None
+    if changed.ffn:
+        name = "d_ff"
+    elif changed.attention:
+        name = "d_head"
     if name and made != changed:
         best = nearest(changed, name, expected, measured)
         if made.d_model == changed.d_model:
@@ -198,7 +214,7 @@ def test_any_model_without_any_part(case, kind, tokens):
 
 
 def nearest(config, name, expected, measured) -> int:
-    """How close one width can bring it, found by trying: cost only grows with the width."""
+    """Return the smallest cost difference that one width can reach; cost grows with the width."""
     step = 2 if name == "d_head" and MENUS["position"][config.position].turns else 1
     high = int(Config.settings()[name].high)
     index = lambda width: measured(config.replace(**{name: width}))  # noqa: E731

@@ -1,4 +1,4 @@
-"""The ablation matrix in a real browser: one stop for Tab, arrows between its cells, and names of rows that stay on a phone."""
+"""The ablation matrix in a browser: one Tab stop, arrow keys, sticky row names on a phone."""
 
 import pytest
 
@@ -104,7 +104,10 @@ def test_phone_keeps_row_names_while_scrolling(matrix, theme):
 
 
 def test_back_from_cell_returns_to_its_study(open_page):
-    """Streamlit's own switch wrote the cell's settings into the address of the start page, too: Back led there, with a warning."""
+    """Streamlit's page switch wrote the cell's settings into the start page's address.
+
+    Back led there, with a warning.
+    """
     page = open_page("/?parts=positions")
     page.locator(CELLS).nth(3).click()
     page.wait_for_url("**/Training?*")

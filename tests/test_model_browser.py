@@ -1,4 +1,4 @@
-"""The page "Trained model" in a real browser: the head, the knife, what it cost; the text that goes on; two visitors at once."""
+"""The page "Trained model" in a browser: ablation, effects, continuation, two sessions."""
 
 import re
 
@@ -20,7 +20,7 @@ PAGE = "/Trained_model"
 
 
 def accuracy(out: str, mode: str = "zero") -> str:
-    """What the page says about a knock-out."""
+    """Return the accuracy that the page shows for an ablation."""
     bench = knockout.bench(SHIPPED)
     read, _ = read_cuts(out, SHIPPED.config)
     row = (
@@ -83,7 +83,7 @@ def test_training_page_opens_trained_model(open_page):
 
 
 def test_sentence_is_written_by_clicks_and_keys(open_page):
-    """Quick hands lose no word; what can come next is what stands first; the focus stays in the list."""
+    """Fast input loses no word, likely next words come first, and focus stays in the list."""
     page = open_page(f"{PAGE}?taken=words&prompt=the")
     field = page.get_by_label("Prompt", exact=True)
     page.get_by_text("Vocabulary").click()

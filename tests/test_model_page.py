@@ -1,4 +1,4 @@
-"""The page "Trained model" without a browser: every view, every control at its ends, every bad link and file; never a traceback."""
+"""The page "Trained model": every view, range end and invalid link or file; no traceback."""
 
 import gc
 import json
@@ -81,7 +81,7 @@ def test_removing_that_head_shows_loss_and_takeover():
 
 @pytest.mark.parametrize("out", ["", "1.ffn"])
 def test_largest_contribution_is_named_with_share(out):
-    """The part that adds most, and the whole from the answers themselves: not from what the parts add up to."""
+    """The total effect comes from the answers themselves, not from the sum of the contributions."""
     bench = knockout.bench(SHIPPED)
     some_cuts = tuple(cut for cut in list_cuts(SHIPPED.config) if cut.write() == out)
     adds = contributions.of_bench(bench, some_cuts).mean(1).tolist()
@@ -216,7 +216,10 @@ def test_views_have_scripts(view, monkeypatch):
 
 @pytest.mark.slow
 def test_shipped_model_matches_its_readme():
-    """At every distance at least 0.98 right; one head that puts at least 0.6 of the verb's attention on its subject."""
+    """Accuracy is at least 0.98 at every distance, and one head attends to the subject by 0.6.
+
+    That head puts at least 0.6 of the verb's attention on its subject.
+    """
     size = sum(file.stat().st_size for file in (files.ROOT / files.SHIPPED).iterdir())
     assert size < 5_000_000
     bench = knockout.bench(SHIPPED, 2048)

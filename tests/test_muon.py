@@ -1,4 +1,4 @@
-"""Muon against PyTorch's own, against the paper's equation in float64, and its other half against PyTorch's AdamW."""
+"""Muon against PyTorch's, the paper's equation in float64, and PyTorch's AdamW."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,10 @@ def numbers(*shape, seed=0):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_muon_iteration_is_odd_polynomial_of_singular_values(shape):
-    """In float64, by a singular value decomposition: U f(f(…S…)) Vᵀ with f(s) = a·s + b·s³ + c·s⁵, from s / ‖S‖."""
+    """The reference is a float64 SVD: U f(f(…S…)) Vᵀ with f(s) = a·s + b·s³ + c·s⁵.
+
+    It starts from s / ‖S‖.
+    """
     x = numbers(*shape).double()
     u, s, vt = np.linalg.svd(x.numpy(), full_matrices=False)
     s = s / np.sqrt((s**2).sum())
@@ -29,7 +32,7 @@ def test_muon_iteration_is_odd_polynomial_of_singular_values(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_muon_step_matches_pytorch(shape):
-    """Which iterates in bfloat16: so to two digits of an update, and exactly in what does not go through the iteration."""
+    """PyTorch iterates in bfloat16, so updates agree to two digits; all else agrees exactly."""
     ours, theirs = (torch.nn.Parameter(numbers(*shape)) for _ in range(2))
     mine = Muon([ours], [(shape[0],)], 0.02, 0.1)
     other = torch.optim.Muon(

@@ -1,4 +1,4 @@
-"""A consequence that can be read: "was" turns into "were" where the head that reads the subject is removed."""
+""" "was" turns into "were" where the head that reads the subject is removed."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,10 @@ VOCABULARY = SHIPPED.model.vocabulary
 
 
 def slowly(text: list[str], removed: str = "") -> dict[str, float]:
-    """Word -> probability of being next, in float64, one vector after another; a head is removed where its rows of W_O are 0."""
+    """Return each word's probability of being next, in float64, one vector after another.
+
+    A head is removed by zeroing its columns of W_O.
+    """
     weights = weights_of(SHIPPED.model)
     if removed:
         layer, head = (int(n) - 1 for n in removed.split("."))
@@ -50,7 +53,7 @@ def slowly(text: list[str], removed: str = "") -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def chances():
-    """Of the text that the page opens on, up to its verb: with all parts, and without the head."""
+    """Return the probabilities of the default text's verb, with and without the head."""
     verb = anatomy(TEXT.split()).verb
     return [slowly(TEXT.split()[:verb], removed) for removed in ("", READER)]
 
@@ -58,7 +61,7 @@ def chances():
 def test_default_text_is_known_and_depends_on_one_head(
     chances,
 ):
-    """A sentence of the grammar, held out, whose nouns after the subject are all of the other number."""
+    """The default text is a held-out sentence with distractors of the other number."""
     sentence = TEXT.split()
     full, without = chances
     places = anatomy(sentence)
@@ -97,7 +100,7 @@ SENTENCES = [list(sentence) for sentence in sentences(512, SEED)]
 
 
 def test_following_words_match_the_writer():
-    """By its kind: of every beginning of many sentences, the kinds that follow it in any other sentence of the same kinds so far."""
+    """Kinds of words that may follow equal those seen after the same kinds in many sentences."""
     kind = {word: name for name, group in finely().items() for word in group}
     observed: dict[tuple[str, ...], set[str]] = {}
     for sentence in map(list, sentences(4096, SEED + 7)):
@@ -118,7 +121,7 @@ def test_following_words_match_the_writer():
 
 
 def finely() -> dict[str, list[str]]:
-    """The words of the grammar by what they are in it: nothing else can tell two of one kind apart."""
+    """Return the grammar's words by kind; nothing else distinguishes two words of one kind."""
     links = {word: [word] for word in (*LINKS, *MARKS)}
     groups = {
         "people": OF_KIND["people"],

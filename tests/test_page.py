@@ -1,4 +1,4 @@
-"""The page without a browser: every view, every control at its ends, every bad link; never a traceback."""
+"""The block's page: every view, range end and invalid link, without a traceback."""
 
 import json
 import re
@@ -111,7 +111,7 @@ def test_marking_and_clearing_pairs():
 
 
 def moved(app, **values):
-    """The page after its controls were moved, as a whole run (AppTest shows only the part of a page that ran last)."""
+    """Return the page after a full run with moved controls; AppTest shows the last run alone."""
     return fine(move(app, **values).run())
 
 

@@ -1,4 +1,4 @@
-"""The controls of the sidebar in a real browser: by mouse while it is held, by touch, by keys; and what they say of themselves."""
+"""Sidebar controls in a browser: mouse, touch, keys, and their accessible descriptions."""
 
 import re
 import urllib.parse
@@ -14,8 +14,10 @@ pytestmark = pytest.mark.browser
 WATCH = """() => {
   window.shown = []
   const look = () => {
-    const roots = [...document.querySelectorAll(".st-key-drawing *")].flatMap((each) => each.shadowRoot ?? [])
-    const words = roots.map((root) => root.textContent.match(/in: \\d+ × (\\d+)/)?.[1]).find(Boolean)
+    const elements = [...document.querySelectorAll(".st-key-drawing *")]
+    const roots = elements.flatMap((element) => element.shadowRoot ?? [])
+    const widths = roots.map((root) => root.textContent.match(/in: \\d+ × (\\d+)/)?.[1])
+    const words = widths.find(Boolean)
     if (words && words !== window.shown.at(-1)) window.shown.push(words)
     window.looking = requestAnimationFrame(look)
   }
@@ -192,7 +194,7 @@ def test_controls_have_help_and_reset(open_page):
 
 @pytest.mark.parametrize("key, then", [("ArrowRight", 100), ("ArrowLeft", 50)])
 def test_value_between_steps_is_shown_as_is(open_page, key, then):
-    """As a link may have it; the first move goes to the next step."""
+    """A link may hold such a value; the first key press goes to the next step."""
     page = open_page("/Training?steps=60")
     field = page.locator("[data-name=steps] input")
     text = page.locator("[data-name=steps] output")
@@ -207,7 +209,10 @@ def test_value_between_steps_is_shown_as_is(open_page, key, then):
 
 
 def test_typed_text_is_kept_while_page_changes(open_page):
-    """It may have had another text under way as they began. Seen where a page was turned to in a slow browser, once in eight."""
+    """Another text may still be under way from the server when typing begins.
+
+    It happened once in eight times in a slow browser that had just turned to the page.
+    """
     page = open_page("/One_block?weights=random&text=one+two")
     field = page.get_by_role("textbox", name="Sentence")
     field.fill("one two three")

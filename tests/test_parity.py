@@ -1,4 +1,4 @@
-"""Core against PyTorch's own layers with the same weights, and positions against their closed forms."""
+"""Core's layers against PyTorch's with the same weights, and positions against closed forms."""
 
 import copy
 import math
@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from core import Block, Config, MultiHeadAttention, Transformer, trace
@@ -39,13 +38,13 @@ def shake(module):
 
 
 def forbidden(mask, length):
-    """The same mask in PyTorch's way of writing it: True where a query may not look."""
+    """Return the mask in PyTorch's convention: True where a query may not attend."""
     allowed = MENUS["mask"][mask](length)
     return None if allowed is None else ~allowed
 
 
 def allowed(mask, real):
-    """What core.model.transformer.Transformer hands to its blocks."""
+    """Return the mask that core.model.transformer.Transformer passes to its blocks."""
     seen = MENUS["mask"][mask](real.shape[1])
     keys = real[:, None, None, :]
     return keys if seen is None else keys & seen
@@ -89,7 +88,10 @@ def test_multi_head_attention(mask, padded, bias):
 @pytest.mark.parametrize("d_head", [1, 3, 8, 13, 40])
 @pytest.mark.parametrize("mask", MASKS)
 def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
-    """The sum over heads of softmax(x W_Q (x W_K)ᵀ / √d_head) x W_V W_O, each with its own four matrices."""
+    """The output is the sum over heads of softmax(x W_Q (x W_K)ᵀ / √d_head) x W_V W_O.
+
+    Each head has its own four matrices.
+    """
     ours = MultiHeadAttention(CONFIG.replace(d_head=d_head, bias=bias))
     x = numbers(2, 6, 32)
     blocked = forbidden(mask, 6)
@@ -99,11 +101,11 @@ def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
         "out": (32, 4 * d_head),
     }
     with torch.no_grad():
-        W = ours.qkv.weight.reshape(3, 4, d_head, 32)
-        b = ours.qkv.bias.reshape(3, 4, d_head) if bias else torch.zeros(3, 4, d_head)
+        weight = ours.qkv.weight.reshape(3, 4, d_head, 32)
+        bias_of = ours.qkv.bias.reshape(3, 4, d_head) if bias else torch.zeros(3, 4, d_head)
         right = torch.zeros(2, 6, 32) + (ours.out.bias if bias else 0)
         for head in range(4):
-            q, k, v = (x @ W[part, head].T + b[part, head] for part in range(3))
+            q, k, v = (x @ weight[part, head].T + bias_of[part, head] for part in range(3))
             scores = torch.einsum("bqd,bkd->bqk", q, k) / d_head**0.5
             if blocked is not None:
                 scores[:, blocked] = -math.inf
@@ -121,7 +123,9 @@ def test_scaled_dot_product_attention(mask, padded, scale):
     with torch.no_grad(), trace() as record:
         MultiHeadAttention(CONFIG.replace(scale=scale))(3 * numbers(2, 6, 32), seen_by)
     q, k, v = (record[site][0] for site in "qkv")
-    right = F.scaled_dot_product_attention(q, k, v, attn_mask=seen_by, scale=None if scale else 1.0)
+    right = nn.functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=seen_by, scale=None if scale else 1.0
+    )
     same(record["z"][0], right)
 
 
@@ -202,7 +206,7 @@ class Masked(nn.Module):
 
 @pytest.mark.parametrize("hidden", [True, False])
 def test_ffn_dropout_is_where_pytorch_has_it(hidden):
-    """The masks come from the same stream in the same order: the numbers agree only if the places do."""
+    """Both draw masks from the same stream, so the numbers agree only if the places do."""
     config = CONFIG.replace(activation="relu", dropout=0.4, ffn_dropout=hidden)
     ours = Block(config)
     x = numbers(2, 6, 32)
@@ -310,11 +314,12 @@ TEXT = torch.tensor([[0, 3, 2, 2], [5, 1, 0, 4]])
 
 
 def loss_of(logits):
-    return F.cross_entropy(logits.flatten(0, 1), TEXT.roll(-1, 1).flatten())
+    return nn.functional.cross_entropy(logits.flatten(0, 1), TEXT.roll(-1, 1).flatten())
 
 
 def test_tied_model_has_equal_tables_and_learns_from_both():
-    tied, own = Transformer(TIED, WORDS), Transformer(TIED.replace(tied=False), WORDS)
+    tied = Transformer(TIED, WORDS)
+    own = Transformer(TIED.replace(tied=False), WORDS)
     with torch.no_grad():
         own.unembed.weight.copy_(own.embed)
     assert torch.equal(tied(TEXT), own(TEXT))

@@ -1,4 +1,4 @@
-"""Every picture of every page, taken away as SVG and PNG and opened by itself: the same colours as on the page, nothing of the page."""
+"""Every picture exported as SVG or PNG has the page's colours and nothing else of the page."""
 
 import base64
 import io
@@ -19,7 +19,10 @@ from ui.training import view as training
 
 pytestmark = pytest.mark.browser
 
-SMALL = "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0&steps=60&seeds=2&variants=position-none&begin=on"
+SMALL = (
+    "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0&steps=60&seeds=2"
+    "&variants=position-none&begin=on"
+)
 PAGES = [
     *[f"/One_block?view={view}" for view in block],
     *[
@@ -59,7 +62,9 @@ BLOCK = 12  # pixels; smaller than a legend
 
 SAVED = """() => {
   HTMLAnchorElement.prototype.click = function () {
-    window.saved = fetch(this.href).then(got => got.arrayBuffer()).then(got => btoa([...new Uint8Array(got)].map(each => String.fromCharCode(each)).join("")))
+    const encode = buffer =>
+      btoa([...new Uint8Array(buffer)].map(byte => String.fromCharCode(byte)).join(""))
+    window.saved = fetch(this.href).then(response => response.arrayBuffer()).then(encode)
   }
 }"""  # a browser lets no page save many files in a row
 
@@ -81,7 +86,10 @@ def alone(chromium, svg: str) -> Image.Image:
 
 
 def colours(picture: Image.Image) -> np.ndarray:
-    """How coloured each block of pixels is, (rows, columns, 2); what is black, white or grey has none: fonts differ."""
+    """Return how coloured each block of pixels is, (rows, columns, 2).
+
+    Black, white and grey give 0, because fonts differ.
+    """
     pixels = np.asarray(picture).astype(float)
     rows, columns = (size // BLOCK for size in pixels.shape[:2])
     means = (
@@ -93,7 +101,7 @@ def colours(picture: Image.Image) -> np.ndarray:
 
 
 def above(svg: str, of_a_canvas: bool, height: int) -> int:
-    """How many pixels of title and scale stand above the picture itself."""
+    """Return the height in pixels of title and scale above the picture itself."""
     if of_a_canvas:
         return round(float(re.search(r'height="([\d.]+)"', svg).group(1))) - height
     return round(float(re.search(r'<svg [^>]*?\by="([\d.]+)"', svg[4:]).group(1)))

@@ -1,4 +1,7 @@
-"""Passes that are played one after another, in a real browser: what is shown is what was computed, by button, keys and hand."""
+"""The animation of passes in a browser: frames equal the computed passes.
+
+It is driven by button, keys and pointer.
+"""
 
 import io
 import json
@@ -18,7 +21,7 @@ LINK = "/Depth?show=play&variants=norm-none&passes=6"
 
 
 def cell(page, panel: int, row: int, column: int) -> str:
-    """What is said where one points at a cell."""
+    """Return the text that is shown when the pointer is on a cell."""
     canvas = page.locator(".st-key-played canvas")
     a = json.loads(canvas.get_attribute("data-layout"))
     box = canvas.bounding_box()
@@ -115,7 +118,7 @@ def other_view(page):
 
 @pytest.mark.parametrize("done", [seed_changed, other_view])
 def test_animation_is_unaffected_by_actions_during_export(open_page, done):
-    """It is made of what was shown when it was asked for, beside the page: which follows the hand as always."""
+    """The export uses the state at the click; the page stays usable meanwhile."""
     page = open_page(MANY, width=1300)
     take = page.get_by_role("button", name="Export animation")
     with page.expect_download() as alone:

@@ -1,4 +1,7 @@
-"""Whether a process still runs, as psutil says it: Windows has no signal 0, and keeps the number of a parent that has ended."""
+"""Whether a process still runs, as psutil reports it.
+
+Windows has no signal 0, and keeps the number of a parent that has ended.
+"""
 
 import os
 import subprocess
@@ -13,7 +16,7 @@ from core.settings.process import STALE, alive, is_running, new_owner
 
 @pytest.fixture
 def windows(monkeypatch):
-    """On Windows, os.kill() ends the process for a signal of 0."""
+    """Fail on signal 0: on Windows, os.kill() would end the process."""
     real = os.kill
 
     def kill(process, sent):

@@ -1,4 +1,4 @@
-"""Links, run hashes, files and columns that other people hold stay readable (tests/promises/record.py)."""
+"""Published links, run hashes, files and columns stay readable (tests/promises/record.py)."""
 
 import json
 import math

@@ -1,8 +1,8 @@
-"""Core against the models of 2022 to 2026 as Hugging Face's transformers has them, small and with random weights.
+"""Core against Hugging Face's models of 2022 to 2026, small and with random weights.
 
-Each uses some of core's parts together, and nothing that core does not have: what they have besides
-(a factor on the embedding, a gain counted from 1, a norm over all heads at once) is put into the
-weights, or taken out of theirs.
+Each uses some of core's parts together. Features that core does not have (a factor on the
+embedding, a gain counted from 1, a norm over all heads at once) are folded into the weights or
+removed from theirs.
 """
 
 import pytest
@@ -70,7 +70,7 @@ def qwen3():
 
 
 def olmo2():
-    """Norms on outputs. Its QK-norm goes over all heads at once, which core has not: it is taken out."""
+    """OLMo 2: norms on outputs; its QK-norm over all heads, which core lacks, is removed."""
     theirs = transformers.Olmo2ForCausalLM(
         transformers.Olmo2Config(**SIZES, **EPSILON, **rope(10000.0))
     )
@@ -109,7 +109,10 @@ def large_epsilon():
 
 
 def gemma2():
-    """Sandwich norms, both soft-caps, a window in every other layer, GeGLU; queries are divided by √(width) of their own choice."""
+    """Gemma 2: sandwich norms, both soft-caps, a window in every other layer, GeGLU.
+
+    Queries are divided by √(width) of their own choice.
+    """
     theirs = transformers.Gemma2ForCausalLM(
         transformers.Gemma2Config(
             **SIZES,
@@ -167,7 +170,7 @@ def gemma3():
 
 
 def smollm3():
-    """No positions in every second layer."""
+    """SmolLM3: no positions in every second layer."""
     theirs = transformers.SmolLM3ForCausalLM(
         transformers.SmolLM3Config(**SIZES, **EPSILON, **rope(2000.0), no_rope_layer_interval=2)
     )
@@ -198,7 +201,10 @@ def gpt_neox():
 
 
 def gpt_oss():
-    """A sink in every softmax, a window in every other layer. Its experts are taken out: one network stands in their place."""
+    """gpt-oss: a sink in every softmax and a window in every other layer.
+
+    One network replaces its experts.
+    """
     from transformers.models.llama.modeling_llama import LlamaMLP
 
     class OneExpert(LlamaMLP):
@@ -242,13 +248,11 @@ def shaken(theirs):
     stream = torch.Generator().manual_seed(4)
     with torch.no_grad():
         for name, parameter in theirs.named_parameters():
-            size = (
-                0.3
-                if parameter.ndim == 1
-                else parameter.shape[-1] ** -0.5
-                if "embed" not in name
-                else 1.0
-            )
+            size = 1.0
+            if parameter.ndim == 1:
+                size = 0.3
+            elif "embed" not in name:
+                size = parameter.shape[-1] ** -0.5
             parameter.add_(
                 size * torch.randn(parameter.shape, generator=stream, dtype=parameter.dtype)
             )
@@ -257,9 +261,13 @@ def shaken(theirs):
 
 
 def by_our_names(theirs, config, norms, one):
-    """Of all their weights, or of all their gradients: {our name: a function of (their tensors by name) -> ours}.
+    """Map their weights, or their gradients, to core's names.
 
-    one: what their gains are counted from, 0 or 1.
+    Args:
+        one: what their gains are counted from, 0 or 1.
+
+    Returns:
+        core's name -> a function from their tensors by name to core's tensor.
     """
     neox = hasattr(theirs, "gpt_neox")
     body, layers, last = (
@@ -381,7 +389,7 @@ def test_logits_and_gradients_are_theirs(build, dtype, near):
 
 @pytest.mark.parametrize("build", MODELS, ids=lambda build: build.__name__)
 def test_components_have_visible_effect(build):
-    """Without any one of its parts the model is another: so each was compared."""
+    """Removing any part changes the model, so each part was compared."""
     _, ours, _, config = both(build, torch.float32)
     usual = Config(d_model=32, n_heads=4, n_layers=4)
     state = ours.state_dict()

@@ -1,4 +1,4 @@
-"""What a class can be asked, how answers are counted, and what is taken home: against plain counts, and the slow way."""
+"""Class questions, vote counts and reports against plain counts and slow computations."""
 
 import html.parser
 import json

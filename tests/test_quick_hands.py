@@ -1,4 +1,4 @@
-"""The store of settings: no change is lost, done twice, or done to something else, however quick the hands are."""
+"""The store of settings under fast input: no change is lost, repeated or misapplied."""
 
 import dataclasses
 
@@ -33,7 +33,7 @@ def texts_of(setting) -> list[str]:
 
 
 def deltas(page: str):
-    """Return a strategy for one change of a page: of one setting, back to its default, or a whole link."""
+    """Return a strategy for one change of a page: a setting, a reset to default, or a link."""
     definition = {
         name: setting for kind in KINDS[page] for name, setting in kind.settings().items()
     }
@@ -96,7 +96,7 @@ def test_settings_are_nearest_valid_to_choices(page, data):
         values, _ = kind.values(link_of(choices, KINDS[page]))
         mended, problems = kind.repair(values)
         assert made == mended
-        # A conflict between two choices may have to change a third setting: d_head 1 rules out RoPE.
+        # A conflict of two choices may have to change a third setting: d_head 1 rules out RoPE.
         untouched = kind.settings().keys() - values.keys() - {error.field for error in problems}
         assert all(
             made.follows(name) or kind.settings()[name].follows is None for name in untouched

@@ -1,4 +1,7 @@
-"""Quick hands in a real browser: keys and clicks 20, 60 and 120 ms apart, on every page whose settings follow others."""
+"""Fast input in a browser: keys and clicks 20, 60 and 120 ms apart.
+
+It is tried on every page with settings that depend on others.
+"""
 
 import urllib.parse
 
@@ -13,7 +16,7 @@ GAPS = [20, 60, 120]  # ms
 
 
 def params(page) -> dict[str, str]:
-    """Return what the address holds once the page has come to rest: twice the same, a moment apart."""
+    """Return the address's parameters once the page has settled: equal twice, a moment apart."""
     before = None
     while True:
         page.wait_for_timeout(300)
@@ -60,7 +63,7 @@ def test_keys_in_quick_succession_change_one_setting(open_page, path, label, tim
 
 @pytest.mark.parametrize("gap", [60])
 def test_keys_beyond_first_slider_end_are_kept(open_page, gap):
-    """It ends at 32 at first; who comes back from there has the first end again."""
+    """The slider ends at 32 at first, and has this end again on the way back."""
     page = open_page("/Depth")
     for key, times in (("ArrowRight", 30), ("ArrowLeft", 20), ("ArrowRight", 17)):
         press(page, "Passes", key, times, gap)
@@ -216,14 +219,15 @@ def test_change_just_before_page_switch_is_kept(open_page, pause):
 LATE = """
 const listen = WebSocket.prototype.addEventListener
 WebSocket.prototype.addEventListener = function (type, call, ...more) {
-  return listen.call(this, type, type === "message" ? (event) => setTimeout(() => call(event), 400) : call, ...more)
+  const late = (event) => setTimeout(() => call(event), 400)
+  return listen.call(this, type, type === "message" ? late : call, ...more)
 }
 """
 
 
 @pytest.mark.parametrize("pause", [0, 150, 300, 450])
 def test_late_link_does_not_apply_to_next_page(chromium, address, pause):
-    """Every message of the server is 400 ms late: what it says of One block comes when Training has been clicked."""
+    """A link of One block, 400 ms late, arrives after the click on Training."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
     page.add_init_script(LATE)
@@ -244,7 +248,7 @@ def test_late_link_does_not_apply_to_next_page(chromium, address, pause):
 
 @pytest.mark.parametrize("slowed", [1, 4])
 def test_tap_on_menu_keeps_typed_sentence(open_page, slowed):
-    """It takes the focus from the field and asks for the page at one moment; Streamlit sends the words after the page."""
+    """A tap blurs the field and requests the page; Streamlit sends the text after the page."""
     page = open_page("/One_block?weights=random", has_touch=True)
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowed})
     for words, name in (("my own words", "Depth"), ("and some others", "One block")):
@@ -262,7 +266,7 @@ def test_tap_on_menu_keeps_typed_sentence(open_page, slowed):
 @pytest.mark.parametrize("view", ["attention", pytest.param("steps", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("gap", [60, pytest.param(90, marks=pytest.mark.slow)])
 def test_quick_diagram_clicks_are_kept(open_page, view, gap):
-    """A second click takes a first one back, so one that is lost turns what is out into what is in."""
+    """A second click undoes the first, so a lost click would invert the rest."""
     page = open_page(f"/Trained_model?taken={view}&out=1.1")
     out = {"1.1"}
     drawn = page.locator(".part[data-part='2.2']")

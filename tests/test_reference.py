@@ -1,4 +1,7 @@
-"""Every recorded number of the model against the independent float64 pass in reference.py, and the initial weights."""
+"""Every recorded number of the model against the float64 pass of reference.py.
+
+The initial weights are checked, too.
+"""
 
 import math
 import random
@@ -22,7 +25,7 @@ REAL = TOKENS != 0
 
 
 def build(config):
-    """A model whose norm gains and biases are not 1 and 0: with those, a forgotten gain would pass unseen."""
+    """Return a model with random norm gains and biases: defaults would hide a forgotten gain."""
     model = Transformer(config, WORDS)
     noise = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -173,8 +176,10 @@ def test_reference_sees_all_sites():
 
 @pytest.mark.parametrize("seed", range(24))
 def test_gradients_are_those_of_the_formulas(seed):
-    """Along a random direction of all weights at once: what autograd says in float64, against the slope of the reference, by its
-    values at four places (an error of the fourth order)."""
+    """Autograd's slope in float64 along a random direction of all weights is the reference's.
+
+    The reference's slope comes from its values at four places (an error of the fourth order).
+    """
     dice = random.Random(seed + 1000)
     config = any_config(dice).replace(init="default", d_ff=6)
     if (
@@ -252,7 +257,7 @@ def promise(name, fan_in, fan_out):
 
 
 def assert_follows(numbers, law):
-    """Kolmogorov and Smirnov: the largest gap between the share of numbers below x and what the law says it is."""
+    """Apply a Kolmogorov-Smirnov test: the largest gap between empirical and expected CDF."""
     kind, scale = law
     x = np.sort(numbers.double().numpy().ravel())
     if scale == 0:
@@ -286,7 +291,11 @@ def test_initial_weights_follow_their_law(name):
 
 @pytest.mark.parametrize("name", MENUS["init"])
 def test_parameters_are_drawn_for_own_shapes(name):
-    """The fused matrix counts as three of n_heads · d_head each, W_O reads as many, W_out reads d_ff numbers, and so on."""
+    """Initial scales follow each matrix's own shape.
+
+    The fused matrix counts as three of n_heads · d_head each, W_O reads as many, W_out reads d_ff
+    numbers, and so on.
+    """
     width = 64
     heads = 4 * 24
     hidden = 192

@@ -1,4 +1,4 @@
-"""The lab report: numbers, verdicts, links, typed text as text; the view that makes it; the file in a browser."""
+"""The lab report: numbers, verdicts, links, escaped text, its view, the file in a browser."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""A server that is started again while pages are open: they come back by themselves, and what is done next counts at once."""
+"""Server restart: open pages reconnect by themselves and accept input at once."""
 
 import contextlib
 
@@ -14,7 +14,7 @@ CONNECTED = "[data-testid=stApp][data-test-connection-state=CONNECTED]"
 
 @pytest.fixture
 def restarted(open_page, tmp_path):
-    """-> what opens a page of a server, and what starts that server again and waits until the page has come back."""
+    """Yield a function that opens a page and one that restarts the server and waits for it."""
     with contextlib.ExitStack() as running:
         port = free_port()
 

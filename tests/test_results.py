@@ -1,5 +1,7 @@
-"""What is trained side by side and what came out: plans without doubles, tables that plain NumPy and SciPy give too, and
-sentences that never say anything else than the table."""
+"""Side-by-side trainings: plans without duplicates, tables and sentences.
+
+Plain NumPy and SciPy give the same tables, and the sentences agree with them.
+"""
 
 import math
 import re
@@ -51,7 +53,10 @@ def gone(step, loss=math.inf):
 
 
 def ended(made, accuracies):
-    """Runs from {arm: [accuracy at the last step for each seed; None if it diverged at step 15]}."""
+    """Return runs from {arm: [accuracy at the last step for each seed; None if it diverged]}.
+
+    Divergence is at step 15.
+    """
     runs = {}
     for name, values in accuracies.items():
         for seed, value in zip(made.seeds, values):
@@ -102,7 +107,10 @@ def test_combinations_are_all_subsets(many):
         for several in combinations(range(many), size):
             arm = by[frozenset(names[n] for n in several)]
             assert arm.config == apply({f: v for n in several for f, v in changes[n].items()}, BASE)
-            assert arm.colour == (0 if size == 0 else several[0] + 1 if size == 1 else None)
+            if size == 0:
+                assert arm.colour == 0
+            else:
+                assert arm.colour == (several[0] + 1 if size == 1 else None)
             assert arm.name == "baseline" or all(names[n] in arm.name for n in several)
 
 
@@ -275,7 +283,10 @@ def test_diverged_run_counts_at_no_step():
 
 @st.composite
 def made_up(draw, together=False):
-    """Runs as they might come: seeds at different steps, some diverged, some not begun, some all alike."""
+    """Draw an experiment and its runs in any state.
+
+    Seeds are at different steps; some diverged, some have not begun, some are all equal.
+    """
     changes = draw(
         st.lists(
             st.sampled_from([NO_NORM, NO_FFN, NO_SCALING]), min_size=0, max_size=3, unique_by=encode

@@ -1,4 +1,4 @@
-"""What visitors of a server may change: nothing that all share, unless they hold its key or it is open to all."""
+"""Permissions: shared data changes only with the server's key or on an open server."""
 
 import pytest
 

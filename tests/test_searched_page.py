@@ -1,4 +1,7 @@
-"""The page Training with guards: each model at the learning rate that suits it, and what is held equal, from the click to the table."""
+"""The page Training with fair comparisons, from the click to the table.
+
+Each model has its best learning rate, and cost is matched.
+"""
 
 import pandas as pd
 import pytest
@@ -58,7 +61,7 @@ def test_rate_is_reported_after_all_were_trained():
 
 
 def test_link_of_searched_cell_opens_search(tmp_path):
-    """A study that is searched as the page can search it: its cell is what the page then shows, to the last run."""
+    """A cell of a study with searched rates opens its experiment on the page, to the last run."""
     from core.study.database.store import Store
     from core.study.tables import judged_table
     from tests.studies import fill

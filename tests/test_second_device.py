@@ -1,4 +1,4 @@
-"""Everything that runs on a GPU, on a second device: the same numbers as on the CPU, and what is handed on is on the CPU.
+"""Everything that runs on a GPU, on a second device: CPU's numbers, and results on the CPU.
 
 The device is a real GPU where there is one, and else tests/second_device.py, on which mixing
 devices fails as on a GPU.
@@ -95,7 +95,7 @@ def both(dtype: str = "float32") -> tuple[Machine, Machine]:
 
 
 def roughly(dtype: str) -> float:
-    """How near a pass comes: a GPU rounds half precision in its own way."""
+    """Return the tolerance of a pass: a GPU rounds half precision differently."""
     return 0.02 if NAME == "cuda" and dtype != "float32" else NEAR
 
 
@@ -103,7 +103,7 @@ def roughly(dtype: str) -> float:
 
 
 def assert_same(here, there, near: float = NEAR, index: str = "result"):
-    """All numbers of two results agree, relative to the largest of each tensor; and no tensor of either is on a device."""
+    """Compare two results relative to each tensor's largest value; no tensor is on a device."""
     assert type(here) is type(there), index
     if isinstance(here, torch.Tensor):
         assert here.device.type == there.device.type == "cpu", f"{index} is on {there.device}"
@@ -282,7 +282,7 @@ def test_pass_with_dropout_matches():
 
 
 def test_measures_of_a_trace_on_the_device():
-    """As From Python in README.md has it; large enough that the CPU totals tensors as they pass."""
+    """README.md's "From Python" example, large enough that the CPU totals tensors as they pass."""
     model = Transformer(SMALL.replace(d_ff=512), TOKENS[:3])
     ids = torch.arange(3).repeat(2, 60)
     with torch.inference_mode(), trace() as on_first:
@@ -371,7 +371,7 @@ ALONE_IN_IT = "norm-__placement-__residual-__activation-__n_heads-"
 @pytest.mark.parametrize("way", blocks)
 @pytest.mark.parametrize("axes", GRIDS)
 def test_grid_matches(axes, way):
-    """At first with nothing but the axis in question, and the first grid of the page whole."""
+    """Each axis is tried by itself, and the page's first grid as a whole."""
     chosen = GRIDS[axes]
     if chosen:
         remaining = [part for part in ALONE_IN_IT.split("__") if not chosen.startswith(part)]
@@ -399,7 +399,7 @@ def test_grid_in_bfloat16_matches(axes):
 
 
 def small(name: str, **changes) -> Config:
-    """Without biases: the gradient of b_K is rounding, of which AdamW makes steps as large as any other."""
+    """Return a model without biases: b_K's gradient is rounding that AdamW would amplify."""
     return task[name].config(d_model=8, n_heads=2, d_ff=12, n_layers=1, bias=False, **changes)
 
 
@@ -412,7 +412,10 @@ def trained_on(machine, name, method="adamw", **changes):
 
 
 def assert_same_training(here, there, dtype="float32"):
-    """(state, rows) of a training on each of the two; in half precision autocast lowers other operations on a CPU."""
+    """Compare (state, rows) of a training on both devices.
+
+    In half precision autocast lowers other operations on a CPU.
+    """
     one, some = here
     other, others = there
     near = NEAR if dtype == "float32" else 0.05

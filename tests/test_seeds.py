@@ -1,4 +1,7 @@
-"""Mean, interval and paired test over seeds: what SciPy says, what one would write by hand, and that 95 % means 95 %."""
+"""Mean, interval and paired test over seeds, against SciPy, plain formulas and coverage.
+
+95 % intervals contain the true value 95 % of the time.
+"""
 
 import math
 import warnings
@@ -309,7 +312,7 @@ def test_geometric_mean_needs_positive_values():
     ids=["infinite", "too large to be squared"],
 )
 def test_infinite_or_nan_values_have_no_interval(values):
-    """As of a model whose weights are huge: nothing is said, rather than the page lost."""
+    """Huge weights give such values: the interval is NaN, and the page does not fail."""
     actual = interval(values)
     assert math.isnan(actual.low) and math.isnan(actual.high)
     assert not excludes_zero(actual.low, actual.high)

@@ -1,4 +1,4 @@
-"""What the app adds to Streamlit's server, and that it changes nothing of Streamlit's own."""
+"""Additions to Streamlit's server, which change nothing of Streamlit's own."""
 
 import ast
 import asyncio
@@ -37,7 +37,7 @@ def imported_names(tree: ast.Module) -> set[str]:
 
 
 def patched(tree: ast.Module) -> list[str]:
-    """Return assignments onto what was imported from elsewhere: `Class.method = …`, `setattr(module, …)`."""
+    """Return assignments onto imported names: `Class.method = …`, `setattr(module, …)`."""
     foreign = imported_names(tree)
     actual = []
     for node in ast.walk(tree):

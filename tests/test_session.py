@@ -1,4 +1,4 @@
-"""What a session keeps from page to page."""
+"""State that a session keeps from page to page."""
 
 import pytest
 

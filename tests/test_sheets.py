@@ -1,4 +1,4 @@
-"""Tables as CSV: no text is a formula to a spreadsheet, numbers stay numbers, and everything is read back as it was; and names of files."""
+"""CSV tables and file names: no formulas, numbers stay numbers, exact round trips."""
 
 import csv
 import io
@@ -128,11 +128,9 @@ def test_file_without_summary_is_refused_in_words(data, words, store, tmp_path, 
 
 
 def test_table_has_one_byte_order_mark_read_optionally(tmp_path):
-    """By the mark Excel knows that a file is UTF-8."""
-    table, mark = (
-        pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]}),
-        b"\xef\xbb\xbf",
-    )
+    """Excel needs the mark to recognise UTF-8."""
+    table = pd.DataFrame({"variant": ["− norm", "café", "漢字"], "value": [1.5, -2.0, 0.25]})
+    mark = b"\xef\xbb\xbf"
     write_csv(table, tmp_path / "a.csv")
     data = (tmp_path / "a.csv").read_bytes()
     assert data == write_csv(table).encode() and data.count(mark) == 1 and data.startswith(mark)

@@ -1,4 +1,7 @@
-"""What ships as measured: each table is of its study, the picture is of its table, every cell opens its experiment and has its curves."""
+"""Shipped results: tables, picture and links of cells match their studies.
+
+Every cell has its curves.
+"""
 
 import math
 import tomllib
@@ -64,7 +67,11 @@ def test_table_has_all_cells_with_links(name):
 
 
 def best_by_loss(runs):
-    """runs: rate -> the rows of each seed -> the last rows of those that are judged: with the least loss in their last tenth."""
+    """Return each seed's last row at the rate with the lowest loss in the last tenth.
+
+    Args:
+        runs: rate -> the rows of each seed.
+    """
     chosen = []
     for seed in zip(*(runs[rate] for rate in sorted(runs))):
         late = [
@@ -84,7 +91,7 @@ def test_runs_ship_in_one_file_only():
 
 
 def test_shipped_runs_never_diverged_by_norm_alone():
-    """A run diverged where its loss, gradient or update is infinite or NaN; a gradient's norm beyond float32 is neither."""
+    """Divergence is an infinite or NaN loss, gradient or update, not a norm beyond float32."""
     ended = {}
     for name, study in STUDIES.items():
         curves = shipped_curves(name)
@@ -145,7 +152,10 @@ def test_parts_and_menu_entries_have_rows(setting):
 
 
 def test_parts_are_searched_on_most_informative_task():
-    """Where its difference is largest of those whose interval does not hold 0, or largest where every interval does."""
+    """The task has the largest difference of those with an interval that excludes 0.
+
+    If every interval holds 0, it has the largest difference of all.
+    """
     expected = {}
     for name in set(shipped) - {"own_learning_rates"}:
         for variant, cells in (

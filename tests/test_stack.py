@@ -1,4 +1,4 @@
-"""Several seeds at once are what each is alone: numbers, cuts, divergence, and going on stacked or alone."""
+"""Stacked seeds equal separate runs: numbers, chunks, divergence, resumption in either way."""
 
 import dataclasses
 import math
@@ -107,7 +107,10 @@ def test_stacked_parts_train_as_alone(change, method):
 
 @pytest.mark.parametrize("method", optimiser)
 def test_so_are_weights_that_magnify_every_rounding(method, monkeypatch):
-    """Saturated attention; see test_reference.py. In float64 the roundings are small enough to begin with."""
+    """Roundings are small enough in float64, even with saturated attention.
+
+    See test_reference.py.
+    """
     made = run.model
     monkeypatch.setattr(run, "model", lambda state: made(state).double())
     training = dataclasses.replace(SHORT, optimiser=method, steps=15)
@@ -157,7 +160,7 @@ def test_stacked_bfloat16_matches_within_its_precision():
 
 
 def in_steps(states, *ways):
-    """One step at a time, each in the next of these ways -> (rows of each, states at the end)"""
+    """Train one step at a time, in turn by these ways. Return each one's rows and end states."""
     rows = [[] for _ in states]
     taken = 0
     while not all(state.done for state in states):
@@ -214,7 +217,7 @@ def test_seed_result_is_independent_of_stack():
 
 
 def spoiled(state, which, factor):
-    """A state whose weights, or what its optimiser keeps of past gradients, are so many times too large."""
+    """Return a state with weights or optimiser moments multiplied by a factor."""
     if which == "model":
         return dataclasses.replace(
             state, model={name: factor * item for name, item in state.model.items()}
@@ -239,7 +242,8 @@ def test_diverged_seed_leaves_others_unharmed(method, every, which, factor):
         state
         for state, _ in chunk(begun(BARE.replace(norm="none"), training, seeds=(5, 6, 7, 8)), 0)
     ]
-    begin[1], begin[3] = spoiled(begin[1], which, factor), spoiled(begin[3], which, -factor)
+    begin[1] = spoiled(begin[1], which, factor)
+    begin[3] = spoiled(begin[3], which, -factor)
     apart = [alone(state, FOREVER) for state in begin]
     assert [state.diverged for state, _ in apart] == [False, True, False, True]
     assert all(

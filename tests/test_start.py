@@ -1,4 +1,7 @@
-"""The first screen: what it shows of one head is what the model that ships computes, with the head and without it, one sentence at a time."""
+"""The start page's numbers equal the shipped model's, with and without the head.
+
+They are computed one sentence at a time.
+"""
 
 import json
 import re
@@ -28,7 +31,7 @@ NUMBER = {word: index for index, word in enumerate(SHIPPED.model.vocabulary)}
 
 
 def without_head(site, layer, x):
-    """What the head writes, taken out by hand."""
+    """Ablate the head's output by hand."""
     if site == "z" and layer == LAYER:
         x = x.clone()
         x[:, HEAD] = 0
@@ -36,7 +39,7 @@ def without_head(site, layer, x):
 
 
 def slowly(words, removed: bool):
-    """-> (probability of was and of were as the next word, the head's attention at the last word)"""
+    """Return the probabilities of "was" and "were", and the head's attention at the last word."""
     ids = torch.tensor([[NUMBER[word] for word in words]])
     with (
         torch.inference_mode(),

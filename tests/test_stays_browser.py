@@ -1,4 +1,4 @@
-"""What can be pressed on every view of a page stands where it stood, whichever view is open and whatever is said of the settings."""
+"""Controls keep their position in every view of a page, whatever is selected."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_tabs_stand_still_whichever_view_is_open(open_page, here):
     ],
 )
 def test_second_view_opens_while_first_loads(open_page, opened, first, then, gap):
-    """The first one's row of the text came or went, and where the second tab had stood was "Restore all"."""
+    """A row of text that came or went with the first view moved "Restore all" under the tab."""
     page = open_page(f"/Trained_model?taken={opened}&out=2.3", width=1300)
     settle(page)
     places = page.evaluate(WHERE)

@@ -1,4 +1,4 @@
-"""The store: nothing is lost, nothing stands twice, nobody gets what another has; on SQLite and on PostgreSQL alike."""
+"""The store on SQLite and PostgreSQL: nothing lost, duplicated or given to two owners."""
 
 import math
 import sqlite3
@@ -246,7 +246,10 @@ def test_locked_database_is_busy_temporarily(tmp_path, monkeypatch):
     "given", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"]
 )
 def test_postgresql_uses_psycopg_3_without_prepared_statements(given, monkeypatch):
-    """SQLAlchemy 2.0 takes psycopg2 for an address without a driver; a transaction pooler knows no prepared statement."""
+    """Addresses without a driver use psycopg 3 and no prepared statements.
+
+    SQLAlchemy 2.0 would take psycopg2; a transaction pooler knows no prepared statement.
+    """
     asked = {}
     monkeypatch.setattr(
         databases, "create_engine", lambda url, **how: asked.update(how, driver=url.drivername)

@@ -1,4 +1,4 @@
-"""The page "Studies" in a browser, on a store that is filled beforehand: what is drawn, what a click does, themes, narrow screens."""
+"""The page "Studies" in a browser on a filled store: drawing, clicks, themes, widths."""
 
 import math
 import re
@@ -53,8 +53,11 @@ def cells(page) -> list[dict]:
     """Every cell of the matrix as it is drawn: its title, its words, its address."""
     page.locator(".st-key-study_matrix svg a").first.wait_for()
     return page.locator(".st-key-study_matrix svg a").evaluate_all(
-        """all => all.map(a => ({title: a.querySelector('title').textContent, href: a.getAttribute('href'),
-          words: [...a.querySelectorAll('text')].map(t => t.textContent)}))"""
+        """all => all.map(a => ({
+          title: a.querySelector('title').textContent,
+          href: a.getAttribute('href'),
+          words: [...a.querySelectorAll('text')].map(t => t.textContent),
+        }))"""
     )
 
 
@@ -97,9 +100,15 @@ def rgb(text: str) -> list[float]:
     return [float(part) for part in re.findall(r"[\d.]+", text)[:3]]
 
 
-PAINT = """all => all.map(a => ({title: a.querySelector('title').textContent,
-  rects: [...a.querySelectorAll('rect:not(.edge)')].map(r => [getComputedStyle(r).fill, +getComputedStyle(r).fillOpacity]),
-  texts: [...a.querySelectorAll('text')].map(t => [t.textContent, getComputedStyle(t).fill, +getComputedStyle(t).opacity])}))"""
+PAINT = """all => {
+  const paint = rect => [getComputedStyle(rect).fill, +getComputedStyle(rect).fillOpacity]
+  const ink = text => [getComputedStyle(text).fill, +getComputedStyle(text).opacity]
+  return all.map(a => ({
+    title: a.querySelector('title').textContent,
+    rects: [...a.querySelectorAll('rect:not(.edge)')].map(paint),
+    texts: [...a.querySelectorAll('text')].map(text => [text.textContent, ...ink(text)]),
+  }))
+}"""
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -118,14 +127,19 @@ def test_words_are_readable_on_matrix_colours(opened, theme):
 
 
 OVERLAP = """() => {
-  const all = [...document.querySelectorAll('[data-testid=stMain] :is(button, [data-testid=stSelectbox], .st-key-study_matrix)')]
-    .filter(e => e.offsetParent && getComputedStyle(e).opacity > 0 && !e.closest('[data-testid=stElementToolbar]'))
+  const kinds = ':is(button, [data-testid=stSelectbox], .st-key-study_matrix)'
+  const all = [...document.querySelectorAll(`[data-testid=stMain] ${kinds}`)]
+    .filter(e => e.offsetParent && getComputedStyle(e).opacity > 0)
+    .filter(e => !e.closest('[data-testid=stElementToolbar]'))
   return all.flatMap((a, i) => all.slice(i + 1).filter(b => {
     if (a.contains(b) || b.contains(a)) return false
-    const list = '[data-testid=stMultiSelect]' // what is chosen there is scrolled and clipped beside the list's own buttons
+    // Selected items are scrolled and clipped next to the list's own buttons.
+    const list = '[data-testid=stMultiSelect]'
     if (a.closest(list) && a.closest(list) === b.closest(list)) return false
     const r = a.getBoundingClientRect(), s = b.getBoundingClientRect()
-    return Math.min(r.right, s.right) - Math.max(r.left, s.left) > 2 && Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top) > 2
+    const width = Math.min(r.right, s.right) - Math.max(r.left, s.left)
+    const height = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top)
+    return width > 2 && height > 2
   }).map(b => [a.outerHTML.slice(0, 200), b.outerHTML.slice(0, 200)]))
 }"""
 

@@ -1,5 +1,7 @@
-"""The page "Studies" without a browser: every view of every kind of study, every bad link, databases that cannot be opened;
-never a traceback."""
+"""The page "Studies": every view of every kind of study, without a traceback.
+
+Invalid links and databases that cannot be opened are included.
+"""
 
 import math
 import re
@@ -44,7 +46,7 @@ def forget():
 
 @pytest.fixture(autouse=True)
 def url(tmp_path, monkeypatch):
-    """Where the page's store is; there is none yet."""
+    """Yield the address of the page's store, which does not exist yet."""
     monkeypatch.setenv("ABLATION_READ_ONLY", "0")
     monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
     forget()
@@ -64,13 +66,9 @@ def score(run) -> float:
 
 
 def half(run):
-    return (
-        score(run)
-        if run.seed == 0
-        else QUEUED
-        if run.seed == 2 or run.task == "reverse"
-        else STOPPED
-    )
+    if run.seed == 0:
+        return score(run)
+    return QUEUED if run.seed == 2 or run.task == "reverse" else STOPPED
 
 
 KINDS = {
@@ -90,7 +88,7 @@ def filled(store, *kinds):
 
 
 def good(app) -> AppTest:
-    """Nothing has gone wrong, and nothing is said to have."""
+    """Assert that the page shows no error."""
     assert not fine(app).error, told(app)
     return app
 
@@ -343,10 +341,8 @@ def test_faulty_study_is_explained_and_cannot_start(text, words, url, tmp_path):
 def test_study_without_comparison_or_fitting_question_is_named():
     changed = TEMPLATE.replace('"− norm" = { norm = "none" }', '"− FFN" = { ffn = false }')
     gone = TEMPLATE.partition("[variants]")[0]
-    nothing, question = (
-        "Only the baseline would be trained.",
-        "The research question is still the template's.",
-    )
+    nothing = "Only the baseline would be trained."
+    question = "The research question is still the template's."
     for text, said in ((TEMPLATE, []), (changed, [question]), (gone, [nothing, question])):
         warned = [each.value for each in good(dialog(text)).warning]
         assert len(warned) == len(said) and all(map(str.startswith, warned, said)), warned
@@ -412,7 +408,7 @@ def test_unavailable_database_is_named_in_words(tmp_path, monkeypatch):
 
 
 def gone(app, name: str) -> bool:
-    """Whether it is said that this study was deleted, with no button of another one in its place."""
+    """Return whether the study is reported as deleted, with no button of another one."""
     there = {"Stop", "Resume", "Delete study"} & set(labels(app))
     return f"The study “{name}” was deleted, here or in another tab." in told(app) and not there
 

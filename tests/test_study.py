@@ -1,4 +1,4 @@
-"""The file of a study, and the runs that it stands for: every mistake named, every run determined and there once."""
+"""Study files and their runs: every mistake is named, every run is determined and unique."""
 
 import dataclasses
 import math
@@ -53,7 +53,7 @@ def test_hash_is_independent_of_process_and_order():
 
 
 def test_hash_is_stable():
-    """Or every store that there is would train everything again: raise FORMAT if that is what you want."""
+    """A changed hash retrains everything in existing stores: raise FORMAT if that is intended."""
     assert RUN.hash == "c3b8a9684036918c1cd7ddadf79e7d65"
 
 

@@ -1,4 +1,4 @@
-"""python -m core.study: what it prints and how it ends, and that killing it, stopping it or starting it twice loses nothing."""
+"""python -m core.study: output, exit status, and no loss when killed, stopped or run twice."""
 
 import json
 import os

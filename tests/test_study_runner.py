@@ -1,4 +1,4 @@
-"""Studies trained and stored: whatever happens on the way, in the end every run stands there once, to the last bit."""
+"""Studies trained and stored: despite interruptions every run is stored once, exactly."""
 
 import time
 from dataclasses import replace
@@ -62,7 +62,7 @@ def plain(run: Run) -> str:
 
 
 def check_complete(store, study):
-    """Every run of the study has its result, and its rows are those of a training in one piece, each of them once."""
+    """Assert that every run has its result and the rows of an uninterrupted training, each once."""
     actual = {}
     number = store.find(study.name)
     for run, *row in store.rows(number):

@@ -1,5 +1,7 @@
-"""What is said of a study: its tables, how far it is, its links, its picture. Each against plain pandas, NumPy and SciPy, or
-against what was put into the store."""
+"""A study's tables, progress, links and picture, against plain pandas, NumPy and SciPy.
+
+The stored values serve as a reference, too.
+"""
 
 import json
 import math
@@ -76,7 +78,11 @@ def student(values, low: float, high: float) -> tuple[float, float, float, int]:
 
 
 def paired(pairs: dict) -> dict:
-    """The differences by seed, with SciPy's paired t-test, corrected for all of them: name -> (values, base)."""
+    """Return corrected paired t-tests of the differences by seed, computed with SciPy.
+
+    Args:
+        pairs: name -> (values, base).
+    """
     apart = {}
     for name, (values, base) in pairs.items():
         both = [
@@ -170,9 +176,9 @@ def test_study_summary_matches_numpy_and_scipy(store, outcomes):
 
 def test_summary_is_equal_on_all_databases(database):  # noqa: F811
     made = Store(database)
-    ends_ = [
-        NAN if n == 4 else FAILED if n == 9 else score(run) for n, run in enumerate(SCATTERED.runs)
-    ]
+    ends_ = [score(run) for run in SCATTERED.runs]
+    ends_[4] = NAN
+    ends_[9] = FAILED
     number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
     check_summary(summary_table(made, number), SCATTERED, ends_)
     made.close()
@@ -206,7 +212,10 @@ def test_tables_have_all_stored_numbers(database):  # noqa: F811
         actual = [Row(*item) for item in mine[list(Row._fields)].itertuples(index=False)]
         assert repr(actual) == repr(expected)
         assert set(zip(mine.task, mine.variant, mine.seed)) <= {names[line.run]}
-        state = outcome if isinstance(outcome, str) else DIVERGED if math.isnan(outcome) else DONE
+        if isinstance(outcome, str):
+            state = outcome
+        else:
+            state = DIVERGED if math.isnan(outcome) else DONE
         assert (line.state, line.hash, line.spec, line.steps) == (state, run.hash, run.spec, 40)
         assert line.step == (expected[-1].step if expected else 0)
 
@@ -307,17 +316,12 @@ def test_cells_that_appear_vanish_or_diverge_are_named(summary):
 
 
 def test_stored_runs_have_common_seeds(store):
-    number = fill(
-        store,
-        SCATTERED,
-        lambda run: (
-            QUEUED
-            if (run.variant, run.seed) == ("1 head", 17)
-            else FAILED
-            if run.seed == 3
-            else score(run)
-        ),
-    )
+    def outcome(run):
+        if (run.variant, run.seed) == ("1 head", 17):
+            return QUEUED
+        return FAILED if run.seed == 3 else score(run)
+
+    number = fill(store, SCATTERED, outcome)
     actual = stored(store, number, "reverse", ["1 head"])
     assert actual.plan.seeds == [0, 3, 1000] and actual.notes == ()
     assert [(arm.name, arm.colour) for arm in actual.plan.arms] == [(BASELINE, 0), ("1 head", 1)]
@@ -501,7 +505,7 @@ def test_stamp_changes_with_summary(database, what):  # noqa: F811
 
 
 def open_link(text: str):
-    """What the page "Training" would train -> plan. Fails where it would complain."""
+    """Return the plan that the page "Training" would train; fail where the page would complain."""
     params = dict(parse_qsl(urlsplit(text).query, keep_blank_values=True, strict_parsing=True))
     made, problems = zip(
         *(kind.read(params) for kind in (Training, Learner, Machine, Removed, Trial))
@@ -523,7 +527,7 @@ def linked(runs_, baseline) -> str:
 
 
 def opens(runs_, baseline) -> None:
-    """The link of some seeds of a cell opens their trainings, beside the baseline where one page can show both."""
+    """Assert that a cell's link opens its trainings, if possible with the baseline."""
     first = runs_[0]
     plan = open_link(linked(runs_, baseline))
     assert plan.trial.match == "nothing" and not plan.trial.together
@@ -609,7 +613,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(svg: str):
-    """Cells of a picture with links, row by row: (title, words, href); None for what was not trained."""
+    """Return (title, words, href) of a picture's cells by row; None where nothing was trained."""
     built = []
     for item in ElementTree.fromstring(svg):
         if item.tag in (SVG + "a", SVG + "g"):

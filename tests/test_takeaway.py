@@ -1,4 +1,7 @@
-"""Matrices that are taken away: their table is that of a plain loop, and none is made that no spreadsheet could open."""
+"""Exported matrices: the table equals a plain loop's, and oversized tables are refused.
+
+The limit is what a spreadsheet can open.
+"""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The tasks: every one is what it says, and its answers are right by a slow second opinion in plain Python."""
+"""Tasks match their descriptions, and a slow solution in plain Python gives their answers."""
 
 import inspect
 import random
@@ -116,7 +116,7 @@ def test_training_never_draws_what_is_held_out(name):
 
 
 def beginnings(name, tokens, targets) -> set[tuple]:
-    """What is read before each answer that counts."""
+    """Return the tokens before each answer that counts."""
     row, index = task[name].answer_positions(targets).nonzero(as_tuple=True)
     return {tuple(tokens[r, : n + 1].tolist()) for r, n in zip(row.tolist(), index.tolist())}
 

@@ -1,4 +1,4 @@
-"""The teacher's link is built by ticking boxes; opened in a fresh session it is what was ticked."""
+"""The teacher's link, built by ticking boxes, restores these in a fresh session."""
 
 import json
 from urllib.parse import parse_qsl, urlsplit
@@ -41,7 +41,7 @@ def test_ticked_choices_open_in_fresh_session():
 
 @pytest.mark.parametrize("ticked, hint", [({}, HINT), ({"link_moved_block": []}, LOCKED)])
 def test_only_classes_with_removable_parts_say_click(ticked, hint):
-    """As the link opens, they can."""
+    """The hint depends on whether parts can be removed in the state that the link opens."""
     app = fine(opened(ONE_BLOCK.path, **built(**ticked)[1]))
     (drawing,) = components(app, "ablation_drawing")
     assert hint in " ".join(written(app)) and bool(json.loads(drawing.json)["clicked"]) == (

@@ -1,4 +1,4 @@
-"""Words to tokens: whatever is typed or pasted comes out whole, in order, as itself; what is left out is said."""
+"""Tokenisation: typed or pasted text stays whole and in order, and omissions are reported."""
 
 import unicodedata
 
@@ -132,7 +132,7 @@ def test_visible_characters_are_kept(text):
 @given(ANY_TEXT)
 @example("👍 🏽")
 def test_typed_token_is_one_token(text):
-    """Otherwise the words of a link, which is made of tokens joined by spaces, could come back as others."""
+    """Otherwise a link, which joins tokens by spaces, could give back other tokens."""
     for token in words(text):
         assert words(token) == [token]
     assert words(" ".join(words(text))) == words(text)

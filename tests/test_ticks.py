@@ -1,4 +1,4 @@
-"""A study by tick boxes: what is ticked is what is trained, and ticks and file are kept in step."""
+"""Studies by tick boxes: the ticks are what is trained, and stay in step with the file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Statistics: what the tables show is what float64 NumPy computes, at every size, type and range of numbers."""
+"""Statistics equal float64 NumPy's at every size, dtype and range."""
 
 import warnings
 
@@ -249,7 +249,7 @@ def test_requested_sites_come_in_order_without_absent_ones():
 
 @pytest.mark.parametrize("sites", [None, [], ["pattern"]])
 def test_empty_trace_gives_empty_table(sites):
-    """As when attention is switched off and its pattern is asked for."""
+    """The trace is empty if attention is switched off and its pattern is requested."""
     table = measure(recorded(), sites=sites)
     assert list(table.columns) == ["layer", "site", "meter", "value"]
     assert len(table) == 0

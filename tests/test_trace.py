@@ -1,4 +1,4 @@
-"""Watching and editing by name, and dropout: both live in the caller's context and nowhere else."""
+"""Recording, editing and dropout stay within the caller's context."""
 
 import copy
 import threading
@@ -21,7 +21,7 @@ TOKENS = torch.tensor([[1, 2, 3, 4, 1], [4, 3, 2, 1, 2]])
 
 @pytest.fixture(scope="module")
 def model():
-    """One for all tests: nothing that they do may leave a mark on it."""
+    """Return the model that all tests share; none may change it."""
     return Transformer(CONFIG, WORDS).requires_grad_(False)
 
 
@@ -101,12 +101,16 @@ def test_zeroed_z_equals_removed_output_columns(model, head):
 
 @pytest.mark.parametrize("site", SITES)
 def test_sites_can_be_edited(model, site):
-    """Scores are doubled before their softmax, patterns after it, and so on: something further on must change. (What a norm reads
-    is doubled in half of its numbers: the norm would undo it.)"""
+    """Doubling an activation changes something further on.
+
+    The input of a norm is doubled in half of its numbers: the norm would undo it otherwise.
+    """
     half = torch.arange(16) % 2 + 1
 
     def edit(index, layer, x):
-        return None if index != site else x * half if index.endswith("_raw") else 2 * x
+        if index != site:
+            return None
+        return x * half if index.endswith("_raw") else 2 * x
 
     with trace(edit) as edited:
         logits = model(TOKENS)

@@ -1,4 +1,4 @@
-"""Training: the plain loop, cut into chunks or not, beside others or alone, and what it says when it diverges."""
+"""Training equals the plain loop, in chunks or not, alone or stacked; divergence messages."""
 
 import dataclasses
 import math
@@ -60,7 +60,7 @@ def alike(a, b):
 
 
 def reference(config, training, seed):
-    """The loop as one would write it by hand, with PyTorch's plain optimisers, and a row for every step."""
+    """Train with a plain loop and PyTorch's plain optimisers. Return a row for every step."""
     config = config.replace(seed=seed)
     each = task[training.task]
     network = Transformer(config, each.vocabulary)
@@ -113,7 +113,10 @@ def reference(config, training, seed):
 
 
 class MuonByHand:
-    """In float64, a matrix at a time, by its singular values (Jordan, 2024); all else by PyTorch's AdamW."""
+    """Muon in float64 by singular value decomposition, a matrix at a time (Jordan, 2024).
+
+    PyTorch's AdamW trains all other parameters.
+    """
 
     def __init__(self, network, weight_decay):
         self.matrices = {name: p for name, p in network.blocks.named_parameters() if p.ndim == 2}
@@ -268,7 +271,7 @@ def test_bad_training_value_is_refused_in_words(field, value):
 def test_float16_is_refused_and_bfloat16_trains():
     class Gpu(Machine):
         def __post_init__(self):
-            """As on a machine where float16 can be chosen."""
+            """Accept float16 as on a machine that supports it."""
 
     with pytest.raises(ConfigError, match="dtype is float16"):
         start(SMALL, SHORT, 0, Gpu(dtype="float16"))
@@ -463,10 +466,9 @@ def test_infinite_loss_is_divergence(monkeypatch, side_by_side):
         weights = self.weights if side_by_side else self.parameters
         words = len(task["reverse"].vocabulary)
         scores = torch.zeros(*tokens.shape, words)
-        scores[..., 0], scores[..., 1:] = (
-            3e38,
-            -3e38,
-        )  # their difference is beyond float32, the softmax is not
+        # The difference of these is beyond float32, their softmax is not.
+        scores[..., 0] = 3e38
+        scores[..., 1:] = -3e38
         return scores + 0.0 * sum(weight.sum() for weight in weights)
 
     monkeypatch.setattr(owner, "logits", far_apart)

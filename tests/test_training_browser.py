@@ -1,4 +1,4 @@
-"""Training in a browser: live curves against numbers, the experiments' effects, stop, leaving, closing, two visitors."""
+"""Training in a browser: live curves, effects, stop, leaving, closing, two sessions."""
 
 import re
 
@@ -34,7 +34,7 @@ def curves(page, key="learning"):
 
 
 def means(panel, colour) -> list[tuple[float, float]]:
-    """Where the line of a model's mean goes through, in pixels."""
+    """Return the points of the line of a model's mean, in pixels."""
     path = panel.locator(f"path[stroke='{colour}']:not(.ended):not(.seed)").get_attribute("d")
     return [(float(x), float(y)) for x, y in re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path)]
 
@@ -88,7 +88,9 @@ def test_chips_have_the_order_of_the_legend(open_page):
 NAMES_UNDER_CARDS = """cards => cards.map(card => {
   const box = card.parentElement.getBoundingClientRect()
   const pressed = document.elementFromPoint(box.right - 12, box.bottom - 8)
-  return [card, pressed].map(each => each.closest("[class*=st-key-card_]")?.className.match(/st-key-(card_\\w+)/)[1])
+  const name = element =>
+    element.closest("[class*=st-key-card_]")?.className.match(/st-key-(card_\\w+)/)[1]
+  return [card, pressed].map(name)
 })"""
 
 

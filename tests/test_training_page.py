@@ -1,4 +1,4 @@
-"""The page "Training" without a browser: every task and view, every control at its ends, every bad link; never a traceback."""
+"""The page "Training": every task, view, range end and invalid link, without a traceback."""
 
 import re
 import time
@@ -49,7 +49,7 @@ def running(app):
 
 
 def finish(app) -> AppTest:
-    """Until what was started is done."""
+    """Wait until the started training is done."""
     end = time.monotonic() + 120
     while not running(app).job.done:
         assert time.monotonic() < end, "the training did not end"
@@ -66,7 +66,7 @@ def trained(**params) -> AppTest:
 
 
 def start_line(app) -> str:
-    """What stands beside the button, whether or not it is in a progress bar."""
+    """Return the text next to the button, which may be in a progress bar."""
     messages = [markdown.value for markdown in app.markdown]
     messages += [bar.proto.text for bar in app.get("progress")]
     return plain(
@@ -295,7 +295,7 @@ def test_export_has_what_is_shown():
 
 @pytest.fixture
 def offered(monkeypatch):
-    """What stands behind "Export": label -> what makes it."""
+    """Return the functions that make the files under "Export", by label."""
     built = {}
     monkeypatch.setattr(
         takeaway_module,
@@ -306,7 +306,7 @@ def offered(monkeypatch):
 
 
 def test_script_matches_what_is_shown(offered):
-    """Also when the settings have been changed since, as pictures, tables and models are."""
+    """Changed settings do not affect it, as with pictures, tables and models."""
     app = trained(**TINY)
     app.session_state["take_away"] = True
     app = fine(app.run())

@@ -1,4 +1,4 @@
-"""What a page says follows from its numbers and from the settings that are shown."""
+"""Sentences on a page follow from its numbers and the visible settings."""
 
 import math
 import re
@@ -72,7 +72,7 @@ SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
     ids=str,
 )
 def test_key_bias_gradient_is_nonzero_unless_called_rounding(changes):
-    """In float64, where rounding is 10⁻¹⁶ of what is no rounding."""
+    """Rounding errors in float64 are 10⁻¹⁶ of a real gradient."""
     config = SMALL.replace(**{"init": "normal_1", **changes})
     vocabulary_used, ids, real = numbered(WORDS, config.padding, "cpu")
     model = Transformer(config, vocabulary_used).double()
@@ -90,7 +90,7 @@ def test_key_bias_gradient_is_nonzero_unless_called_rounding(changes):
 
 @pytest.mark.parametrize("softmax", MENUS["softmax"])
 def test_entropies_match_models_with_and_without_scaling(softmax):
-    """The same weights in the first layer, so the same queries and keys."""
+    """The first layers share weights, and so queries and keys."""
     on, off = (
         forward(SMALL.replace(softmax=softmax, scale=scale, init="normal_1"), WORDS, Machine("cpu"))
         for scale in (True, False)
@@ -271,7 +271,8 @@ def test_grid_ends_read_differently():
 def test_gain_is_never_called_loss():
     said = sweep._describe_ranking(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
     assert said.startswith(
-        "Removing any single head does no significant harm; largest gain: L1H2, 0.90 in logit difference"
+        "Removing any single head does no significant harm; "
+        "largest gain: L1H2, 0.90 in logit difference"
     )
 
 

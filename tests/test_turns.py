@@ -1,4 +1,4 @@
-"""Runs of pages take turns, and whoever waits or takes long lets the others go on."""
+"""Page runs take turns: a waiting or long run lets the others go on."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The second press of a double click presses nothing that has come into the place of what the first one met."""
+"""The second press of a double click has no effect on an element that replaced the first."""
 
 import time
 
@@ -13,8 +13,11 @@ GAPS = (60, 300)  # ms
 
 
 def press_twice(page, button, gap: int):
-    """At one place, wherever what was there has gone meanwhile: by a hand that is as quick on a busy machine, which may come to the
-    second press later than half a second after the first."""
+    """Press twice at one position, whatever has moved there meanwhile.
+
+    The times are those of a fast double click. On a busy machine the second press may come later
+    than half a second after the first.
+    """
     box = button.bounding_box()
     inputs = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2, "button": "left"}
     browser = page.context.new_cdp_session(page)
@@ -83,7 +86,8 @@ def test_press_across_redraw_counts_once(open_page):
     button = page.locator(".st-key-start button")
     expect(button).to_be_visible()
     page.evaluate("""() => {
-        document.body.insertAdjacentHTML("beforeend", "<div id=tried style='position: fixed; inset: 0; z-index: 1000000'></div>")
+        const style = "position: fixed; inset: 0; z-index: 1000000"
+        document.body.insertAdjacentHTML("beforeend", `<div id=tried style="${style}"></div>`)
         window.presses = []
         window.draw = (words) => {
             tried.innerHTML = `<button style="width: 200px; height: 200px">${words}</button>`

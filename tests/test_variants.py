@@ -1,4 +1,4 @@
-"""Baseline and variants: differences that add up, texts that come back, names, and who stands in the line."""
+"""Baseline and variants: additive differences, text round trips, names and order."""
 
 import string
 
@@ -44,7 +44,7 @@ def value_of(name):
 
 @st.composite
 def configs(draw):
-    """Any Config; often with d_ff at 4 × d_model and d_head at d_model / n_heads, as they are until they are moved."""
+    """Draw any Config; often with the default d_ff, 4 × d_model, and d_head, d_model / n_heads."""
     width = draw(st.one_of(st.sampled_from([8, 12, 64, 72, 128]), st.integers(8, 1024)))
     heads = draw(st.sampled_from(allowed_heads(width)))
     sizes = ("d_model", "n_heads", "n_kv_heads", "d_ff", "d_head")

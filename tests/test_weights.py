@@ -1,4 +1,4 @@
-"""One block on trained weights: three kinds of weights, each what it says of itself; and what there is none of, said."""
+"""Page "One block" on trained weights: three kinds, each as described, or a clear refusal."""
 
 import numpy as np
 import pytest
@@ -184,7 +184,7 @@ def test_missing_files_are_reported(monkeypatch):
 
 
 def kinds_shown(app) -> list[str]:
-    """Whose weights the pictures say that they show."""
+    """Return the texts that say which weights the pictures show."""
     return [markdown.value for markdown in app.markdown if "seed 0" in markdown.value]
 
 
@@ -201,7 +201,7 @@ def test_page_opens_on_trained_weights_and_known_words():
 
 @pytest.mark.parametrize("kind", ["trained", "cut"])
 def test_whatever_control_is_moved_there_are_weights_for_it(kind):
-    """What one click reaches from the baseline is never refused: what cannot be had is not offered."""
+    """Every setting one click from the baseline has weights: the page offers no other."""
     app = fine(opened(weights=kind))
     for name, made in controls(app).items():
         if name not in Config.settings() or made["kind"] == "range":

@@ -97,17 +97,15 @@ def test_experiments_of_different_pages_are_independent():
 
 
 def test_model_and_measure_need_torch_and_numpy_alone():
-    """Else a notebook that wants the model would have to install what draws and stores."""
+    """A notebook that uses the model needs no packages for drawing or storage."""
     for folder in ("model", "measure"):
         for path in (ROOT / "core" / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
-                names = (
-                    [node.module]
-                    if isinstance(node, ast.ImportFrom)
-                    else [e.name for e in node.names]
-                    if isinstance(node, ast.Import)
-                    else []
-                )
+                names = []
+                if isinstance(node, ast.ImportFrom):
+                    names = [node.module]
+                elif isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
                 assert not {name.split(".")[0] for name in names} & {
                     "altair",
                     "streamlit",

@@ -1,4 +1,4 @@
-"""What is written beside the code is what the code does: tables, links, names."""
+"""Documentation against code: tables, links and names agree."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""One shape for all pages: a line in the table, a file that reads top to bottom, a folder with its context and its views."""
+"""Common structure of pages: a row in the table, a file, a folder with context and views.
+
+A page's file reads from top to bottom.
+"""
 
 import ast
 import dataclasses

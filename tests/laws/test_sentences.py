@@ -39,7 +39,7 @@ def too_long(text: str) -> list[str]:
 
 
 def text_of(node) -> str:
-    """What a string is, with a word in place of each value that is put in; nothing for what is no string."""
+    """Return a string expression's text with X for inserted values; "" if it is no string."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -70,6 +70,6 @@ def test_code_has_short_sentences(path):
 
 @pytest.mark.parametrize("name", SAID)
 def test_menus_have_short_sentences(name):
-    """But for a task's example, which is a row of symbols."""
+    """A task's example is excluded: it is a row of symbols."""
     for entry in SAID[name]:
         assert not too_long(SAID[name].help(entry).split("Example (seed")[0]), entry

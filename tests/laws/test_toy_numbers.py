@@ -1,4 +1,4 @@
-"""An effect, a statistic of tensors and one of passes that nobody has heard of go through all that asks their menus."""
+"""A new effect, tensor statistic and pass statistic work everywhere their menus are used."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.knockout import Cut
 from core.settings.device import Machine
-from tests.laws.toys import enter
+from tests.laws.toys import enter, key_of
 
 WORDS = ("the", "dog", "bites", "man")
 SMALL = Config(d_model=16, n_heads=2, seed=77)  # of which no other test has results that are kept
@@ -52,7 +52,7 @@ def toy(request):
     menu, part, facts = request.param
     enter(menu, part, **facts)
     yield part
-    del menu[part.__name__], menu._words[part.__name__]
+    del menu[key_of(part)], menu._words[key_of(part)]
 
 
 def only(*parts):

@@ -91,7 +91,8 @@ def test_studies_may_name_it():
 def test_page_offers_it(view):
     app = AppTest.from_file("../../app.py", default_timeout=60)
     app.switch_page("pages/3_Training.py")
-    app.query_params["task"], app.query_params["trained"] = "toy_task", view
+    app.query_params["task"] = "toy_task"
+    app.query_params["trained"] = view
     app.run()
     assert not app.exception and not app.error, [
         element.value for element in (*app.exception, *app.error)

@@ -1,4 +1,4 @@
-"""Parts speak for themselves: one that nobody has heard of goes through everything, and no file has to be told of it."""
+"""A new part of each kind works everywhere without a change in any other file."""
 
 import contextlib
 import io
@@ -24,7 +24,7 @@ from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Training, train
-from tests.laws.toys import TOYS, enter
+from tests.laws.toys import TOYS, enter, key_of
 from ui.block import view as block
 from ui.depth import view as depth
 
@@ -38,8 +38,9 @@ def toy(request):
     menu = MENUS[request.param]
     part = TOYS[request.param]
     enter(menu, part)
-    yield request.param, part.__name__
-    del menu[part.__name__], menu._words[part.__name__]
+    key = key_of(part)
+    yield request.param, key
+    del menu[key], menu._words[key]
 
 
 @pytest.fixture
@@ -56,9 +57,8 @@ def test_pass_with_all_experiments(config):
         before, numbers = stages.normalised(seen, 0, site, 1)
         norm = Transformer(config, WORDS).blocks[0].ln1
         expected = norm(torch.tensor(before.before.to_numpy())[None, None])[0, 0].detach()
-        np.testing.assert_allclose(
-            before.after, expected, atol=1e-5
-        )  # what it read is what stands before it
+        # The norm reads the tensor recorded before it.
+        np.testing.assert_allclose(before.after, expected, atol=1e-5)
     steps = attention.walk(seen, 0, 0)
     assert len(steps) == 10
     svg = block_svg(seen)
@@ -66,7 +66,10 @@ def test_pass_with_all_experiments(config):
 
 
 def test_diagram_shows_where_it_acted():
-    """A norm between the sub-layer and the sum is drawn there: below the box, above where the branch meets the stream."""
+    """A norm between the sub-layer and the sum is drawn between their boxes.
+
+    That is below the sub-layer's box and above the point where the branch meets the stream.
+    """
     enter(MENUS["placement"], TOYS["placement"])
     try:
         svg = block_svg(forward(Config(**SMALL, placement="toy_placement"), WORDS))
@@ -78,7 +81,7 @@ def test_diagram_shows_where_it_acted():
 
 @pytest.mark.parametrize("name", MENUS["placement"])
 def test_placement_calls_each_norm_once_and_adds_once(name):
-    """One norm at two places would be one gain for both, and its tensors two at one site."""
+    """Calling a norm twice would share one gain and record two tensors at one site."""
     part = MENUS["placement"][name]
     calls = []
 
@@ -100,7 +103,12 @@ def test_reported_norm_position_is_computed_position(name):
     for site, place in zip(("ln1", "ln1_post"), MENUS["placement"][name].norms):
         before = order.index(site) < order.index("z")
         after = order.index(site) > order.index("resid_mid")
-        assert place == ("before" if before else "after" if after else "on the output of")
+        if before:
+            assert place == "before"
+        elif after:
+            assert place == "after"
+        else:
+            assert place == "on the output of"
     assert ("ln1_post" in order) == (len(MENUS["placement"][name].norms) == 2)
 
 
@@ -154,7 +162,7 @@ def test_views_show_it(toy, page, field, views):
         )
 
 
-@pytest.mark.parametrize("name", [*MENUS["mask"], TOYS["mask"].__name__])
+@pytest.mark.parametrize("name", [*MENUS["mask"], key_of(TOYS["mask"])])
 def test_mask_descriptions_hold(name):
     mask = MENUS["mask"].get(name, TOYS["mask"])
     seen = mask(6)

@@ -1,4 +1,6 @@
-"""A part of each kind that nobody has heard of, each as small as it can be: what the laws register, use, and take out again."""
+"""The smallest possible new part of each kind, which the laws register, use and remove."""
+
+import re
 
 import torch
 from torch import nn
@@ -12,14 +14,19 @@ from core.model.trace import tap
 from core.tasks import IGNORE
 
 
+def key_of(part) -> str:
+    """Return a toy's key in its menu, such as toy_norm for ToyNorm and toy_mask for toy_mask."""
+    return re.sub("(?<!^)(?=[A-Z])", "_", part.__name__).lower()
+
+
 def enter(menu, part, **facts):
-    """Register a toy under its name, with the label and the help of its docstring."""
+    """Register a toy under its key, with the label and the help of its docstring."""
     label, _, help = part.__doc__.partition(": ")
     facts = FACTS.get(part, {}) | facts
-    menu.register(part.__name__, label=label, help=help, **facts)(part)
+    menu.register(key_of(part), label=label, help=help, **facts)(part)
 
 
-class toy_norm(nn.Module):
+class ToyNorm(nn.Module):
     """Toy norm: divides by the largest magnitude."""
 
     def __init__(self, site: str, width: int, bias: bool = True, eps: float = 1e-5):
@@ -35,7 +42,7 @@ class toy_norm(nn.Module):
         return x / (index.abs().amax(-1, keepdim=True) + self.eps) * self.weight
 
 
-class toy_placement(Placement):
+class ToyPlacement(Placement):
     """Toy placement: normalises what the sub-layer wrote, before it is added."""
 
     @staticmethod
@@ -52,7 +59,7 @@ def toy_activation(x):
     return x / (1 + x.abs())
 
 
-class toy_position(Position):
+class ToyPosition(Position):
     """Toy position: adds a ramp to the first number of every token."""
 
     def embed(self, x, start=0):
@@ -67,14 +74,14 @@ def toy_mask(length, device=None):
     return (index[:, None] - index <= 1) & (index[:, None] >= index)
 
 
-class toy_init(Init):
+class ToyInit(Init):
     """Toy weights: uniform within a half."""
 
     def weight(self, shape, stream):
         return uniform(shape, 0.5, stream)
 
 
-class toy_softmax(Softmax):
+class ToySoftmax(Softmax):
     """Toy softmax: squares in place of exponentials."""
 
     def forward(self, scores, allowed=None):
@@ -83,7 +90,7 @@ class toy_softmax(Softmax):
         return squares / squares.sum(-1, keepdim=True).clamp_min(1e-12)
 
 
-class toy_scale(Scale):
+class ToyScale(Scale):
     """Toy scale: half of it."""
 
     def forward(self, y):
@@ -91,17 +98,17 @@ class toy_scale(Scale):
 
 
 TOYS = {
-    "norm": toy_norm,
-    "placement": toy_placement,
+    "norm": ToyNorm,
+    "placement": ToyPlacement,
     "activation": toy_activation,
-    "position": toy_position,
+    "position": ToyPosition,
     "mask": toy_mask,
-    "init": toy_init,
-    "softmax": toy_softmax,
-    "residual_scale": toy_scale,
+    "init": ToyInit,
+    "softmax": ToySoftmax,
+    "residual_scale": ToyScale,
 }
 
-FACTS = {toy_placement: {"norms": (ON_OUTPUT,)}}
+FACTS = {ToyPlacement: {"norms": (ON_OUTPUT,)}}
 
 
 def toy_task(generator, batch, length, vocabulary):

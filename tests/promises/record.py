@@ -101,7 +101,7 @@ def record_parameters() -> dict:
 
 
 def record_links() -> dict:
-    """Return the state that one example link per page opens, and the link that this state writes."""
+    """Return the state that each page's example link opens, and the link that this state writes."""
     kinds_by_page = kinds_of_pages()
     record = {}
     for name, link in LINKS.items():
@@ -167,7 +167,7 @@ def record() -> dict:
 
 
 def tiny_model() -> Transformer:
-    """Return the model whose files ship beside this record."""
+    """Return the model with files in this record's folder."""
     return Transformer(TINY, WORDS)
 
 
