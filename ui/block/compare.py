@@ -64,7 +64,9 @@ class OneByOne(Mapping):
             if has_pattern
             else None
         )
-        self.seen[name] = PassSummary(forward_pass.config, forward_pass.finite, forward_pass.labels, mean)
+        self.seen[name] = PassSummary(
+            forward_pass.config, forward_pass.finite, forward_pass.labels, mean
+        )
         return forward_pass
 
     def __iter__(self):

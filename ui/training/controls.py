@@ -1,6 +1,7 @@
 """Controls of Training: start, stop, progress, presets, and opening a trained model."""
 
 import html
+from functools import partial
 
 import streamlit as st
 
@@ -11,6 +12,7 @@ from core.export.sheets import slug
 from core.settings.memory import MemoryLimitError
 from core.settings.wording import capital, count
 from core.tasks import task
+from core.train import State
 from core.train.budget import duration, expected, max_seconds
 from ui.kit import jobs, takeaway
 from ui.kit.guard import fragment
@@ -58,9 +60,14 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
         state = trainings.states[arm, seed]
         accuracy = last(trainings.runs[arm, seed])
         name = f"{state.training.task}: {arm}, seed {seed}"
-        write = lambda model=(state, name, accuracy): native.zipped(native.write_trained(*model))  # noqa: E731
+        write = partial(_zip_model, state, name, accuracy)
         files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", write)
     return files
+
+
+def _zip_model(state: State, name: str, accuracy: float) -> bytes:
+    """Return a trained model as the bytes of a zip archive."""
+    return native.zipped(native.write_trained(state, name, accuracy))
 
 
 def task_row(training) -> list[Control]:
