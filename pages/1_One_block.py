@@ -15,11 +15,11 @@ from ui.block.controls import (
     availability_check,
     baseline,
     carried,
+    draw_unknown_tokens,
     script,
-    unknown,
     weights_controls,
 )
-from ui.block.side_by_side import with_and_without
+from ui.block.side_by_side import draw_with_and_without
 from ui.kit import pins, takeaway
 from ui.kit.page import head, notice, page, sidebar, warn
 from ui.kit.pages import ONE_BLOCK
@@ -77,14 +77,14 @@ def draw():
 
         def draw_warnings():
             warn(*notes, *cuts)
-            unknown(kind, tokens)
+            draw_unknown_tokens(kind, tokens)
             if not forward_pass.finite:
                 warn(
                     "Some values became infinite or NaN: they exceeded the range of"
                     f" {machine.dtype}."
                 )
 
-        with_and_without(context, draw_warnings)
+        draw_with_and_without(context, draw_warnings)
         takeaway.offer(ONE_BLOCK.name, partial(script, context))
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from core.experiments.training.plan import Trial, plan
-from core.export.scripts import training_script
+from core.export.scripts import write_training_script
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.train import Training
@@ -16,11 +16,17 @@ from ui.kit.page import head, notice, page, sidebar
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel import panel
 from ui.kit.panel.control import choices
-from ui.kit.store import amend, reset
+from ui.kit.store import change_quietly, reset
 from ui.shared.models import OPEN
 from ui.training.context import TrainingContext, TrainingLook
-from ui.training.controls import bar, experiment_cards, live, models, task_row
-from ui.training.finished import DAMAGED, FinishedTrainings, finished, shipped, to_show
+from ui.training.controls import (
+    draw_live_view,
+    draw_preset_cards,
+    draw_training_bar,
+    models,
+    task_row,
+)
+from ui.training.finished import DAMAGED, FinishedTrainings, finished, select_trainings, shipped
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
 MORE = ("Attention details", "More components", "Training details", "Machine")
@@ -55,32 +61,35 @@ with page(TRAINING):
     )
     chosen_task, about = task_row(training)
     head(TRAINING, [about], beside_title=[chosen_task, *pins.row(config, pinned)])
-    take_away = takeaway.button()
+    take_away = takeaway.draw_export_button()
     variants, left_out = lineup(config, pinned, padding=0)
     planned, not_combined = plan(variants, training, trial, machine)
     notice(*notes, left_out=[*left_out, *not_combined])
     if look.begin:
-        amend(begin=False)
+        change_quietly(begin=False)
         if not notes:  # else it would be something else than what the link asked for
             finished_trainings = finished(planned)
             # What is known need not be trained; with its models at hand it is done at once.
             if not finished_trainings or finished_trainings.states:
                 jobs.start_training(planned)
             st.rerun()
-    bar(planned, KINDS)
-    trainings = to_show(planned)
+    draw_training_bar(planned, KINDS)
+    trainings = select_trainings(planned)
     if trainings:
         empty = TrainingContext(trainings, look).empty_views()
-        panel.bar("views", [TRAINING.tabs(without=empty)])
-        live(trainings, planned, look)
+        panel.draw_bar("views", [TRAINING.tabs(without=empty)])
+        draw_live_view(trainings, planned, look)
         if isinstance(trainings, FinishedTrainings):
             st.caption(trainings.source)
     else:
         if None in shipped():
             st.caption(DAMAGED)
-        experiment_cards(KINDS)
+        draw_preset_cards(KINDS)
     # The settings may have changed since the training began.
     shown_plan = trainings.plan if trainings else planned
     takeaway.offer(
-        TRAINING.name, partial(training_script, shown_plan), models(trainings), formatted=take_away
+        TRAINING.name,
+        partial(write_training_script, shown_plan),
+        models(trainings),
+        formatted=take_away,
     )

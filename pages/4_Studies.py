@@ -8,7 +8,7 @@ from core.workers.cluster import ClusterError
 from ui.kit import takeaway
 from ui.kit.page import head, literal, notice, page
 from ui.kit.pages import STUDIES
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import draw_bar
 from ui.studies.chooser import choose, files
 from ui.studies.context import StudyLook
 
@@ -26,7 +26,7 @@ with page(STUDIES):
     try:
         context = choose(look)
         if context:
-            bar("views", [STUDIES.tabs(without=FROM_STORE if context.store is None else ())])
+            draw_bar("views", [STUDIES.tabs(without=FROM_STORE if context.store is None else ())])
             if context.summary.empty:
                 st.caption("This study has no runs left.")
             else:

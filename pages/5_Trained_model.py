@@ -25,7 +25,7 @@ from ui.trained.controls import (
     summary,
     words_row,
 )
-from ui.trained.model_list import draw_model_opener, model_list
+from ui.trained.model_list import draw_model_list, draw_model_opener
 
 KINDS = (TrainedLook, Sampling)
 GROUPS = {  # group of the sidebar -> the views that depend on it; none: every view
@@ -68,7 +68,7 @@ def _draw_view(context, cuts):
         picture, view = st.columns([31, 69], gap="medium")
         with picture:
             layer = look.layer_of(context.full_pass)
-            drawing.block(
+            drawing.draw_block(
                 context.full_pass,
                 layer,
                 knocked=cuts,
@@ -110,7 +110,7 @@ def draw():
             sampling,
             back=back,
             without=without,
-            drawn={"Model": partial(model_list, look)},
+            drawn={"Model": partial(draw_model_list, look)},
         )
         context = TrainedContext(model, cuts, sampling, look)
         reads = look.taken not in OF_TABLES

@@ -18,7 +18,14 @@ from core.model.transformer import Transformer
 from core.settings.memory import MemoryLimitError
 from core.tasks import task
 from core.train import Training, budget, chunk, held_out, start
-from core.train.budget import TimeLimitError, check, duration, expected, memory, seconds
+from core.train.budget import (
+    TimeLimitError,
+    check,
+    estimate_seconds_left,
+    format_duration,
+    memory,
+    seconds,
+)
 from core.train.muon import matrices, orthogonal
 
 
@@ -69,15 +76,17 @@ def test_larger_models_longer_sequences_and_more_rows_take_longer(name):
 
 
 def test_seeds_add_up_and_workers_share_them():
-    one, three, four = (expected(states(n), 1) for n in (1, 3, 4))
+    one, three, four = (estimate_seconds_left(states(n), 1) for n in (1, 3, 4))
     assert three == pytest.approx(3 * one) and four == pytest.approx(4 * one)
-    assert expected(states(4), 2) == pytest.approx(2 * one)
-    assert expected(states(1), 2) == pytest.approx(one)  # one training cannot be shared
-    assert expected(states(3), 2, pace=2.0) == pytest.approx(3 * one)
-    assert expected([], 2) == 0
+    assert estimate_seconds_left(states(4), 2) == pytest.approx(2 * one)
+    assert estimate_seconds_left(states(1), 2) == pytest.approx(
+        one
+    )  # one training cannot be shared
+    assert estimate_seconds_left(states(3), 2, pace=2.0) == pytest.approx(3 * one)
+    assert estimate_seconds_left([], 2) == 0
     long = states(1, steps=5000)
     short = states(1, steps=10)
-    assert expected(long + short, 2) == pytest.approx(expected(long, 1))
+    assert estimate_seconds_left(long + short, 2) == pytest.approx(estimate_seconds_left(long, 1))
 
 
 class Held(TorchDispatchMode):
@@ -208,11 +217,11 @@ def test_slow_trainings_are_refused_with_both_figures(monkeypatch):
         check(count, 2)
     text = str(refused.value)
     assert (
-        f"30 runs would take about {duration(expected(count, 2))} here on 2 workers; at most 20 s"
-        in text
+        f"30 runs would take about {format_duration(estimate_seconds_left(count, 2))} here on 2"
+        " workers; at most 20 s" in text
     )
     assert "ABLATION_MAX_SECONDS" in text and "steps, seeds or variants" in text
-    assert check(states(3), 2, pace=1.5) == expected(states(3), 2, 1.5)
+    assert check(states(3), 2, pace=1.5) == estimate_seconds_left(states(3), 2, 1.5)
     assert check([], 2) == 0
 
 
@@ -267,4 +276,4 @@ def test_tasks_train_with_three_seeds_and_four_variants(name):
     ],
 )
 def test_durations_in_words(time, text):
-    assert duration(time) == text
+    assert format_duration(time) == text

@@ -62,10 +62,10 @@ def test_unfinished_training_can_be_saved(tmp_path):
 
 def test_download_is_one_archive():
     written = native.write(model(), "zipped")
-    with zipfile.ZipFile(io.BytesIO(native.zipped(written))) as archive:
+    with zipfile.ZipFile(io.BytesIO(native.zip_files(written))) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == written
     with pytest.raises(CheckpointError, match="model.zip is a zip archive: unpack it"):
-        opened({"model.zip": native.zipped(written)})
+        opened({"model.zip": native.zip_files(written)})
 
 
 class Bomb:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.teaching.claims import claim, describe, judged, read_values, tally
+from core.teaching.claims import claim, count_verdicts, describe, judged, read_values
 from tests import pages
 from tests.pages import components, link, texts
 from tests.test_page import fine, opened, said_on
@@ -24,7 +24,7 @@ def test_list_has_all_claims_with_verdicts():
     app = fine(opened(CLAIMS.path))
     values = read_values()
     actual = {name: judged(values[name], claim[name]) for name in claim}
-    assert any(tally(actual.values()) in item for item in said_on(app)) and not warned(app)
+    assert any(count_verdicts(actual.values()) in item for item in said_on(app)) and not warned(app)
     assert [row["title"] for row in rows(app)] == [claim.label(name) for name in claim]
     assert [row["verdict"] for row in rows(app)] == [item.verdict for item in actual.values()]
     for row, name in zip(rows(app), claim):

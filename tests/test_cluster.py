@@ -28,7 +28,7 @@ from core.study.database.store import Store
 from core.study.file import parse
 from core.workers import cluster, worker
 from core.workers import job as jobs
-from core.workers.cluster import Cluster, ClusterError, difference, pool
+from core.workers.cluster import Cluster, ClusterError, describe_difference, pool
 from core.workers.pool import ProcessPool
 from tests.test_study_runner import TEXT, check_complete, finish
 from tests.waiting import wait
@@ -332,7 +332,7 @@ def test_workers_must_be_alike_and_the_difference_is_named():
     def unlike(actual, here, first, needed):
         answer = Future()
         answer.set_result(actual)
-        return difference(answer, here, first, needed)
+        return describe_difference(answer, here, first, needed)
 
     here = changed(worker.describe(), torch="2.13.0+cpu")
     assert unlike(here, here, None, {"cpu"}) == unlike(here, here, here, {"cpu"}) == ""

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from core.study.database.connection import patiently
 from core.study.database.schema import RUNNING
-from core.study.database.store import Store, standing
+from core.study.database.store import Store, progress_of
 from core.study.file import parse
 from core.study.runner import Service
 from core.workers.pool import ProcessPool
@@ -93,7 +93,7 @@ def test_commands_and_app_survive_restarts_and_killed_backends(postgresql, tmp_p
                 wait(lambda: service.seen.trouble)
                 postgresql.start()
             wait(lambda before=before: trained() > before)
-        wait(lambda: patiently(lambda: standing(store, number)).complete)
+        wait(lambda: patiently(lambda: progress_of(store, number)).complete)
         for each in commands:
             out, errors = each.communicate(timeout=60)
             assert each.returncode == 0 and "16 done" in out and "Traceback" not in errors, errors

@@ -10,7 +10,7 @@ import core.experiments.depth.depth as depth_module
 from core import Config, ConfigError, Transformer, trace
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import ROUNDING, Depth, journey, table, travel
-from core.experiments.depth.findings import finding, rounding
+from core.experiments.depth.findings import describe_finding, describe_rounding
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid, travel_together
 from core.experiments.forward import numbered, prepared
@@ -634,9 +634,9 @@ def test_findings_skip_passes_decided_by_rounding():
     first = journeys["baseline"].rounded
     shorter = {"baseline": travel(CHAOTIC, WORDS, HERE, Depth(passes=first - 1))}
     for meter in statistic:
-        assert finding(meter, journeys) == finding(meter, shorter)
-    assert rounding(journeys).startswith(f"From pass {first} on, rounding dominates")
-    assert rounding(shorter) == "" and journeys["baseline"].rounded < 40
+        assert describe_finding(meter, journeys) == describe_finding(meter, shorter)
+    assert describe_rounding(journeys).startswith(f"From pass {first} on, rounding dominates")
+    assert describe_rounding(shorter) == "" and journeys["baseline"].rounded < 40
 
 
 def test_half_precision_is_not_compared_with_float64():

@@ -28,15 +28,15 @@ from core.experiments.training.judged import judged, rates
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import course, every_row, summary
 from core.export.scripts import (
-    block_script,
     compare_script,
-    depth_script,
-    family_script,
     folder_call,
-    grid_script,
-    knockout_script,
     member_call,
-    training_script,
+    write_block_script,
+    write_depth_script,
+    write_family_script,
+    write_grid_script,
+    write_knockout_script,
+    write_training_script,
 )
 from core.measure.stream_statistics import statistic
 from core.model import cost
@@ -307,20 +307,20 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
 
 
 def block(config, tokens, dropout=False, kind="random", view=""):
-    return block_script(config, tokens, CPU, dropout, kind, view), lambda: block_tables(
+    return write_block_script(config, tokens, CPU, dropout, kind, view), lambda: block_tables(
         config, tokens, dropout, kind, view
     )
 
 
 def depth(configs, tokens, passes, machine=CPU, **extra):
     how = Depth(passes=passes, **extra)
-    return depth_script(configs, tokens, machine, how), lambda: depth_tables(
+    return write_depth_script(configs, tokens, machine, how), lambda: depth_tables(
         configs, tokens, how, machine
     )
 
 
 def trained(view, mode, sampling=None):
-    script = knockout_script(folder_call("legal"), CUTS, mode, 64, view, TEXT, 5, sampling)
+    script = write_knockout_script(folder_call("legal"), CUTS, mode, 64, view, TEXT, 5, sampling)
     return script, lambda: trained_tables(LEGAL, CUTS, mode, 64, view, sampling)
 
 
@@ -356,15 +356,15 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     "depth, out of range": depth(OUT_OF_RANGE, TOKENS, 30),
     "depth, bfloat16": depth({"baseline": SMALL}, TOKENS, 1, Machine("cpu", "bfloat16")),
     "grid": (
-        grid_script(PADDED, AXES, TOKENS, CPU, Depth(passes=3)),
+        write_grid_script(PADDED, AXES, TOKENS, CPU, Depth(passes=3)),
         lambda: grid_tables(PADDED, AXES, TOKENS, Depth(passes=3)),
     ),
     "grid of one": (
-        grid_script(SMALL, NO_AXES, TOKENS, CPU, Depth(passes=2)),
+        write_grid_script(SMALL, NO_AXES, TOKENS, CPU, Depth(passes=2)),
         lambda: grid_tables(SMALL, NO_AXES, TOKENS, Depth(passes=2)),
     ),
     **{
-        name: (training_script(plan), lambda plan=plan: training_tables(plan))
+        name: (write_training_script(plan), lambda plan=plan: training_tables(plan))
         for name, plan in PLANS.items()
     },
     "trained": trained("attention", "zero"),
@@ -373,15 +373,15 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     "trained, every part": trained("sweep", "zero"),
     "trained, next word": trained("words", "mean", Sampling(temperature=0.5, top_k=3)),
     "trained, of the family": (
-        knockout_script(member_call("norm-none", 1), (), "zero", 64),
+        write_knockout_script(member_call("norm-none", 1), (), "zero", 64),
         lambda: trained_tables(family.opened("norm-none", 1), (), "zero", 64, ""),
     ),
     "trained without": (
-        family_script("perplexity"),
+        write_family_script("perplexity"),
         lambda: {"family": comparison.summary(comparison.read(), "perplexity")},
     ),
     "trained without, by distance": (
-        family_script("distance", "attention-off"),
+        write_family_script("distance", "attention-off"),
         lambda: {"family": comparison.by_distance(comparison.read(), "attention-off")},
     ),
 }
@@ -533,7 +533,7 @@ def test_script_has_all_settings_of_model():
     assert script["BASELINE"] == SMALL and script["VARIANTS"] == {"baseline": SMALL} | variants
     assert script["TOKENS"] == ODD and script["MACHINE"] == CPU
     for config in configs():
-        assert assigned(block_script(config, TOKENS, CPU).python())["CONFIG"] == config
+        assert assigned(write_block_script(config, TOKENS, CPU).python())["CONFIG"] == config
 
 
 @pytest.mark.parametrize(
@@ -541,7 +541,7 @@ def test_script_has_all_settings_of_model():
     [ODD, TOKENS, ["a"], ["a b"], ["\x1b", "\u2028"], words(DEFAULT_TEXT) * 9, ["w" * 200]],
 )
 def test_script_has_all_tokens(tokens):
-    assert assigned(block_script(SMALL, tokens, CPU).python())["TOKENS"] == tokens
+    assert assigned(write_block_script(SMALL, tokens, CPU).python())["TOKENS"] == tokens
 
 
 def plans():
@@ -565,4 +565,4 @@ def plans():
 
 def test_script_has_whole_training_plan():
     for made in plans():
-        assert assigned(training_script(made).python())["PLAN"] == made
+        assert assigned(write_training_script(made).python())["PLAN"] == made

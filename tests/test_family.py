@@ -30,13 +30,13 @@ from core.experiments.trained.comparison import (
     CUT,
     SHOWN,
     TRAINED,
-    bins,
     by_distance,
     compared,
+    describe_by_distance,
     describe_summary,
+    merge_distances,
     read,
     summary,
-    told_by_distance,
 )
 from core.experiments.trained.questions import SEED
 from core.experiments.trained.sentences import sentences
@@ -354,7 +354,7 @@ def test_by_distance_is_paired_test_with_holm(made, member):
         assert row.value == pytest.approx(values(*lines[row.line], row.distance).mean())
         assert {row.n} == set(kept[kept["at"] == row.distance].n)
     assert list(dict.fromkeys(rows.distance)) == list(dict.fromkeys(kept["at"]))
-    text = told_by_distance(rows)
+    text = describe_by_distance(rows)
     for how in (CUT, TRAINED):
         mine = [row for row in tested if row.line == how]
         lower = sum(row.p < 0.05 and row.difference < 0 for row in mine)
@@ -374,9 +374,9 @@ def test_by_distance_is_paired_test_with_holm(made, member):
 def test_distances_with_few_sentences_stand_together(n, expected):
     n = dict(zip(ENOUGH, n))
     table = at_distances(FAR, n)
-    assert [name for name, _ in bins(table)] == expected
+    assert [name for name, _ in merge_distances(table)] == expected
     rows = by_distance(table, "norm-none").set_index(["distance", "line"])
-    for name, together in bins(table):
+    for name, together in merge_distances(table):
         by = FAR["norm-none", CUT]
         right = [
             sum(by[index][seed] * n[index] for index in together) for seed in range(3)

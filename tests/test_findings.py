@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, travel
-from core.experiments.depth.findings import evenly, far, finding
+from core.experiments.depth.findings import describe_finding, evenly, far
 from core.experiments.depth.grid import grid
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
@@ -36,7 +36,7 @@ def sentences(*configs, tokens=TOKENS, passes=10) -> dict[str, str]:
         f"v{n}" if n else "baseline": travel(c, tokens, None, Depth(passes))
         for n, c in enumerate(configs)
     }
-    return {meter: finding(meter, journeys) for meter in statistic}
+    return {meter: describe_finding(meter, journeys) for meter in statistic}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_equal_sentence_requires_equality_at_all_passes(parts, data):
     base = Config(**parts)
     other = base.replace(**{field: data.draw(some.sampled_from(PARTS[field]))})
     meter = data.draw(some.sampled_from(list(statistic)))
-    text = finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
+    text = describe_finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
     one, two = (travel(c, TOKENS).values_of(meter) for c in (other, base))
     with np.errstate(all="ignore"):
         apart = np.abs(np.log(one / two)) if statistic[meter].log else np.abs(one - two)
@@ -122,9 +122,9 @@ def test_uniform_entropy_covers_visible_tokens():
         sees = [index + 1 if mask == "causal" else len(TOKENS) for index in range(len(TOKENS))]
         expected = math.fsum(math.log2(n) for n in sees) / len(sees)
         assert evenly(journey) == pytest.approx(expected, abs=1e-6)
-        assert f"(uniform: {expected:.2f})" in finding("entropy", {"baseline": journey})
+        assert f"(uniform: {expected:.2f})" in describe_finding("entropy", {"baseline": journey})
         left = travel(Config(padding=padding, mask=mask, softmax="sink"), TOKENS, None, Depth(2))
-        assert f"(uniform, weights summing to 1: {expected:.2f})" in finding(
+        assert f"(uniform, weights summing to 1: {expected:.2f})" in describe_finding(
             "entropy", {"baseline": left}
         )
 

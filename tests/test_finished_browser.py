@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.serving import settle
-from core.experiments.training.sentences import percent
+from core.experiments.training.sentences import format_percent
 from core.study.training_link import read_query
 from tests.test_training_browser import BASELINE, VARIANT, curves, means
 
@@ -31,7 +31,7 @@ def test_click_on_cell_shows_curves_without_training(open_page, theme, width):
     )
     expect(page.get_by_text(SHIPS)).to_be_visible()
     assert len(means(panel, BASELINE)) == len(means(panel, VARIANT)) == 51
-    expect(panel.locator(".sentence")).to_contain_text(percent(LOST.accuracy))
+    expect(panel.locator(".sentence")).to_contain_text(format_percent(LOST.accuracy))
     assert "Precomputed results, seeds 0 to 4" in page.locator(".legend").inner_text()
     expect(page.get_by_role("button", name="Retrain here")).to_be_enabled()
     expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)

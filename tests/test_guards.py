@@ -21,7 +21,7 @@ from core.study.database.store import Store
 from core.study.file import guards, parse, ticks, without_rate
 from core.study.plan import StudyError, arms
 from core.study.plan import TaskSetup as Setup
-from core.study.tables import judged_table, searched_table
+from core.study.tables import searched_table, summary_with_guards
 from core.tasks import task
 from core.train import Training
 from core.train.match import CLOSE, match, search
@@ -196,11 +196,11 @@ def test_differences_use_chosen_runs_with_holm(store):
 
 def test_diverged_rate_is_chosen_only_if_all_diverged(store):
     high = max(RATES)
-    table = judged_table(
+    table = summary_with_guards(
         store, fill(store, SEARCHED, lambda run: NAN if run.training.learning_rate == high else 0.1)
     )
     assert (table.diverged == 0).all() and not any(f"{high:g} on" in rates for rates in table.rates)
-    gone = judged_table(store, fill(store, SEARCHED, lambda run: NAN))
+    gone = summary_with_guards(store, fill(store, SEARCHED, lambda run: NAN))
     assert (gone.diverged == 3).all() and gone.accuracy.isna().all()
 
 
@@ -231,7 +231,7 @@ def test_matching_works_as_on_training_page(part, kind):
 
 def test_study_states_what_is_matched(store):
     text = TEXT.replace('device = "cpu"', 'device = "cpu"\nequal = "parameters"')
-    table = judged_table(store, fill(store, parse(text), lambda run: 0.5))
+    table = summary_with_guards(store, fill(store, parse(text), lambda run: 0.5))
     assert set(table.guards) == {"equal parameters"}
     for name, cells in table.groupby("task"):
         base = cells[cells.variant == BASELINE].parameters.item()

@@ -280,7 +280,7 @@ class Idle(ProcessPool):
 def test_time_left_is_corrected_by_measurement():
     pool = Idle(2)
     job = Job(pool, states((0, 1, 2), steps=100, batch=3))
-    estimate = budget.expected(list(job.states.values()), 2)
+    estimate = budget.estimate_seconds_left(list(job.states.values()), 2)
     assert job.seconds_left() == pytest.approx(estimate)
     for training in job.trainings.values():
         first = replace(training.state, step=10, seconds=9.0)

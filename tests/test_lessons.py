@@ -25,7 +25,7 @@ from core.teaching.lessons.prediction import (
     UNDECIDED,
     VERDICTS,
     judged,
-    outcome,
+    measure_outcome,
 )
 from core.teaching.lessons.reader import FOLDER, lesson, lesson_of, load, problems, read_lesson
 from core.teaching.lessons.readings import SEEDS, TEXT, reading
@@ -59,11 +59,11 @@ def test_lesson_files_load_in_order():
 def test_choices_have_one_right_answer_with_explanations(name):
     lesson_read = read_lesson(name)
     actual = [
-        prediction.verdict(lesson_read.prediction, answer, outcome(lesson_read))
+        prediction.verdict(lesson_read.prediction, answer, measure_outcome(lesson_read))
         for answer in answers(lesson_read)
     ]
     tied = lesson_read.prediction.kind == "rank" and prediction.undecided_pairs(
-        list(lesson_read.prediction.ranked), outcome(lesson_read)
+        list(lesson_read.prediction.ranked), measure_outcome(lesson_read)
     )
     assert (
         set(actual) <= set(VERDICTS)
@@ -83,7 +83,7 @@ def test_ranking_is_judged_pair_by_pair(name):
     from scipy.stats import ttest_rel
 
     lesson_read = read_lesson(name)
-    out = outcome(lesson_read)
+    out = measure_outcome(lesson_read)
     order = list(lesson_read.prediction.ranked)
     for index, one in enumerate(order):
         for other in order[index + 1 :]:
@@ -128,12 +128,12 @@ def test_verdict_rule(mean, half, low, width):
 
 def test_costs_are_counted_on_the_model_and_by_hand():
     """Attention: two products of T × T × D, two operations each."""
-    values = outcome(read_lesson("heads")).values
+    values = measure_outcome(read_lesson("heads")).values
     model = Transformer(Config(n_heads=8), vocabulary=["a"])
     assert values["eight"].found.mean == sum(
         parameter.numel() for parameter in model.blocks.parameters()
     )
-    values = outcome(read_lesson("cost")).values
+    values = measure_outcome(read_lesson("cost")).values
     assert values["short"].found.mean == 2 * 2 * 100 * 100 * 64
     per_word = 2 * (4 * 64 * 64 + 2 * 64 * 256)
     assert values["block_long"].found.mean == 1000 * per_word + 2 * 2 * 1000 * 1000 * 64
@@ -141,7 +141,7 @@ def test_costs_are_counted_on_the_model_and_by_hand():
 
 def test_growth_is_from_the_input_to_the_last_pass():
     """The lesson on LayerNorm equals a plain loop over the block."""
-    out = outcome(read_lesson("layer_norm"))
+    out = measure_outcome(read_lesson("layer_norm"))
     assert len(out.number.values) == len(SEEDS)
     for seed in SEEDS:
         model = Transformer(Config(norm="none", n_layers=1, seed=seed), dict.fromkeys(TEXT))
@@ -161,7 +161,7 @@ def test_temperature_by_hand():
     ids = torch.tensor([[model.model.vocabulary.index(word) for word in words]])
     with torch.inference_mode():
         scores = model.model(ids)[0, -1].double()
-    out = outcome(read_lesson("temperature"))
+    out = measure_outcome(read_lesson("temperature"))
     was = model.model.vocabulary.index("was")
     for name, temperature in (("half", 0.5), ("one", 1), ("two", 2)):
         weights = [math.exp(float(score - scores.max()) / temperature) for score in scores]
@@ -172,7 +172,7 @@ def test_temperature_by_hand():
 @pytest.mark.parametrize("verdict", [*VERDICTS, "means"])
 def test_texts_hold_the_numbers_that_were_measured(name, verdict):
     lesson_read = read_lesson(name)
-    out = outcome(lesson_read)
+    out = measure_outcome(lesson_read)
     text = lesson_read.means if verdict == "means" else lesson_read.explanation[verdict]
     message = fill_in(text, lesson_read, out)
     assert "{" not in message
@@ -337,10 +337,10 @@ def test_untranslated_lesson_is_english_with_its_numbers(monkeypatch):
     lesson_read = read_lesson.__wrapped__("placement", "de")
     assert lesson_read.language == ENGLISH and lesson_read == read_lesson("placement")
     assert "5.9 %" in fill_in(
-        lesson_read.explanation[AS_PREDICTED], lesson_read, outcome(lesson_read)
+        lesson_read.explanation[AS_PREDICTED], lesson_read, measure_outcome(lesson_read)
     )
     german = read_lesson("scaling", "de")
-    assert "99,6 %" in fill_in(german.means, german, outcome(german))
+    assert "99,6 %" in fill_in(german.means, german, measure_outcome(german))
 
 
 def texts_of(given) -> list[str]:
@@ -360,7 +360,7 @@ def test_parameter_axis_ends_at_exact_number():
     of = read_lesson("heads")
     exactly = next(n for n, each in enumerate(of.prediction.options) if each.low < 1 < each.high)
     drawn = re.findall(
-        r"<text[^>]*>([^<]*)", picture.svg(of, phrases(ENGLISH), exactly, outcome(of))
+        r"<text[^>]*>([^<]*)", picture.svg(of, phrases(ENGLISH), exactly, measure_outcome(of))
     )
     assert "49,984" in drawn and not any(
         each.startswith("49,98") for each in drawn if each != "49,984"

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from benchmarks.serving import settle
 from core.teaching.lessons.language import ENGLISH, phrases
-from core.teaching.lessons.prediction import outcome, verdict
+from core.teaching.lessons.prediction import measure_outcome, verdict
 from core.teaching.lessons.reader import lesson, read_lesson
 from core.teaching.lessons.readings import reading
 from core.teaching.lessons.wording import fill_in, written
@@ -78,7 +78,7 @@ def kept(page, name: str):
 def test_lesson_runs_to_its_end(open_page, name):
     lesson_read = read_lesson(name)
     words = phrases(ENGLISH)
-    out = outcome(read_lesson(name))
+    out = measure_outcome(read_lesson(name))
     page = open_page(address(name), width=1280, height=720)
     errors = console_errors(page)
     main = page.get_by_test_id("stMain")
@@ -242,7 +242,7 @@ def test_results_are_accessible(open_page, name, theme):
         "all => all.map(e => e.getAttribute('aria-label'))"
     )
     lesson_read = read_lesson(name)
-    out = outcome(read_lesson(name))
+    out = measure_outcome(read_lesson(name))
     assert all(lesson_read.values[item].label in text for item in lesson_read.shown)
     first = lesson_read.shown[0]
     assert (

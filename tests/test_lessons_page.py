@@ -6,7 +6,7 @@ import pytest
 
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import ENGLISH, clean, phrases
-from core.teaching.lessons.prediction import BECAUSE, NOT_AS_PREDICTED, VERDICTS, outcome
+from core.teaching.lessons.prediction import BECAUSE, NOT_AS_PREDICTED, VERDICTS, measure_outcome
 from core.teaching.lessons.reader import lesson, read_lesson
 from core.teaching.lessons.wording import fill_in
 from tests.pages import components, drawn, link, pick
@@ -125,14 +125,15 @@ def test_explanation_follows_from_numbers(name, verdict):
     fitting = (
         answer
         for answer in answers(lesson_read)
-        if prediction.verdict(lesson_read.prediction, answer, outcome(lesson_read)) == verdict
+        if prediction.verdict(lesson_read.prediction, answer, measure_outcome(lesson_read))
+        == verdict
     )
     chosen = next(fitting, None)
     if chosen is None:
         return  # no answer to this one has that verdict
     app = store(answer(open_lesson(name), name, chosen), name)
     text = " ".join(said_on(app))
-    out = outcome(lesson_read)
+    out = measure_outcome(lesson_read)
     words = {name: phrases(ENGLISH)[name] for name in VERDICTS}
     assert words[verdict] in text and sum(word in text for word in words.values()) == 1
     assert (

@@ -5,7 +5,7 @@ import pytest
 
 from core.checkpoints.tokens import UNKNOWN
 from core.experiments.trained.questions import SEED
-from core.experiments.trained.sentences import following, offered, sentences
+from core.experiments.trained.sentences import following, group_words, sentences
 from core.model.text import PAD, words
 from core.settings.wording import number
 from core.tasks.sentences import (
@@ -151,7 +151,7 @@ def test_words_are_offered_once_with_following_first():
         "the lawyer was late .",
         "The Lawyer",
     ):
-        groups = offered(words(text))
+        groups = group_words(words(text))
         order = [can for _, _, can in groups]
         assert order == sorted(order, reverse=True) and order[0]
         assert sorted(word for _, there, _ in groups for word in there) == sorted(
@@ -178,6 +178,6 @@ def test_words_are_offered_where_model_knows_grammar():
     field = control(app, "lexicon")
     assert field["label"] == "Vocabulary" and field["titles"] == ["Likely next", "Other"]
     assert [[g["name"], g["words"], g["next"]] for g in field["groups"]] == [
-        list(g) for g in offered(["the", "lawyer"])
+        list(g) for g in group_words(["the", "lawyer"])
     ]
     assert setting(fine(press(fine(opened(prompt="")), "complete")), "prompt") == ""

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from core.figures.small_pictures import Count, tally_svg
 from core.teaching.lessons import prediction
 from core.teaching.lessons.language import phrases
-from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.reader import read_lesson
 from core.teaching.questions import (
     AFTER,
@@ -105,7 +105,7 @@ def test_votes_are_counted_once(name, data):
 @pytest.mark.parametrize("name", WITH_PREDICTION)
 def test_right_answers_are_marked_only_when_allowed(name):
     question = find_question(name, WORDS)
-    out = outcome(read_lesson(name))
+    out = measure_outcome(read_lesson(name))
     votes = {1: dict.fromkeys(some_answers(name), 1)}
     assert not any(count.right for count in question.counts(votes))
     marked = [count.right for count in question.counts(votes, out)]

@@ -145,7 +145,7 @@ def page(name):
 
     from tests.test_quick_hands import KINDS
     from ui.kit import store
-    from ui.kit.panel.panel import acknowledge, panel
+    from ui.kit.panel.panel import acknowledge, draw_panel
 
     current = store.session()
     store.kinds_of[name] = KINDS[name]
@@ -156,7 +156,7 @@ def page(name):
     groups = dict.fromkeys(
         definition.group for variant in made for definition in variant.settings().values()
     )
-    panel(groups, *made, back=print, label="")
+    draw_panel(groups, *made, back=print, label="")
     acknowledge("")
 
 

@@ -19,7 +19,7 @@ from core.settings.process import versions
 from core.settings.setting import ConfigError
 from core.teaching import report
 from core.teaching.lessons.language import language, phrases
-from core.teaching.lessons.prediction import SURE, Entry, outcome, verdict
+from core.teaching.lessons.prediction import SURE, Entry, measure_outcome, verdict
 from core.teaching.lessons.reader import read_lesson
 from core.teaching.lessons.wording import describe_outcome
 from core.teaching.report import Report, write_report
@@ -142,7 +142,7 @@ def test_report_has_parts_in_order_without_server(spoken):
 @of_each
 def test_report_has_all_verdicts_and_numbers(name):
     lesson_read = read_lesson(name)
-    out = outcome(lesson_read)
+    out = measure_outcome(lesson_read)
     for chosen in answers(lesson_read)[:6]:
         text = write(Report({name: Entry(chosen, 2)}))
         assert re.findall(r'<p class="verdict (\w+)">', text) == [
@@ -190,7 +190,7 @@ def test_unmeasurable_value_loses_only_its_numbers(monkeypatch):
     def missing(of):
         raise ConfigError("study", "/home/somebody/study.npz is missing")
 
-    monkeypatch.setattr(report, "outcome", missing)
+    monkeypatch.setattr(report, "measure_outcome", missing)
     text = write(everything())
     assert (
         phrases("en")["report_not_measured"] in text

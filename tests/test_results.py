@@ -18,7 +18,7 @@ from core.experiments.training import results
 from core.experiments.training.plan import Trial, plan
 from core.experiments.training.results import differences as differences_of
 from core.experiments.training.results import effects, interactions, summary
-from core.experiments.training.sentences import describe_gap, finding
+from core.experiments.training.sentences import describe_finding, describe_gap
 from core.experiments.training.trained import contrast, read, untrained
 from core.model.config import Config
 from core.model.transformer import Transformer
@@ -256,13 +256,13 @@ def test_arms_are_compared_at_newest_common_step():
         1
     ] == pytest.approx(-0.3)
     assert (
-        finding(runs, experiment)
+        describe_finding(runs, experiment)
         == "At step 10, accuracy is 25.0 % for “− norm” and 55.0 % for the baseline."
         " That is 30.0 percentage points lower on each of the 2 seeds."
     )
     runs["− norm", 0] = []
     assert results.common(runs, experiment) == 0 and summary(runs, experiment).accuracy.isna().all()
-    assert finding(runs, experiment) == ""
+    assert describe_finding(runs, experiment) == ""
 
 
 def test_diverged_run_counts_at_no_step():
@@ -367,7 +367,7 @@ def shown_number(text):
 @given(made_up())
 def test_finding_matches_table(case):
     made, runs = case
-    text = finding(runs, made)
+    text = describe_finding(runs, made)
     table = summary(runs, made)
     step = results.common(runs, made)
     assert "nan" not in text and "undefined" not in text and "e-" not in text and "None" not in text

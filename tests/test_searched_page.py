@@ -63,12 +63,14 @@ def test_rate_is_reported_after_all_were_trained():
 def test_link_of_searched_cell_opens_search(tmp_path):
     """A cell of a study with searched rates opens its experiment on the page, to the last run."""
     from core.study.database.store import Store
-    from core.study.tables import judged_table
+    from core.study.tables import summary_with_guards
     from tests.studies import fill
 
     parsed = parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"'))
     store = Store(str(tmp_path / "studies.sqlite"))
-    table = judged_table(store, fill(store, parsed, lambda run: 0.5 + run.training.learning_rate))
+    table = summary_with_guards(
+        store, fill(store, parsed, lambda run: 0.5 + run.training.learning_rate)
+    )
     store.close()
     of = {}
     for run in parsed.runs:

@@ -30,11 +30,11 @@ from core.experiments.training import trained
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.export.script import Script
 from core.export.scripts import (
-    block_script,
     compare_script,
-    depth_script,
-    grid_script,
-    training_script,
+    write_block_script,
+    write_depth_script,
+    write_grid_script,
+    write_training_script,
 )
 from core.measure.tensor_meters import measure
 from core.model.config import Config
@@ -44,7 +44,7 @@ from core.model.parts import MENUS
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings import device as devices
-from core.settings.device import Machine, median_ms, timed
+from core.settings.device import Machine, median_ms, time_call
 from core.settings.process import device_name
 from core.tasks import task
 from core.train import Training, optimiser, stack, start
@@ -232,7 +232,7 @@ def test_time_is_taken_by_the_devices_events(monkeypatch):
     records = []
     record = event.record
     monkeypatch.setattr(event, "record", lambda each: (records.append(each), record(each)))
-    result, taken = timed(
+    result, taken = time_call(
         lambda: (torch.ones(64, 64, device=NAME) @ torch.ones(64, 64, device=NAME)).sum().item(),
         NAME,
     )
@@ -833,11 +833,11 @@ def scripts(machine: Machine) -> dict[str, Script]:
         machine,
     )
     return {
-        "block": block_script(SMALL.replace(dropout=0.2), TOKENS, machine, dropout=True),
+        "block": write_block_script(SMALL.replace(dropout=0.2), TOKENS, machine, dropout=True),
         "compare": compare_script(variants, TOKENS, machine),
-        "depth": depth_script(variants, TOKENS, machine, Depth(passes=3)),
-        "grid": grid_script(SMALL, Axes(AXIS), TOKENS, machine, Depth(passes=2)),
-        "training": training_script(plan),
+        "depth": write_depth_script(variants, TOKENS, machine, Depth(passes=3)),
+        "grid": write_grid_script(SMALL, Axes(AXIS), TOKENS, machine, Depth(passes=2)),
+        "training": write_training_script(plan),
     }
 
 

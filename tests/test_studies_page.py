@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.study.database import connection as databases
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
-from core.study.database.store import Store, standing
+from core.study.database.store import Store, progress_of
 from tests import pages
 from tests.pages import legend, link, setting, tables, tell, texts, widget
 from tests.studies import TEXT, fill, study
@@ -144,7 +144,7 @@ def test_views_of_all_studies_open(store, kind, view):
 def test_study_shows_progress_and_possible_actions(store, kind):
     filled(store, kind)
     app = good(opened())
-    now = standing(store, 1)
+    now = progress_of(store, 1)
     assert now.words() in texts(app)
     assert ("Resume" in labels(app)) == (kind in ("half", "failed", "all failed", "not begun"))
     assert ("Stop" in labels(app)) == (kind == "elsewhere") and "Delete study" in labels(app)
@@ -208,7 +208,7 @@ def test_runs_are_counted_by_state_and_can_be_chosen(store):
     inputs = {key: {DONE: 0.25, DIVERGED: math.nan}.get(end, end) for key, end in inputs.items()}
     fill(store, parsed, lambda run: inputs[run.hash])
     app = good(opened(shown="runs"))
-    counts = standing(store, 1).counts
+    counts = progress_of(store, 1).counts
     pills = next(
         group
         for group in app.get("button_group")
@@ -356,10 +356,10 @@ def test_study_starts_stops_resumes_and_is_deleted(url, monkeypatch):
     app = until(app, lambda _: store.rows(1))
     assert "About" in texts(app) and "left on" in texts(app) and "Resume" not in labels(app)
     app = good(press(app, "Stop"))
-    assert standing(store, 1).counts == {STOPPED: 4} and "4 stopped" in texts(app)
+    assert progress_of(store, 1).counts == {STOPPED: 4} and "4 stopped" in texts(app)
     assert "Resume" in labels(app) and "Stop" not in labels(app)
     app = good(press(app, "Resume"))
-    assert "Stop" in labels(app) and standing(store, 1).counts.keys() <= {QUEUED, RUNNING}
+    assert "Stop" in labels(app) and progress_of(store, 1).counts.keys() <= {QUEUED, RUNNING}
     app = until(app, lambda _: store.rows(1))
     app = good(press(app, "Delete study"))
     assert store.studies() == [] and "You have no studies yet" in texts(app)
@@ -367,7 +367,7 @@ def test_study_starts_stops_resumes_and_is_deleted(url, monkeypatch):
     assert server.service().trouble == ""
     app = good(press(dialog(TINY), "Start"))
     number = store.find("made up")
-    app = until(app, lambda app: standing(store, number).complete)
+    app = until(app, lambda app: progress_of(store, number).complete)
     app = until(app, lambda app: "4 runs: 4 done" in texts(app))
     good(app)
     assert number == 2 and "Resume" not in labels(app) and len(store.results(number)) == 4

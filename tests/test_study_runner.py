@@ -8,7 +8,7 @@ import torch
 
 from core.study import tables
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
-from core.study.database.store import Store, standing
+from core.study.database.store import Store, progress_of
 from core.study.file import parse
 from core.study.plan import Run
 from core.study.runner import Progress, Runner, Service
@@ -201,7 +201,7 @@ def begin(service, study) -> int:
 
 
 def counts(service, number) -> dict:
-    return standing(service.store, number).counts
+    return progress_of(service.store, number).counts
 
 
 def test_studies_train_side_by_side_and_more_may_join(service):
@@ -209,7 +209,11 @@ def test_studies_train_side_by_side_and_more_may_join(service):
     wait(lambda: counts(service, one).get(DONE))
     other = begin(service, OTHER)
     assert service.has(one) and service.has(other)
-    wait(lambda: standing(service.store, one).complete and standing(service.store, other).complete)
+    wait(
+        lambda: (
+            progress_of(service.store, one).complete and progress_of(service.store, other).complete
+        )
+    )
     wait(lambda: not service.has(one))
     begin(service, STUDY)  # nothing is left of it
     wait(lambda: not service.has(one))
@@ -228,5 +232,5 @@ def test_stop_in_store_stops_and_resume_continues(service):
     assert counts(service, number) == actual and not service.workers.jobs
     assert service.store.requeue(number) == actual[STOPPED]
     service.start(number)
-    wait(lambda: standing(service.store, number).complete)
+    wait(lambda: progress_of(service.store, number).complete)
     check_complete(service.store, STUDY)

@@ -31,12 +31,12 @@ from core.study import tables
 from core.study.__main__ import Agreement, agreement
 from core.study.database import schema
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
-from core.study.database.store import Report, Store, standing
+from core.study.database.store import Report, Store, progress_of
 from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.picture import describe_cell, matrix_svg
 from core.study.plan import SETTINGS, TaskSetup, arms, runs
-from core.study.tables import comparison, row_table, run_table, stored, summary_table
+from core.study.tables import compare_studies, row_table, run_table, stored, summary_table
 from core.study.training_link import read_query
 from core.tasks import task
 from core.train import Row, Training
@@ -237,7 +237,7 @@ def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
     theirs = theirs[: len(other.runs)]
     one = fill(store, SCATTERED, by_run(SCATTERED, ours))
     two = fill(store, other, by_run(other, theirs))
-    actual = comparison(store, one, two)
+    actual = compare_studies(store, one, two)
     first = accuracies(SCATTERED, ours)
     second = accuracies(other, theirs)
     assert list(zip(actual.task, actual.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
@@ -256,7 +256,7 @@ def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
         assert same(line.accuracy, student([mine[seed] for seed in both], 0, 1)[0])
         assert same(line.other_accuracy, student([his[seed] for seed in both], 0, 1)[0])
         assert line.settings == "differ"
-    back = comparison(store, two, one)
+    back = compare_studies(store, two, one)
     assert all(map(same, back.difference, -actual.difference)) and all(map(same, back.p, actual.p))
 
 
@@ -353,7 +353,7 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
             assert same(theirs.loc[variant, name], mine.loc[variant, name]), (variant, name)
     assert list(theirs.seeds) == list(mine.loc[theirs.index].seeds)
     assert theirs.diverged.to_dict() == mine.diverged.to_dict()
-    sentence = sentences.finding(actual.runs, actual.plan)
+    sentence = sentences.describe_finding(actual.runs, actual.plan)
     assert f"− norm diverged at step 21, seed {seeds[0]}" in sentence
     assert len(results.every_row(actual.runs, actual.plan)) == 9 * len(seeds)
     for arm in actual.plan.arms:
@@ -374,7 +374,7 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
     ],
 )
 def test_study_progress_is_counted(store, outcomes, words, true):
-    actual = standing(store, fill(store, study(), by_run(study(), outcomes)))
+    actual = progress_of(store, fill(store, study(), by_run(study(), outcomes)))
     assert actual.words() == words and actual.n_runs == 18 and actual.lost == 0
     assert {
         name for name in ("complete", "running", "queued", "open") if getattr(actual, name)
@@ -384,7 +384,7 @@ def test_study_progress_is_counted(store, outcomes, words, true):
 
 def test_run_is_lost_when_process_is_dead_or_silent(store):
     number = fill(store, study(), lambda run: RUNNING)
-    actual = standing(store, number)
+    actual = progress_of(store, number)
     assert actual.running and actual.lost == 0 and not actual.open
     here, _, name = new_owner().split("|")
     child = subprocess.Popen([sys.executable, "-c", ""])
@@ -392,11 +392,11 @@ def test_run_is_lost_when_process_is_dead_or_silent(store):
     of_seed = update(schema.runs).where(schema.runs.c.seed == 0)
     with store.writing() as connection:
         connection.execute(of_seed.values(owner=f"{here}|{child.pid}|{name}"))
-    actual = standing(store, number)
+    actual = progress_of(store, number)
     assert actual.lost == 6 and actual.running and actual.open
     with store.writing() as connection:
         connection.execute(update(schema.runs).values(heartbeat=time.time() - process.STALE - 1))
-    actual = standing(store, number)
+    actual = progress_of(store, number)
     assert actual.lost == 18 and not actual.running and actual.open and not actual.complete
 
 
@@ -413,7 +413,7 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
     before = made.runs(second)
     rows = made.rows(number)
     assert made.stop(number) == 6
-    assert standing(made, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
+    assert progress_of(made, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
     assert made.runs(second) == before and repr(made.rows(number)) == repr(rows)
     assert made.stop(number) == 0 and made.claim(number, "me|1|a", 9) == []
     running = [run.id for run, end in zip(made.runs(number), ends_) if end == RUNNING]
@@ -422,7 +422,7 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
         running
     )  # it is told so, and writes nothing
     assert repr(made.rows(number)) == repr(rows)
-    assert made.requeue(number) == 12 and standing(made, number).counts[QUEUED] == 12
+    assert made.requeue(number) == 12 and progress_of(made, number).counts[QUEUED] == 12
     made.close()
 
 

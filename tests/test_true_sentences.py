@@ -11,7 +11,7 @@ import torch
 
 from core.experiments.block.attention import scaling
 from core.experiments.depth.depth import Depth, travel
-from core.experiments.depth.findings import finding as depth_finding
+from core.experiments.depth.findings import describe_finding as depth_finding
 from core.experiments.depth.gradients import ignores_key_bias, successor_loss, weight_rows
 from core.experiments.forward import forward, numbered, watched
 from core.experiments.training.trained import read
@@ -22,7 +22,7 @@ from core.model.parts import MENUS
 from core.model.parts.init import generator
 from core.model.transformer import Transformer
 from core.settings.device import Machine
-from core.settings.wording import aligned, fixed
+from core.settings.wording import fixed, format_aligned
 from core.study.picture import matrix_svg
 from core.study.shipped import table_of
 from core.study.summary import read_summary
@@ -288,7 +288,7 @@ def test_diverged_model_is_called_diverged():
 
 
 def test_numbers_of_one_column_have_the_same_decimals():
-    assert aligned([12.345, 0.004, -0.003]) == ["12.3", "0.0", "0.0"]
+    assert format_aligned([12.345, 0.004, -0.003]) == ["12.3", "0.0", "0.0"]
     svg = matrix_svg(read_summary(table_of("ablation_matrix")))
     figures = re.findall(r">(−?\d+\.\d+)(?: %)?</text>", svg)
     assert len(figures) > 100 and all(len(each.partition(".")[2]) == 1 for each in figures)

@@ -9,13 +9,21 @@ import streamlit as st
 
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
-from core.settings.wording import capital
-from core.teaching.claims import Claim, Judged, Values, claim, describe, format_smallest, tally
+from core.settings.wording import capitalise
+from core.teaching.claims import (
+    Claim,
+    Judged,
+    Values,
+    claim,
+    count_verdicts,
+    describe,
+    format_smallest,
+)
 from ui.kit import takeaway
 from ui.kit.page import figure, literal, small_table
 from ui.kit.pages import PAGES, TRAINING, Page
 from ui.kit.store import bind, change
-from ui.pictures.claims import claims
+from ui.pictures.claims import draw_claims
 
 RULE = (
     "Statements from published papers, tested on small models. Dot: mean over seeds; bar: 95 % CI"
@@ -50,8 +58,8 @@ class ClaimsContext:
 @view.register("gallery", label="All claims", help="each claim with its measurement and verdict.")
 def gallery(context):
     """Draw all claims with their intervals and verdicts; a click opens one."""
-    figure(tally(context.results.values()), RULE)
-    claims("claims", context.results, lambda name: change(shown="evidence", claim=name))
+    figure(count_verdicts(context.results.values()), RULE)
+    draw_claims("claims", context.results, lambda name: change(shown="evidence", claim=name))
     takeaway.note("Claims and verdicts", lambda: table(context))
 
 
@@ -87,8 +95,8 @@ def evidence(context):
     claim_shown = claim[name]
     result = context.results[name]
     values = context.values[name]
-    figure(capital(claim.help(name)), describe(result, claim_shown))
-    claims("claim", {name: result}, values=list(values.values()))
+    figure(capitalise(claim.help(name)), describe(result, claim_shown))
+    draw_claims("claim", {name: result}, values=list(values.values()))
     rule = (
         f"within ±{format_smallest(claim_shown)}"
         if claim_shown.alike

@@ -21,7 +21,7 @@ from core.figures.small_pictures import (
 from core.figures.svg import in_own_size
 from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError, Settings, setting
-from core.settings.wording import capital, count, explain_head_name, head_name
+from core.settings.wording import capitalise, count, explain_head_name, head_name
 from core.study.plan import StudyError
 from core.study.shipped import name_in_links, shipped, table_of
 from core.study.summary import beside_one_rate, is_sparse, read_summary
@@ -29,11 +29,11 @@ from core.teaching.lessons.reader import lesson
 from ui.kit.page import explained, in_words, notice, page
 from ui.kit.pages import DEPTH, LESSONS, ONE_BLOCK, START, STUDIES, TRAINED_MODEL, TRAINING, Page
 from ui.kit.panel.control import tabs
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import draw_bar
 from ui.kit.server.scripts import component
 from ui.kit.store import bind
 from ui.pictures import drawing
-from ui.pictures.ablation_matrix import matrix
+from ui.pictures.ablation_matrix import draw_matrix
 from ui.shared.models import SHIPPED, open_model, reader
 
 CSS = f"""
@@ -79,7 +79,7 @@ class StartLook(Settings):
     parts: str = setting("ablation_matrix", "Parts", "Study shown.", group="Look", menu=shipped)
 
 
-def hero(removed: bool):
+def draw_first_experiment(removed: bool):
     """Draw the first experiment, with or without the head; nothing if no model can be opened."""
     with suppress(ConfigError, CheckpointError, MemoryLimitError):
         layer, head = reader(SHIPPED)
@@ -161,7 +161,7 @@ WAYS = (  # title, what can be done there, page, picture
 )
 
 
-def ways():
+def draw_page_cards():
     """Draw three cards that link to other pages."""
     with st.container(key="ways"):
         for column, (title, text, target_page, picture) in zip(
@@ -307,7 +307,7 @@ def experiments_on(page_shown: Page) -> list:
         ]
     if page_shown is TRAINING:  # begun at once
         return [
-            (showcase.label(name), capital(showcase.help(name)), link | {"begin": "on"})
+            (showcase.label(name), capitalise(showcase.help(name)), link | {"begin": "on"})
             for name, link in showcase.items()
         ]
     return list(EXPERIMENTS[page_shown])
@@ -321,7 +321,7 @@ AT_ITS_OWN_RATE = (
 CARDS = (ONE_BLOCK, DEPTH, TRAINING, TRAINED_MODEL)
 
 
-def card(target_page: Page):
+def draw_card(target_page: Page):
     """Draw a card with a page and links to its experiments."""
     with st.container(border=True, height="stretch", gap="small"):
         with st.container(gap=None):
@@ -336,18 +336,18 @@ def card(target_page: Page):
                     st.caption(text)
 
 
-def presets():
+def draw_presets():
     """Draw the experiments of all pages in an expander."""
     with st.expander("One-click experiments", icon=":material/experiment:"):
         for column, target_page in zip(st.columns(len(CARDS), gap="small"), CARDS):
             with column:
-                card(target_page)
+                draw_card(target_page)
 
 
-def measured(look: StartLook):
+def draw_shipped_matrix(look: StartLook):
     """Draw the ablation matrix of the selected shipped study."""
     st.header("What does each component contribute?", anchor=False)
-    bar("studies", [tabs("Parts", shipped, "parts")])
+    draw_bar("studies", [tabs("Parts", shipped, "parts")])
     path = table_of(look.parts)
     try:
         cells = _table(path, path.stat().st_mtime_ns)
@@ -377,7 +377,7 @@ def measured(look: StartLook):
         "Click a cell for its learning curves.",
         help=explained("Holm", "paired t"),
     )
-    matrix(cells, "home_matrix", intervals=False)
+    draw_matrix(cells, "home_matrix", intervals=False)
     st.page_link(
         STUDIES.path,
         label="Full matrix with confidence intervals",
@@ -408,8 +408,8 @@ def start():
                 "Remove a component of a transformer and measure what it contributes.",
                 width="content",
             )
-        hero(look.removed)
-        ways()
+        draw_first_experiment(look.removed)
+        draw_page_cards()
         with in_words():
-            measured(look)
-        presets()
+            draw_shipped_matrix(look)
+        draw_presets()

@@ -15,7 +15,7 @@ from core.checkpoints.tensors import ONLY, Check, check_bytes
 from core.checkpoints.tokens import TOKENIZER, VOCABULARY, read_json
 from core.settings.environment import is_on, whole_number
 from core.settings.memory import MemoryLimitError
-from core.settings.wording import printable, shorten
+from core.settings.wording import replace_unprintable, shorten
 
 ROOT = Path(__file__).parent.parent.parent / "models"
 SHIPPED = "legal"
@@ -45,7 +45,7 @@ def folders() -> dict[str, Path]:
         *([Path(extra)] if (extra := os.environ.get("ABLATION_MODELS", "").strip()) else []),
     ]
     models = {
-        printable(folder.name): folder
+        replace_unprintable(folder.name): folder
         for place in places
         for folder in _inside(place)
         if os.path.isfile(folder / native.SETTINGS)
@@ -87,13 +87,13 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
         if folder.is_file():
             folder = folder.parent
         if not folder.is_dir():
-            raise CheckpointError(f"There is no folder {printable(folder.name)}.")
+            raise CheckpointError(f"There is no folder {replace_unprintable(folder.name)}.")
         files = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
-        return _opened(files, name or printable(folder.name), check)
+        return _open_files(files, name or replace_unprintable(folder.name), check)
     except OSError as error:  # its own words would name the folder's place on this machine
         why = error.strerror or "it is damaged"
         raise CheckpointError(
-            f"The folder {printable(folder.name)} cannot be read ({why})."
+            f"The folder {replace_unprintable(folder.name)} cannot be read ({why})."
         ) from None
 
 
@@ -102,12 +102,12 @@ def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opene
     check_bytes(sum(map(len, files.values())), "These files are")
     with tempfile.TemporaryDirectory(prefix="ablation-lab-") as folder:
         for name, content in files.items():
-            path = Path(folder, printable(Path(name).name)[-LONGEST_NAME:])
+            path = Path(folder, replace_unprintable(Path(name).name)[-LONGEST_NAME:])
             path.write_bytes(content if path.suffix in READ else b"")
         return from_folder(folder, "GPT-2", check)
 
 
-def _opened(files: dict[str, Path], name: str, check: Check | None) -> Opened:
+def _open_files(files: dict[str, Path], name: str, check: Check | None) -> Opened:
     """Open the model in these files, by the content of its config.json; ignore other files."""
     weights = _weights(files)
     if native.SETTINGS not in files:

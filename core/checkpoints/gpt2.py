@@ -14,7 +14,7 @@ import torch
 
 from core.checkpoints.native import blank, name_of
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.tensors import Check, check_fit, check_room, load, stored
+from core.checkpoints.tensors import Check, check_fit, check_room, load, read_shapes
 from core.checkpoints.tokens import read_pieces
 from core.model.config import Config
 from core.model.cost import parameters
@@ -84,7 +84,7 @@ def read(
     """
     config, positions, words = _config(settings)
     prefix = name_of(weights)
-    stored_tensors = stored(weights, IGNORED)
+    stored_tensors = read_shapes(weights, IGNORED)
     tensors = {name.removeprefix(PREFIX): tensor for name, tensor in stored_tensors.items()}
     if len(tensors) < len(stored_tensors):
         raise CheckpointError(

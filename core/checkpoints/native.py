@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.tensors import Check, check_fit, check_room, load, stored
+from core.checkpoints.tensors import Check, check_fit, check_room, load, read_shapes
 from core.checkpoints.tokens import Words
 from core.model.config import Config
 from core.model.cost import parameters
@@ -21,7 +21,7 @@ from core.model.parts.init import Blank
 from core.model.transformer import Transformer
 from core.settings.process import versions
 from core.settings.setting import ConfigError
-from core.settings.wording import printable, shorten
+from core.settings.wording import replace_unprintable, shorten
 from core.tasks import task
 from core.train import State
 from core.train import model as model_of
@@ -70,7 +70,7 @@ def write_trained(state: State, name: str, accuracy: float) -> dict[str, bytes]:
     return write(model_of(state), name, state.training.task, **_training(state), accuracy=accuracy)
 
 
-def zipped(written: dict[str, bytes]) -> bytes:
+def zip_files(written: dict[str, bytes]) -> bytes:
     """Pack files into one archive, so that a browser saves a single file."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -81,7 +81,7 @@ def zipped(written: dict[str, bytes]) -> bytes:
 
 def of_training(state: State, name: str) -> Opened:
     """Open the model of a training at its current step, copied to the CPU."""
-    return _opened(name, model_of(state).cpu(), state.training.task, _training(state))
+    return _wrap_model(name, model_of(state).cpu(), state.training.task, _training(state))
 
 
 def _training(state: State) -> dict[str, Any]:
@@ -137,8 +137,8 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
             f"{SETTINGS}: about.reader is {shorten(reader)}; it must be a layer and a head of the"
             f" model, from 1 to {config.n_layers} and from 1 to {config.n_heads}."
         )
-    name = printable(settings.get("name", ""))[:LONGEST_NAME].strip() or "a model"
-    return _opened(name, read_model(config, tuple(vocabulary), weights), learnt, about)
+    name = replace_unprintable(settings.get("name", ""))[:LONGEST_NAME].strip() or "a model"
+    return _wrap_model(name, read_model(config, tuple(vocabulary), weights), learnt, about)
 
 
 def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path]) -> Transformer:
@@ -146,7 +146,7 @@ def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path
 
     Raises CheckpointError for weights that are missing, unexpected or misshaped.
     """
-    tensors = stored(weights)
+    tensors = read_shapes(weights)
     positions = tensors["position.weight"].shape if "position.weight" in tensors else ()
     model = blank(config, vocabulary, positions[0] if len(positions) == 2 else 0)
     check_fit(tensors, {name: x.shape for name, x in model.state_dict().items()}, name_of(weights))
@@ -168,7 +168,7 @@ def name_of(weights: Sequence[Path]) -> str:
     return weights[0].name if len(weights) == 1 else WEIGHTS
 
 
-def _opened(name: str, model: Transformer, learnt: str, about: dict[str, Any]) -> Opened:
+def _wrap_model(name: str, model: Transformer, learnt: str, about: dict[str, Any]) -> Opened:
     """Wrap a model with its tokens, task and end token."""
     end = task[learnt].ends if learnt in task else ""
     ends = (model.vocabulary.index(end),) if end else ()

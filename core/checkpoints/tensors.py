@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 
 from core.settings.environment import without_paths
 from core.settings.memory import MemoryLimitError, max_mb
-from core.settings.wording import printable
+from core.settings.wording import replace_unprintable
 
 ONLY = "Only safetensors files are opened, because a pickle can run arbitrary code."
 LONGEST_HEADER = 1 << 20  # bytes; that of GPT-2 XL has 60,000
@@ -58,7 +58,7 @@ def check_room(parameters: int, words: int, subject: str, check: Check | None) -
         check(size_of(parameters, words))
 
 
-def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, Stored]:
+def read_shapes(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, Stored]:
     """Read the names and shapes of the tensors in safetensors files, but not their values.
 
     Args:
@@ -89,7 +89,7 @@ def stored(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, St
                     key: (tuple(entry.get_shape()), entry.get_dtype()) for key, entry in entries
                 }
         except SafetensorError as error:
-            why = printable(without_paths(str(error)))[:120]
+            why = replace_unprintable(without_paths(str(error)))[:120]
             raise CheckpointError(
                 f"{path.name} is not a complete safetensors file ({why}). {ONLY}"
             ) from None
@@ -125,8 +125,8 @@ def check_fit(
     for name, shape in shapes.items():
         if tensors[name].shape != tuple(shape):
             raise CheckpointError(
-                f"{file}: the tensor {name} is {_shape(tensors[name].shape)}; its configuration"
-                f" requires {_shape(shape)}."
+                f"{file}: the tensor {name} is {_format_shape(tensors[name].shape)}; its"
+                f" configuration requires {_format_shape(shape)}."
             )
     unexpected = [name for name in tensors if name not in shapes]
     if unexpected:
@@ -159,6 +159,6 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(name[:LONGEST_NAME] for name in names[:3]) + suffix
 
 
-def _shape(shape: Iterable[int]) -> str:
+def _format_shape(shape: Iterable[int]) -> str:
     """Write a shape: "3 × 4", or "a single number"."""
     return " × ".join(map(str, shape)) or "a single number"

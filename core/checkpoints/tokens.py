@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from core.checkpoints.tensors import CheckpointError
 from core.model.text import PAD, UNKNOWN, words
-from core.settings.wording import printable, shorten
+from core.settings.wording import replace_unprintable, shorten
 
 if TYPE_CHECKING:  # it need not be installed
     from tokenizers import Tokenizer
@@ -167,7 +167,7 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
     except (
         Exception
     ) as error:  # the library raises plain Exception for whatever is wrong with a file
-        why = printable(error)[:120]
+        why = replace_unprintable(error)[:120]
         raise CheckpointError(
             f"{name} is not a tokenizer of the tokenizers library ({why})."
         ) from None

@@ -22,7 +22,7 @@ from core.model.text import PAD, UNKNOWN, shorten_token, vocabulary
 from core.model.trace import Edit, trace
 from core.model.transformer import Transformer
 from core.settings.cache import cached
-from core.settings.device import Machine, Timing, median_timing, timed
+from core.settings.device import Machine, Timing, time_call, time_median
 from core.settings.memory import max_mb, room_for
 from core.settings.progress import track
 from core.settings.wording import head_name
@@ -299,13 +299,13 @@ def watched(
             return model.run_blocks(ids, real)
 
     with trace(*edits, watcher) as recorded:
-        output, first = timed(call, machine.torch_device)
+        output, first = time_call(call, machine.torch_device)
     timing = None
     if not edits and first >= SLOW:
         timing = Timing(first, 1, datetime.now(UTC))
     elif not edits:  # the first pass also loads, allocates and records
         runs = RUNS if sum(flops(model.config, ids.shape[1]).values()) < SMALL else 1
-        timing = median_timing(call, machine.torch_device, runs)
+        timing = time_median(call, machine.torch_device, runs)
     softmax: list[list[torch.Tensor]] = []
     for block in model.blocks:
         attention: Any = getattr(block, "attn", None)

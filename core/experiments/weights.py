@@ -86,11 +86,11 @@ class TrainedWeights(Weights):
             )
         member = family.member_of(config)
         if member is None:
-            return f"There is no model trained {_changed(config)}."
+            return f"There is no model trained {_describe_changes(config)}."
         return (
             ""
             if (member, config.seed) in members
-            else f"The model trained {_changed(config)} is missing."
+            else f"The model trained {_describe_changes(config)} is missing."
         )
 
     @staticmethod
@@ -102,19 +102,20 @@ class TrainedWeights(Weights):
         )
         if variant_model is None:
             raise ConfigError(
-                "weights", f"The model trained {_changed(weights_config)} has no weights for that."
+                "weights",
+                f"The model trained {_describe_changes(weights_config)} has no weights for that.",
             )
         return variant_model
 
     @staticmethod
     def describe(config: Config) -> str:
         """Return "Trained without norm, seed 0" or the like."""
-        return f"Trained {_changed(config)}, seed {config.seed}"
+        return f"Trained {_describe_changes(config)}, seed {config.seed}"
 
     @staticmethod
     def name(config: Config) -> str:
         """Return "trained without norm" or the like."""
-        return f"trained {_changed(config)}"
+        return f"trained {_describe_changes(config)}"
 
 
 @weights.register(
@@ -134,7 +135,7 @@ class AblatedWeights(Weights):
         return why or (
             ""
             if family.fits(config)
-            else f"The trained model has no weights to run it {_changed(config)}."
+            else f"The trained model has no weights to run it {_describe_changes(config)}."
         )
 
     @staticmethod
@@ -150,13 +151,13 @@ class AblatedWeights(Weights):
         """Describe the baseline's training and the part without which it is run."""
         then = ""
         if family.member_of(config) != family.WHOLE:
-            then = f", then run {_changed(config)} (not retrained)"
+            then = f", then run {_describe_changes(config)} (not retrained)"
         return f"Trained with all components{then}, seed {config.seed}"
 
     @staticmethod
     def name(config: Config) -> str:
         """Return "without norm (not retrained)" or the like."""
-        return f"{_changed(config)} (not retrained)"
+        return f"{_describe_changes(config)} (not retrained)"
 
 
 @weights.register(
@@ -182,7 +183,7 @@ def _check(kind: str, config: Config) -> None:
         raise ConfigError("weights", why, "random")
 
 
-def _changed(config: Config) -> str:
+def _describe_changes(config: Config) -> str:
     """Describe the changes of a config from the trained baseline: "without norm"."""
     names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]

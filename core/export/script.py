@@ -90,11 +90,11 @@ class Script:
     def python(self) -> str:
         """Return the text of a .py file, which prints every table as CSV."""
         about = self._about('Prints tables as CSV, each below a line "# name".')
-        cells = [_without_imports(self.code)]
+        cells = [_remove_imports(self.code)]
         for table in self.tables:
             heading = fill(f"{table.name}: {table.about}", WIDTH - 4).replace("\n", "\n# ")
             call = f'show("{table.name}", {table.name}_table)\n'
-            cells.append(f"# %% {heading}\n{_without_imports(table.code)}{call}")
+            cells.append(f"# %% {heading}\n{_remove_imports(table.code)}{call}")
         parts = [
             f'"""{self.title}\n\n{about}\n"""\n',
             "import sys\n",
@@ -107,7 +107,7 @@ class Script:
     def notebook(self) -> str:
         """Return the text of an .ipynb file, which shows every table below its heading."""
         rows = "pd.options.display.max_rows = 1000  # longer tables are truncated\n"
-        code = _without_imports(self.code)
+        code = _remove_imports(self.code)
         cells = [
             _cell("markdown", f"# {self.title}\n\n{self._about('')}"),
             _cell("code", self._imports(rows)),
@@ -118,7 +118,7 @@ class Script:
         for table in self.tables:
             about = f"{table.about[0].upper()}{table.about[1:]}."
             cells.append(_cell("markdown", f"## {table.name}\n\n{about}"))
-            cells.append(_cell("code", f"{_without_imports(table.code)}{table.name}_table"))
+            cells.append(_cell("code", f"{_remove_imports(table.code)}{table.name}_table"))
         return json.dumps({"cells": cells} | NOTEBOOK, ensure_ascii=False, indent=1) + "\n"
 
     def _about(self, printed: str) -> str:
@@ -152,7 +152,7 @@ class Script:
             if isinstance(value, Machine):  # with the device on which it computes
                 written = f'Machine("{value.torch_device}", "{value.dtype}")'
             elif isinstance(value, Settings):
-                written = settings_call(value, before)
+                written = write_settings_call(value, before)
             elif isinstance(value, list):
                 written = split_text(value, before)
             else:
@@ -161,7 +161,7 @@ class Script:
         return "".join(lines)
 
 
-def _without_imports(code: str) -> str:
+def _remove_imports(code: str) -> str:
     """Remove import lines from code."""
     return IMPORT.sub("", code).lstrip("\n")
 
@@ -218,13 +218,13 @@ def call(name: str, arguments: Mapping[str, str], before: int) -> str:
     return name + enclose(items, "()", before + len(name))
 
 
-def settings_call(settings: Settings, before: int = 0) -> str:
+def write_settings_call(settings: Settings, before: int = 0) -> str:
     """Write Config(…), or other settings, with all values that are not their defaults."""
     arguments = {name: literal(getattr(settings, name)) for name in settings.write()}
     return call(type(settings).__name__, arguments, before)
 
 
-def changed_config(config: Config, baseline: Config, before: int) -> str:
+def write_changed_config(config: Config, baseline: Config, before: int) -> str:
     """Write a config as BASELINE.replace(…) with its changes."""
     changes: dict[str, Any] = {}
     replaced = baseline
@@ -239,10 +239,10 @@ def changed_config(config: Config, baseline: Config, before: int) -> str:
     return call("BASELINE.replace", written, before)
 
 
-def variants_text(variants: Mapping[str, Config], baseline: Config) -> Code:
+def write_variants(variants: Mapping[str, Config], baseline: Config) -> Code:
     """Write a dict of configs, each as its changes of BASELINE."""
     entries = []
     for name, config in variants.items():
         key = f"{quoted(name)}: "
-        entries.append(key + changed_config(config, baseline, 4 + len(key)))
+        entries.append(key + write_changed_config(config, baseline, 4 + len(key)))
     return Code(enclose(entries, "{}"))

@@ -10,13 +10,13 @@ from core.export.script import (
     Code,
     Script,
     call,
-    changed_config,
     enclose,
     literal,
     quoted,
     read_tables,
-    settings_call,
-    variants_text,
+    write_changed_config,
+    write_settings_call,
+    write_variants,
 )
 from core.model.config import Config
 from core.model.generate import Sampling
@@ -99,7 +99,7 @@ attention_table = pd.concat(tables, names=["variant"]).reset_index("variant")
 """)
 
 
-def block_script(
+def write_block_script(
     config: Config,
     tokens: Iterable[str],
     machine: Machine,
@@ -168,7 +168,7 @@ def compare_script(
 def _models(configs: Mapping[str, Config], baseline: Config | None = None) -> dict[str, object]:
     """Return the script's settings that name the compared models."""
     baseline = baseline or next(iter(configs.values()))
-    return {"BASELINE": baseline, "VARIANTS": variants_text(configs, baseline)}
+    return {"BASELINE": baseline, "VARIANTS": write_variants(configs, baseline)}
 
 
 JOURNEYS = """\
@@ -230,7 +230,7 @@ grid_table = pd.DataFrame(rows, columns=[*variants.axes, "pass", "meter", "value
 """)
 
 
-def depth_script(
+def write_depth_script(
     configs: Mapping[str, Config], tokens: Iterable[str], machine: Machine, depth: Depth
 ) -> Script:
     """Write the script of many passes: tables statistics, gradients, weights, attention.
@@ -250,7 +250,7 @@ def depth_script(
     )
 
 
-def grid_script(
+def write_grid_script(
     baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine, depth: Depth
 ) -> Script:
     """Write the script of a grid of variants: the table grid, with a column for every axis."""
@@ -303,7 +303,7 @@ accuracy_table = summary(compared.runs, PLAN, rates(PLAN, compared.names))
 """)
 
 
-def training_script(plan: Plan) -> Script:
+def write_training_script(plan: Plan) -> Script:
     """Write the script that trains all models of a plan: tables rows, curves, accuracy.
 
     Raises:
@@ -313,7 +313,7 @@ def training_script(plan: Plan) -> Script:
     baseline = plan.arms[0].config
     settings = {
         "BASELINE": baseline,
-        "ARMS": Code(enclose([_arm(arm, baseline) for arm in plan.arms])),
+        "ARMS": Code(enclose([_write_arm(arm, baseline) for arm in plan.arms])),
         "TRAINING": plan.training,
         "TRIAL": plan.trial,
         "MACHINE": plan.machine,
@@ -329,15 +329,15 @@ def training_script(plan: Plan) -> Script:
     )
 
 
-def _arm(arm: Arm, baseline: Config) -> str:
+def _write_arm(arm: Arm, baseline: Config) -> str:
     """Write Arm(…) with all values that are not defaults."""
     fields = {}
     for field in dataclasses.fields(arm):
         value = getattr(arm, field.name)
         if field.name == "config":
-            fields["config"] = changed_config(value, baseline, 8 + len("config="))
+            fields["config"] = write_changed_config(value, baseline, 8 + len("config="))
         elif field.name == "training" and value:
-            fields["training"] = settings_call(value, 8 + len("training="))
+            fields["training"] = write_settings_call(value, 8 + len("training="))
         elif value != field.default:
             fields[field.name] = literal(value)
     return call("Arm", fields, before=4)
@@ -420,7 +420,7 @@ family_table = comparison.by_distance(comparison.read(), PART)
 ELSEWHERE = 'files.from_folder("FOLDER")  # replace FOLDER by the path of the folder of the model'
 
 
-def knockout_script(
+def write_knockout_script(
     model: str,
     cuts: Sequence[Cut],
     mode: str,
@@ -478,7 +478,7 @@ def member_call(member: str, seed: int) -> str:
     return f"family.opened({quoted(member)}, {seed})"
 
 
-def family_script(measure: str, part: str = "") -> Script:
+def write_family_script(measure: str, part: str = "") -> Script:
     """Write the script of the models that were trained without a part.
 
     Args:

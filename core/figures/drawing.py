@@ -297,7 +297,7 @@ def block_svg(
         else set()
     )
     picture = Picture(p, layer, knocked, changed, beside, compact)
-    shape = _shape(p.sites["resid_pre"][layer])
+    shape = _format_shape(p.sites["resid_pre"][layer])
     strip, height = layers_svg(p.config, layer, 20)
     above = "in"
     if p.config.n_layers > 1:
@@ -489,7 +489,7 @@ class Picture:
         clicks = {}
         for place, (name, value) in changes.items():
             text = encode({name: value})
-            click = _clicked(name, value, is_clickable=self.beside is None)
+            click = _describe_click(name, value, is_clickable=self.beside is None)
             if self.beside is not None and text in self.beside:
                 click = "Already changed in the variant: click to undo."
             clicks[place] = text, f"{labels[place]}. {Config.settings()[name].help} {click}"
@@ -550,7 +550,7 @@ def _in_position(c: Config) -> list[str]:
     return [name] if c.rope_base == Config().rope_base else [name, f"base {c.rope_base:,.0f}"]
 
 
-def _clicked(name: str, value: Any, is_clickable: bool) -> str:
+def _describe_click(name: str, value: Any, is_clickable: bool) -> str:
     """Describe what a click that changes a setting does: here, or in a variant to compare with."""
     change = Config.settings()[name].change(value)
     if value in (False, "none"):
@@ -572,6 +572,6 @@ def _clicked(name: str, value: Any, is_clickable: bool) -> str:
     )
 
 
-def _shape(x: torch.Tensor) -> str:
+def _format_shape(x: torch.Tensor) -> str:
     """Write a tensor's shape: "12 × 64"."""
     return " × ".join(map(str, x.shape))

@@ -164,7 +164,7 @@ def bars_svg(
         shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
     phrases = [bar.label if hidden else _describe_bar(bar, written) for bar in bars]
     if mark:
-        phrases.append(f"{words['your_prediction']}: {marked(mark, written)}")
+        phrases.append(f"{words['your_prediction']}: {describe_range(mark, written)}")
     return picture(
         WIDTH, foot + (24 if mark else 6), STYLE + "".join(shapes), ". ".join(phrases) + "."
     )
@@ -176,7 +176,7 @@ def _describe_bar(bar: Bar, written: Callable[[float], str]) -> str:
     return f"{bar.label}: {written(bar.mean)}{note}"
 
 
-def marked(mark: Mark | None, written: Callable[[float], str]) -> str:
+def describe_range(mark: Mark | None, written: Callable[[float], str]) -> str:
     """Describe a predicted range: "0.2 – 0.9", "≥ 0.9", "< 0.2"."""
     low, high = mark or (-math.inf, math.inf)
     if math.isinf(low):
@@ -252,7 +252,9 @@ def curves_svg(
     description = ". ".join(
         f"{line.label}: {written(line.mean[0])} → {written(line.mean[-1])}" for line in lines
     )
-    description += f". {words['your_prediction']}: {marked(mark, written)}." if mark else "."
+    description += (
+        f". {words['your_prediction']}: {describe_range(mark, written)}." if mark else "."
+    )
     return picture(WIDTH, bottom + (42 if mark else 24), STYLE + "".join(shapes), description)
 
 

@@ -90,7 +90,7 @@ def _end_to_end(tensors: list[torch.Tensor], lengths: tuple[int, ...]) -> np.nda
     fields[6] = (
         0 if np.minimum.reduce(square) > 0 else np.add.reduceat(flat == 0, start, dtype=np.int64)
     )
-    _spreads(fields, flat, start)
+    _fill_spreads(fields, flat, start)
     return fields
 
 
@@ -118,11 +118,11 @@ def _rows(x: torch.Tensor) -> np.ndarray:
     fields[5] = np.maximum.reduce(rows, axis=1)
     full = np.count_nonzero(rows != 0) == rows.size
     fields[6] = 0 if full else [np.count_nonzero(row) for row in rows == 0]
-    _spreads(fields, rows.reshape(-1), range(0, rows.size, rows.shape[1]))
+    _fill_spreads(fields, rows.reshape(-1), range(0, rows.size, rows.shape[1]))
     return fields
 
 
-def _spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.ndarray) -> None:
+def _fill_spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.ndarray) -> None:
     """Fill in Σ(x − mean)², again in float64 where float32 overflows or rounds."""
     n, total, squares, spread = fields[:4]
     np.subtract(squares, total * total / n, out=spread)

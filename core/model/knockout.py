@@ -14,7 +14,7 @@ import torch
 from core.model.config import Config
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError
-from core.settings.wording import head_name, printable, shorten
+from core.settings.wording import head_name, replace_unprintable, shorten
 
 NAMED = 40  # parts that a sentence names at most, of thousands that a model may have
 # The sites at which a part is cut.
@@ -137,7 +137,8 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
     )
     has = f"Choose from {some}." if cut_of else "It has no components that can be removed."
     notes = [
-        f"out: this model has no component {printable(name[:20])}, so it is ignored. {has}"
+        f"out: this model has no component {replace_unprintable(name[:20])}, so it is ignored."
+        f" {has}"
         for name in wrong
     ]
     return tuple(sorted(cut_of[name] for name in names if name in cut_of)), notes

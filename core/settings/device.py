@@ -139,13 +139,13 @@ class Timing:
         return f"{self.milliseconds:{digits}} ms ({how})"
 
 
-def median_timing(call: Callable[[], object], torch_device: str, runs: int) -> Timing:
+def time_median(call: Callable[[], object], torch_device: str, runs: int) -> Timing:
     """Time so many runs of a call, and return their median."""
-    took = statistics.median(timed(call, torch_device)[1] for _ in range(runs))
+    took = statistics.median(time_call(call, torch_device)[1] for _ in range(runs))
     return Timing(took, runs, datetime.now(UTC))
 
 
-def timed(call: Callable[[], Result], torch_device: str) -> tuple[Result, float]:
+def time_call(call: Callable[[], Result], torch_device: str) -> tuple[Result, float]:
     """Run a call and return its result and milliseconds, by the GPU's own events or a clock."""
     if torch_device == "cpu":
         start = time.perf_counter()
@@ -165,4 +165,4 @@ def median_ms(call: Callable[[], object], torch_device: str, repeats: int = 15) 
     """Return the median milliseconds of a call, after three runs that do not count."""
     for _ in range(3):
         call()
-    return median_timing(call, torch_device, repeats).milliseconds
+    return time_median(call, torch_device, repeats).milliseconds

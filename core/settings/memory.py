@@ -88,7 +88,7 @@ def room_for(needed: int, subject: str) -> AbstractContextManager[None]:
     return turn(_heavy_run, "waiting for another large run on this server")
 
 
-def some_rows(n_rows: int, width: int) -> Iterator[slice]:
+def iterate_rows(n_rows: int, width: int) -> Iterator[slice]:
     """Yield slices of so many rows, each of about PIECE numbers."""
     step = max(1, PIECE // max(1, width))
     yield from (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from core.settings.menu import Menu
-from core.settings.wording import in_sentence, number, shorten
+from core.settings.wording import lower_first, number, shorten
 
 LONGEST = 20_000  # characters of a text, where its setting says nothing else
 ANY = 1_000_000  # of one that is cut, and not refused, where it is too long
@@ -122,7 +122,7 @@ class Setting:
         if self.kind is bool:
             return f"{'+' if value else '−'} {self.short}"
         if self.menu:
-            label = in_sentence(self.menu.label(value))
+            label = lower_first(self.menu.label(value))
             if value == "none":
                 return f"− {self.short}"
             return label if self.short.rstrip("s") in label.lower() else f"{label} {self.short}"

@@ -41,7 +41,7 @@ def fixed(value: float, digits: int = 2) -> str:
     return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
 
 
-def aligned(values: Iterable[float], digits: int = 3) -> list[str]:
+def format_aligned(values: Iterable[float], digits: int = 3) -> list[str]:
     """Format the numbers of a column with equal decimals, enough for the largest's digits."""
     values = list(values)
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
@@ -51,13 +51,13 @@ def aligned(values: Iterable[float], digits: int = 3) -> list[str]:
     return [fixed(value, decimals) for value in values]
 
 
-def in_sentence(label: str) -> str:
+def lower_first(label: str) -> str:
     """Lower a label's first letter unless it is a name: "logit difference", "KL divergence"."""
     is_word = label[1:2].isalpha() and label[1:].islower()
     return label.lower() if is_word and not label.startswith(PROPER) else label
 
 
-def capital(text: str) -> str:
+def capitalise(text: str) -> str:
     """Capitalise the first word of a sentence, unless it is a formula: "max(0, x)", "x²"."""
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+([\s,.:;’'-]|$)", text) else text
 
@@ -94,11 +94,11 @@ def shorten(value: object, width: int = 40) -> str:
         RecursionError,
     ):  # it holds a number of thousands of digits, or lists in lists in lists
         return "a value too large to show"
-    cut = printable(text[:width]) + ("…" if len(text) > width else "")
+    cut = replace_unprintable(text[:width]) + ("…" if len(text) > width else "")
     return f"“{cut}”" if isinstance(value, str) else cut
 
 
-def printable(text: object) -> str:
+def replace_unprintable(text: object) -> str:
     """Replace characters that cannot be printed or encoded by �."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
 

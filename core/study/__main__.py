@@ -38,13 +38,13 @@ from core.study.database.connection import (
     patiently,
 )
 from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING
-from core.study.database.store import Store, standing
+from core.study.database.store import Store, progress_of
 from core.study.picture import STYLE, matrix_svg
-from core.study.plan import NOTHING, Study, StudyError, before, describe_plan, read_machine
+from core.study.plan import NOTHING, Study, StudyError, describe_plan, describe_stored, read_machine
 from core.study.runner import Progress, Runner
 from core.study.summary import lines, read_summary
-from core.study.tables import export, judged_table, made_of, rows_of
-from core.train.budget import duration
+from core.study.tables import export, made_of, rows_of, summary_with_guards
+from core.train.budget import format_duration
 from core.workers.cluster import ClusterError, ClusterLostError, pool
 from core.workers.job import WorkerPool
 from core.workers.pool import worker_count
@@ -211,7 +211,7 @@ def export_(arguments: Namespace) -> int:
     store = Store(arguments.database, create=False)
     numbers = list(dict.fromkeys(find(store, name) for name in arguments.studies))
     if arguments.summary or arguments.picture:
-        summary = judged_table(store, numbers[0])
+        summary = summary_with_guards(store, numbers[0])
         if arguments.summary:
             _write_text(arguments.summary, write_csv(summary) or "")
         if arguments.picture:
@@ -247,7 +247,7 @@ def _write_text(path: str, text: str) -> None:
 def check(arguments: Namespace) -> int:
     """Run the command check: print where a study differs from an earlier summary."""
     store = Store(arguments.database, create=False)
-    now = judged_table(store, find(store, arguments.studies[0]))
+    now = summary_with_guards(store, find(store, arguments.studies[0]))
     agreed = agreement(now, read_summary(arguments.before))
     summary = f"{agreed.same} identical, {len(agreed.off)} outside their earlier interval"
     summary += f", {agreed.empty} without a value in both" if agreed.empty else ""
@@ -292,7 +292,7 @@ def print_state(store: Store, number: int) -> bool:
         print("The study has been deleted in the meantime.")
         return False
     # before anything is printed
-    now = standing(store, number)
+    now = progress_of(store, number)
     failed = store.runs(number, FAILED, spec=False)
     print(f"{name}: {now.words()}.")
     if now.lost:
@@ -327,7 +327,7 @@ def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
         with _asked_to_end() as signals:
             if {QUEUED, RUNNING} & set(patiently(lambda: store.counts(numbers))):
                 _work(Runner(store, numbers, workers), signals)
-                print(f"After {duration(time.monotonic() - begun)}:", flush=True)
+                print(f"After {format_duration(time.monotonic() - begun)}:", flush=True)
         complete = [patiently(partial(print_state, store, number)) for number in numbers]
         store.close()
         if signals:
@@ -353,7 +353,7 @@ def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
                 " which and why."
             )
         enrolled = patiently(lambda: store.enrol(study))
-        for sentence in before(enrolled.ended, enrolled.unwanted):
+        for sentence in describe_stored(enrolled.ended, enrolled.unwanted):
             print(f"  {sentence}")
         number = enrolled.study
     else:
@@ -476,7 +476,9 @@ def line(progress: Progress) -> str:
     words = [f"{ended} of {sum(counts.values())} runs", f"{100 * progress.share:.0f} %"]
     if counts.get(QUEUED) or counts.get(RUNNING):
         left = (
-            "workers are starting" if progress.left is None else f"{duration(progress.left)} left"
+            "workers are starting"
+            if progress.left is None
+            else f"{format_duration(progress.left)} left"
         )
         words.append(progress.absent or left)
     words += [f"{counts[state]} {state}" for state in (DIVERGED, FAILED) if counts.get(state)]

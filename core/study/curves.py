@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from core.settings.wording import printable, shorten
+from core.settings.wording import replace_unprintable, shorten
 from core.study.plan import Run, StudyError
 from core.train import Row
 
@@ -149,14 +149,16 @@ def read_curves(path: str | Path) -> Curves:
             raise ValueError("it lacks version information")
         return Curves(
             {
-                name: tuple(printable(value)[:MAX_LETTERS] for value in provenance[name][:10])
+                name: tuple(
+                    replace_unprintable(value)[:MAX_LETTERS] for value in provenance[name][:10]
+                )
                 for name in MADE
             },
             arrays,
         )
     except Exception as error:  # a damaged archive raises a dozen kinds
         raise StudyError(
-            [f"{path} does not contain study curves: {shorten(printable(error), 120)}."]
+            [f"{path} does not contain study curves: {shorten(replace_unprintable(error), 120)}."]
         ) from None
 
 

@@ -19,7 +19,7 @@ from core.model.variants import ablation, decode, encode, name_of
 from core.settings.device import Machine
 from core.settings.memory import max_mb
 from core.settings.setting import ConfigError, Setting
-from core.settings.wording import count, printable, shorten
+from core.settings.wording import count, replace_unprintable, shorten
 from core.study import plan
 from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Study, StudyError, TaskSetup
 from core.tasks import task
@@ -95,7 +95,7 @@ def load(text: str) -> dict[str, Any]:
                 " It contains curly quotes or no-break spaces from a word processor: use plain"
                 " ones."
             )
-        raise StudyError([f"This is not TOML: {printable(error)[:300]}.{hint}"]) from None
+        raise StudyError([f"This is not TOML: {replace_unprintable(error)[:300]}.{hint}"]) from None
 
 
 class _Reader:
@@ -279,12 +279,12 @@ class _Reader:
         table = self.document.get(path[0], {}) if table is None else table
         if not isinstance(table, dict):
             self.problems.append(
-                f"{dotted(path)} is {shorten(table)}; it must be a table of settings."
+                f"{write_key(path)} is {shorten(table)}; it must be a table of settings."
             )
             return {}
         values = {}
         for name, value in table.items():
-            key = dotted((*path, name))
+            key = write_key((*path, name))
             if name in skipped:
                 continue
             if name == "seed":
@@ -323,7 +323,7 @@ class _Reader:
             names = []
         for name in tables:
             if names and name not in names:
-                self.problems.append(f"{dotted(('task', name))} is not in the list of tasks.")
+                self.problems.append(f"{write_key(('task', name))} is not in the list of tasks.")
         if len(set(names)) < len(names):
             twice = next(name for n, name in enumerate(names) if name in names[:n])
             self.problems.append(f"tasks names {shorten(twice)} twice.")
@@ -336,12 +336,14 @@ class _Reader:
             if not can_be_called(name):
                 self.problems.append(f"a task cannot be called {shorten(name)}: {CALLED}.")
             elif "task" not in table and name not in task:
-                hint = f" To use your own name, set its task in a table [{dotted(('task', name))}]."
+                hint = (
+                    f" To use your own name, set its task in a table [{write_key(('task', name))}]."
+                )
                 self.problems.append(
                     f"tasks names {shorten(name)}, which is not a task{nearest(name, task)}{hint}"
                 )
             elif not (isinstance(task_name, str) and task_name in task):
-                key = dotted(("task", name, "task"))
+                key = write_key(("task", name, "task"))
                 self.problems.append(
                     f"{key} is {shorten(task_name)}; it must be one of {', '.join(task)}."
                 )
@@ -376,13 +378,13 @@ class _Reader:
         """Read the changes of one variant."""
         if isinstance(table, str) and table:  # as in a link
             try:
-                table = decode(table, dotted(path))
+                table = decode(table, write_key(path))
             except ConfigError as error:
                 self.problems.append(str(error))
                 return {}
         if not table:
             self.problems.append(
-                f"{dotted(path)} changes nothing; the full model is always included, as"
+                f"{write_key(path)} changes nothing; the full model is always included, as"
                 f" “{BASELINE}”."
             )
         return self.changes(path, SETTINGS, table)
@@ -400,7 +402,7 @@ class _Reader:
         for name, axis_values in axes.items():
             if not isinstance(axis_values, list) or not axis_values:
                 self.problems.append(
-                    f"axes.{dotted((name,))} is {shorten(axis_values)}; it must be a list of"
+                    f"axes.{write_key((name,))} is {shorten(axis_values)}; it must be a list of"
                     " values."
                 )
                 continue
@@ -450,7 +452,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f". Did you mean {near[0]}?" if near else f"; there are {', '.join(names)}."
 
 
-def dotted(path: KeyPath) -> str:
+def write_key(path: KeyPath) -> str:
     """Write a key as in the file, such as task."reverse, 12 layers".n_layers."""
     parts = [shorten(key)[1:-1] for key in path]
     return ".".join(

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from core.experiments.training.plan import BASELINE
-from core.experiments.training.sentences import decimals_of, percent, points
+from core.experiments.training.sentences import decimals_of, format_percent, format_points
 from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
 from core.figures.svg import picture
@@ -98,12 +98,14 @@ def matrix_svg(
     width = left + COLUMN * len(tasks)
     height = head + height_of_row * len(variants)
     shapes = [
-        _words(left + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name")
+        _draw_words(
+            left + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name"
+        )
         for n, lines in enumerate(heads)
     ]
     for skill, first, n_tasks in groups:
         middle = left + COLUMN * (first + n_tasks / 2)
-        shapes.append(_words(middle, 14, [skill], "middle skill"))
+        shapes.append(_draw_words(middle, 14, [skill], "middle skill"))
         edges = left + COLUMN * first + 4, left + COLUMN * (first + n_tasks) - 4
         shapes.append(
             f'<line class="edge" x1="{edges[0]:g}" x2="{edges[1]:g}" y1="{GROUP - 2}"'
@@ -113,7 +115,7 @@ def matrix_svg(
         y = head + height_of_row * row
         lines = names[row]
         shapes.append(
-            _words(
+            _draw_words(
                 left - 10,
                 y + height_of_row / 2 + 5 - LINE / 2 * (len(lines) - 1),
                 lines,
@@ -124,7 +126,7 @@ def matrix_svg(
             line = cells.get((name, variant))
             if line is None:
                 words = "n/a: the same as the baseline, or not a valid combination."
-                dash = _words(
+                dash = _draw_words(
                     left + COLUMN * (column + 0.5),
                     y + height_of_row / 2 + 5,
                     ["n/a"],
@@ -132,7 +134,7 @@ def matrix_svg(
                 )
                 shapes.append(f"<g><title>{words}</title>{dash}</g>")
                 continue
-            cell = _cell(line, left + COLUMN * column, y, intervals)
+            cell = _draw_cell(line, left + COLUMN * column, y, intervals)
             href = query(read_query(line.link))
             shapes.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
     ground = (
@@ -165,7 +167,7 @@ def describe(summary: pd.DataFrame) -> str:
             label: Any = lines.difference.idxmin()
             worst = lines.loc[label]
         if worst is not None:
-            parts.append(f"{name}: {shown_name(worst.variant)} {points(worst.difference)}")
+            parts.append(f"{name}: {shown_name(worst.variant)} {format_points(worst.difference)}")
     return (
         f"Change in accuracy, in percentage points; worst variant of each task: {'; '.join(parts)}."
     )
@@ -193,16 +195,16 @@ def describe_cell(line: Line) -> str:
     )
     if math.isnan(line.accuracy):
         return f"{first}{note or ' no results yet.'}"
-    got = f"accuracy {percent(line.accuracy)} ({seeds}"
+    got = f"accuracy {format_percent(line.accuracy)} ({seeds}"
     if line.variant == BASELINE:
-        return f"{first} {got}; {_span(line.low, line.high, 1)}).{note}"
+        return f"{first} {got}; {_format_interval(line.low, line.high, 1)}).{note}"
     if math.isnan(line.difference):
         return f"{first} {got}).{note}"
     if (
         line.difference_low == line.difference_high
     ):  # the same on every seed, to the last bit: no noise to compare with
         size = (
-            f"{points(line.difference)} points on every seed"
+            f"{format_points(line.difference)} points on every seed"
             if line.difference
             else "same as the baseline on every seed"
         )
@@ -211,16 +213,16 @@ def describe_cell(line: Line) -> str:
     if not math.isnan(line.p):
         noise = "" if _clear(line) else ", not significant"
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
-    span = _span(line.difference_low, line.difference_high, fine)
-    return f"{first} {points(line.difference, fine)} points{noise} ({span}); {got}).{note}"
+    span = _format_interval(line.difference_low, line.difference_high, fine)
+    return f"{first} {format_points(line.difference, fine)} points{noise} ({span}); {got}).{note}"
 
 
-def _span(low: float, high: float, decimals: int) -> str:
+def _format_interval(low: float, high: float, decimals: int) -> str:
     """Write a confidence interval in points; "no interval" for NaN."""
     return (
         "no interval"
         if math.isnan(low)
-        else f"95 % CI {points(low, decimals)} to {points(high, decimals)}"
+        else f"95 % CI {format_points(low, decimals)} to {format_points(high, decimals)}"
     )
 
 
@@ -234,7 +236,7 @@ def _all_diverged(line: Line) -> bool:
     return bool(line.diverged) and not line.seeds
 
 
-def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
+def _draw_cell(line: Line, x: float, y: float, intervals: bool) -> str:
     """Draw one cell of the matrix as SVG."""
     height = (ROW if intervals else LOW) - 2
     value = line.accuracy if line.variant == BASELINE else line.difference
@@ -262,9 +264,9 @@ def _cell(line: Line, x: float, y: float, intervals: bool) -> str:
         first = fixed(100 * value, 0) if math.isfinite(value) else first
     noise = " noise" if quiet else ""
     first_y = y + (18 if second else height / 2 + 6)
-    drawn += _words(x + COLUMN / 2, first_y, [first], f"middle{noise}")
+    drawn += _draw_words(x + COLUMN / 2, first_y, [first], f"middle{noise}")
     if second:
-        drawn += _words(x + COLUMN / 2, y + 32, [second], f"middle small{noise}")
+        drawn += _draw_words(x + COLUMN / 2, y + 32, [second], f"middle small{noise}")
     return drawn
 
 
@@ -276,7 +278,7 @@ def _in_cell(line: Line, value: float) -> tuple[str, str]:
         return "…" if math.isnan(line.accuracy) else "no baseline", ""
     low = line.difference_low
     high = line.difference_high
-    first = points(value, 1)
+    first = format_points(value, 1)
     if line.variant == BASELINE:
         low = line.low
         high = line.high
@@ -284,10 +286,10 @@ def _in_cell(line: Line, value: float) -> tuple[str, str]:
     if line.diverged:
         return first, f"{line.diverged} of {line.seeds + line.diverged} diverged"
     spread = low < high  # neither of one seed nor of several that agree to the last digit
-    return first, f"{points(low, 1)} to {points(high, 1)}" if spread else ""
+    return first, f"{format_points(low, 1)} to {format_points(high, 1)}" if spread else ""
 
 
-def _words(x: float, y: float, lines: list[str], kind: str) -> str:
+def _draw_words(x: float, y: float, lines: list[str], kind: str) -> str:
     """Draw lines of text as SVG, one below the other."""
     return "".join(
         f'<text class="{kind}" x="{x:g}" y="{y + LINE * n:g}">{escape(line)}</text>'

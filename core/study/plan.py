@@ -310,10 +310,10 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     for name in tasks:
         several = len({run.variant for run in study.runs if run.task == name}) - 1
         alone = sum(run.expected for run in left.runs if run.task == name)
-        takes = f"{budget.duration(alone)} on one core" if alone else "all done"
+        takes = f"{budget.format_duration(alone)} on one core" if alone else "all done"
         lines.append(f"  {name}: the baseline and {count(several, 'variant')}; {takes}.")
-    lines += [f"  {line}" for line in before(len(stored.ended), stored.unwanted)]
-    takes = f"About {budget.duration(left.seconds(workers))} on {count(workers, 'worker')}."
+    lines += [f"  {line}" for line in describe_stored(len(stored.ended), stored.unwanted)]
+    takes = f"About {budget.format_duration(left.seconds(workers))} on {count(workers, 'worker')}."
     lines.append(takes if left.runs else "Nothing to train.")
     try:
         study.runs[0].machine.check_here()
@@ -322,7 +322,7 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     return "\n".join([*lines, *study.notes])
 
 
-def before(ended: int, unwanted: int) -> list[str]:
+def describe_stored(ended: int, unwanted: int) -> list[str]:
     """Describe which runs of a study the store already has, in sentences."""
     lines = []
     if ended:

@@ -70,7 +70,7 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     return _summary(cells, store.results(study), store.specs(study))
 
 
-def judged_table(store: Store, study: int) -> pd.DataFrame:
+def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
     """Return the summary of a study, at the chosen rates where learning rates were searched.
 
     Its column guards says what was equal for all models or searched.
@@ -98,7 +98,7 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     specs = store.specs(study)
     cells: dict[Name, list[Line]] = {}
     rates: list[str] = []
-    for key, several in chosen(
+    for key, several in choose_rates(
         store.runs(study, spec=False), store.late_losses(study), specs
     ).items():
         best_rates = [rate for _, rate in several if not math.isnan(rate)]
@@ -109,7 +109,7 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     return _summary(cells, last, specs, search or "none").assign(rates=rates)
 
 
-def chosen(
+def choose_rates(
     runs: Sequence[Line], losses: Mapping[int, float], specs: Mapping[Name, str]
 ) -> dict[Name, list[tuple[Line, float]]]:
     """Choose the learning rate of each seed by the late loss.
@@ -241,7 +241,7 @@ def _line(
     }
 
 
-def comparison(store: Store, one_study: int, other: int) -> pd.DataFrame:
+def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
     """Compare two studies on tasks and variants of the same names.
 
     On the seeds that both have: task, variant, settings ("same" where all runs of both are the same
@@ -288,7 +288,7 @@ def comparison(store: Store, one_study: int, other: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-TABLES = {"runs": run_table, "rows": row_table, "summary": judged_table}
+TABLES = {"runs": run_table, "rows": row_table, "summary": summary_with_guards}
 FILE = "study.toml"  # of the study, beside its tables: says whose they are
 
 

@@ -25,7 +25,7 @@ import torch
 
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.training.plan import BASELINE
-from core.experiments.training.sentences import decimals_of, points
+from core.experiments.training.sentences import decimals_of, format_points
 from core.export.sheets import read_csv, write_csv
 from core.measure.intervals import LEVEL, Interval, Within, interval
 from core.measure.stream_statistics import statistic
@@ -196,16 +196,16 @@ def verdict(measured: Interval, smallest: float, alike: bool) -> str:
     return DOES_NOT if does_not else UNDECIDED
 
 
-def format_value(value: float, claim_of: Claim, decimals: int | None = None) -> str:
+def format_measure(value: float, claim_of: Claim, decimals: int | None = None) -> str:
     """Format a value in the claim's unit, without the unit."""
     if math.isnan(value):
         return "undefined"
-    return points(value, decimals) if claim_of.points else fixed(value, 2)
+    return format_points(value, decimals) if claim_of.points else fixed(value, 2)
 
 
 def format_smallest(claim_of: Claim) -> str:
     """Format the smallest effect that counts: "30.0 points", "0.50"."""
-    return format_value(claim_of.smallest, claim_of) + (" points" if claim_of.points else "")
+    return format_measure(claim_of.smallest, claim_of) + (" points" if claim_of.points else "")
 
 
 def format_result(result: Judged, claim_of: Claim) -> str:
@@ -215,11 +215,10 @@ def format_result(result: Judged, claim_of: Claim) -> str:
     if math.isnan(low):
         span = "no interval"
     else:
-        span = (
-            f"{format_value(low, claim_of, decimals)} to {format_value(high, claim_of, decimals)}"
-        )
+        ends = [format_measure(end, claim_of, decimals) for end in (low, high)]
+        span = " to ".join(ends)
     return (
-        f"{format_value(mean, claim_of, decimals)}{' points' if claim_of.points else ''} ({span})"
+        f"{format_measure(mean, claim_of, decimals)}{' points' if claim_of.points else ''} ({span})"
     )
 
 
@@ -233,7 +232,7 @@ def describe(result: Judged, claim_of: Claim) -> str:
     return f"{format_result(result, claim_of)}, {seeds}: {result.verdict}, {reason}."
 
 
-def tally(results: Iterable[Judged]) -> str:
+def count_verdicts(results: Iterable[Judged]) -> str:
     """Count verdicts: "18 claims: 9 replicate here, 3 do not, 6 are inconclusive."."""
     counts = Counter(result.verdict for result in results)
     yes = counts[REPLICATES]

@@ -19,7 +19,14 @@ from core.teaching.lessons import wording
 from core.teaching.lessons.language import ENGLISH, clean, phrases
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.picture import svg
-from core.teaching.lessons.prediction import VERDICTS, Entry, Outcome, combine, outcome, verdict
+from core.teaching.lessons.prediction import (
+    VERDICTS,
+    Entry,
+    Outcome,
+    combine,
+    measure_outcome,
+    verdict,
+)
 from core.teaching.lessons.reader import read_lesson
 from core.teaching.lessons.readings import CPU, SEED, Measured, reading
 from core.teaching.questions import (
@@ -163,7 +170,7 @@ class Part:
 def measure_part(lesson: Lesson, entry: Entry) -> Part:
     """Measure a lesson for a report; without a result where its data is missing here."""
     try:
-        return Part(lesson, entry, outcome(lesson))
+        return Part(lesson, entry, measure_outcome(lesson))
     except ConfigError:
         return Part(lesson, entry, None)
 
@@ -231,7 +238,7 @@ def write_class(
             continue
         rounds = sorted(set(rows["round"].tolist()))
         votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in rounds}
-        out = outcome(question_asked.lesson) if question_asked.lesson else None
+        out = measure_outcome(question_asked.lesson) if question_asked.lesson else None
         counts = question_asked.counts(votes, out)
         question: dict[str, object] = {
             "asked": question_asked,

@@ -63,7 +63,7 @@ def step_seconds(config: Config, training: Training) -> float:
     operations = 3 * batch * cost.forward_flops(config, length, words)
     numbers = batch * (sum(cost.activations(config, length).values()) / 4 + 2 * length * words)
     if training.optimiser == "muon":
-        operations += _orthogonal(config)
+        operations += _count_muon_operations(config)
     return (
         PER_SUBLAYER * config.n_layers * (2 * config.attention + config.ffn)
         + PER_OPERATION * operations
@@ -72,7 +72,7 @@ def step_seconds(config: Config, training: Training) -> float:
     )
 
 
-def _orthogonal(config: Config) -> int:
+def _count_muon_operations(config: Config) -> int:
     """Return Muon's operations in a step: two m·m·n and one m³ product per matrix, STEPS times."""
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     widths = config.attention * [q, q, kv, kv, *[q] * config.gate] + config.ffn * [config.d_ff] * (
@@ -98,13 +98,13 @@ def memory(config: Config, training: Training) -> int:
 
     Measuring accuracy keeps no gradients, so only one block's activations at a time.
     """
-    return _memory(config, training.task, training.length, training.batch)
+    return _estimate_memory(config, training.task, training.length, training.batch)
 
 
 @functools.lru_cache(
     64
 )  # a study may have thousands of trainings that differ in a learning rate alone
-def _memory(config: Config, part: str, length: int, batch: int) -> int:
+def _estimate_memory(config: Config, part: str, length: int, batch: int) -> int:
     """Estimate a worker's memory in bytes for a training with this task, length and batch."""
     learnt = task[part]
     words = len(learnt.vocabulary)
@@ -123,7 +123,7 @@ def stored_bytes(config: Config, training: Training) -> int:
     return 3 * 4 * sum(cost.parameters(config, len(task[training.task].vocabulary)).values())
 
 
-def expected(states: Sequence[State], workers: float, pace: float = 1.0) -> float:
+def estimate_seconds_left(states: Sequence[State], workers: float, pace: float = 1.0) -> float:
     """Estimate the seconds until all trainings have ended.
 
     Args:
@@ -166,18 +166,20 @@ def check(
         f"The weights and optimiser states of {count(len(states), 'run')}{others}",
         "Choose fewer seeds or variants, or a smaller model.",
     )
-    time_needed = expected(states, workers, pace)
+    time_needed = estimate_seconds_left(states, workers, pace)
     if time_needed > max_seconds():
+        needed = format_duration(time_needed)
+        allowed = format_duration(max_seconds())
         raise TimeLimitError(
-            f"{count(len(states), 'run')} would take about {duration(time_needed)} here on"
-            f" {count(workers, 'worker')}; at most {duration(max_seconds())} are allowed (set by"
+            f"{count(len(states), 'run')} would take about {needed} here on"
+            f" {count(workers, 'worker')}; at most {allowed} are allowed (set by"
             " ABLATION_MAX_SECONDS). Choose fewer steps, seeds or variants, or a smaller model or"
             " batch."
         )
     return time_needed
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write seconds for people: "12 s", "3 min", "1.5 h"."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"

@@ -10,7 +10,7 @@ from core.model.config import Config
 from core.model.variants import apply
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Setting
-from core.settings.wording import count, in_sentence
+from core.settings.wording import count, lower_first
 from core.tasks import task
 from core.train.budget import step_seconds
 from core.train.settings import Training
@@ -141,7 +141,7 @@ def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Traini
             how = replace(training, steps=steps, every=max(1, every), warmup=warmup)
         phrases = [count(how.steps, "step")] if how != training else []
         share = how.steps * match[kind](config, how) / (target * baseline[1].steps)
-        return config, how, ", ".join([*phrases, *_off_by(share, kind)])
+        return config, how, ", ".join([*phrases, *_describe_mismatch(share, kind)])
     fitted = widened(config, target, lambda tried: match[kind](tried, training))
     is_adjustable = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
     changes = [
@@ -152,16 +152,16 @@ def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Traini
     return (
         fitted,
         training,
-        ", ".join([*changes, *_off_by(match[kind](fitted, training) / target, kind)]),
+        ", ".join([*changes, *_describe_mismatch(match[kind](fitted, training) / target, kind)]),
     )
 
 
-def _off_by(share: float, kind: str) -> list[str]:
+def _describe_mismatch(share: float, kind: str) -> list[str]:
     """Describe how far off a cost stays that cannot be matched."""
     off = 100 * (share - 1)
     if abs(off) <= 100 * CLOSE:
         return []
-    return [f"closest match: {off:+.0f} % {in_sentence(match.label(kind))}".replace("-", "−")]
+    return [f"closest match: {off:+.0f} % {lower_first(match.label(kind))}".replace("-", "−")]
 
 
 def widened(config: Config, target: float, measured: Measured) -> Config:

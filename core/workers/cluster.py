@@ -170,7 +170,7 @@ class Cluster(WorkerPool):
             return False
         if not answer.done():
             return False
-        reason = difference(answer, worker.describe(), self._first, self._needed)
+        reason = describe_difference(answer, worker.describe(), self._first, self._needed)
         if reason:
             _log_once(f"The worker {address} is skipped: {reason}.")
             return False
@@ -253,7 +253,7 @@ def connect(address: str, seconds: float) -> Any:
         ) from None
 
 
-def difference(
+def describe_difference(
     answer: Future[Description], local: Description, first: Description | None, needed: set[str]
 ) -> str:
     """Describe how a worker differs from this process or the first worker; "" if it does not.

@@ -135,7 +135,9 @@ class Job:
         seconds = sum(training.seconds for training in self.trainings.values())
         estimated = sum(training.estimated for training in self.trainings.values())
         pace = seconds / estimated if estimated else self.workers.pace
-        return budget.expected(list(self.states.values()), self.workers.workers_per_job(), pace)
+        return budget.estimate_seconds_left(
+            list(self.states.values()), self.workers.workers_per_job(), pace
+        )
 
     def poll(self) -> "Job":
         """Keep the job running and return it; call this repeatedly while a user waits for it."""

@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from core.experiments.training.plan import Trial, plan
-from core.export.scripts import training_script
+from core.export.scripts import write_training_script
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.study.file import parse
@@ -78,7 +78,10 @@ def test_its_script_runs():
     variants, _ = lineup(task["toy_task"].config(**SMALL), Removed(task="toy_task"))
     planned, _ = plan(variants, Training(task="toy_task", **SHORT), Trial(seeds=1), Machine("cpu"))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(training_script(planned).python(), "script", "exec"), {"__name__": "__main__"})
+        exec(
+            compile(write_training_script(planned).python(), "script", "exec"),
+            {"__name__": "__main__"},
+        )
     assert "# accuracy" in printed.getvalue()
 
 

@@ -18,7 +18,7 @@ from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.kit.store import is_moved
 from ui.kit.takeaway import note
-from ui.pictures.heatmaps import heatmaps, in_one_frame
+from ui.pictures.heatmaps import draw_heatmaps, in_one_frame
 from ui.shared.base import pick
 
 
@@ -30,11 +30,11 @@ def compare(context):
         st.caption(literal(reason))
     passes = OneByOne(forward_pass, context.variants, context.look)
     table = measure(passes)
-    pins.legend(context.variants, {}, context.pins, forward_pass.kind)
+    pins.draw_legend(context.variants, {}, context.pins, forward_pass.kind)
     figure("Effect on the output", farthest(table, passes.seen))
-    numbers(table)
+    draw_statistics(table)
     pick("layer", forward_pass=forward_pass)
-    maps(passes.seen)
+    draw_maps(passes.seen)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ SHORT = {
 }
 
 
-def numbers(table):
+def draw_statistics(table):
     """Draw the table of statistics, one row per variant."""
     note("Baseline and variants", lambda: table)
     columns = [
@@ -166,11 +166,11 @@ def _cell(value) -> str:
     return number(value, 3)
 
 
-def maps(contexts: dict[str, PassSummary]):
+def draw_maps(contexts: dict[str, PassSummary]):
     """Draw each variant's attention pattern at one layer, averaged over its heads."""
     labels = max((context.labels for context in contexts.values()), key=len)
     patterns = [context.attention for context in contexts.values()]
-    heatmaps(
+    draw_heatmaps(
         "compared_maps",
         in_one_frame(patterns, len(labels)),
         labels,

@@ -7,7 +7,7 @@ from core.checkpoints import family
 from core.experiments.block.attention import recut
 from core.experiments.weights import weights
 from core.export.script import Script
-from core.export.scripts import block_script, compare_script
+from core.export.scripts import compare_script, write_block_script
 from core.model.config import Config
 from core.model.variants import apply, decode
 from core.settings.setting import ConfigError
@@ -15,7 +15,7 @@ from core.settings.wording import count
 from ui.block.context import BlockConfig, BlockContext
 from ui.kit.panel.control import FOLDS, Control, tabs
 from ui.kit.store import reset, session, settings_of
-from ui.shared.base import unknown_words
+from ui.shared.base import draw_unknown_words
 
 
 def script(context: BlockContext) -> Script:
@@ -36,7 +36,7 @@ def script(context: BlockContext) -> Script:
             if variant and not refused(variant)
         }
         return compare_script(configs, *how, baseline=config)
-    return block_script(config, *how, view=look.view)
+    return write_block_script(config, *how, view=look.view)
 
 
 _SIZE = (
@@ -61,10 +61,10 @@ CARRIED = (  # in a session's `kept`: setting -> its value with the weights chos
 
 def weights_controls() -> list[Control]:
     """Return the controls that choose the source of weights."""
-    return [tabs("Weights", weights, "weights", on=_chosen) | FOLDS]
+    return [tabs("Weights", weights, "weights", on=_switch_weights) | FOLDS]
 
 
-def _chosen(kind: str):
+def _switch_weights(kind: str):
     """Switch to this kind of weights, and reset settings for which it has no model."""
     before = settings_of(BlockConfig)
     settings = {
@@ -111,7 +111,7 @@ def _had(kind: str, text: str, baseline: Config, members: tuple[tuple[str, int],
         return False
 
 
-def unknown(kind: str, tokens: Sequence[str]):
+def draw_unknown_tokens(kind: str, tokens: Sequence[str]):
     """Draw a notice that names the tokens missing from the model's vocabulary."""
     _, numbers = weights[kind].numbers(tokens)
-    unknown_words(tokens, [index for index, number in enumerate(numbers) if number is None])
+    draw_unknown_words(tokens, [index for index, number in enumerate(numbers) if number is None])

@@ -33,21 +33,21 @@ def cost(context):
         )
         figure("Parameters by component", sentence, forward_pass.weights)
         vocabulary_size = len(known_to(forward_pass.kind, vocabulary(list(forward_pass.tokens)))[0])
-        _bars(
+        _draw_bars(
             formulas.parameters(config, vocabulary_size), "parameters", "Parameters by component."
         )
         operations = formulas.flops(config, tokens)
         every = sum(operations.values())
         sentence = f"{every:,} FLOPs in matrix products, for {count(tokens, 'token')}."
         figure("FLOPs per forward pass", sentence, "Formulas")
-        _bars(operations, "FLOPs", "FLOPs by component.")
+        _draw_bars(operations, "FLOPs", "FLOPs by component.")
     with right:
         memory = formulas.activations(config, tokens, machine.dtype)
         sentence = (
             f"{sum(memory.values()) / MB:.3g} MB if all activations are stored ({machine.dtype})."
         )
         figure("Activation memory", sentence, "Formulas")
-        _bars(memory, "bytes", "Activation memory by component.")
+        _draw_bars(memory, "bytes", "Activation memory by component.")
         if config.attention:
             _draw_kv_cache(config, tokens, machine.dtype)
         growth = formulas.by_length(config)
@@ -93,7 +93,7 @@ def _draw_kv_cache(config, tokens: int, dtype: str):
     bytes_by_length = {
         count(length, "token"): formulas.kv_cache_bytes(config, length, dtype) for length in lengths
     }
-    _bars(bytes_by_length, "bytes", "KV cache by sequence length.")
+    _draw_bars(bytes_by_length, "bytes", "KV cache by sequence length.")
 
 
 def _time(forward_pass):
@@ -108,7 +108,7 @@ def _time(forward_pass):
     )
 
 
-def _bars(parts, title, alt):
+def _draw_bars(parts, title, alt):
     """Draw one bar per component with a nonzero value; a caption if there are none."""
     table = pd.DataFrame(
         [

@@ -9,7 +9,7 @@ from ui.block.context import view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure, with_minus
 from ui.kit.page import table as show_table
-from ui.pictures.heatmaps import heatmaps
+from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared.base import finite_sentence, needs, pick
 
 RARE = 0.01  # share of exact zeros below which a chart of them is empty
@@ -38,7 +38,7 @@ def neurons(context):
     )
     title = f"Activations of {forward_pass.config.d_ff} hidden units"
     figure(title, finite_sentence(sentence, float(units.sum())), forward_pass.weights)
-    heatmaps(
+    draw_heatmaps(
         "units",
         units[None],
         forward_pass.labels[: forward_pass.n_real],

@@ -10,7 +10,7 @@ from core.model.parts import MENUS
 from ui.block.context import view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure
-from ui.pictures.heatmaps import heatmaps
+from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared.base import finite_sentence, needs
 
 
@@ -41,7 +41,7 @@ def positions(context):
     with left:
         sentence = "Added to the token embeddings. One row per position, one column per dimension."
         figure("Sinusoidal position encoding", sentence, "Not learned")
-        heatmaps(
+        draw_heatmaps(
             "sinusoid",
             tables["sinusoidal"][None],
             [f"position {n}" for n in rows],
@@ -64,7 +64,7 @@ def positions(context):
             weights_menu["random"].describe(forward_pass.config),
         )
         both = [cosines(tables[name]) for name in ("sinusoidal", "learned")]
-        heatmaps(
+        draw_heatmaps(
             "position_pairs",
             torch.stack(both),
             rows,

@@ -20,7 +20,7 @@ from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.panel.control import Control, among, control_of
 from ui.kit.panel.panel import first_row
-from ui.kit.store import amend, change, is_moved, session
+from ui.kit.store import change, change_quietly, is_moved, session
 from ui.pictures import drawing
 from ui.shared.base import views_of_tab
 
@@ -47,7 +47,7 @@ MORE = "Click a component to add a variant without it."
 LOCKED = "Components are locked by the link you opened."
 
 
-def with_and_without(context: BlockContext, say: Callable[[], None]):
+def draw_with_and_without(context: BlockContext, say: Callable[[], None]):
     """Draw the block diagram and the open view, for the baseline and the selected variant.
 
     Args:
@@ -63,11 +63,11 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
     )
     picture, view = st.columns([31, 69], gap="medium")
     with picture:
-        _drawings(context, baseline, variant, others)
+        _draw_diagrams(context, baseline, variant, others)
     with view:
         rows = st.container()
         try:
-            _view(context, rows, baseline, variant, others)
+            _draw_view(context, rows, baseline, variant, others)
         finally:  # of a view that cannot be drawn, too
             with rows:
                 for reason in context.left_out * (context.look.view not in ALONE):
@@ -75,7 +75,7 @@ def with_and_without(context: BlockContext, say: Callable[[], None]):
                 say()
 
 
-def _view(
+def _draw_view(
     context: BlockContext, rows, baseline: Variant, variant: Variant | None, others: list[Variant]
 ):
     """Draw the open view: once, or for baseline and variant side by side.
@@ -107,7 +107,7 @@ def _view(
 
             def head(name: str):
                 side = sides[name]
-                return pins.marks(
+                return pins.draw_marks(
                     [(side.colour, name + less if side is variant else name, None)], []
                 )
 
@@ -134,7 +134,7 @@ def _choose_variant(context: BlockContext, others: list[Variant]) -> str:
     name, before = remembered.get("beside", (now, selected))
     if now and now != name and selected == before != "now":
         remembered["beside"] = now, "now"
-        amend(beside="now")
+        change_quietly(beside="now")
         st.rerun()  # its link says so, too
     remembered["beside"] = now, selected
     return selected
@@ -161,7 +161,7 @@ def _comparison(
     return row
 
 
-def _drawings(
+def _draw_diagrams(
     context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]
 ):
     """Draw the block diagram of the baseline and, if there is one, of the variant below it."""
@@ -241,7 +241,7 @@ def _draw_block(
         "key": "drawing" if first else "drawing_beside",
         "beside": context.pins.texts if first else None,
     }
-    drawing.block(
+    drawing.draw_block(
         forward_pass,
         context.look.layer_of(forward_pass),
         usual=other or baseline.config,

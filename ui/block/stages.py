@@ -14,25 +14,25 @@ from core.figures.spec import word
 from core.measure.tensor_meters import meter
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
-from core.settings.wording import capital, count, fixed, number
+from core.settings.wording import capitalise, count, fixed, number
 from ui.block.context import view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure, literal, small_table, with_minus
 from ui.kit.page import table as show_table
 from ui.kit.store import bind
-from ui.pictures.heatmaps import heatmaps
+from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared.base import finite_sentence, pick
 
 
 @view.register("norm", label="Norm", help="the effect of the norm on one token.")
 def norm(context):
     """Draw one token's vector before and after each norm, and a vector that the user types."""
-    _of_a_token(context.forward_pass, context.look)
+    _draw_token_norms(context.forward_pass, context.look)
     if not side_by_side.second():
-        _of_a_vector(context.look, context.forward_pass.config.norm_eps)
+        _draw_vector_norms(context.look, context.forward_pass.config.norm_eps)
 
 
-def _of_a_token(forward_pass, look):
+def _draw_token_norms(forward_pass, look):
     """Draw a token's vector before and after each norm of one layer."""
     sites = norms(forward_pass)
     if not sites and forward_pass.config.part("norm").normalises:
@@ -80,7 +80,7 @@ def _of_a_token(forward_pass, look):
 
 def _formula(name: str, n: dict) -> str:
     """Return a norm's formula with the statistics of one vector, or its description."""
-    return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capital(
+    return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capitalise(
         MENUS["norm"].help(name)
     )
 
@@ -113,7 +113,7 @@ def _filled(name: str, which: str, n: dict, **words) -> str:
     )
 
 
-def _of_a_vector(look, eps):
+def _draw_vector_norms(look, eps):
     """Draw a vector typed by the user before and after every norm."""
     st.markdown("**Try your own numbers**")
     st.text_input(
@@ -204,7 +204,7 @@ def change(context):
         )
     figure("Token similarity before and after", sentence, forward_pass.weights)
     labels = forward_pass.labels[: forward_pass.n_real]
-    heatmaps(
+    draw_heatmaps(
         "similarity",
         both,
         labels,

@@ -11,7 +11,7 @@ from ui.block.context import view
 from ui.kit import side_by_side
 from ui.kit.page import figure, literal
 from ui.kit.takeaway import note
-from ui.pictures.chips import generated, opened_step
+from ui.pictures.chips import draw_generated_text, opened_step
 from ui.shared.base import pick
 
 
@@ -36,12 +36,12 @@ def text(context):
         _about(kind, words, look.context, len(tokens) + len(steps)),
         forward_pass.weights,
     )
-    side_by_side.no_difference()
+    side_by_side.caption_no_difference()
     key = side_by_side.keyed("text")
     layer = look.layer_of(forward_pass)
     head = look.head_of(forward_pass)
     labels = forward_pass.labels[: forward_pass.n_real]
-    generated(key, labels, steps, lambda token: shorten_token(words[token]), layer, head)
+    draw_generated_text(key, labels, steps, lambda token: shorten_token(words[token]), layer, head)
     st.caption(literal(_chosen(forward_pass, words, steps, opened_step(key, steps), look)))
     rows = [(words[step.token], step.probability, step.chance) for step in steps]
     table = pd.DataFrame(rows, columns=["word", "probability", "chance"])

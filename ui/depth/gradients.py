@@ -11,8 +11,8 @@ from core.settings.wording import count, number
 from ui.depth.context import view
 from ui.kit import pins
 from ui.kit.page import figure, literal
-from ui.pictures.curves import Line, Panel, curves
-from ui.pictures.heatmaps import heatmaps
+from ui.pictures.curves import Line, Panel, draw_curves
+from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared.base import LOST
 
 # a thousandth, a thousandfold of what went in at the end
@@ -28,7 +28,7 @@ def gradients(context):
         for v in context.variants
     }
     notes = {name: lost(travel) for name, travel in of_variants.items()}
-    pins.legend(context.variants, notes, context.pins)
+    pins.draw_legend(context.variants, notes, context.pins)
     lines = [
         Line(v.colour, of_variants[v.name].stream.tolist(), notes[v.name]) for v in context.variants
     ]
@@ -47,9 +47,11 @@ def gradients(context):
     )
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        curves("gradient_curves", [panel], {v.colour: v.name for v in context.variants}, height=330)
+        draw_curves(
+            "gradient_curves", [panel], {v.colour: v.name for v in context.variants}, height=330
+        )
     with right:
-        per_weight(context, of_variants)
+        draw_weight_gradients(context, of_variants)
 
 
 def lost(travel) -> str | None:
@@ -87,7 +89,7 @@ def travelled(of_variants) -> str:
     return " ".join(notes)
 
 
-def per_weight(context, of_variants):
+def draw_weight_gradients(context, of_variants):
     """Draw the gradient norm of every weight, one panel per variant."""
     tables = {name: travel.weights for name, travel in of_variants.items() if len(travel.weights)}
     if not tables:
@@ -121,7 +123,7 @@ def per_weight(context, of_variants):
         cells = cells[:, :, 0].T[None]
         columns = list(tables)
         titles = None
-    heatmaps(
+    draw_heatmaps(
         "weight_gradients",
         cells,
         weights,

@@ -12,20 +12,20 @@ from core.experiments.depth.axes import AXES, MOST, Axes, combinations, in_words
 from core.experiments.depth.grid import grid as run
 from core.experiments.depth.grid import stream_of
 from core.measure.stream_statistics import statistic
-from core.settings.wording import capital, count, in_sentence, number
+from core.settings.wording import capitalise, count, lower_first, number
 from ui.depth.context import orders, view
 from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.kit.panel.control import choice, tabs
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import draw_bar
 from ui.kit.store import bind, change, is_moved, value
-from ui.pictures.heatmaps import heatmaps
+from ui.pictures.heatmaps import draw_heatmaps
 
 
 @view.register("grid", label="Grid", help="all combinations of components at once.")
 def grid(context):
     """Draw one statistic of every combination of components; a click compares a variant."""
-    choices(context)
+    draw_grid_controls(context)
     results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
     meter = context.look.grid_statistic
     label = statistic.label(meter)
@@ -46,10 +46,12 @@ def grid(context):
         if results.repeats == 1:
             same = "1 combination, a duplicate, is omitted."
         st.caption(literal(" ".join((same, *results.reasons))))
-    (by_parts if context.look.grid_order == "parts" else ranked)(context, results, meter)
+    (draw_by_component if context.look.grid_order == "parts" else draw_ranked)(
+        context, results, meter
+    )
 
 
-def choices(context):
+def draw_grid_controls(context):
     """Draw the controls of the grid: its colour, its order and its axes."""
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
@@ -57,7 +59,7 @@ def choices(context):
         coloured = choice(
             "Colour", "grid_statistic", context.look.grid_statistic, list(statistic), labels
         )
-        bar("lens", [coloured, tabs("Order", orders, "grid_order")])
+        draw_bar("lens", [coloured, tabs("Order", orders, "grid_order")])
     with right:
         popover = st.popover(
             "Grid axes",
@@ -140,7 +142,7 @@ def _why(results, meter) -> str:
     if axis is None:
         return ""
     quantity = (
-        f"the variance in {'log ' * statistic[meter].log}{in_sentence(statistic.label(meter))}"
+        f"the variance in {'log ' * statistic[meter].log}{lower_first(statistic.label(meter))}"
     )
     left = (
         " (without diverged ones)"
@@ -154,7 +156,7 @@ def _why(results, meter) -> str:
             f" No component explains more than half; {word} explains {share:g} % of"
             f" {quantity}{left}."
         )
-    return f" {capital(word)} explains {share:g} % of {quantity}{left}."
+    return f" {capitalise(word)} explains {share:g} % of {quantity}{left}."
 
 
 def _lost(results) -> str:
@@ -194,7 +196,7 @@ def _combinations(results, side: list[str]) -> list[tuple[str, ...]]:
     ]
 
 
-def by_parts(context, results, meter):
+def draw_by_component(context, results, meter):
     """Draw the grid with one cell per variant; components are rows and columns."""
     down, across = halves(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
@@ -217,7 +219,7 @@ def by_parts(context, results, meter):
         for place, variant_index in chosen.items()
         if stream_of(results.configs[variant_index], *size)[0] in compared
     ]
-    heatmaps(
+    draw_heatmaps(
         "grid_cells",
         cells[None],
         [in_words(down, row) for row in rows],
@@ -231,7 +233,7 @@ def by_parts(context, results, meter):
     )
 
 
-def ranked(context, results, meter):
+def draw_ranked(context, results, meter):
     """Draw the grid with one row per variant and one column per pass, sorted by last value."""
     ends = results.ends(meter)
     first = context.look.grid_order == "largest"
@@ -252,7 +254,7 @@ def ranked(context, results, meter):
     order = np.lexsort(keys)
     cells = results.values[order, :, list(statistic).index(meter)]
     names = [results.name(index) for index in order]
-    heatmaps(
+    draw_heatmaps(
         "grid_cells",
         cells[None],
         names,

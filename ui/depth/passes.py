@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 import torch
 
-from core.experiments.depth.findings import finding
+from core.experiments.depth.findings import describe_finding
 from core.measure.stream_statistics import row_entropy, statistic
 from core.model.text import shorten_token
 from core.settings.wording import count, fixed, number
@@ -14,10 +14,10 @@ from ui.depth.context import matrices, view
 from ui.kit import pins
 from ui.kit.page import figure
 from ui.kit.panel.control import choice, tabs
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import draw_bar
 from ui.kit.store import bind, is_moved
-from ui.pictures.curves import Line, Panel, curves
-from ui.pictures.heatmaps import Frames, heatmaps, in_one_frame, played
+from ui.pictures.curves import Line, Panel, draw_curves
+from ui.pictures.heatmaps import Frames, draw_animation, draw_heatmaps, in_one_frame
 
 ORDER = ("rms", "cosine", "rank", "entropy", "std", "largest", "mean")
 PLAYED = ("entropy", "cosine", "rms")  # the curves on which the pass that is played is marked
@@ -39,7 +39,7 @@ def statistics(context):
         about = _ask(context)
         if len(context.variants) == 1 and is_moved("variants"):
             about += " Remove a component under “Compare with” to see what it does."
-        pins.legend(context.variants, ended, context.pins, about=about)
+        pins.draw_legend(context.variants, ended, context.pins, about=about)
     with right:
         st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom))
     context.say_rounding(journeys)
@@ -77,11 +77,11 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
         about = {"log": statistic[name].log, "help": statistic.help(name)}
         if not context.look.zoom:
             about["bounds"] = _natural_range(name, journeys)
-        sentence = finding(name, journeys)
+        sentence = describe_finding(name, journeys)
         panels.append(
             Panel(statistic[name].question, statistic.label(name), sentence, lines, **about)
         )
-    curves(key, panels, {v.colour: v.name for v in context.variants}, **size)
+    draw_curves(key, panels, {v.colour: v.name for v in context.variants}, **size)
 
 
 def _natural_range(name: str, journeys) -> tuple[float, float] | None:
@@ -104,7 +104,7 @@ def _natural_range(name: str, journeys) -> tuple[float, float] | None:
 def attention(context):
     """Draw attention or token similarity at the first, middle and last pass."""
     journeys = context.journeys
-    labels = _head_matrices(context, journeys)
+    labels = _draw_matrix_controls(context, journeys)
     passes = dict.fromkeys(
         context.depth.shown_passes.values()
     )  # one or two passes have no middle of their own
@@ -127,7 +127,7 @@ def attention(context):
         for (variant, pass_index), (_, sentence) in zip(pairs, shown_at)
     ]
     words = _matrix_words(context.look, f" at passes {', '.join(map(str, passes))}.")
-    heatmaps(
+    draw_heatmaps(
         "three_passes", cells, labels, labels, titles=titles, height=520, across=across, **words
     )
 
@@ -138,7 +138,7 @@ def attention(context):
 def play(context):
     """Draw an animation of attention or token similarity over passes, with curves below."""
     journeys = context.played
-    labels = _head_matrices(context, journeys)
+    labels = _draw_matrix_controls(context, journeys)
     passes = context.depth.played(context.cells)
     cells = []
     titles = []
@@ -161,11 +161,11 @@ def play(context):
         "Pass", passes, moments, words, titles, "pass_after_pass_animated", context.weights
     )
     about = _matrix_words(context.look, ", pass by pass.")
-    played("played", torch.stack(cells), labels, labels, frames, height=400, **about)
+    draw_animation("played", torch.stack(cells), labels, labels, frames, height=400, **about)
     _draw_curves("played_curves", PLAYED, context, journeys, {}, height=150)
 
 
-def _head_matrices(context, journeys) -> list[str]:
+def _draw_matrix_controls(context, journeys) -> list[str]:
     """Draw controls, title and legend of matrices. Return the labels of their rows."""
     controls = [tabs("Matrix", matrices, "matrix")]
     tokens = context.tokens
@@ -182,9 +182,9 @@ def _head_matrices(context, journeys) -> list[str]:
         tokens = max((journey.tokens for journey in journeys.values()), key=len)  # with padding
         title = "Attention pattern"
         statistic_name = "entropy"
-    bar("lens", controls)
-    figure(title, finding(statistic_name, journeys))
-    pins.legend(context.variants, {}, context.pins)
+    draw_bar("lens", controls)
+    figure(title, describe_finding(statistic_name, journeys))
+    pins.draw_legend(context.variants, {}, context.pins)
     context.say_rounding(journeys)
     return [shorten_token(word) for word in tokens]
 

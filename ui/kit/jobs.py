@@ -13,7 +13,7 @@ from core.settings.environment import without_paths
 from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
 from core.settings.wording import count
-from core.train.budget import TimeLimitError, check, duration
+from core.train.budget import TimeLimitError, check, format_duration
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from ui.kit.guard import fragment, literal
@@ -112,7 +112,7 @@ def resume():
 def status(job: Job) -> str:
     """Return a phrase on a job: its progress and remaining time, its end or its error."""
     n_runs = count(len(job.states), "run")
-    left = duration(job.seconds_left())
+    left = format_duration(job.seconds_left())
     if job.error is not None:
         return (
             f"Training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."

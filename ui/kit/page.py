@@ -21,7 +21,7 @@ from ui.kit import address, side_by_side, takeaway, turns
 from ui.kit.guard import in_words, literal, progress_drawn
 from ui.kit.pages import PAGES, Page
 from ui.kit.panel.control import Control, title
-from ui.kit.panel.panel import acknowledge, bar, panel
+from ui.kit.panel.panel import acknowledge, draw_bar, draw_panel
 from ui.kit.server import downloads
 from ui.kit.store import allows, opened, read_message
 
@@ -96,7 +96,7 @@ ICON = f"data:image/svg+xml;base64,{base64.b64encode((HERE / 'icon.svg').read_by
 
 
 @make_once
-def boot():
+def set_up_process():
     """Set up threads, memory and late imports, once per process; docs/log.md has the gains."""
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
     reuse_freed_memory()
@@ -132,7 +132,7 @@ def page(current: Page):
         layout="wide",
         initial_sidebar_state=200,
     )
-    boot()
+    set_up_process()
     with opened() as session, turns.one_turn():
         address.take_address()
         if not allows(current.key):
@@ -153,7 +153,7 @@ def page(current: Page):
 
 def head(current: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
     """Draw a page's title and the rows of controls above its pictures."""
-    bar("head", [title(current.name), *beside_title], *rows)
+    draw_bar("head", [title(current.name), *beside_title], *rows)
 
 
 def sidebar(
@@ -189,7 +189,7 @@ def sidebar(
                 with st.expander(group, expanded=group not in folded):
                     drawn[group]()
         groups = [group for group in groups if group not in drawn]
-        panel(
+        draw_panel(
             groups,
             *settings,
             back=back,
@@ -228,7 +228,7 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
         weights: Source of weights; "" if a legend already states it.
         words: Texts in the picture; the help explains glossary terms in them, too.
     """
-    takeaway.says(sentence)
+    takeaway.set_announcement(sentence)
     if sentence and side_by_side.difference():
         sentence = f"Variant: {sentence}"
     whose = f" :small[:gray[{literal(weights)}.]]" if weights else ""
@@ -269,7 +269,7 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
             shown_spec = for_differences(spec, values)
         elif twin is not None:
             shown_spec = on_one_scale(spec, table, twin)
-            side_by_side.no_difference()
+            side_by_side.caption_no_difference()
         shown_spec = side_by_side.coloured(shown_spec)
         st.vega_lite_chart(
             values,
@@ -279,7 +279,7 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
             height=height or "content",
         )
 
-    side_by_side.picture("chart", table, draw)
+    side_by_side.draw_picture("chart", table, draw)
 
 
 def table(data, alt: str, exported=None, **words):

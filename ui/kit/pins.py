@@ -23,7 +23,7 @@ from core.model.variants import (
     places,
 )
 from core.settings.setting import ConfigError
-from core.settings.wording import capital
+from core.settings.wording import capitalise
 from ui.kit.panel.control import Control, pills, press
 from ui.kit.store import change, is_moved, restore, value
 
@@ -88,7 +88,7 @@ def _about(text: str) -> str:
         settings[name].menu.help(value) if settings[name].menu else settings[name].help
         for name, value in changes.items()
     ]
-    return " ".join(map(capital, helps))
+    return " ".join(map(capitalise, helps))
 
 
 def now() -> Pins:
@@ -99,10 +99,10 @@ def now() -> Pins:
 def _switch(on_new: Callable[[str], None], text: str, is_on: bool):
     """Add a variant to the comparison, or remove it (a callback)."""
     texts = [other for other in now().texts if other != text]
-    _chosen(on_new, [*texts, text] if is_on else texts)
+    _set_compared(on_new, [*texts, text] if is_on else texts)
 
 
-def _chosen(on_new: Callable[[str], None], texts: list[str]):
+def _set_compared(on_new: Callable[[str], None], texts: list[str]):
     """Compare these variants; show a toast if there are too many (a callback)."""
     pins = now()
     if len(texts) > MOST:
@@ -132,7 +132,7 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
         "Add as variant",
         "keep",
         about,
-        lambda: _chosen(on_new, [*now().texts, changes]),
+        lambda: _set_compared(on_new, [*now().texts, changes]),
         icon="add",
         off=off,
     )
@@ -146,7 +146,7 @@ def _unpin(pinned: Config):
     change(baseline="")
 
 
-def legend(
+def draw_legend(
     variants: list[Variant],
     notes: dict[str, str | None],
     pins: Pins,
@@ -180,7 +180,7 @@ def legend(
     st.html(legend_html(entries, common, about))
 
 
-def marks(entries: list[tuple[int, str, str | None]], common: list[str]):
+def draw_marks(entries: list[tuple[int, str, str | None]], common: list[str]):
     """Draw a legend; see legend_html for the arguments."""
     st.html(legend_html(entries, common))
 
@@ -259,7 +259,7 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
     if text == "":
         st.toast("These settings equal the baseline.", icon=":material/info:")
     elif text:
-        _chosen(
+        _set_compared(
             on_new,
             (
                 [text_of_pin for text_of_pin in texts if text_of_pin != text]

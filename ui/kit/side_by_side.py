@@ -51,7 +51,7 @@ class Side:
     pictures: list[Waiting] = field(default_factory=list)
 
 
-def picture(kind: str, values, draw: Callable[[Any], Any]):
+def draw_picture(kind: str, values, draw: Callable[[Any], Any]):
     """Draw a picture at once, or after its twin when two sides are drawn.
 
     Args:
@@ -121,7 +121,7 @@ def coloured(spec: dict) -> dict:
     return json.loads(json.dumps(spec).replace(BASELINE, _now.get().colour))
 
 
-def no_difference():
+def caption_no_difference():
     """Draw a caption that this view has no difference, if a difference was asked for."""
     if difference():
         st.caption("The difference is not available for this view: it shows the variant.")

@@ -55,18 +55,18 @@ def apply(
     choices = dict(choices)
     problems: list[ConfigError] = []
     if ALL in delta:
-        _forget(choices, kinds, names)
+        _drop_choices(choices, kinds, names)
     for name in leading:
         problems += _choose(choices, kinds, name, delta[name])
     if ALL in delta:
         # The leading ones may have chosen another scope, which is to be empty as well.
-        _forget(choices, kinds, names - set(leading))
+        _drop_choices(choices, kinds, names - set(leading))
     for name in others:
         problems += _choose(choices, kinds, name, delta[name])
     return choices, problems
 
 
-def _forget(choices: Choices, kinds: Kinds, names: Iterable[str]):
+def _drop_choices(choices: Choices, kinds: Kinds, names: Iterable[str]):
     """Remove the choices of these settings, in all classes that have them."""
     # All keys first: without one choice (such as weights), key_of gives other keys for the rest.
     keys = [key_of(kind, name, choices) for name in names for kind in kinds]
@@ -327,7 +327,7 @@ def change(**values: Any):
     current.change(_write(values))
 
 
-def amend(**values: Any):
+def change_quietly(**values: Any):
     """Change settings while the page is drawn, without an entry in the browser's history."""
     current = session()
     current.choices, _ = apply(current.choices, _write(values), kinds_of[current.page])

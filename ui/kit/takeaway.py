@@ -17,7 +17,7 @@ from core.export.script import Script
 from core.export.sheets import slug, write_csv
 from ui.kit.guard import literal
 from ui.kit.server.downloads import download_link
-from ui.kit.server.scripts import served
+from ui.kit.server.scripts import store_script
 
 TABLES = "_tables"  # the key in the session: name -> what makes the table
 ROWS = (
@@ -48,7 +48,7 @@ _pictures = st.components.v2.component(
     "ablation_pictures",
     html='<div class="root"><div class="head" hidden>Figures</div><div class="list"></div></div>',
     css=CSS,
-    js=served((Path(__file__).parent / "pictures.js").read_text()),
+    js=store_script((Path(__file__).parent / "pictures.js").read_text()),
 )
 
 
@@ -58,7 +58,7 @@ def clear_tables():
     st.session_state.pop(SAID, None)
 
 
-def says(sentence: str):
+def set_announcement(sentence: str):
     """Store the sentence above the next picture, for its text alternative."""
     st.session_state[SAID] = sentence
 
@@ -95,7 +95,7 @@ def offer(
         kind: Prefix for the names of tables and pictures; "" for none.
         formatted: Export button, if it is drawn already.
     """
-    formatted = formatted or button()
+    formatted = formatted or draw_export_button()
     if not formatted.open:
         # what makes tables holds what they are made of: with many visitors that is a lot to keep
         # for nobody
@@ -134,7 +134,7 @@ def offer(
         _pictures(key="pictures", data=kind)
 
 
-def button():
+def draw_export_button():
     """Draw the export button alone, for a page that redraws parts, and return it."""
     return st.popover(
         "Export", icon=":material/download:", key="take_away", on_change="rerun", width="content"

@@ -12,7 +12,7 @@ from core.figures.small_pictures import Count
 from core.teaching.lessons.language import ENGLISH, is_complete
 from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.picture import draw_thumbnail, encode_sketch, letter, render_rows
-from core.teaching.lessons.prediction import AS_PREDICTED, Entry, outcome, verdict
+from core.teaching.lessons.prediction import AS_PREDICTED, Entry, measure_outcome, verdict
 from core.teaching.lessons.reader import lesson, read_lesson
 from ui.kit.limits import PARAMETER
 from ui.kit.pages import LESSONS
@@ -66,7 +66,7 @@ def draw_html(key: str, html: str, height: int = 0) -> None:
     _html(key=key, data=html)
 
 
-def style_answers(place: str = "", lesson_shown: Lesson | None = None) -> None:
+def draw_answer_styles(place: str = "", lesson_shown: Lesson | None = None) -> None:
     """Draw the styles that turn radio buttons into cards.
 
     Args:
@@ -172,7 +172,7 @@ def _render_card(
     words: Mapping[str, str],
 ) -> str:
     """Return the HTML card of one lesson, with its status."""
-    out = outcome(lesson_shown) if entry else None
+    out = measure_outcome(lesson_shown) if entry else None
     title = (
         f"{lesson_shown.number} · {lesson_shown.title}"
         if lesson_shown.prediction

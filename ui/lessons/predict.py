@@ -115,7 +115,7 @@ def _shown_unit(lesson: Lesson) -> tuple[float, str]:
     return (100, " %") if unit == "percent" else (1, "")
 
 
-def _choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | None:
+def _draw_choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | None:
     """Draw the options of a prediction as radio buttons. Return the index, or None."""
 
     def label(index: int) -> str:
@@ -130,7 +130,7 @@ def _choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | 
     )  # Streamlit returns a text that is no option any more
 
 
-def _number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[float] | None:
+def _draw_number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[float] | None:
     """Draw a slider and a margin. Return [value, margin], or None."""
     scale = prediction.scale
     factor, sign = _shown_unit(lesson)
@@ -195,4 +195,4 @@ def _rank_key(place: str, order: list[str]) -> str:
     return f"answer_{place}_{len(order)}_{'_'.join(order)}"
 
 
-ASKED = {"choice": _choice, "curve": _choice, "number": _number, "rank": _rank}
+ASKED = {"choice": _draw_choice, "curve": _draw_choice, "number": _draw_number, "rank": _rank}

@@ -18,7 +18,7 @@ from core.teaching.lessons.wording import (
 )
 from ui.kit.page import literal
 from ui.kit.pages import LESSONS, PAGES, Page
-from ui.kit.server.scripts import served
+from ui.kit.server.scripts import store_script
 from ui.kit.store import value
 from ui.lessons.html import build_link, order_lessons
 from ui.lessons.progress import forget, store_transfer_answer
@@ -36,7 +36,7 @@ _picture = st.components.v2.component(
     "ablation_lesson",
     html='<div class="root"><div class="picture"></div><div hidden></div></div>',
     css=CSS,
-    js=served((Path(__file__).parent.parent / "pictures" / "drawing.js").read_text()),
+    js=store_script((Path(__file__).parent.parent / "pictures" / "drawing.js").read_text()),
 )
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.settings.wording import distinct
 from core.teaching.lessons.picture import svg
-from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.reader import PAGES as EXPERIMENTS
 from core.teaching.lessons.reader import lesson, problems, read_lesson
 from core.teaching.lessons.wording import explain, fill_in
@@ -20,7 +20,7 @@ from ui.kit.server.downloads import download_link
 from ui.kit.store import bind, kinds_of, session
 from ui.lessons import view
 from ui.lessons.addresses import QR, address_of, link, own_address, qr_svg, shared_address
-from ui.lessons.html import draw_html, render_path, render_setting, render_top, style_answers
+from ui.lessons.html import draw_answer_styles, draw_html, render_path, render_setting, render_top
 from ui.lessons.predict import ask
 from ui.lessons.progress import progress
 from ui.lessons.result import draw, page_of, render_next_steps, render_verdict, render_way
@@ -54,7 +54,7 @@ def draw_lesson(context):
     lesson_shown = context.lesson(context.look.lesson)
     entries = progress().entries
     entry = entries.get(lesson_shown.name)
-    style_answers(lesson_shown.name, lesson_shown if entry is None else None)
+    draw_answer_styles(lesson_shown.name, lesson_shown if entry is None else None)
     with st.container(key="column"):
         question = fill_in(lesson_shown.question, lesson_shown)
         top = render_top(lesson_shown, question, entries, context.look.language, words)
@@ -65,7 +65,7 @@ def draw_lesson(context):
         elif entry is None:
             _ask(lesson_shown, words)
         else:
-            out = outcome(lesson_shown)
+            out = measure_outcome(lesson_shown)
             with st.container(key="card"):
                 left, right = st.columns([4, 3], gap="medium")
                 with left:
@@ -106,7 +106,7 @@ def report(context):
     """Draw the report: list of predictions, name, conclusion and download."""
     words = context.words
     entries = progress().entries
-    style_answers()
+    draw_answer_styles()
     with st.container(key="report"):
         _draw_report(context, words, entries)
 

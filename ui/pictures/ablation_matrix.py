@@ -33,7 +33,7 @@ a:focus-visible {{ outline-offset: -2px; }}
 _matrix = component("matrix", Path(__file__).with_suffix(".js"), CSS)
 
 
-def matrix(
+def draw_matrix(
     summary, key: str, on_open: Callable[[Line], None] | None = None, intervals: bool = True
 ):
     """Draw the ablation matrix of a study.

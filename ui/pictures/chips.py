@@ -34,7 +34,7 @@ def weights_read(step: Step, layer: int, head: int, length: int) -> list[float |
     return [None] * (length - len(weights)) + weights
 
 
-def generated(
+def draw_generated_text(
     key: str,
     labels: Sequence[str],
     steps: Sequence[Step],
@@ -76,7 +76,7 @@ def generated(
         tokens.append(
             Chip(word(step.token), tip, weights[n] if n < len(weights) else None, pick=True)
         )
-    chips(
+    draw_chips(
         key,
         tokens,
         alt=f"The text, token by token, {len(steps)} of them generated.",
@@ -118,7 +118,9 @@ class Chip:
     unknown: bool = False
 
 
-def chips(key: str, tokens: list[Chip], *, alt: str, selected: int | None = None, on_pick=None):
+def draw_chips(
+    key: str, tokens: list[Chip], *, alt: str, selected: int | None = None, on_pick=None
+):
     """Draw tokens in a row that wraps; `on_pick(index)` is called on a click."""
 
     def pick(index: int):

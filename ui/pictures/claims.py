@@ -13,8 +13,8 @@ from core.teaching.claims import (
     Judged,
     claim,
     describe,
+    format_measure,
     format_result,
-    format_value,
 )
 from ui.kit.panel.control import handle
 from ui.kit.server.scripts import component
@@ -47,7 +47,7 @@ text {{ fill: var(--st-text-color); font-size: 12px; opacity: 0.75; }}
 _claims = component("claims", Path(__file__).with_suffix(".js"), CSS)
 
 
-def claims(
+def draw_claims(
     key: str,
     judgements: Mapping[str, Judged],
     on_pick: Callable[[str], None] | None = None,
@@ -78,7 +78,7 @@ def _row(
     claim_row: Claim, label: str, judgement: Judged, values: Sequence[float]
 ) -> dict[str, str]:
     """Return the data of one claim's row."""
-    write = lambda value: format_value(value, claim_row) if value else "0"  # noqa: E731
+    write = lambda value: format_measure(value, claim_row) if value else "0"  # noqa: E731
     row = {"title": label, "paper": claim_row.paper.partition(":")[0], "what": claim_row.number}
     row |= {
         "kind": KINDS.get(judgement.verdict, "open"),

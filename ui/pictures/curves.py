@@ -14,7 +14,7 @@ import streamlit as st
 
 from core.figures.palette import DASHES
 from ui.kit.pins import COLOURS
-from ui.kit.server.scripts import served
+from ui.kit.server.scripts import store_script
 from ui.kit.takeaway import note
 
 CSS = """
@@ -50,7 +50,7 @@ _curves = st.components.v2.component(
     "ablation_curves",
     html='<div class="root"></div>',
     css=CSS,
-    js=served((Path(__file__).parent / "curves.js").read_text()),
+    js=store_script((Path(__file__).parent / "curves.js").read_text()),
 )
 
 
@@ -80,7 +80,7 @@ class Panel:
     marks: tuple[tuple[float, str], ...] = ()  # values to be marked, and their names
 
 
-def curves(
+def draw_curves(
     key: str,
     panels: list[Panel],
     names: dict[int, str],

@@ -61,7 +61,7 @@ HTML = '<div class="root"><div class="picture"></div><div class="tip" role="stat
 _drawing = component("drawing", SCRIPT, CSS, HTML)
 
 
-def block(
+def draw_block(
     p,
     layer: int,
     key: str = "drawing",

@@ -216,7 +216,7 @@ def in_one_frame(matrices, size: int) -> torch.Tensor:
     return cells
 
 
-def heatmaps(
+def draw_heatmaps(
     key: str, matrices, rows, columns=None, *, on_pick=None, exported=None, stacked=False, **words
 ):
     """Draw matrices of one shape side by side; see pack().
@@ -270,7 +270,7 @@ def heatmaps(
                 "ring": None,
             }
         elif twin is not None:
-            side_by_side.no_difference()
+            side_by_side.caption_no_difference()
             extra["sharesScale"] = (
                 stacked and side_by_side.second() and not side_by_side.difference()
             )
@@ -286,7 +286,7 @@ def heatmaps(
 
     words["scaleAbove"] = not side_by_side.has_full_width()
     name = side_by_side.keyed(key)
-    side_by_side.picture(key, (matrices, list(rows), columns and list(columns)), draw)
+    side_by_side.draw_picture(key, (matrices, list(rows), columns and list(columns)), draw)
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class Frames:
     grows: bool = False  # whether more are to come: then it waits for them at the last one
 
 
-def played(key: str, matrices, rows, columns, frames: Frames, **words):
+def draw_animation(key: str, matrices, rows, columns, frames: Frames, **words):
     """Draw an animation of matrices (moments, panels, rows, columns), all on one scale."""
     cells = _tensor(matrices)
     titles = [
@@ -323,14 +323,14 @@ def played(key: str, matrices, rows, columns, frames: Frames, **words):
     _grid(key=key, data=data)
 
 
-def lines(key: str, weights, tokens, **words):
+def draw_attention_lines(key: str, weights, tokens, **words):
     """Draw one attention pattern (T, T) as lines from each query to its keys."""
     words["alt"] = side_by_side.named(words["alt"])
     note(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
     words["said"] = take_announcement()
     matrix = torch.as_tensor(weights)[None]
     name = side_by_side.keyed(key)
-    side_by_side.picture(
+    side_by_side.draw_picture(
         key,
         matrix,
         lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **words)),

@@ -14,13 +14,13 @@ from core.experiments.weights import weights as weights_menu
 from core.figures.charts import attention as charts
 from core.figures.spec import word
 from core.model.parts import MENUS
-from core.settings.wording import capital, count, distinct, in_sentence
+from core.settings.wording import capitalise, count, distinct, lower_first
 from ui.kit import side_by_side, takeaway
 from ui.kit.page import chart, figure, finding, literal
 from ui.kit.panel.control import among, control_of, words
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import draw_bar
 from ui.kit.store import bind, change
-from ui.pictures.heatmaps import heatmaps, lines
+from ui.pictures.heatmaps import draw_attention_lines, draw_heatmaps
 from ui.shared.base import finite_sentence, needs, pick, picks
 
 
@@ -46,7 +46,7 @@ def attention(forward_pass, look):
             if weight.is_uniform()
             else {"panel": weight.head, "row": weight.query, "col": weight.key}
         )
-    takeaway.says(sentence)
+    takeaway.set_announcement(sentence)
     weights = "Attention weight"
     if look.maps == "heads":
         alt = (
@@ -66,7 +66,7 @@ def attention(forward_pass, look):
         }
         if not side_by_side.has_full_width() and len(patterns) <= 4:
             details["across"] = len(patterns)  # one row, so that both models fit one screen
-        _maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **details)
+        _draw_maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **details)
     elif look.maps == "one":
         height = 470 if len(forward_pass.tokens) <= 64 else 620
         alt = f"Attention map of head {layer + 1}.{head + 1}"  # names a table, whose name stays
@@ -78,7 +78,7 @@ def attention(forward_pass, look):
             "ring": ring,
         }
         exported = partial(_table, forward_pass, patterns[head])
-        _maps(
+        _draw_maps(
             "one_head",
             forward_pass,
             patterns[head : head + 1],
@@ -92,11 +92,11 @@ def attention(forward_pass, look):
             "alt": "Attention averaged over the heads.",
             "numbers": True,
         }
-        _maps("average", forward_pass, patterns.mean(0, keepdim=True), height=520, **details)
+        _draw_maps("average", forward_pass, patterns.mean(0, keepdim=True), height=520, **details)
     else:
         sentence = "Thicker lines mean more attention. Hover over a word on the left."
         alt = f"Lines from each token to those it attends to, {name}."
-        lines("lines", patterns[head], forward_pass.labels, alt=alt, height=470)
+        draw_attention_lines("lines", patterns[head], forward_pass.labels, alt=alt, height=470)
     note = forward_pass.weights
     if side_by_side.has_full_width() or side_by_side.second():
         note += f". {_reading(forward_pass, look)}"
@@ -116,9 +116,9 @@ def _reading(forward_pass, look) -> str:
     return f"Row: query, column: key. Rows sum to {at_most}1{enlarge}"
 
 
-def _maps(key: str, forward_pass, patterns, **words):
+def _draw_maps(key: str, forward_pass, patterns, **words):
     """Draw heat maps of (panels, tokens, tokens)."""
-    heatmaps(key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **words)
+    draw_heatmaps(key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **words)
 
 
 def _table(forward_pass, pattern) -> pd.DataFrame:
@@ -187,7 +187,7 @@ def heads(forward_pass, look, recut: bool = False):
     layer = look.layer_of(forward_pass)
     if recut and look.compare:
         for number, config in experiment.recut(forward_pass.config).items():
-            _compared(forward_pass, layer, number, config)
+            _draw_other_heads(forward_pass, layer, number, config)
         return
     table = (
         experiment.heads(forward_pass, layer)
@@ -237,10 +237,10 @@ def heads(forward_pass, look, recut: bool = False):
         "numbers": True,
         "arrow": "and",
     }
-    heatmaps("alike", alike[None], names, names, height=320, **words)
+    draw_heatmaps("alike", alike[None], names, names, height=320, **words)
 
 
-def _compared(forward_pass, layer, number, config):
+def _draw_other_heads(forward_pass, layer, number, config):
     """Draw attention with another number of heads and the same initial weights."""
     if config is None:
         st.info(
@@ -265,7 +265,7 @@ def _compared(forward_pass, layer, number, config):
     figure(title, finite_sentence(sentence, means["entropy"]), other.weights)
     titles = [other.head_name(layer, n) for n in range(number)]
     words = {"quantity": "attention weight", "alt": f"Attention with {count(number, 'head')}."}
-    _maps(
+    _draw_maps(
         f"compare_{number}",
         forward_pass,
         patterns,
@@ -288,7 +288,7 @@ def pairs(forward_pass, look, text: str):
             st.container(key="mark_pairs"),
             st.popover("Pairs", icon=":material/link:"),
         ):
-            _editor(forward_pass, marked)
+            _draw_pair_editor(forward_pass, marked)
     pick("layer", forward_pass=forward_pass)
     if not marked:
         none = "No pairs marked yet. Open *Pairs* and choose a word and the word it depends on."
@@ -320,7 +320,7 @@ def pairs(forward_pass, look, text: str):
         figure(title, sentence, forward_pass.weights)
         mean = experiment.patterns(forward_pass, layer).mean(0, keepdim=True)
         words = {"quantity": "mean weight", "alt": "Attention with the marked pairs outlined."}
-        _maps(
+        _draw_maps(
             "pairs_map",
             forward_pass,
             mean,
@@ -353,7 +353,7 @@ def _verdict(forward_pass, layer: int, marked, table) -> str:
             else "the mask and the window of this layer"
         )
     if len(hidden) == len(marked):
-        return f"{capital(by)} hide{'' if ' and ' in by else 's'} all marked pairs."
+        return f"{capitalise(by)} hide{'' if ' and ' in by else 's'} all marked pairs."
     best = table.loc[table.value.fillna(0).idxmax()]
     name = forward_pass.head_name(layer, int(best["head"]) - 1)
     sentence = (
@@ -368,7 +368,7 @@ def _verdict(forward_pass, layer: int, marked, table) -> str:
     return finite_sentence(sentence, *table.value)
 
 
-def _editor(forward_pass, marked):
+def _draw_pair_editor(forward_pass, marked):
     """Draw the controls that mark and unmark pairs."""
     words = [
         f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)
@@ -418,7 +418,7 @@ def steps(forward_pass, look):
     steps_row = among("Step", "step", now, numbers, list(map(str, numbers))) | {
         "about": [stage.name for stage in stages]
     }
-    bar("lens", [*picks("layer", "head", forward_pass=forward_pass), steps_row])
+    draw_bar("lens", [*picks("layer", "head", forward_pass=forward_pass), steps_row])
     step = stages[now - 1]
     sentence = step.explanation + _entropies(forward_pass, layer, head, step)
     figure(f"{look.step}. {step.name}: {step.formula}", sentence, forward_pass.weights)
@@ -430,7 +430,7 @@ def steps(forward_pass, look):
         columns = [str(n + 1) for n in range(matrix.shape[1])]
         tips = [f"dimension {n}" for n in columns]
     is_softmax = step.name == "Softmax"
-    heatmaps(
+    draw_heatmaps(
         f"step_{step.columns}",
         matrix[None],
         forward_pass.labels,
@@ -452,7 +452,7 @@ def _entropies(forward_pass, layer, head, step) -> str:
         return ""
     bits = scaling(forward_pass, layer, head)
     config = forward_pass.config
-    softmax = in_sentence(MENUS["softmax"].label(config.softmax))
+    softmax = lower_first(MENUS["softmax"].label(config.softmax))
     left = "" if config.part("softmax").sums_to_one else ", weights summing to 1"
     return " " + finite_sentence(
         f"Entropy of this head's {softmax}: {bits['scaled']:.2f} bits with scores divided by"

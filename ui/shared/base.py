@@ -15,7 +15,7 @@ from core.settings.setting import Settings, setting
 from ui.kit import side_by_side
 from ui.kit.pages import Page
 from ui.kit.panel.control import FOLDS, Control, among, choice, field, handle
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import draw_bar
 from ui.kit.store import change, is_moved, value
 
 OWN = "Your own text"
@@ -47,7 +47,7 @@ def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Co
     return [field(label, name, hint) | anew, example | anew | {"set": name}]
 
 
-def unknown_words(labels: Sequence[str], unknown: Collection[int]):
+def draw_unknown_words(labels: Sequence[str], unknown: Collection[int]):
     """Draw a notice that names the tokens missing from the vocabulary, if any.
 
     Args:
@@ -213,4 +213,4 @@ def views_of_tab(page: Page) -> list[Control]:
 
 def pick(*names, forward_pass, before: list[Control] | None = None):
     """Draw a row of layer, head and token controls, after other controls of a view."""
-    bar("lens", [*(before or []), *picks(*names, forward_pass=forward_pass)])
+    draw_bar("lens", [*(before or []), *picks(*names, forward_pass=forward_pass)])

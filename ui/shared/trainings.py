@@ -23,7 +23,7 @@ from ui.kit import pins
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal, table
 from ui.kit.takeaway import note
-from ui.pictures.curves import Line, Panel, curves
+from ui.pictures.curves import Line, Panel, draw_curves
 
 
 def arms_shown(trainings: Any) -> list:
@@ -93,7 +93,7 @@ def label(arm) -> str:
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
 
-def legend(trainings: StartedTrainings, notes=None):
+def draw_legend(trainings: StartedTrainings, notes=None):
     """Draw the legend of models, with seeds and shared facts.
 
     Args:
@@ -116,7 +116,7 @@ def legend(trainings: StartedTrainings, notes=None):
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
     marks = [(arm.colour, label(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
-    pins.marks(marks, common)
+    pins.draw_marks(marks, common)
 
 
 def describe_divergence(trainings: StartedTrainings, name: str) -> str | None:
@@ -182,10 +182,10 @@ def draw_learning(trainings):
     """Draw accuracy and loss over steps, and the table of results and costs."""
     plan = trainings.plan
     learnt = task[plan.training.task]
-    legend(trainings)
+    draw_legend(trainings)
     steps, accuracy = lines(trainings, "accuracy")
     _, loss = lines(trainings, "loss", log=True)
-    sentence = sentences.finding(trainings.runs, plan)
+    sentence = sentences.describe_finding(trainings.runs, plan)
     band_note = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
     panels = [
         Panel(
@@ -211,7 +211,7 @@ def draw_learning(trainings):
         ),
     ]
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
-    curves(
+    draw_curves(
         "learning",
         panels,
         names,
@@ -222,12 +222,12 @@ def draw_learning(trainings):
         across=2,
     )
     note("all logged steps", lambda: results.every_row(trainings.every_run, plan))
-    costs(trainings)
+    draw_costs(trainings)
     if learnt.remains and sentences.beats_chance(trainings.runs, plan):
         st.caption(f"Why accuracy is above chance: {learnt.remains}")
 
 
-def costs(trainings):
+def draw_costs(trainings):
     """Draw the table of accuracy, difference, p-value and cost of each model."""
     chosen = rates_chosen(trainings)
     summary: Any = results.summary(trainings.runs, trainings.plan, chosen)
@@ -290,12 +290,13 @@ def span(value, low, high, several: bool, decimals: int = 1) -> str:
     """Return a share in percent as text, with its interval if there are several seeds."""
     if math.isnan(value):
         return "–"
-    text = sentences.points(value, decimals)
+    text = sentences.format_points(value, decimals)
     has_interval = (
         several and not math.isnan(low) and low < high
     )  # where all seeds agree there is no noise to tell one from
     return (
-        f"{text}  [{sentences.points(low, decimals)}, {sentences.points(high, decimals)}]"
+        f"{text}  [{sentences.format_points(low, decimals)},"
+        f" {sentences.format_points(high, decimals)}]"
         if has_interval
         else text
     )

@@ -9,27 +9,27 @@ import streamlit as st
 from core.export.sheets import slug
 from core.settings.wording import count
 from core.study.database.connection import BusyError, StoreError
-from core.study.database.store import Standing, standing
+from core.study.database.store import Standing, progress_of
 from core.study.file import read
 from core.study.plan import StudyError
 from core.study.shipped import name_in_links, shipped, study_of, table_of
 from core.study.summary import read_summary
 from core.study.tables import row_table
-from core.train.budget import duration
+from core.train.budget import format_duration
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
-from ui.kit.store import amend, bind, change, session
+from ui.kit.store import bind, change, change_quietly, session
 from ui.studies import server
 from ui.studies.context import StudyContext, StudyLook
-from ui.studies.new_study import ask, new_study
+from ui.studies.new_study import ask, draw_new_study
 
 WIDTH = 120  # pixels
 TURNED = "study_turned"  # kept for a visitor: which study was last stopped or resumed, and when
 TWICE = 0.5  # seconds within which two presses are a double click
 
 
-def buttons(store, study, now: Standing):
+def draw_study_buttons(store, study, now: Standing):
     """Draw the buttons that stop, resume or delete a stored study."""
     if not can_write(store):
         return
@@ -157,7 +157,7 @@ REST = (
 def _draw_progress(store, study, before: Standing):
     """Draw a study's progress; redraw the page when it advances, stops or ends."""
     try:
-        now = standing(store, study.id)
+        now = progress_of(store, study.id)
         going = under_way(study.id, now)
         if going:
             st.progress(
@@ -195,7 +195,7 @@ def _describe_time_left(number: int, now: Standing) -> str:
     n_workers = max(1, workers.count)
     is_starting = service.has(number) and not workers.has_trained
     starting = "The workers are starting. " if is_starting else ""
-    left = duration(now.left * workers.pace / n_workers)
+    left = format_duration(now.left * workers.pace / n_workers)
     return f"{starting}About {left} left on {count(n_workers, 'worker')}."
 
 
@@ -266,7 +266,7 @@ def choose(look: StudyLook) -> StudyContext | None:
     if store and not store.writable:
         st.caption(UNWRITABLE)
     if is_writable:
-        new_study(store)
+        draw_new_study(store)
     if name not in studies:
         if not studies and name is not None:
             about = (
@@ -284,9 +284,9 @@ def choose(look: StudyLook) -> StudyContext | None:
         return ships(name, look) if name in shipped else None
     session().kept[SEEN] = name
     study = studies[name]
-    now = standing(store, study.id)
+    now = progress_of(store, study.id)
     with beside:
-        buttons(store, study, now)
+        draw_study_buttons(store, study, now)
     if under_way(study.id, now):
         fragment(_draw_progress, run_every=TICK)(store, study, now)
     elif now.open:
@@ -318,8 +318,8 @@ def _name(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
     if look.study:
         st.warning(literal(f"There is no study “{look.study}”."), icon=":material/info:")
     if not studies:
-        amend(study="")
+        change_quietly(study="")
         return shipped[0] if shipped else ""
     newest = next(reversed(studies))
-    amend(study=newest)  # it stays the one that is looked at when a newer one comes
+    change_quietly(study=newest)  # it stays the one that is looked at when a newer one comes
     return newest

@@ -11,7 +11,7 @@ import streamlit as st
 from core.model.variants import decode, name_of
 from core.study.database.connection import StoreError
 from core.study.file import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks, ticks
-from core.study.plan import NOTHING, SETTINGS, Study, StudyError, before, describe_plan
+from core.study.plan import NOTHING, SETTINGS, Study, StudyError, describe_plan, describe_stored
 from core.tasks import task
 from ui.kit.guard import guarded
 from ui.kit.page import literal
@@ -20,7 +20,7 @@ from ui.kit.store import bind, change, session
 from ui.studies import server
 
 
-def _boxes(label, name, chosen, offered, words, change: Callable, write):
+def _draw_boxes(label, name, chosen, offered, words, change: Callable, write):
     """Draw a multiple choice of a study's entries: pills, or a search for long lists."""
     bound = bind(name, list(chosen), lambda new: write(partial(change, tuple(new))))
     if len(offered) > 12:
@@ -29,7 +29,7 @@ def _boxes(label, name, chosen, offered, words, change: Callable, write):
         st.pills(label, offered, selection_mode="multi", format_func=words, **bound)
 
 
-def _split_changes(changes) -> tuple[list[str], list[str]]:
+def _split_ablations(changes) -> tuple[list[str], list[str]]:
     """Return the changes that remove a component, and the others."""
     return [text for text in changes if text in PARTS], [
         text for text in changes if text not in PARTS
@@ -95,10 +95,10 @@ def ask():
     remembered[NEW] = remembered[OPENED] = remembered.get(OPENED, 0) + 1
 
 
-def new_study(store):
+def draw_new_study(store):
     """Draw the dialog, if it is open."""
     if session().kept.get(NEW):
-        _new(store)
+        _draw_dialog(store)
 
 
 def _dismiss():
@@ -122,10 +122,10 @@ def _shipped() -> dict[str, Path]:
 
 @st.dialog("New study", width="large", on_dismiss=_dismiss)
 @guarded
-def _new(store):
+def _draw_dialog(store):
     """Draw the dialog: form, problems, summary and Start."""
     session().kept[DRAWN] = session().kept.get(NEW)
-    text, begun = _written()
+    text, begun = _draw_form()
     try:
         study = server.parsed(text)
     except StudyError as error:
@@ -134,7 +134,7 @@ def _new(store):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         is_started = st.button("Start", type="primary", icon=":material/play_arrow:")
-        details = _in_words(study, store)
+        details = _draw_summary(study, store)
     doubts = []
     cells = _cells(study)
     if len(cells) == len({task for task, _ in cells}):
@@ -157,7 +157,7 @@ def _new(store):
         st.text(details)
 
 
-def _written() -> tuple[str, str]:
+def _draw_form() -> tuple[str, str]:
     """Draw the form of a study. Return its text, and that of its template."""
     draft = session().kept.setdefault(DRAFT, Draft())
     template, left, right = st.columns([2, 2, 1], gap="medium")
@@ -185,25 +185,25 @@ def _written() -> tuple[str, str]:
         )
         hint = "Research question, shown below the study's name."
         st.text_input("Question", **bound, placeholder=hint)
-        boxes = partial(_boxes, write=write)
+        boxes = partial(_draw_boxes, write=write)
 
         def choose_tasks(new, old):
             return replace(old, tasks=new)
 
         def choose_parts(new, old):
-            return replace(old, changes=(*new, *_split_changes(old.changes)[1]))
+            return replace(old, changes=(*new, *_split_ablations(old.changes)[1]))
 
         def choose_others(new, old):
-            return replace(old, changes=(*_split_changes(old.changes)[0], *new))
+            return replace(old, changes=(*_split_ablations(old.changes)[0], *new))
 
         boxes("Tasks", "tick_tasks", ticked.tasks, list(task), task.label, choose_tasks)
-        parts, others = _split_changes(ticked.changes)
+        parts, others = _split_ablations(ticked.changes)
         boxes("Ablations", "tick_parts", parts, PARTS, _named, choose_parts)
         boxes(
             "Other settings",
             "tick_others",
             others,
-            _split_changes(CHANGES)[1],
+            _split_ablations(CHANGES)[1],
             _named,
             choose_others,
         )
@@ -249,7 +249,7 @@ def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
     draft.write(after.write())
 
 
-def _in_words(study: Study, store) -> str:
+def _draw_summary(study: Study, store) -> str:
     """Draw a summary of the runs to train and those that exist. Return the details."""
     stored = store.stored(study) if store else NOTHING
     first, *lines = describe_plan(study, max(1, server.workers().count), stored).split("\n")
@@ -259,7 +259,7 @@ def _in_words(study: Study, store) -> str:
     )
     if store and store.find(study.name):
         words = "A study with this name exists: only missing runs will be trained."
-        st.info(literal(" ".join([words, *before(len(stored.ended), stored.unwanted)])))
+        st.info(literal(" ".join([words, *describe_stored(len(stored.ended), stored.unwanted)])))
     return "\n".join(lines)
 
 

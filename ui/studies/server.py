@@ -13,7 +13,7 @@ from core.study.database.store import Store
 from core.study.file import parse
 from core.study.plan import Study, StudyError
 from core.study.runner import Service
-from core.study.tables import judged_table
+from core.study.tables import summary_with_guards
 from core.workers import cluster
 from core.workers.job import WorkerPool
 from ui.kit import jobs
@@ -61,7 +61,7 @@ def service() -> Service:
 @st.cache_data(max_entries=20, show_spinner=False)
 def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
     """Return the summary of a study; `stamp` changes with the store's content (cache key)."""
-    return judged_table(_store, study)
+    return summary_with_guards(_store, study)
 
 
 def parsed(text: str) -> Study:

@@ -17,26 +17,26 @@ from core.study.database.store import taken_ahead
 from core.study.picture import describe_cell, shown_name
 from core.study.plan import StudyError
 from core.study.summary import in_one_column, is_sparse
-from core.study.tables import comparison, link, run_table, stored
+from core.study.tables import compare_studies, link, run_table, stored
 from core.study.training_link import read_query
 from ui.kit.page import figure, literal, table
 from ui.kit.pages import TRAINING
 from ui.kit.store import bind, change
-from ui.pictures.ablation_matrix import matrix as picture
+from ui.pictures.ablation_matrix import draw_matrix as picture
 from ui.shared.trainings import draw_learning, hand_over, said_alike
 from ui.studies.context import NOT_STORED, view
 from ui.studies.server import parsed
 
 
-def cells(table: pd.DataFrame, look) -> pd.DataFrame:
+def select_cells(table: pd.DataFrame, look) -> pd.DataFrame:
     """Draw filters of task and variant. Return the table's selected rows; all if none is set."""
     left, right = st.columns(2)
     with left:
-        tasks = several(
+        tasks = choose_several(
             look, "only_tasks", list(dict.fromkeys(table.task)), placeholder="all tasks"
         )
     with right:
-        variants = several(
+        variants = choose_several(
             look,
             "only_variants",
             list(dict.fromkeys(table.variant)),
@@ -47,7 +47,7 @@ def cells(table: pd.DataFrame, look) -> pd.DataFrame:
     return table[is_selected & (table.variant.isin(variants) | (not variants))]
 
 
-def several(
+def choose_several(
     look,
     name: str,
     offered: list[str],
@@ -119,7 +119,7 @@ def curves(context):
         # Usually those that end lowest beside the baseline, which diverged first of all.
         comparable = lines[lines.difference.notna() | (lines.diverged > 0)]
         lowest = list(comparable.sort_values("difference", na_position="first").variant[:MOST])
-        chosen = several(
+        chosen = choose_several(
             context.look,
             "curves_of",
             list(lines.variant),
@@ -183,7 +183,7 @@ def runs(context):
     frame["message"] = frame.message.map(without_paths)
     run_states = [state for state in STATES if state in set(frame.state)]
     read = {state: f"{(frame.state == state).sum():,} {state}" for state in run_states}
-    states = several(
+    states = choose_several(
         context.look,
         "only_states",
         run_states,
@@ -191,7 +191,7 @@ def runs(context):
         selection_mode="multi",
         format_func=read.get,
     )
-    selected = cells(frame, context.look)
+    selected = select_cells(frame, context.look)
     selected = selected[selected.state.isin(states)] if states else selected
     which = (
         0 if len(selected) == len(frame) else hash(tuple(selected.index))
@@ -258,13 +258,13 @@ def compare(context):
         "label_visibility": "collapsed",
     }
     name = st.selectbox("Against", context.others, **bind("against", against), **words)
-    compared = comparison(context.store, context.number, context.store.find(name))
+    compared = compare_studies(context.store, context.number, context.store.find(name))
     if compared.empty:
         st.caption(
             f"{literal(context.name)} and {literal(name)} have no task and variant in common."
         )
         return
-    selected: Any = cells(compared, context.look)
+    selected: Any = select_cells(compared, context.look)
     clear = [line for line in selected.itertuples() if excludes_zero(line.low, line.high)]
     same = (selected.settings == "same").sum()
     figure(
@@ -315,7 +315,7 @@ READING = (
 )
 def matrix(context):
     """Draw the ablation matrix of the study, and the same as a table."""
-    selected = cells(context.summary, context.look)
+    selected = select_cells(context.summary, context.look)
     if selected.empty:
         st.caption("No results for this selection.")
         return

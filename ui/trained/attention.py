@@ -9,7 +9,7 @@ from core.model.knockout import Cut
 from core.settings.wording import count, head_name, number
 from ui.kit.page import figure, literal
 from ui.kit.takeaway import note
-from ui.pictures.heatmaps import heatmaps
+from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared import attention as shared
 from ui.shared.base import pick
 from ui.trained.context import view
@@ -41,7 +41,7 @@ def layers(context):
         " Each row shows the prediction after that layer.",
         forward_pass.weights,
     )
-    heatmaps(
+    draw_heatmaps(
         "logit_lens",
         cells,
         rows,
@@ -72,7 +72,7 @@ def layers(context):
         [rolled[index].masked_fill(~reached[index], torch.nan) for index in chosen]
     )
     titles = [f"up to layer {layer + 1}", f"up to layer {len(rolled)}"][-len(matrices) :]
-    heatmaps(
+    draw_heatmaps(
         "rollout",
         matrices,
         labels,

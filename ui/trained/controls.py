@@ -14,7 +14,13 @@ from core.experiments.trained import prompt as experiment
 from core.experiments.trained.comparison import compared
 from core.experiments.trained.prompt import Prompt
 from core.export.script import Script
-from core.export.scripts import ELSEWHERE, family_script, folder_call, knockout_script, member_call
+from core.export.scripts import (
+    ELSEWHERE,
+    folder_call,
+    member_call,
+    write_family_script,
+    write_knockout_script,
+)
 from core.export.sheets import slug
 from core.model import knockout as lesion
 from core.model.text import words
@@ -26,7 +32,7 @@ from ui.kit.page import literal
 from ui.kit.panel.control import Control, lexicon, pills, press
 from ui.kit.store import change, value
 from ui.shared import models
-from ui.shared.base import unknown_words
+from ui.shared.base import draw_unknown_words
 from ui.trained.context import TrainedContext, put_back, take_out
 
 
@@ -34,10 +40,12 @@ def script(context: TrainedContext) -> Script:
     """Return the Python script that reproduces the open view."""
     look = context.look
     if look.taken == "without":
-        return family_script(look.compared, look.part if compared[look.compared].split else "")
+        return write_family_script(
+            look.compared, look.part if compared[look.compared].split else ""
+        )
     token = context.after + 1 if look.taken == "words" else 1
     reads: dict[str, Any] = {"text": look.prompt, "token": token, "sampling": context.sampling}
-    return knockout_script(
+    return write_knockout_script(
         opening_call(look.model), context.cuts, look.mode, look.texts, look.taken, **reads
     )
 
@@ -59,7 +67,9 @@ def model_file(opened: Opened) -> dict:
         return {}
 
     def write() -> bytes:
-        return native.zipped(native.write(opened.model, opened.name, opened.task, **opened.about))
+        return native.zip_files(
+            native.write(opened.model, opened.name, opened.task, **opened.about)
+        )
 
     return {"This model: weights and configuration": (f"{slug(opened.name)}.zip", write)}
 
@@ -76,7 +86,7 @@ def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
         chosen,
         keys,
         labels,
-        on=_knock_out,
+        on=_toggle_ablation,
         search="Search heads and layers",
     )
     if len(cuts) < 2:
@@ -114,7 +124,7 @@ def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> lis
     ]
 
 
-def _knock_out(text: str, is_out: bool):
+def _toggle_ablation(text: str, is_out: bool):
     """Add a component to the ablation, or remove it (a callback)."""
     (take_out if is_out else put_back)(text)
 
@@ -141,7 +151,7 @@ def words_row(look, opened: Opened) -> list[Control]:
     if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
         return []
     written = words(look.prompt)
-    groups = sentences.offered(written)
+    groups = sentences.group_words(written)
     about = "Greedy decoding to the end of the sentence."
     if written and written[-1] == sentences.END:
         about += " This text already ends with a full stop."
@@ -170,4 +180,4 @@ def as_read(prompt: Prompt):
     """Draw the tokens missing from the vocabulary, and what was left out of the prompt."""
     for note in prompt.notes:
         st.caption(literal(note))
-    unknown_words(prompt.labels, prompt.unknown)
+    draw_unknown_words(prompt.labels, prompt.unknown)

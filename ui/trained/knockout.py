@@ -8,17 +8,17 @@ import streamlit as st
 from core.experiments.trained import contributions, tables
 from core.experiments.trained.knockout import ENOUGH
 from core.experiments.trained.knockout import effect as effects
-from core.experiments.training.sentences import decimals_of, percent, points
+from core.experiments.training.sentences import decimals_of, format_percent, format_points
 from core.measure.intervals import excludes_zero
 from core.model.knockout import Cut, mode, name_of
 from core.model.knockout import part as parts
-from core.settings.wording import aligned, capital, count, fixed, number
+from core.settings.wording import capitalise, count, fixed, format_aligned, number
 from ui.kit import pins
 from ui.kit.page import figure, literal, small_table
 from ui.kit.store import is_moved
 from ui.kit.takeaway import note
 from ui.pictures import drawing
-from ui.pictures.curves import Line, Panel, curves
+from ui.pictures.curves import Line, Panel, draw_curves
 from ui.trained.context import WHOLE, switch, take_out, view
 from ui.trained.parts import sweep
 from ui.trained.words import compute_logits, describe_change
@@ -35,7 +35,7 @@ TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
 def knockout(context):
     """Draw the effect of the ablation and its compensation; without one, offer components."""
     if not context.cuts:
-        _nothing(context)
+        _draw_suggestion(context)
         sweep(context)
         return
     left, right = st.columns([31, 69], gap="medium")
@@ -48,15 +48,15 @@ def knockout(context):
         figure(
             f"Effect of removing {name_of(context.cuts).replace('− ', '')}",
             _finding(bench.questions, table.set_index("effect")),
-            f"{capital(bench.questions.what)}: {bench.questions.asks}",
+            f"{capitalise(bench.questions.what)}: {bench.questions.asks}",
             words=[effects.label(name) for name in effects],
         )
-        small_table(_effects(table), "Effects of the ablation.", exported=table)
-        _took_over(context)
-        _by_distance(context)
+        small_table(_format_effects(table), "Effects of the ablation.", exported=table)
+        _draw_compensation(context)
+        _draw_by_distance(context)
     with left:
         layer = max(cut.layer for cut in context.cuts)
-        drawing.block(
+        drawing.draw_block(
             context.full_pass, layer, key="knife", knocked=context.cuts, on_pick=switch, sets="out"
         )
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
@@ -72,7 +72,7 @@ def knockout(context):
         st.caption(literal(where))
 
 
-def _nothing(context):
+def _draw_suggestion(context):
     """Draw a button that removes the head that attends to the subject."""
     if not is_moved("out"):
         st.info("The link you opened does not allow ablations.", icon=":material/lock:")
@@ -95,21 +95,21 @@ def _finding(questions, effect) -> str:
     gap = effect.loc["difference"]
     texts = count(int(right.texts), "text")
     if right.change == 0:
-        sentence = f"Accuracy stays at {percent(right.whole)} on {texts}."
+        sentence = f"Accuracy stays at {format_percent(right.whole)} on {texts}."
     else:
         fine = decimals_of([right.change])
-        moved = f"from {percent(right.whole, fine)} to {percent(right.without, fine)}"
+        moved = f"from {format_percent(right.whole, fine)} to {format_percent(right.without, fine)}"
         by = (
-            f"{points(right.change)} points (95 % CI {points(right.low)} to {points(right.high)},"
-            f" {texts})."
+            f"{format_points(right.change)} points (95 % CI {format_points(right.low)} to"
+            f" {format_points(right.high)}, {texts})."
         )
         way = "falls" if right.change < 0 else "rises"
         sentence = f"Accuracy {way} {moved}: {by}"
         if not excludes_zero(right.low, right.high):
             sentence = f"Accuracy {moved}, not significant: {by}"
     if questions.among:
-        sentence += f" Chance: {percent(questions.guessing)}."
-    change, low, high = aligned([gap.change, gap.low, gap.high])
+        sentence += f" Chance: {format_percent(questions.guessing)}."
+    change, low, high = format_aligned([gap.change, gap.low, gap.high])
     return (
         f"{sentence} Probability of the correct token: {number(chance.whole)} →"
         f" {number(chance.without)}. Logit difference: {number(gap.whole)} → {number(gap.without)}"
@@ -117,14 +117,14 @@ def _finding(questions, effect) -> str:
     )
 
 
-def _effects(table) -> pd.DataFrame:
+def _format_effects(table) -> pd.DataFrame:
     """Return a table of all metrics with intervals, as text."""
     rows = []
     for row in table.itertuples():
         label = effects.label(row.effect)
         effect = effects[row.effect]
         if effect.distance:
-            without, low, high = aligned([row.without, row.low, row.high])
+            without, low, high = format_aligned([row.without, row.low, row.high])
             changed = f"{without}  [{low}, {high}] {effect.unit}".rstrip()
             rows.append((label, number(row.whole), changed, "–", "–"))
             continue
@@ -139,9 +139,9 @@ def _effects(table) -> pd.DataFrame:
 def _written(values: list[float], share: bool) -> list[str]:
     """Return numbers as text with equal decimals; in percentage points if `share`."""
     if not share:
-        return aligned(values)
+        return format_aligned(values)
     decimals = decimals_of(values)
-    return [points(value, decimals) for value in values]
+    return [format_points(value, decimals) for value in values]
 
 
 def _chance(p: float) -> str:
@@ -151,7 +151,7 @@ def _chance(p: float) -> str:
     return "< 0.001" if p < 0.001 else fixed(p, 3)
 
 
-def _took_over(context):
+def _draw_compensation(context):
     """Draw the later components whose contribution rises most after the ablation."""
     title = "Compensation"
     changes = contributions.takeover(context.bench, context.cuts, context.look.mode)
@@ -165,11 +165,15 @@ def _took_over(context):
     if not did:
         return  # rows of noise say no more
     first = changes.head(6)
-    written = iter(aligned(first[["change", "low", "high"]].to_numpy().flatten()))
+    written = iter(format_aligned(first[["change", "low", "high"]].to_numpy().flatten()))
     spans = [f"{change}  [{low}, {high}]" for change, low, high in zip(written, written, written)]
     rows = list(
         zip(
-            first["name"], aligned(first.before), aligned(first.after), spans, map(_chance, first.p)
+            first["name"],
+            format_aligned(first.before),
+            format_aligned(first.after),
+            spans,
+            map(_chance, first.p),
         )
     )
     names = [
@@ -229,7 +233,7 @@ def _less(changes) -> str:
     return f" {len(fallen)} of {len(changes)} {add} less; largest fall: {last_row['name']}, {now}."
 
 
-def _by_distance(context):
+def _draw_by_distance(context):
     """Draw accuracy by distance, with and without the ablation."""
     questions = context.bench.questions
     lines = []
@@ -250,8 +254,8 @@ def _by_distance(context):
         help="Share of correct answers; bands are wider where there are few sentences.",
     )
     names = {0: WHOLE, 1: context.named}
-    pins.marks([(colour, name, None) for colour, name in names.items()], [])
-    curves(
+    pins.draw_marks([(colour, name, None) for colour, name in names.items()], [])
+    draw_curves(
         "accuracy_by_distance",
         [panel],
         names,

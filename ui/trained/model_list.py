@@ -74,7 +74,7 @@ def _open_requested_model():
     change(model=name, out="")
 
 
-def model_list(look):
+def draw_model_list(look):
     """Draw the list of models, the dialog to open another, and the model's notes."""
     offered = models.names()
     labels = dict(zip(offered, distinct(map(_label, offered))))

@@ -7,18 +7,18 @@ import torch
 
 from core.experiments.trained import contributions as experiment
 from core.experiments.trained import knockout, tables
-from core.experiments.training.sentences import points
+from core.experiments.training.sentences import format_points
 from core.figures.charts import trained as charts
 from core.measure.intervals import excludes_zero
 from core.model.knockout import Cut, list_cuts, mode
-from core.settings.wording import aligned, capital, count, head_name, in_sentence, number
-from core.train.budget import duration, max_seconds
+from core.settings.wording import capitalise, count, format_aligned, head_name, lower_first, number
+from core.train.budget import format_duration, max_seconds
 from ui.kit.page import caption, chart, figure, literal
 from ui.kit.panel.control import tabs
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import draw_bar
 from ui.kit.store import is_moved
 from ui.kit.takeaway import note
-from ui.pictures.heatmaps import heatmaps
+from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared.base import LOST, finite_sentence
 from ui.trained.context import take_out, view
 
@@ -56,18 +56,18 @@ def credit(context):
     figure(
         f"Direct logit attribution: {context.model_name}",
         finite_sentence(sentence, *table.value),
-        capital(q.what),
+        capitalise(q.what),
     )
     left, right = st.columns([1, 1], gap="medium")
     with left:
         rows = order.head(SHOWN).assign(change=lambda table: table.value)
-        _ranking(
+        _draw_ranking(
             "contribution to the logit difference",
             rows,
             "Contribution of each component to the logit difference.",
         )
     with right:
-        _heads(context, table)
+        _draw_head_contributions(context, table)
         caption(
             "The final norm's scale is frozen (direct logit attribution, Elhage et al., 2021)."
             " Indirect effects are attributed to later components, so ablation effects (All"
@@ -75,14 +75,14 @@ def credit(context):
         )
 
 
-def _heads(context, table):
+def _draw_head_contributions(context, table):
     """Draw a heat map of each head's contribution to the logit difference."""
     c = context.opened.config
     heads = table[table.kind == "head"]
     if heads.empty:
         return
     cells = torch.tensor(heads.value.to_numpy()).view(1, c.n_layers, c.n_heads)
-    heatmaps(
+    draw_heatmaps(
         "credit_map",
         cells,
         [f"layer {n + 1}" for n in range(c.n_layers)],
@@ -104,7 +104,7 @@ def _heads(context, table):
 )
 def sweep(context):
     """Draw the effect of ablating each component in turn, as a map and ranked."""
-    bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
+    draw_bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
     ranked = _measured(context)
     if ranked is None:
         return
@@ -140,7 +140,7 @@ def sweep(context):
             for cut in context.cuts
             if make_cut(0, cut) in columns
         ]
-        heatmaps(
+        draw_heatmaps(
             "sweep_map",
             torch.tensor([cells]),
             layers,
@@ -158,10 +158,10 @@ def sweep(context):
             ),
         )
     with right:
-        name = in_sentence(knockout.effect.label(context.look.rank_by))
+        name = lower_first(knockout.effect.label(context.look.rank_by))
         sentence = "Mean change with 95 % CI (Holm-corrected). Faded: not significant."
         figure(f"Ranked by {name}", sentence)
-        _ranking(f"change in {name}{unit}", rows.head(RANKED), f"Components ranked by {name}.")
+        _draw_ranking(f"change in {name}{unit}", rows.head(RANKED), f"Components ranked by {name}.")
     note("all components, all metrics", lambda: ranked)
 
 
@@ -175,15 +175,16 @@ def _measured(context):
         )
         if seconds > max_seconds():
             takes = (
-                f"{n_cuts} would take about {duration(seconds)} here; at most"
-                f" {duration(max_seconds())} are allowed "
+                f"{n_cuts} would take about {format_duration(seconds)} here; at most"
+                f" {format_duration(max_seconds())} are allowed "
             )
             advice = "(set by ABLATION_MAX_SECONDS). Choose fewer sentences or a smaller model."
             st.info(literal(takes + advice), icon=":material/timer:")
             return None
         if not st.session_state.get(STARTED):
             st.info(
-                f"{n_cuts}: about {duration(seconds)} on this machine.", icon=":material/timer:"
+                f"{n_cuts}: about {format_duration(seconds)} on this machine.",
+                icon=":material/timer:",
             )
             st.button("Measure all components", key=STARTED, type="primary")
             return None
@@ -213,7 +214,7 @@ def _describe_ranking(ranked) -> str:
     gains = heads[heads.low > 0]
     first = losses.iloc[0] if len(losses) else gains.iloc[-1]
     right = ranked[(ranked.cut == first.cut) & (ranked.effect == "accuracy")].iloc[0]
-    change, low, high = aligned([first.change, first.low, first.high])
+    change, low, high = format_aligned([first.change, first.low, first.high])
     label = (
         "Largest drop"
         if len(losses)
@@ -221,7 +222,8 @@ def _describe_ranking(ranked) -> str:
     )
     sentence = (
         f"{label}: {first['name']}, {change} in logit difference "
-        f"(95 % CI {low} to {high}, Holm-corrected) and {points(right.change)} points of accuracy."
+        f"(95 % CI {low} to {high}, Holm-corrected) and {format_points(right.change)} points of"
+        " accuracy."
     )
     if idle:
         sentence += (
@@ -231,7 +233,7 @@ def _describe_ranking(ranked) -> str:
     return sentence + click
 
 
-def _ranking(axis: str, rows, alt: str):
+def _draw_ranking(axis: str, rows, alt: str):
     """Draw a bar for each component, faded if it is not significant."""
     rows = rows.assign(clear=[excludes_zero(*ends) for ends in zip(rows.low, rows.high)])
     chart(charts.ranking(axis), rows, alt, height=max(200, 26 * len(rows)))

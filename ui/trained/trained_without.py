@@ -7,10 +7,10 @@ import streamlit as st
 from core.checkpoints.family import SEEDS, WHOLE, label, members
 from core.experiments.trained import comparison
 from core.figures.charts import trained as charts
-from core.settings.wording import capital, count
+from core.settings.wording import capitalise, count
 from ui.kit.page import caption, chart, figure
 from ui.kit.panel.control import choice, control_of, tabs
-from ui.kit.panel.panel import bar
+from ui.kit.panel.panel import draw_bar
 from ui.kit.store import change
 from ui.shared import models
 from ui.trained.context import view
@@ -27,9 +27,9 @@ def without(context):
     """Draw each metric of models trained without a component, and with it removed afterwards."""
     split = comparison.compared[context.look.compared].split
     part = [control_of(context.look, "part")] if split else []
-    bar("lens", [tabs("Compared", comparison.compared, "compared"), *part, *_open(context)])
+    draw_bar("lens", [tabs("Compared", comparison.compared, "compared"), *part, *_open(context)])
     if split:
-        _by_distance(context.look.part)
+        _draw_by_distance(context.look.part)
     else:
         measure = comparison.compared[context.look.compared]
         rows = _summary(context.look.compared)
@@ -60,14 +60,14 @@ def without(context):
     )
 
 
-def _by_distance(member: str):
+def _draw_by_distance(member: str):
     """Draw accuracy by distance of subject and verb, for one removed component."""
     rows = _distances(member)
-    merged = comparison.bins(_table())
+    merged = comparison.merge_distances(_table())
     figure(
-        f"{capital(label(member).replace('− ', 'without '))}: accuracy by distance between subject"
-        " and verb",
-        comparison.told_by_distance(rows),
+        f"{capitalise(label(member).replace('− ', 'without '))}: accuracy by distance between"
+        " subject and verb",
+        comparison.describe_by_distance(rows),
         f"{comparison.compared.help('distance').capitalize()} Points show the mean over"
         f" {count(int(rows.seeds.min()), 'seed')}, on {rows.n.min()} to {rows.n.max()}"
         f" sentences{_merged(merged)}. Bars show the 95 % CI of the difference, Holm-corrected: not"

@@ -13,8 +13,8 @@ from core.settings.setting import ConfigError
 from core.settings.wording import fixed, number
 from ui.kit.page import chart, figure, literal
 from ui.kit.panel.control import Control, choice
-from ui.kit.panel.panel import bar
-from ui.pictures.chips import generated, opened_step
+from ui.kit.panel.panel import draw_bar
+from ui.pictures.chips import draw_generated_text, opened_step
 from ui.trained.context import WHOLE, TrainedContext, view
 
 TOP = "Top prediction: "  # start of a sentence
@@ -79,7 +79,7 @@ def words(context):
     """Draw next-token probabilities and generated text, with and without the ablation."""
     after = context.after
     labels = context.prompt.labels
-    bar("lens", [_choose_token(context)])
+    draw_bar("lens", [_choose_token(context)])
     scores = compute_logits(context)
     next_token = next_token_of(context)
     extra = () if next_token is None else (next_token,)
@@ -109,9 +109,9 @@ def words(context):
             only = "This model was trained to answer at every position, not to generate text."
             st.info(only, icon=":material/info:")
             return
-        _text(context, after, WHOLE, ())
+        _draw_text(context, after, WHOLE, ())
         if context.cuts:
-            _text(context, after, context.model_name, context.cuts)
+            _draw_text(context, after, context.model_name, context.cuts)
 
 
 def explain_prediction(context: TrainedContext, scores: dict) -> str:
@@ -145,7 +145,7 @@ def _choose_token(context) -> Control:
     return choice("After", "token", context.after + 1, numbers, words)
 
 
-def _text(context, after, name, cuts):
+def _draw_text(context, after, name, cuts):
     """Draw generated text word by word; a click on a word shows its attention."""
     place = st.empty()
     steps = []
@@ -176,7 +176,7 @@ def _text(context, after, name, cuts):
         layer = context.look.layer_of(context.full_pass)
         head = context.look.head_of(context.full_pass)
         labels = context.prompt.labels[: after + 1]
-        generated(key, labels, steps, context.word, layer, head, context.prompt.unknown)
+        draw_generated_text(key, labels, steps, context.word, layer, head, context.prompt.unknown)
         read = (
             f"Shading shows the attention of {context.full_pass.head_name(layer, head)} from the"
             " token before it"

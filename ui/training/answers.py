@@ -16,7 +16,7 @@ from ui.kit.page import figure
 from ui.kit.pins import COLOURS
 from ui.kit.store import bind
 from ui.kit.takeaway import note
-from ui.pictures.heatmaps import heatmaps, in_one_frame
+from ui.pictures.heatmaps import draw_heatmaps, in_one_frame
 from ui.shared.trainings import arms_shown, label
 from ui.training.context import TrainingContext, view
 
@@ -123,7 +123,7 @@ def attention(context):
     )
     labels = [shorten_token(learnt.vocabulary[token]) for token in tokens]
     mean = "" if head else ", mean over heads"
-    heatmaps(
+    draw_heatmaps(
         "trained_attention",
         in_one_frame(cells, len(labels)),
         labels,

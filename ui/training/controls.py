@@ -10,10 +10,10 @@ from core.experiments.training.plan import Plan, showcase
 from core.experiments.training.results import last
 from core.export.sheets import slug
 from core.settings.memory import MemoryLimitError
-from core.settings.wording import capital, count
+from core.settings.wording import capitalise, count
 from core.tasks import task
 from core.train import State
-from core.train.budget import duration, expected, max_seconds
+from core.train.budget import estimate_seconds_left, format_duration, max_seconds
 from ui.kit import jobs, takeaway
 from ui.kit.guard import fragment
 from ui.kit.jobs import StartedTrainings
@@ -23,7 +23,7 @@ from ui.kit.panel.control import Control, control_of, words
 from ui.kit.store import change, reset, settings_of, value
 from ui.shared.models import OPEN, add
 from ui.training.context import TrainingContext, TrainingLook
-from ui.training.finished import FinishedTrainings, finished, to_show
+from ui.training.finished import FinishedTrainings, finished, select_trainings
 
 
 def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tuple[str, int]]:
@@ -39,9 +39,9 @@ def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tupl
     ]
 
 
-def _chosen(offered: dict[str, tuple[str, int]], plan: Plan):
+def _open_selected_model(offered: dict[str, tuple[str, int]], plan: Plan):
     """Add the selected model to the session, to open it in Trained model (a callback)."""
-    trainings = to_show(plan)
+    trainings = select_trainings(plan)
     state = trainings.states.get(offered.get(st.session_state.take_apart)) if trainings else None
     if state is None:  # it has been forgotten since
         return
@@ -67,7 +67,7 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
 
 def _zip_model(state: State, name: str, accuracy: float) -> bytes:
     """Return a trained model as the bytes of a zip archive."""
-    return native.zipped(native.write_trained(state, name, accuracy))
+    return native.zip_files(native.write_trained(state, name, accuracy))
 
 
 def task_row(training) -> list[Control]:
@@ -81,7 +81,7 @@ def task_row(training) -> list[Control]:
         else "<br><span style='opacity:.75;visibility:hidden'>For example</span> "
     )
     about = (
-        f"{html.escape(capital(task.help(training.task)))} <span style='opacity:.75'>Chance"
+        f"{html.escape(capitalise(task.help(training.task)))} <span style='opacity:.75'>Chance"
         f" {100 * learnt.chance:.3g} %, best possible {100 * learnt.best:g} %.</span><div><span"
         " style='opacity:.75'>For example</span>"
         f" <code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
@@ -101,7 +101,7 @@ def _start_experiment(name: str, kinds):
     change(begin=True, trained="learning")
 
 
-def experiment_cards(kinds):
+def draw_preset_cards(kinds):
     """Draw a card for each preset; a click starts it."""
     st.markdown("**Press Start, or click a preset to run it now**")
     with st.grid("auto", min_column_width=300):
@@ -115,21 +115,23 @@ def experiment_cards(kinds):
                     args=(name, kinds),
                     type="tertiary",
                 )
-                st.caption(capital(showcase.help(name)))
+                st.caption(capitalise(showcase.help(name)))
 
 
-def live(trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: TrainingLook):
+def draw_live_view(
+    trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: TrainingLook
+):
     """Draw the open view, redrawn while the training runs, and once at its end."""
     if trainings is jobs.started():
         jobs.first_point(trainings)
         jobs.mark_as_shown(trainings)
-    fragment(_view, run_every=jobs.TICK if trainings.going else None)(planned, look)
+    fragment(_draw_view, run_every=jobs.TICK if trainings.going else None)(planned, look)
 
 
-def _view(planned, look):
+def _draw_view(planned, look):
     """Draw the open view with the current results (a fragment)."""
     # Looked up anew: what a fragment is handed is kept for as long as somebody's page is open.
-    trainings = to_show(planned)
+    trainings = select_trainings(planned)
     if settings_of(TrainingLook) != look or trainings is None:
         st.rerun()  # all of the page, which reads them and writes the link
     # a fragment is drawn again without the rest of the page: its tables take the place of the old
@@ -141,20 +143,20 @@ def _view(planned, look):
 ANEW = "Retrain here"
 
 
-def bar(planned: Plan, kinds):
+def draw_training_bar(planned: Plan, kinds):
     """Draw start, stop and progress, refreshed while the job runs."""
     trainings = jobs.started()
     going = bool(trainings) and trainings.going
     if going:
-        fragment(_bar, run_every=jobs.TICK)(planned, kinds, going)
+        fragment(_draw_training_bar, run_every=jobs.TICK)(planned, kinds, going)
     else:  # no fragment: a click on Start draws the whole page at once
         with (
             st.container()
         ):  # as a fragment has one: the old buttons give their places to the new ones
-            _bar(planned, kinds, going)
+            _draw_training_bar(planned, kinds, going)
 
 
-def _bar(planned, kinds, was_going):
+def _draw_training_bar(planned, kinds, was_going):
     """Draw the buttons and the state of the training once."""
     trainings = jobs.started()
     if trainings:
@@ -206,7 +208,7 @@ def _bar(planned, kinds, was_going):
                     key="take_apart",
                     icon=":material/content_cut:",
                     type="tertiary",
-                    on_click=_chosen,
+                    on_click=_open_selected_model,
                     args=(offered, displayed.plan),
                     help=(
                         f"Open a trained model on the {TRAINED_MODEL.name} page: its heads,"
@@ -266,10 +268,11 @@ def _takes(planned) -> str:
     new = [state for state in states if not pool.is_known(state)]
     soon = (
         f"{count(len(states), 'run')} × {count(planned.training.steps, 'step')}, about "
-        f"{duration(expected(new, pool.count, pool.pace))} on {count(pool.count, 'worker')}"
+        f"{format_duration(estimate_seconds_left(new, pool.count, pool.pace))} on"
+        f" {count(pool.count, 'worker')}"
     )
     if len(new) < len(states):
         soon += f" ({len(states) - len(new)} cached)"
-    elif expected(new, pool.count, pool.pace) > max_seconds():
-        soon += f"; at most {duration(max_seconds())} are allowed"
+    elif estimate_seconds_left(new, pool.count, pool.pace) > max_seconds():
+        soon += f"; at most {format_duration(max_seconds())} are allowed"
     return soon

@@ -8,12 +8,12 @@ import torch
 
 from core.experiments.training import results
 from core.experiments.training.results import diverged
-from core.experiments.training.sentences import percent
+from core.experiments.training.sentences import format_percent
 from core.settings.wording import count, number
 from ui.kit.page import figure
-from ui.pictures.curves import Panel, curves
-from ui.pictures.heatmaps import Frames, played
-from ui.shared.trainings import arms_shown, draw_learning, label, legend, lines
+from ui.pictures.curves import Panel, draw_curves
+from ui.pictures.heatmaps import Frames, draw_animation
+from ui.shared.trainings import arms_shown, draw_learning, draw_legend, label, lines
 from ui.training.context import view
 
 
@@ -30,9 +30,9 @@ def play(context):
         "Accuracy over training",
         f"One row per model, one column per seed, {count(len(steps), 'checkpoint')}.",
     )
-    legend(trainings)
+    draw_legend(trainings)
     if steps:
-        _picture(trainings, arms, steps)
+        _draw_animation(trainings, arms, steps)
     panel = Panel(
         "Share of correct answers.",
         "Test accuracy, mean over seeds",
@@ -41,7 +41,7 @@ def play(context):
         bounds=(0.0, 1.0),
     )
     names = {arm.colour: label(arm) for arm in arms}
-    curves(
+    draw_curves(
         "played_learning",
         [panel],
         names,
@@ -52,7 +52,7 @@ def play(context):
     )
 
 
-def _picture(trainings, arms, steps: list[int]):
+def _draw_animation(trainings, arms, steps: list[int]):
     """Draw a heat map of accuracy by model and seed, animated over checkpoints."""
     plan = trainings.plan
     finite = {
@@ -63,7 +63,7 @@ def _picture(trainings, arms, steps: list[int]):
         [[finite[arm.name, seed].get(step, math.nan) for seed in plan.seeds] for arm in arms]
         for step in steps
     ]
-    played(
+    draw_animation(
         "played_training",
         torch.tensor(cells)[:, None],
         [arm.name for arm in arms],
@@ -106,7 +106,7 @@ def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
         diverged_seeds = lost[arm.name]
         words = "no results yet"
         if reached:
-            words = percent(fmean(reached))
+            words = format_percent(fmean(reached))
         elif diverged_seeds:
             words = "diverged"
         of_seeds = (
@@ -128,7 +128,7 @@ EACH = "Mean over seeds, per model."
 def steps(context):
     """Draw gradient norm, update size and learning rate over steps."""
     trainings = context.trainings
-    legend(trainings)
+    draw_legend(trainings)
     gradient_table, gradients = lines(trainings, "gradient_norm", log=True)
     _, updates = lines(trainings, "update_size", log=True)
     _, rates = lines(trainings, "learning_rate")
@@ -160,7 +160,7 @@ def steps(context):
     ]
     names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
     ends = (0, trainings.plan.training.steps)
-    curves(
+    draw_curves(
         "training_steps",
         panels,
         names,

@@ -47,7 +47,7 @@ class FinishedTrainings(Compared):
     going = False
 
 
-def to_show(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
+def select_trainings(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
     """Return the running training, finished results of the plan, or the last training."""
     own_trainings = jobs.started()
     return (

@@ -35,13 +35,13 @@ def together(context):
         return
     several = len(plan.seeds) > 1
     nothing = sentences.lost(runs, plan).strip() or NOTHING
-    worth(results.effects(runs, plan), several, nothing)
-    pairs(results.interactions(runs, plan), several, nothing)
+    draw_effects(results.effects(runs, plan), several, nothing)
+    draw_interactions(results.interactions(runs, plan), several, nothing)
 
 
-def worth(interaction, several, nothing: str):
+def draw_effects(interaction, several, nothing: str):
     """Draw the table of each component's leave-one-out and add-one-back effect."""
-    figure("Leave-one-out and add-one-back", worth_said(interaction, nothing))
+    figure("Leave-one-out and add-one-back", describe_largest_effect(interaction, nothing))
     rows = pd.DataFrame(
         {
             "removed": interaction.part,
@@ -56,7 +56,7 @@ def worth(interaction, several, nothing: str):
     table(rows, "Leave one out, add one back.", exported=interaction, width="stretch")
 
 
-def worth_said(interaction, nothing: str = NOTHING) -> str:
+def describe_largest_effect(interaction, nothing: str = NOTHING) -> str:
     """Return a sentence on the component with the largest effect.
 
     Args:
@@ -69,8 +69,8 @@ def worth_said(interaction, nothing: str = NOTHING) -> str:
     largest = finite.loc[finite.removed.idxmax()]
     if math.isnan(largest.removed_low):
         return (
-            f"Largest single effect: {largest.part}, {sentences.points(largest.removed)} points."
-            " One seed, so significance cannot be tested."
+            f"Largest single effect: {largest.part}, {sentences.format_points(largest.removed)}"
+            " points. One seed, so significance cannot be tested."
         )
     certain = finite[finite.removed_low > 0]
     if certain.empty and largest.removed <= 0:
@@ -78,26 +78,26 @@ def worth_said(interaction, nothing: str = NOTHING) -> str:
     if certain.empty:
         return (
             f"No single effect is significant; largest: {largest.part},"
-            f" {sentences.points(largest.removed)} points."
+            f" {sentences.format_points(largest.removed)} points."
         )
     largest = certain.loc[certain.removed.idxmax()]
     return (
-        f"Largest significant single effect: {largest.part}, {sentences.points(largest.removed)}"
-        " points."
+        f"Largest significant single effect: {largest.part},"
+        f" {sentences.format_points(largest.removed)} points."
     )
 
 
-def pairs(interaction, several, nothing: str):
+def draw_interactions(interaction, several, nothing: str):
     """Draw the table of pairwise interactions."""
     figure("Interactions", pairs_said(interaction, nothing))
     rows = pd.DataFrame(
         {
             "first": interaction.one,
             "second": interaction.other,
-            "accuracy with both": interaction.neither.map(sentences.percent),
-            "first removed": interaction["first"].map(sentences.percent),
-            "second removed": interaction.second.map(sentences.percent),
-            "both removed": interaction.both.map(sentences.percent),
+            "accuracy with both": interaction.neither.map(sentences.format_percent),
+            "first removed": interaction["first"].map(sentences.format_percent),
+            "second removed": interaction.second.map(sentences.format_percent),
+            "both removed": interaction.both.map(sentences.format_percent),
             "interaction, points": spans(
                 interaction.interaction, interaction.low, interaction.high, several
             ),
@@ -131,7 +131,7 @@ def pairs_said(interaction, nothing: str = NOTHING) -> str:
         return f"{_they(largest)} One seed, so significance cannot be tested."
     certain = finite[[excludes_zero(*ends) for ends in zip(finite.low, finite.high)]]
     if certain.empty:
-        size = sentences.points(abs(largest.interaction))
+        size = sentences.format_points(abs(largest.interaction))
         return (
             f"No interaction is significant; largest: {largest.one} and {largest.other}, {size}"
             " points."
@@ -144,5 +144,5 @@ def _they(pair) -> str:
     how = "overlap" if pair.interaction > 0 else "reinforce each other"
     return (
         f"{pair.one} and {pair.other}: the effects {how}, by"
-        f" {sentences.points(abs(pair.interaction))} points."
+        f" {sentences.format_points(abs(pair.interaction))} points."
     )

@@ -11,7 +11,7 @@ from core.settings.wording import count, fixed, number
 ALIKE = 0.99  # cosine similarity from which on tokens are said to point the same way
 
 
-def finding(meter: str, journeys: dict[str, Journey]) -> str:
+def describe_finding(meter: str, journeys: dict[str, Journey]) -> str:
     """Describe one statistic over the passes that rounding does not decide, in a sentence.
 
     The first of the journeys is the baseline. Speaks of the variant that ends farthest from it (see
@@ -37,7 +37,7 @@ def finding(meter: str, journeys: dict[str, Journey]) -> str:
         return _describe_journey(meter, "", first[1], None)
     name, journey = max(others, key=lambda pair: far(meter, pair[1], base) if base else 0)
     if base and far(meter, journey, base) < SAME:
-        return _on_the_way(meter, others, base)
+        return _describe_in_between(meter, others, base)
     return _describe_journey(meter, f"{name}: ", journey, base)
 
 
@@ -49,7 +49,7 @@ def rounded_from(journeys: dict[str, Journey]) -> int | None:
     )
 
 
-def rounding(journeys: dict[str, Journey]) -> str:
+def describe_rounding(journeys: dict[str, Journey]) -> str:
     """Describe from which pass on rounding decides the values; "" if it never does."""
     first = rounded_from(journeys)
     if first is None:
@@ -62,7 +62,7 @@ def rounding(journeys: dict[str, Journey]) -> str:
     )
 
 
-def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) -> str:
+def _describe_in_between(meter: str, others: list[tuple[str, Journey]], base: Journey) -> str:
     """Describe whether models that end like the baseline differ in between, and where most."""
     name, journey, index = max(
         (
@@ -75,19 +75,19 @@ def _on_the_way(meter: str, others: list[tuple[str, Journey]], base: Journey) ->
     if distance(meter, journey, base, index) < SAME:
         return f"No difference at any pass. {_describe_journey(meter, '', base, None)}"
     values = " vs ".join(
-        _value(meter, float(side.values_of(meter)[index])) for side in (journey, base)
+        _format_value(meter, float(side.values_of(meter)[index])) for side in (journey, base)
     )
     end = last(base, meter)[1]
     ends = (
-        f"ends {'with all zeros' if math.isnan(end) else f'at {_value(meter, end)}'}, like the"
-        " baseline"
+        f"ends {'with all zeros' if math.isnan(end) else f'at {_format_value(meter, end)}'},"
+        " like the baseline"
     )
     if base.diverged is not None:
         ends = f"diverges at pass {base.diverged}, like the baseline"
     return f"{name}: {ends}; largest difference after pass {index}: {values}."
 
 
-def _value(meter: str, value: float) -> str:
+def _format_value(meter: str, value: float) -> str:
     """Write a statistic's value; NaN as "undefined" or "all zeros"."""
     if math.isnan(value):
         return "all zeros" if meter == "rank" else "undefined"
@@ -174,10 +174,10 @@ def _describe_baseline(meter: str, journey: Journey, base: Journey) -> str:
     end = last(base, meter)[1]
     if math.isnan(end):
         return "the baseline ends with all zeros"
-    return f"the baseline ends at {_value(meter, end)}"
+    return f"the baseline ends at {_format_value(meter, end)}"
 
 
-def _grown(meter: str, journey: Journey) -> str:
+def _describe_growth(meter: str, journey: Journey) -> str:
     """Describe how a magnitude changes: stays, grows or shrinks."""
     n, end = last(journey, meter)
     begin = start(journey, meter)
@@ -222,7 +222,7 @@ def _describe_similarity(meter: str, journey: Journey) -> str:
     return f"all {n} tokens point the same way {when} (cosine similarity {fixed(values[index])})"
 
 
-def _directions(meter: str, journey: Journey) -> str:
+def _describe_rank(meter: str, journey: Journey) -> str:
     """Describe how the effective rank changes."""
     n, end = last(journey, meter)
     limit = min(journey.n_real, journey.config.d_model)
@@ -233,13 +233,13 @@ def _directions(meter: str, journey: Journey) -> str:
             f"all zeros {f'from pass {finite[-1] + 1} on' if len(finite) else 'from the start'}, so"
             " the rank is undefined"
         )
-    begin = _value(meter, start(journey, meter))
-    last_one = _value(meter, end)
+    begin = _format_value(meter, start(journey, meter))
+    last_one = _format_value(meter, end)
     if begin != last_one:
         return f"effective rank {begin} → {last_one} in {passes(n)} (max {limit})"
     return (
         f"effective rank starts and ends at {begin} over {passes(n)} (max"
-        f" {limit}){_in_between(meter, values)}"
+        f" {limit}){_describe_range(meter, values)}"
     )
 
 
@@ -272,9 +272,9 @@ def evenly(journey: Journey) -> float:
     return journey.allowed_in(max(1, index))[: journey.n_real].sum(-1).float().log2().mean().item()
 
 
-def _in_between(meter: str, values: np.ndarray) -> str:
+def _describe_range(meter: str, values: np.ndarray) -> str:
     """Describe the range of a statistic that returned to its start; "" if it never left."""
-    low, high = (_value(meter, float(end)) for end in (np.nanmin(values), np.nanmax(values)))
+    low, high = (_format_value(meter, float(end)) for end in (np.nanmin(values), np.nanmax(values)))
     return "" if low == high else f", range {low} to {high}"
 
 
@@ -283,16 +283,16 @@ def _plain(meter: str, journey: Journey) -> str:
     begin = number(start(journey, meter))
     last_one = number(end)
     if begin == last_one:
-        between = _in_between(meter, journey.values_of(meter))
+        between = _describe_range(meter, journey.values_of(meter))
         return f"starts and ends at {begin} over {passes(n)}{between}"
     return f"goes from {begin} to {last_one} in {passes(n)}"
 
 
 SENTENCES = {
-    "rms": _grown,
-    "std": _grown,
-    "largest": _grown,
+    "rms": _describe_growth,
+    "std": _describe_growth,
+    "largest": _describe_growth,
     "cosine": _describe_similarity,
-    "rank": _directions,
+    "rank": _describe_rank,
     "entropy": _narrowed,
 }

@@ -179,7 +179,7 @@ def _compare(
     return differences
 
 
-def bins(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
+def merge_distances(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
     """Join neighbouring distances until each group has enough sentences: (name, distances)."""
     least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
     fewest = {str(distance): int(n) for distance, n in least.items()}
@@ -207,7 +207,7 @@ def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
     sentences = {}
     lines = {WHOLE: (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
     rows = table[(table.meter == "accuracy") & table.member.isin((WHOLE, member))]
-    for name, distances in bins(table):
+    for name, distances in merge_distances(table):
         for line, (of_member, how) in lines.items():
             selected = rows[
                 (rows.member == of_member) & (rows.how == how) & rows["at"].isin(distances)
@@ -226,7 +226,7 @@ def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
     return table
 
 
-def told_by_distance(rows: pd.DataFrame) -> str:
+def describe_by_distance(rows: pd.DataFrame) -> str:
     """Describe a table of by_distance(): where accuracy differs significantly."""
     n_distances = rows.distance.nunique()
     seeds = int(rows.seeds.min())

@@ -16,7 +16,7 @@ from core.model.cost import activations
 from core.model.knockout import Cut, Lesion, Recorded, list_cuts, name_of
 from core.model.parts.placement import ON_OUTPUT
 from core.model.trace import trace
-from core.settings.memory import check_memory, max_mb, room_for, some_rows
+from core.settings.memory import check_memory, iterate_rows, max_mb, room_for
 from core.settings.menu import Menu
 from core.settings.progress import told_as, track, turn
 from core.settings.wording import count
@@ -73,7 +73,7 @@ def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
 )
 def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
     """Return the probability of the correct token of each question: float64 (Q,)."""
-    return _by_rows(
+    return _compute_by_rows(
         answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp()
     )
 
@@ -103,13 +103,13 @@ def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
         before = baseline.log(rows)
         return (before.exp() * (before - answers.log(rows))).sum(-1).clamp_min(0.0)
 
-    return _by_rows(answers, divergence_of)
+    return _compute_by_rows(answers, divergence_of)
 
 
-def _by_rows(answers: Answers, call: Callable[[slice], torch.Tensor]) -> torch.Tensor:
+def _compute_by_rows(answers: Answers, call: Callable[[slice], torch.Tensor]) -> torch.Tensor:
     """Compute a value for slices of questions, as float64 over a large vocabulary is big."""
     return torch.cat(
-        [call(rows) for rows in some_rows(len(answers.logits), answers.logits.shape[1])]
+        [call(rows) for rows in iterate_rows(len(answers.logits), answers.logits.shape[1])]
     )
 
 

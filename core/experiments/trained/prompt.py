@@ -18,7 +18,7 @@ from core.model.text import MAX_CHARACTERS, MAX_TOKENS, shorten_token
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings.device import Machine
-from core.settings.memory import room_for, some_rows
+from core.settings.memory import iterate_rows, room_for
 from core.settings.progress import track
 from core.settings.setting import ConfigError
 from core.tasks import task
@@ -117,7 +117,7 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
 
     output = forward_pass.output
     rows = []
-    pieces = list(some_rows(len(output), len(model.vocabulary)))  # the words may be a million
+    pieces = list(iterate_rows(len(output), len(model.vocabulary)))  # the words may be a million
     last = torch.cat([chances(output[piece]).argmax(-1) for piece in pieces])
     for depth, stream in enumerate([*forward_pass.sites["resid_pre"], output]):
         for piece in pieces:

@@ -82,7 +82,7 @@ def following(words: Sequence[str]) -> set[str]:
     return {word for place in now for kind in place.after for word in kind}
 
 
-def offered(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
+def group_words(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
     """Return all words of the grammar in groups: (kind, words, whether they can follow)."""
     can = following(words)
     split = [

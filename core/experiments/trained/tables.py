@@ -35,7 +35,7 @@ def tabulate_effects(measured: Effect, baseline: Effect) -> pd.DataFrame:
     """
     rows = []
     for name in effect:
-        change = compared(measured, baseline, name)
+        change = compare_texts(measured, baseline, name)
         ends = (result.values[name].mean().item() for result in (baseline, measured))
         rows.append((name, *ends, *change[:3], change.p, change.n))
     return pd.DataFrame(
@@ -43,7 +43,7 @@ def tabulate_effects(measured: Effect, baseline: Effect) -> pd.DataFrame:
     )
 
 
-def compared(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
+def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
     """Compare one effect text by text: exact test for flips, or the paired t-test."""
     # Weights may be too large for any number.
     finite = measured.values[name].isfinite() & baseline.values[name].isfinite()
@@ -86,7 +86,7 @@ def _compare_all(effects: dict[Cut, Effect], baseline: Effect, name: str) -> dic
     """Compare one effect of every ablation, Holm-corrected together."""
 
     def compare(cut: Cut, level: float) -> Paired:
-        return compared(effects[cut], baseline, name, level)
+        return compare_texts(effects[cut], baseline, name, level)
 
     return correct_together(compare, effects)
 

@@ -11,7 +11,7 @@ from core.model.variants import MOST, Variant, apply, difference, name_of
 from core.settings.device import Machine
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
-from core.settings.wording import in_sentence
+from core.settings.wording import lower_first
 from core.train import State, Training, start
 from core.train.match import at_rate, match, match_cost, search
 
@@ -229,7 +229,7 @@ def guards(equal: str, searched: bool) -> list[str]:
     """Return the equal quantities of all models in words: cost, searched learning rates."""
     phrases = []
     if equal != "nothing":
-        phrases.append(f"equal {in_sentence(match.label(equal))}")
+        phrases.append(f"equal {lower_first(match.label(equal))}")
     if searched:
         phrases.append(SEARCHED)
     return phrases

@@ -22,7 +22,7 @@ from core.tasks import task
 FEW = 3  # seeds, of which it is said what they cannot show
 
 
-def finding(runs: Runs, plan: Plan) -> str:
+def describe_finding(runs: Runs, plan: Plan) -> str:
     """Describe divergence and the model farthest from the baseline at the newest common step.
 
     Compares accuracies over seeds on which neither diverged. Without a baseline: the best model.
@@ -45,12 +45,12 @@ def finding(runs: Runs, plan: Plan) -> str:
     )  # those that are corrected for each other
     if not with_pairs:
         name = BASELINE if BASELINE in means else max(means, key=lambda name: means[name])
-        return f"{diverged_runs}{when} is {percent(means[name])} ({name})."
+        return f"{diverged_runs}{when} is {format_percent(means[name])} ({name})."
     name = max(with_pairs, key=lambda name: abs(with_pairs[name].mean))
     both = [seed for seed in plan.seeds if not math.isnan(values[name][seed] - base[seed])]
     fine = _decimals(with_pairs[name].mean)
     a, other = (
-        percent(interval([per_seed[seed] for seed in both]).mean, fine)
+        format_percent(interval([per_seed[seed] for seed in both]).mean, fine)
         for per_seed in (values[name], base)
     )
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
@@ -89,15 +89,14 @@ def describe_gap(gap: Paired, comparisons: int = 1) -> str:
         return "One seed, so significance cannot be tested: train with more seeds."
     way = "lower" if gap.mean < 0 else "higher"
     if gap.low == gap.high:
-        same = (
-            f"That is {points(abs(gap.mean))} percentage points {way} on each of the {gap.n} seeds."
-        )
+        size = format_points(abs(gap.mean))
+        same = f"That is {size} percentage points {way} on each of the {gap.n} seeds."
         return same if gap.mean else f"Accuracy is identical on all {gap.n} seeds."
     fine = max(map(_decimals, gap[:3]))
     low, high = (
         (-gap.high, -gap.low) if gap.clear and gap.mean < 0 else (gap.low, gap.high)
     )  # of "lower" by how much
-    span = f"95 % CI {points(low, fine)} to {points(high, fine)}"
+    span = f"95 % CI {format_points(low, fine)} to {format_points(high, fine)}"
     test = (
         f"paired t-test on {gap.n} seeds, p"
         f" {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
@@ -105,14 +104,15 @@ def describe_gap(gap: Paired, comparisons: int = 1) -> str:
     if comparisons > 1:
         test += f", Holm-corrected for {comparisons} variants"
     if gap.clear:
-        return f"That is {points(abs(gap.mean), fine)} percentage points {way} ({span}; {test})."
+        size = format_points(abs(gap.mean), fine)
+        return f"That is {size} percentage points {way} ({span}; {test})."
     return (
-        f"The difference, {points(gap.mean, fine)} points, is not significant ({span};"
-        f" {test}).{few(gap)}"
+        f"The difference, {format_points(gap.mean, fine)} points, is not significant ({span};"
+        f" {test}).{describe_few_seeds(gap)}"
     )
 
 
-def few(gap: Paired) -> str:
+def describe_few_seeds(gap: Paired) -> str:
     """Describe what two or three seeds cannot show; "" for more seeds."""
     if gap.n > FEW:
         return ""
@@ -121,7 +121,7 @@ def few(gap: Paired) -> str:
             f" With {gap.n} seeds and this much noise no difference is detectable: train with more"
             " seeds."
         )
-    return f" Smallest detectable difference with {gap.n} seeds: {points(gap.reach)} points."
+    return f" Smallest detectable difference with {gap.n} seeds: {format_points(gap.reach)} points."
 
 
 def beats_chance(runs: Runs, plan: Plan) -> bool:
@@ -138,12 +138,12 @@ def beats_chance(runs: Runs, plan: Plan) -> bool:
     return any(span.low > learnt.chance for span in spans)
 
 
-def percent(share: float, decimals: int = 1) -> str:
+def format_percent(share: float, decimals: int = 1) -> str:
     """Format an accuracy: "97.2 %"."""
     return "undefined" if math.isnan(share) else f"{fixed(100 * share, decimals)} %"
 
 
-def points(share: float, decimals: int | None = None) -> str:
+def format_points(share: float, decimals: int | None = None) -> str:
     """Format a difference in percentage points, with more decimals where one would read as 0."""
     return fixed(100 * share, decimals or _decimals(share))
 

@@ -383,7 +383,7 @@ class Store(Connected):
                 "started": now,
                 "tries": runs.c.tries + 1,
             }
-            for some in _portions([row.id for row in claimed]):
+            for some in _split_ids([row.id for row in claimed]):
                 connection.execute(
                     update(runs)
                     .where(runs.c.id.in_(some))
@@ -400,7 +400,7 @@ class Store(Connected):
         numbers: set[int] = set()
         stored: dict[int, int] = {}
         with self.writing() as connection:
-            for some in _portions(list(by_run)):
+            for some in _split_ids(list(by_run)):
                 is_own = and_(runs.c.id.in_(some), runs.c.owner == owner, runs.c.state == RUNNING)
                 numbers.update(
                     connection.scalars(select(runs.c.id).where(is_own).with_for_update())
@@ -506,7 +506,7 @@ def _changes(report: Report, now: float) -> dict[str, Any]:
 def _queue(connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
     """Queue these runs again, and delete their rows. Return how many."""
     numbers = list(connection.scalars(select(runs.c.id).where(which).with_for_update()))
-    for some in _portions(numbers):
+    for some in _split_ids(numbers):
         connection.execute(delete(rows).where(rows.c.run.in_(some)))
         connection.execute(update(runs).where(runs.c.id.in_(some)).values(state=QUEUED, **EMPTY))
     return len(numbers)
@@ -520,7 +520,7 @@ def _execute_for_each(
         connection.execute(statement, values)
 
 
-def _portions(numbers: list[int]) -> Iterator[list[int]]:
+def _split_ids(numbers: list[int]) -> Iterator[list[int]]:
     """Split ids into lists that fit one SQL statement."""
     return (numbers[start : start + MANY] for start in range(0, len(numbers), MANY))
 
@@ -574,7 +574,7 @@ class Standing:
         return f"{count(self.n_runs, 'run')}: {', '.join(parts)}"
 
 
-def standing(store: Store, study: int) -> Standing:
+def progress_of(store: Store, study: int) -> Standing:
     """Return the progress of a study. Raises StoreError."""
     by_state = store.counts([study])
     counts = {state: n for state, (n, _, _) in by_state.items()}

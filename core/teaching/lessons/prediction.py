@@ -82,7 +82,7 @@ combine.add(
 )
 
 
-def outcome(lesson: Lesson) -> Outcome:
+def measure_outcome(lesson: Lesson) -> Outcome:
     """Measure all values of a lesson with a prediction. Raises ConfigError."""
     assert lesson.prediction is not None
     values = {name: measured(value.reading, value.params) for name, value in lesson.values.items()}

@@ -135,13 +135,13 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
     """
     table = Table(name, "", document)
     values = {
-        key: _value(Table(name, f"values.{key}", value))
+        key: _read_value(Table(name, f"values.{key}", value))
         for key, value in table.take("values", dict, {}).items()
     }
     prediction = (
-        _prediction(table.table("prediction"), values) if "prediction" in table.rest else None
+        _read_prediction(table.table("prediction"), values) if "prediction" in table.rest else None
     )
-    explanation = _explanation(table, values) if prediction else {}
+    explanation = _read_explanation(table, values) if prediction else {}
     result = Lesson(
         name=name,
         number=table.take("number", int),
@@ -153,12 +153,12 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
         shown=table.names("shown", values) if "shown" in table.rest else tuple(values),
         picture=table.take("picture", str) if prediction else "",
         prediction=prediction,
-        experiment=_way(table.table("experiment")) if prediction else None,
+        experiment=_read_way(table.table("experiment")) if prediction else None,
         explanation=explanation,
         means=table.take("means", str) if prediction else "",
-        challenge=_way(table.table("challenge")) if prediction else None,
-        transfer=_transfer(table.table("transfer")) if prediction else None,
-        ways=tuple(map(_way, table.tables("ways"))) if not prediction else (),
+        challenge=_read_way(table.table("challenge")) if prediction else None,
+        transfer=_read_transfer(table.table("transfer")) if prediction else None,
+        ways=tuple(map(_read_way, table.tables("ways"))) if not prediction else (),
         language=language,
     )
     table.done()
@@ -170,7 +170,7 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
     return result
 
 
-def _value(table: Table) -> Value:
+def _read_value(table: Table) -> Value:
     """Read a measured value of a lesson."""
     params = table.params("of")
     value = Value(table.take("label", str), table.one_of("reading", reading), params)
@@ -181,18 +181,22 @@ def _value(table: Table) -> Value:
     return value
 
 
-def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
+def _read_prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
     """Read the question and its kind of answer."""
     kind_of = table.one_of("kind", KINDS)
     ranked = table.names("ranked", values, 2) if kind_of == "rank" else ()
-    number = Number("value", ranked[:1], "") if ranked else _number(table.table("number"), values)
-    options = tuple(map(_option, table.tables("options"))) if kind_of in ("choice", "curve") else ()
+    number = (
+        Number("value", ranked[:1], "") if ranked else _read_number(table.table("number"), values)
+    )
+    options = (
+        tuple(map(_read_option, table.tables("options"))) if kind_of in ("choice", "curve") else ()
+    )
     prediction = Prediction(
         kind_of,
         table.take("asks", str),
         number,
         options,
-        _scale(table.table("scale")) if kind_of == "number" else None,
+        _read_scale(table.table("scale")) if kind_of == "number" else None,
         ranked,
     )
     is_few = kind_of not in ("choice", "curve") or 2 <= len(options) <= 5
@@ -218,7 +222,7 @@ def _prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
     return prediction
 
 
-def _number(table: Table, values: Mapping[str, Value]) -> Number:
+def _read_number(table: Table, values: Mapping[str, Value]) -> Number:
     """Read how the predicted number follows from the values."""
     number = Number(
         table.one_of("kind", combine), table.names("of", values), table.take("label", str)
@@ -237,7 +241,7 @@ def _number(table: Table, values: Mapping[str, Value]) -> Number:
     return number
 
 
-def _option(table: Table) -> Option:
+def _read_option(table: Table) -> Option:
     """Read an option of a choice, with its sketch and its range."""
     sketch = tuple(table.take("sketch", list, []))
     is_drawn = (
@@ -259,7 +263,7 @@ def _option(table: Table) -> Option:
     return option
 
 
-def _scale(table: Table) -> Scale:
+def _read_scale(table: Table) -> Scale:
     """Read the bounds, step and margins of a numeric answer."""
     within = table.take("within", list)
     scale = Scale(
@@ -282,7 +286,7 @@ def _scale(table: Table) -> Scale:
     return scale
 
 
-def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
+def _read_explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
     """Read the explanations by verdict; check the names in braces."""
     explanation = table.table("explanation")
     texts = {name: explanation.take(name, str) for name in VERDICTS}
@@ -296,14 +300,14 @@ def _explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
     return texts
 
 
-def _way(table: Table) -> Way:
+def _read_way(table: Table) -> Way:
     """Read a link to a page that shows more."""
     way = Way(table.take("text", str), table.one_of("page", PAGES), table.params("link"))
     table.done()
     return way
 
 
-def _transfer(table: Table) -> Transfer:
+def _read_transfer(table: Table) -> Transfer:
     """Read the transfer question: options and the index of the right one."""
     options = tuple(map(str, table.take("options", list)))
     transfer = Transfer(

@@ -21,7 +21,7 @@ from core.experiments.forward import Pass, forward
 from core.experiments.trained.knockout import Bench, bench
 from core.experiments.trained.knockout import measured as knocked_out
 from core.experiments.trained.prompt import logits, look, read
-from core.experiments.trained.tables import compared
+from core.experiments.trained.tables import compare_texts
 from core.experiments.trained.tables import readings as subject_readings
 from core.experiments.training.plan import BASELINE
 from core.measure.intervals import ANYTHING, Interval, Within, interval
@@ -97,11 +97,11 @@ reading: Menu[Reading] = Menu("Readings", unit="number", within=ANYTHING, curve=
 
 def measured(name: str, params: Params) -> Measured:
     """Return the result of a reading, from a cache. Raises ConfigError for a bad parameter."""
-    return _measured(name, tuple(sorted(params.items())))
+    return _measure_once(name, tuple(sorted(params.items())))
 
 
 @functools.lru_cache(maxsize=256)
-def _measured(name: str, parameters: tuple[tuple[str, str], ...]) -> Measured:
+def _measure_once(name: str, parameters: tuple[tuple[str, str], ...]) -> Measured:
     """Measure a reading once per set of parameters."""
     return reading[name](dict(parameters))
 
@@ -452,7 +452,7 @@ def without_head(params: Params) -> Measured:
     """Return the change in accuracy when one head is ablated, over sentences."""
     bench = shipped_bench()
     effect = knocked_out(bench, (find_head(params),), "zero")
-    comparison = compared(effect, bench.baseline, "accuracy")
+    comparison = compare_texts(effect, bench.baseline, "accuracy")
     values = effect.values["accuracy"] - bench.baseline.values["accuracy"]
     return Measured(
         dict(enumerate(values.tolist())),

@@ -22,7 +22,7 @@ def setup_svg(lesson: Lesson) -> str:
     )
 
 
-def _box(x: float, y: float, width: float, height: float, kind: str = "") -> str:
+def _draw_box(x: float, y: float, width: float, height: float, kind: str = "") -> str:
     """Return an SVG rectangle."""
     return (
         f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
@@ -30,10 +30,10 @@ def _box(x: float, y: float, width: float, height: float, kind: str = "") -> str
     )
 
 
-def _row(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
+def _draw_row(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
     """Return a row of boxes that share a width, as SVG."""
     step = width / boxes
-    return "".join(_box(step * index, y, step - 2, height, kind) for index in range(boxes))
+    return "".join(_draw_box(step * index, y, step - 2, height, kind) for index in range(boxes))
 
 
 def _params(lesson: Lesson, name: str) -> list[str]:
@@ -41,25 +41,27 @@ def _params(lesson: Lesson, name: str) -> list[str]:
     return [lesson.values[value].params.get(name, "") for value in lesson.shown]
 
 
-def _heads(lesson: Lesson) -> str:
+def _draw_heads(lesson: Lesson) -> str:
     """Return a width that is split into heads, for each value, as SVG."""
     kinds = ("first", "base")
     rows = enumerate(zip(_params(lesson, "n_heads"), kinds))
-    return "".join(_row(16 + 28 * index, int(heads), 20, kind) for index, (heads, kind) in rows)
+    return "".join(
+        _draw_row(16 + 28 * index, int(heads), 20, kind) for index, (heads, kind) in rows
+    )
 
 
-def _tokens(lesson: Lesson) -> str:
+def _draw_tokens(lesson: Lesson) -> str:
     """Return texts as rows of tokens in SVG, the longest one cut."""
     lengths = [int(tokens) for tokens in _params(lesson, "tokens")]
     counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
     rows = zip(counts, ("first", "base"))
     return "".join(
-        _row(20 + 24 * index, n, 12, kind, WIDTH * n / TOKENS)
+        _draw_row(20 + 24 * index, n, 12, kind, WIDTH * n / TOKENS)
         for index, (n, kind) in enumerate(rows)
     )
 
 
-def _activations(_: Lesson) -> str:
+def _draw_activations(_: Lesson) -> str:
     """Return the curves of ReLU and GELU as SVG."""
 
     def curve(values: Callable[[float], float], kind: str) -> str:
@@ -72,7 +74,7 @@ def _activations(_: Lesson) -> str:
     return axes + gelu + curve(lambda x: max(0.0, x), "first")
 
 
-def _orders(_: Lesson) -> str:
+def _draw_orders(_: Lesson) -> str:
     """Return a sentence and the same words in the other order as SVG."""
 
     def sentence(y: int, words: Sequence[str]) -> str:
@@ -81,14 +83,14 @@ def _orders(_: Lesson) -> str:
     return sentence(34, TURNED) + sentence(60, TURNED[::-1])
 
 
-def _removed(lesson: Lesson) -> str:
+def _draw_removed_heads(lesson: Lesson) -> str:
     """Return the heads of two layers as SVG; those that are removed are dashed."""
     removed = set(_params(lesson, "head"))
     drawn = []
     for layer in (1, 2):
         for head in range(1, 5):
             kind = "cut" if f"{layer}.{head}" in removed else "base"
-            drawn.append(_box(12 + 38 * (head - 1), 46 - 34 * (layer - 1), 30, 24, kind))
+            drawn.append(_draw_box(12 + 38 * (head - 1), 46 - 34 * (layer - 1), 30, 24, kind))
     return "".join(drawn)
 
 
@@ -98,11 +100,11 @@ def _formula(words: str) -> Callable[[Lesson], str]:
 
 
 SETUPS: dict[str, Callable[[Lesson], str]] = {
-    "parameters": _heads,
-    "attention_work": _tokens,
-    "silent": _activations,
-    "turned": _orders,
-    "without_head": _removed,
+    "parameters": _draw_heads,
+    "attention_work": _draw_tokens,
+    "silent": _draw_activations,
+    "turned": _draw_orders,
+    "without_head": _draw_removed_heads,
     "largest_weight": _formula("softmax(q·k ∕ √d)"),
     "next_word": _formula("softmax(logits ∕ T)"),
 }

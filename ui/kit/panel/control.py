@@ -8,7 +8,7 @@ drawn.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.settings.wording import capital, number
+from core.settings.wording import capitalise, number
 from ui.kit.store import HANDLER, default_of, key_of, session, value
 
 Control = dict[str, Any]  # as fields.js reads it
@@ -83,7 +83,7 @@ def control_of(settings, name: str) -> Control:
     }
     if kind == "choice":
         control["options"] = [(key, definition.menu.label(key)) for key in offered]
-        control["about"] = [capital(definition.menu.help(key)) for key in offered]
+        control["about"] = [capitalise(definition.menu.help(key)) for key in offered]
     if kind == "stops":
         control["options"] = [(definition.write(stop), number(stop, 6)) for stop in offered]
     if kind == "range":
@@ -125,7 +125,7 @@ def tabs(
     offered = [entry for entry in menu if entry in left] or list(menu)
     control = _control("tabs", name, value(name), label)
     control["options"] = [(entry, titles.get(entry) or menu.label(entry)) for entry in offered]
-    control["about"] = [capital(menu.help(entry)) for entry in offered]
+    control["about"] = [capitalise(menu.help(entry)) for entry in offered]
     if on:
         control["set"] = handle(name, on)
     return control

@@ -69,7 +69,7 @@ def acknowledge(path: str):
     _channel(key="channel", data=data, height=1, on_said_change=lambda: None)
 
 
-def panel(
+def draw_panel(
     groups,
     *settings,
     back: Callable,
@@ -130,11 +130,13 @@ def first_row(before: Sequence[Control], after: Sequence[Control] = ()):
         yield
     finally:
         if waits and (before or after):
-            bar("lens")  # as the views call theirs: the component stays when another view is opened
+            draw_bar(
+                "lens"
+            )  # as the views call theirs: the component stays when another view is opened
         _around.reset(token)
 
 
-def bar(name: str, *rows: list[Control]):
+def draw_bar(name: str, *rows: list[Control]):
     """Draw rows of controls in one component, unless the other side has drawn it already.
 
     Args:

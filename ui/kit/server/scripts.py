@@ -50,7 +50,7 @@ BROWSER = _keep(
 )
 
 
-def served(script: str, css: str = "") -> str:
+def store_script(script: str, css: str = "") -> str:
     """Store a component's script to be fetched. Return the JavaScript that imports it.
 
     browser.js comes along, with the styles of all pages. A browser runs a module once for a
@@ -69,7 +69,7 @@ export default async (component) => (await loaded)[0].default(component)"""
 
 def with_store(script: str, css: str = "") -> str:
     """Return the JavaScript that imports a component's script together with store.js."""
-    return served(STORE + script, css)
+    return store_script(STORE + script, css)
 
 
 def component(name: str, script: Path, css: str, html: str = '<div class="root"></div>'):

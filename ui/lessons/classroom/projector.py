@@ -7,7 +7,7 @@ import streamlit as st
 from core.figures.small_pictures import Count
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, Watched
 from core.teaching.lessons.picture import render_rows
-from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.wording import describe_outcome, fill_in, name_result
 from core.teaching.questions import CARRY, CHECK, PREDICTION, Question
 from ui.kit.guard import fragment
@@ -131,7 +131,7 @@ def _render_setting(question: Question, words, is_revealed: bool) -> str:
     """Return what a lesson compares as HTML, with results once revealed; else ""."""
     if question.kind != PREDICTION:
         return ""
-    result = outcome(question.lesson) if is_revealed else None
+    result = measure_outcome(question.lesson) if is_revealed else None
     rows = render_rows(question.lesson, words, result)
     return f'<div class="soft">{escape(question.lesson.picture)}</div>{rows}'
 
@@ -162,7 +162,7 @@ def _render_result(question: Question, words) -> str:
         return ""
     if question.kind == CARRY:
         return escape(question.transfer.because)
-    out = outcome(question.lesson)
+    out = measure_outcome(question.lesson)
     result = (
         f"{name_result(question.lesson, words)}: {describe_outcome(question.lesson, out, words)}"
     )

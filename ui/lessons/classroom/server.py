@@ -15,11 +15,11 @@ from core.settings.cache import make_once
 from core.study.database.connection import BusyError, StoreError
 from core.teaching.classroom import ClassError, Classroom, Vote, Watched
 from core.teaching.lessons.language import phrases
-from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.questions import PREDICTION, Question
 from ui.kit.page import literal
 from ui.kit.rights import may_write
-from ui.kit.server.scripts import served
+from ui.kit.server.scripts import store_script
 from ui.kit.store import session, value
 from ui.lessons.html import draw_html, render_bars, render_legend
 
@@ -34,7 +34,7 @@ PAGE = "pages/8_Class.py"
 _component = st.components.v2.component(
     "ablation_seat",
     html="<div></div>",
-    js=served((Path(__file__).parent / "browser_key.js").read_text()),
+    js=store_script((Path(__file__).parent / "browser_key.js").read_text()),
 )
 
 
@@ -216,14 +216,14 @@ def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Cou
         votes = {now.round: {}}
     return (
         question.counts(
-            votes, outcome(question.lesson) if is_revealed and question.lesson else None
+            votes, measure_outcome(question.lesson) if is_revealed and question.lesson else None
         )
         if votes
         else []
     )
 
 
-def distribution(
+def draw_distribution(
     question: Question, now: Watched, words, is_revealed: bool, key: str = "distribution"
 ) -> None:
     """Draw how many students gave each answer; nothing without votes.
@@ -250,7 +250,7 @@ def has_letters(question: Question) -> bool:
     )
 
 
-def reasons(picked, words) -> None:
+def draw_reasons(picked, words) -> None:
     """Draw the reasons that the teacher has picked."""
     if picked:
         st.markdown(f"**{literal(words['class_reasons'])}**")

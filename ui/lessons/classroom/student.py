@@ -9,7 +9,7 @@ from core.study.database.connection import StoreError
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, ClassError, Watched
 from core.teaching.lessons import prediction
 from core.teaching.lessons.picture import letter, svg
-from core.teaching.lessons.prediction import Entry, outcome
+from core.teaching.lessons.prediction import Entry, measure_outcome
 from core.teaching.lessons.wording import fill_in
 from core.teaching.questions import (
     CARRY,
@@ -32,12 +32,12 @@ from ui.lessons.classroom.server import (
     classroom,
     describe,
     describe_time_left,
-    distribution,
+    draw_distribution,
+    draw_reasons,
     find_class,
     has_letters,
     join,
     may_start,
-    reasons,
     seat,
     store_teacher_key,
     students,
@@ -45,7 +45,7 @@ from ui.lessons.classroom.server import (
     vote,
     watch,
 )
-from ui.lessons.html import style_answers
+from ui.lessons.html import draw_answer_styles
 from ui.lessons.predict import ask, ask_sure
 from ui.lessons.result import draw, render_meaning, render_result
 
@@ -66,7 +66,7 @@ def student(context):
         draw_door(context)
         return
     question = context.find_question(now.question)
-    style_answers(
+    draw_answer_styles(
         f"{code}_{now.question}_{now.round}",
         question.lesson if question and question.kind == PREDICTION else None,
     )
@@ -93,16 +93,16 @@ def _draw_seat(context, code: str, now: Watched, question: Question | None):
         return
     if now.phase != REVEALED:
         st.markdown(literal(words["class_discuss" if now.phase == DISCUSSION else "class_closed"]))
-    reasons(now.picked, words)
+    draw_reasons(now.picked, words)
     if now.distribution is not None:
-        distribution(question, now, words, is_revealed=now.phase == REVEALED)
+        draw_distribution(question, now, words, is_revealed=now.phase == REVEALED)
     if now.phase == REVEALED:
         _draw_answer(question, own_seat, now, words)
 
 
 def draw_door(context):
     """Draw the forms to join a class by its code and to start one."""
-    style_answers()
+    draw_answer_styles()
     words = context.words
     trouble = st.session_state.pop(TROUBLE, "")
     if trouble:
@@ -333,7 +333,7 @@ def _draw_answer(question: Question, own_seat: Seat, now: Watched, words):
     if question.kind == CARRY:
         st.markdown(literal(question.transfer.because))
         return
-    out = outcome(question.lesson)
+    out = measure_outcome(question.lesson)
     answer = None
     votes = [own_seat.votes[key] for key in sorted(own_seat.votes) if key[0] == now.question]
     if votes:

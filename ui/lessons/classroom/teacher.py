@@ -17,7 +17,7 @@ from core.teaching.classroom import (
     ClassError,
     TeacherView,
 )
-from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.wording import describe_outcome, name_result
 from core.teaching.questions import AFTER, BEFORE, CARRY, CHECK, PREDICTION, question_names
 from core.teaching.report import add_words, describe_gain, tabulate_changes, write_class
@@ -25,8 +25,8 @@ from ui.kit import address
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.server.downloads import download_link
-from ui.kit.server.scripts import served
-from ui.kit.store import amend, change
+from ui.kit.server.scripts import store_script
+from ui.kit.store import change, change_quietly
 from ui.lessons.addresses import address_of, link, listens_here_alone, qr_svg, shared_address
 from ui.lessons.classroom import view
 from ui.lessons.classroom.server import (
@@ -35,14 +35,14 @@ from ui.lessons.classroom.server import (
     classroom,
     describe,
     describe_time_left,
-    distribution,
+    draw_distribution,
     look_again,
     store_teacher_key,
     students,
     sync_teacher_key,
 )
 from ui.lessons.classroom.student import draw_door, label_questions
-from ui.lessons.html import style_answers
+from ui.lessons.html import draw_answer_styles
 from ui.lessons.result import draw, render_meaning
 
 EVERY = 1.0  # seconds
@@ -52,7 +52,7 @@ TROUBLE = "class_teacher_trouble"
 NAMED = 40  # students who have not answered yet
 
 _space = st.components.v2.component(
-    "ablation_space", js=served(Path(__file__).with_name("space.js").read_text())
+    "ablation_space", js=store_script(Path(__file__).with_name("space.js").read_text())
 )
 
 
@@ -76,9 +76,9 @@ def teacher(context):
         return
     if now.code != context.code or teacher_key:
         store_teacher_key(now.code, token)
-        amend(code=now.code)
+        change_quietly(code=now.code)
         st.rerun()
-    style_answers()
+    draw_answer_styles()
     _draw_links(context, now, token)
     fragment(_draw, run_every=EVERY)(context, token)
     _draw_take_home(context, token, now)
@@ -134,7 +134,7 @@ def _draw(context, token: str):
         is_shown = now.phase == REVEALED
         if not is_shown and question.kind != CHECK:
             is_shown = st.toggle(words["class_answer"], key=f"answer_{len(now.asked)}")
-        distribution(question, now, words, is_revealed=is_shown, key="teacher_distribution")
+        draw_distribution(question, now, words, is_revealed=is_shown, key="teacher_distribution")
         if is_shown:
             _draw_answer(question, words, is_revealed=now.phase == REVEALED)
     with side:
@@ -150,7 +150,7 @@ def _draw_answer(question, words, is_revealed: bool):
             f" {literal(question.transfer.because)}"
         )
     if question.kind == PREDICTION:
-        out = outcome(question.lesson)
+        out = measure_outcome(question.lesson)
         st.markdown(
             f"{literal(name_result(question.lesson, words))}:"
             f" **{literal(describe_outcome(question.lesson, out, words))}**"
@@ -176,14 +176,14 @@ def _draw_steps(context, token: str, now: TeacherView, question):
         else:
             _draw_next(context, token, now)
         if has_second_round and now.phase == CLOSED:
-            _button("class_discuss_now", "forum", lambda: room.discuss(token), words)
+            _draw_button("class_discuss_now", "forum", lambda: room.discuss(token), words)
         if has_second_round:
-            _button(
+            _draw_button(
                 "class_again", "how_to_vote", lambda: room.open_second_round(token, seconds), words
             )
         if is_closed:
             name = "class_hide" if now.shown else "class_show"
-            _button(name, "bar_chart", lambda: room.show(token, not now.shown), words)
+            _draw_button(name, "bar_chart", lambda: room.show(token, not now.shown), words)
 
 
 def _draw_next(context, token: str, now: TeacherView):
@@ -220,10 +220,10 @@ def _draw_next(context, token: str, now: TeacherView):
 
 def _step(name: str, icon: str, step, words, key: str = ""):
     """Draw the button of the next step, which the space bar presses, too."""
-    _button(name, icon, step, words, key=key, type="primary", shortcut="Space")
+    _draw_button(name, icon, step, words, key=key, type="primary", shortcut="Space")
 
 
-def _button(name: str, icon: str, step, words, key: str = "", **look):
+def _draw_button(name: str, icon: str, step, words, key: str = "", **look):
     """Draw a button that takes a step of the class."""
     st.button(
         words[name], key=key or name, icon=f":material/{icon}:", on_click=_do, args=(step,), **look
