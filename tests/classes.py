@@ -59,11 +59,11 @@ class Lesson:
         return self.store.watch(self.code).phase
 
 
-def lesson(store: Classroom, seats: int = 3, asked: str = "") -> Lesson:
+def lesson(store: Classroom, seats: int = 3, question: str = "") -> Lesson:
     """Start a class, with a question where one is given."""
     started = store.start()
-    if asked:
-        store.open(started.token, asked)
+    if question:
+        store.open(started.token, question)
     return Lesson(
         store,
         started.code,

@@ -53,9 +53,9 @@ def store(tmp_path):
     """An empty store of studies, in a file."""
     from core.study.database.store import Store
 
-    made = Store(str(tmp_path / "studies.sqlite"))
-    yield made
-    made.close()
+    empty_store = Store(str(tmp_path / "studies.sqlite"))
+    yield empty_store
+    empty_store.close()
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def chromium():
     from playwright.sync_api import expect
 
     expect.set_options(timeout=PATIENCE)
-    with browser() as made:
-        yield made
+    with browser() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +93,7 @@ def open_page(chromium, address):
     contexts = []
     errors = []
 
-    def opened(path="/One_block", theme="light", width=1400, height=900, at=None, **extra):
+    def opened(path="/One_block", theme="light", width=1400, height=900, reference=None, **extra):
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme, **extra
         )
@@ -102,7 +102,7 @@ def open_page(chromium, address):
         page = context.new_page()
         page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((at or address) + path)
+        page.goto((reference or address) + path)
         settle(page)
         return page
 

@@ -104,16 +104,18 @@ def written(app) -> list[str]:
     return [html.unescape(re.sub("<[^>]*>", " ", piece)) for piece in pieces]
 
 
-def send(app, *deltas: dict, held: bool = False):
+def send(app, *deltas: dict, pressed: bool = False):
     """Run the page with a message of the browser: these deltas, one after another."""
-    return say(app, *deltas, held=held).run()
+    return say(app, *deltas, pressed=pressed).run()
 
 
-def say(app, *deltas: dict, held: bool = False):
+def say(app, *deltas: dict, pressed: bool = False):
     """Let the browser say these deltas; the page has to be run then."""
     current = session(app)
     numbered = [[current.number + n, current.page, delta] for n, delta in enumerate(deltas, 1)]
-    app.session_state[CHANNEL] = {"said": {"session": current.id, "held": held, "deltas": numbered}}
+    app.session_state[CHANNEL] = {
+        "said": {"session": current.id, "held": pressed, "deltas": numbered}
+    }
     return app
 
 
@@ -132,9 +134,11 @@ def tell(app, name: str, value):
     """Move one control, with what the page does along with it, and run the page."""
     field = control(app, name)
     if field["kind"] == "pills":
-        gone = [{f"{field['set']}/{text}": "off"} for text in field["value"] if text not in value]
+        deselected = [
+            {f"{field['set']}/{text}": "off"} for text in field["value"] if text not in value
+        ]
         new = [{f"{field['set']}/{text}": "on"} for text in value if text not in field["value"]]
-        return send(app, *gone, *new)
+        return send(app, *deselected, *new)
     return send(app, {field["set"]: value, **field.get("also", {})})
 
 

@@ -56,7 +56,7 @@ class Second(torch.Tensor):
                 " float64."
             )
         with torch.inference_mode(False):  # or a view could not be made of it later
-            made = torch.Tensor._make_wrapper_subclass(
+            wrapper = torch.Tensor._make_wrapper_subclass(
                 cls,
                 numbers.size(),
                 strides=numbers.stride(),
@@ -64,8 +64,8 @@ class Second(torch.Tensor):
                 dtype=numbers.dtype,
                 device=torch.device(NAME, 0),
             )
-        made.numbers = numbers
-        return made
+        wrapper.numbers = numbers
+        return wrapper
 
     @classmethod
     def __torch_dispatch__(cls, op, types, args=(), kwargs=None):
@@ -97,8 +97,8 @@ def run(op, *args, **kwargs):
     if op.overloadpacket is aten.to:  # comes whole in inference mode
         return op.decompose(*args, **kwargs)
     device = kwargs.get("device")
-    here = device is not None and torch.device(device).type != NAME  # where the result belongs
-    refuse_mixed(op, args, kwargs, here)
+    to_cpu = device is not None and torch.device(device).type != NAME  # where the result belongs
+    refuse_mixed(op, args, kwargs, to_cpu)
     came = op(*_mapped(args, _bare), **{name: _mapped(x, _bare) for name, x in kwargs.items()})
     if op._schema.is_mutable:
         changed = kwargs.get("out", args[0])
@@ -106,7 +106,7 @@ def run(op, *args, **kwargs):
             raise NotImplementedError(f"{op} has changed a shape, which the second device cannot")
         return changed if op._schema.returns else None
     return (
-        came if here else _mapped(came, lambda x: Second(x) if isinstance(x, torch.Tensor) else x)
+        came if to_cpu else _mapped(came, lambda x: Second(x) if isinstance(x, torch.Tensor) else x)
     )
 
 
@@ -121,17 +121,17 @@ def _mapped(x, call):
     return type(x)([_mapped(item, call) for item in x]) if isinstance(x, list | tuple) else call(x)
 
 
-def refuse_mixed(op, args, kwargs, here: bool):
+def refuse_mixed(op, args, kwargs, to_cpu: bool):
     """Raise RuntimeError if an operation mixes devices in a way that a GPU refuses too.
 
     This holds for tensors and for random generators.
     """
     strangers = []
-    there = False
+    on_device = False
 
     def look(x):
-        nonlocal there
-        there = there or isinstance(x, Second)
+        nonlocal on_device
+        on_device = on_device or isinstance(x, Second)
         if isinstance(x, torch.Tensor | torch.Generator) and not isinstance(x, Second):
             strangers.append(x)
 
@@ -142,7 +142,7 @@ def refuse_mixed(op, args, kwargs, here: bool):
         if not (index == 1 and name in INDEXED and isinstance(args[0], Second))
     ]
     _mapped([*inputs, *kwargs.values()], look)
-    if not strangers or op in COPIES or (here and not there):
+    if not strangers or op in COPIES or (to_cpu and not on_device):
         return
     one_number = torch.Tag.pointwise in op.tags or op in POINTWISE or name in INDEXED
     for stranger in strangers:
@@ -227,10 +227,10 @@ def _register() -> list[torch.library.Library]:
     """Make torch know the device -> what must be kept for as long as it is to know it."""
     _setup_privateuseone_for_python_backend(NAME, Module())
     every = torch.library.Library("_", "IMPL")
-    own = torch.library.Library("aten", "IMPL")
+    library = torch.library.Library("aten", "IMPL")
     every.fallback(run, "PrivateUse1")
     every.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
-    own.impl(
+    library.impl(
         "_copy_from",
         lambda x, to, non_blocking=False: run(aten.copy_.default, to, x),
         "PrivateUse1",
@@ -240,11 +240,11 @@ def _register() -> list[torch.library.Library]:
         "arange.start",
         "arange.start_step",
     ):  # torch would make an empty one, and have it grow
-        own.impl(name, partial(run, _op(name)), "PrivateUse1")
+        library.impl(name, partial(run, _op(name)), "PrivateUse1")
     for names, lowered in ((LOWERED, True), (RAISED, False)):
         for name in names:
-            own.impl(name, autocast(_op(name), lowered), "AutocastPrivateUse1")
-    return [every, own]
+            library.impl(name, autocast(_op(name), lowered), "AutocastPrivateUse1")
+    return [every, library]
 
 
 def _enter():

@@ -56,11 +56,11 @@ def scale(panel) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_depth_curves_show_numbers(open_page, theme):
     page = open_page("/Depth?variants=norm-none&passes=12", theme=theme)
-    shown = {
+    statistics = {
         "Does the residual stream grow?": ("rms", True),
         "Do tokens become similar?": ("cosine", False),
     }
-    for title, (meter, log) in shown.items():
+    for title, (meter, log) in statistics.items():
         panel = curves(page).filter(has_text=title)
         (low, bottom), *_, (high, top) = scale(panel)
         size = np.log10 if log else float

@@ -203,10 +203,14 @@ def test_shipped_results_show_during_other_training():
 def store(monkeypatch, tmp_path):
     """A store in which a study has its results; nobody has opened any of it."""
     monkeypatch.setattr(known, "_kept", LRUCache(8))
-    made = Store(f"sqlite:///{tmp_path}/store.sqlite")
-    fill(made, study(), lambda run: math.nan if (run.variant, run.seed) == ("1 head", 0) else 0.25)
-    yield made
-    made.close()
+    filled_store = Store(f"sqlite:///{tmp_path}/store.sqlite")
+    fill(
+        filled_store,
+        study(),
+        lambda run: math.nan if (run.variant, run.seed) == ("1 head", 0) else 0.25,
+    )
+    yield filled_store
+    filled_store.close()
 
 
 def link_of(store, task="copy", variant="1 head", **extra) -> dict:

@@ -325,7 +325,7 @@ def test_changing_a_part_keeps_other_initial_weights(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "gone"),
+    ("change", "removed"),
     [
         ({"attention": False}, (".attn.", ".ln1.")),
         ({"ffn": False}, (".mlp.", ".ln2.")),
@@ -338,12 +338,12 @@ def test_changing_a_part_keeps_other_initial_weights(change):
     ],
     ids=str,
 )
-def test_switching_off_a_part_removes_it_alone(change, gone):
+def test_switching_off_a_part_removes_it_alone(change, removed):
     full, changed = (
         Transformer(config, WORDS).state_dict() for config in (FULL, FULL.replace(**change))
     )
     assert full.keys() - changed.keys() == {
-        name for name in full if any(part in name for part in gone)
+        name for name in full if any(part in name for part in removed)
     }
     assert not changed.keys() - full.keys()
 

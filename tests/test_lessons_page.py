@@ -141,8 +141,8 @@ def test_explanation_follows_from_numbers(name, verdict):
     )
     if lesson_read.prediction.options and verdict == NOT_AS_PREDICTED:
         assert lesson_read.prediction.options[chosen].instead in text
-    shown = lesson_read.values[lesson_read.shown[0]].label
-    assert shown in picture(app) and "?" not in picture(app).replace("?xml", "")
+    label = lesson_read.values[lesson_read.shown[0]].label
+    assert label in picture(app) and "?" not in picture(app).replace("?xml", "")
 
 
 @pytest.mark.parametrize("because", ["<b>bold</b> **strong** $x$ :smile:", "a\nb\x00", "x" * 900])
@@ -183,7 +183,7 @@ def test_stored_predictions_return():
 
 
 @pytest.mark.parametrize(
-    "told",
+    "stored",
     [
         "nonsense",
         "x" * (LONGEST + 1),
@@ -191,8 +191,8 @@ def test_stored_predictions_return():
         '{"moon": {"answer": 1, "sure": 1}}',
     ],
 )
-def test_impossible_stored_predictions_are_dropped(told):
-    assert read(told) == {}
+def test_impossible_stored_predictions_are_dropped(stored):
+    assert read(stored) == {}
 
 
 WAYS = [

@@ -260,7 +260,7 @@ def shaken(theirs):
     return theirs.eval()
 
 
-def by_our_names(theirs, config, norms, one):
+def by_our_names(theirs, config, norms, gain_offset):
     """Map their weights, or their gradients, to core's names.
 
     Args:
@@ -279,74 +279,80 @@ def by_our_names(theirs, config, norms, one):
     def rows(name):  # GPT-NeoX has queries, keys and values head by head
         return lambda w: w[name].unflatten(0, (heads, 3, size)).transpose(0, 1).flatten(0, 2)
 
-    made = {
+    tensors = {
         "embed": lambda w: w[f"{body}.{'embed_in' if neox else 'embed_tokens'}.weight"],
         "unembed.weight": lambda w: w["lm_head.weight"],
     }
-    made["ln_final.weight"] = lambda w: w[f"{body}.{last}.weight"]
+    tensors["ln_final.weight"] = lambda w: w[f"{body}.{last}.weight"]
     if neox:
-        made["ln_final.bias"] = lambda w: w[f"{body}.{last}.bias"]
+        tensors["ln_final.bias"] = lambda w: w[f"{body}.{last}.bias"]
     for layer in range(config.n_layers):
-        there = f"{body}.{layers}.{layer}"
-        here = f"blocks.{layer}"
+        their_prefix = f"{body}.{layers}.{layer}"
+        our_prefix = f"blocks.{layer}"
         for kind in ("weight", "bias")[: 1 + neox]:
             for ours, name in norms.items():
-                made[f"{here}.{ours}.{kind}"] = lambda w, name=f"{there}.{name}.{kind}": w[name]
+                tensors[f"{our_prefix}.{ours}.{kind}"] = (
+                    lambda w, name=f"{their_prefix}.{name}.{kind}": w[name]
+                )
             if neox:
-                made[f"{here}.attn.qkv.{kind}"] = rows(f"{there}.attention.query_key_value.{kind}")
+                tensors[f"{our_prefix}.attn.qkv.{kind}"] = rows(
+                    f"{their_prefix}.attention.query_key_value.{kind}"
+                )
                 for ours, name in {
                     "attn.out": "attention.dense",
                     "mlp.w_in": "mlp.dense_h_to_4h",
                     "mlp.w_out": "mlp.dense_4h_to_h",
                 }.items():
-                    made[f"{here}.{ours}.{kind}"] = lambda w, name=f"{there}.{name}.{kind}": w[name]
+                    tensors[f"{our_prefix}.{ours}.{kind}"] = (
+                        lambda w, name=f"{their_prefix}.{name}.{kind}": w[name]
+                    )
         if not neox:
-            made[f"{here}.attn.qkv.weight"] = lambda w, index=there: torch.cat(
+            tensors[f"{our_prefix}.attn.qkv.weight"] = lambda w, index=their_prefix: torch.cat(
                 [w[f"{index}.self_attn.{item}_proj.weight"] for item in "qkv"]
             )
-            made[f"{here}.attn.out.weight"] = lambda w, index=there: w[
+            tensors[f"{our_prefix}.attn.out.weight"] = lambda w, index=their_prefix: w[
                 f"{index}.self_attn.o_proj.weight"
             ]
-            made[f"{here}.mlp.w_in.weight"] = lambda w, index=there: torch.cat(
+            tensors[f"{our_prefix}.mlp.w_in.weight"] = lambda w, index=their_prefix: torch.cat(
                 [w[f"{index}.mlp.{item}_proj.weight"] for item in ("up", "gate")]
             )
-            made[f"{here}.mlp.w_out.weight"] = lambda w, index=there: w[
+            tensors[f"{our_prefix}.mlp.w_out.weight"] = lambda w, index=their_prefix: w[
                 f"{index}.mlp.down_proj.weight"
             ]
             if config.attention_bias:
-                made[f"{here}.attn.qkv.bias"] = lambda w, index=there: torch.cat(
+                tensors[f"{our_prefix}.attn.qkv.bias"] = lambda w, index=their_prefix: torch.cat(
                     [w[f"{index}.self_attn.{item}_proj.bias"] for item in "qkv"]
                 )
-                made[f"{here}.attn.out.bias"] = lambda w, index=there: w[
+                tensors[f"{our_prefix}.attn.out.bias"] = lambda w, index=their_prefix: w[
                     f"{index}.self_attn.o_proj.bias"
                 ]
             if config.bias:
-                made[f"{here}.mlp.w_in.bias"] = lambda w, index=there: torch.cat(
+                tensors[f"{our_prefix}.mlp.w_in.bias"] = lambda w, index=their_prefix: torch.cat(
                     [w[f"{index}.mlp.{item}_proj.bias"] for item in ("up", "gate")]
                 )
-                made[f"{here}.mlp.w_out.bias"] = lambda w, index=there: w[
+                tensors[f"{our_prefix}.mlp.w_out.bias"] = lambda w, index=their_prefix: w[
                     f"{index}.mlp.down_proj.bias"
                 ]
             if config.softmax == "sink":
-                made[f"{here}.attn.softmax.score"] = lambda w, name=f"{there}.self_attn.sinks": w[
-                    name
-                ]
+                tensors[f"{our_prefix}.attn.softmax.score"] = (
+                    lambda w, name=f"{their_prefix}.self_attn.sinks": w[name]
+                )
             if config.qk_norm:
                 for entry in "qk":
-                    made[f"{here}.attn.{entry}_norm"] = (
-                        lambda w, name=f"{there}.self_attn.{entry}_norm.weight": w[name]
+                    tensors[f"{our_prefix}.attn.{entry}_norm"] = (
+                        lambda w, name=f"{their_prefix}.self_attn.{entry}_norm.weight": w[name]
                     )
-    return made
+    return tensors
 
 
 def both(build, dtype):
-    theirs, config, norms, one = build()
+    theirs, config, norms, gain_offset = build()
     theirs = shaken(theirs).to(dtype)
-    names = by_our_names(theirs, config, norms, one)
+    names = by_our_names(theirs, config, norms, gain_offset)
     weights = {
         name: make(dict(theirs.named_parameters())).detach().clone() for name, make in names.items()
     }
-    if one:  # Gemma multiplies the embedding by √d_model, and by 1 + gain
+    if gain_offset:  # Gemma multiplies the embedding by √d_model, and by 1 + gain
         weights["embed"] *= torch.tensor(config.d_model**0.5, dtype=dtype)
         weights |= {
             name: weight + 1

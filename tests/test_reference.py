@@ -61,13 +61,13 @@ def observe(model, tokens, real):
     return record
 
 
-def assert_same(seen, expected, tolerance):
-    assert {site: len(layers) for site, layers in seen.items()} == {
+def assert_same(recorded, expected, tolerance):
+    assert {site: len(layers) for site, layers in recorded.items()} == {
         s: len(layers) for s, layers in expected.items()
     }
     for site, layers in expected.items():
         for layer, right in enumerate(layers):
-            got = seen[site][layer].double().numpy()
+            got = recorded[site][layer].double().numpy()
             assert got.shape == right.shape, (site, layer)
             worst = np.abs(got - right).max() / max(1.0, np.abs(right).max())
             assert worst <= tolerance, f"{site}[{layer}] is off by {worst:.1e}"  # also refuses NaN
@@ -188,8 +188,8 @@ def test_gradients_are_those_of_the_formulas(seed):
         config = config.replace(activation="silu")
     model = build(config).double()
     stream = torch.Generator().manual_seed(seed)
-    wanted = torch.randn(3, 5, len(WORDS), generator=stream, dtype=torch.float64)
-    (model(TOKENS, REAL) * wanted).sum().backward()
+    direction = torch.randn(3, 5, len(WORDS), generator=stream, dtype=torch.float64)
+    (model(TOKENS, REAL) * direction).sum().backward()
     way = {
         name: torch.randn(p.shape, generator=stream, dtype=torch.float64)
         for name, p in model.named_parameters()
@@ -208,7 +208,7 @@ def test_gradients_are_those_of_the_formulas(seed):
             for name in start
         }
         logits = reference.forward(moved, config, TOKENS.tolist(), REAL)["logits"][0]
-        return float((logits * wanted.numpy()).sum())
+        return float((logits * direction.numpy()).sum())
 
     expected = (value(-2) - 8 * value(-1) + 8 * value(1) - value(2)) / (12 * h)
     assert slope == pytest.approx(expected, rel=1e-7, abs=1e-8)

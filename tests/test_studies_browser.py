@@ -31,11 +31,11 @@ def score(run) -> float:
 def filled(tmp_path_factory):
     """A store of two studies."""
     url = f"sqlite:///{tmp_path_factory.mktemp('store')}/studies.sqlite"
-    made = Store(url)
-    fill(made, study("other"), lambda run: 0.5)
-    fill(made, study("first", text=TEXT), score)
-    yield made
-    made.close()
+    store = Store(url)
+    fill(store, study("other"), lambda run: 0.5)
+    fill(store, study("first", text=TEXT), score)
+    yield store
+    store.close()
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +61,13 @@ def cells(page) -> list[dict]:
     )
 
 
-@pytest.mark.parametrize("said", [True, False], ids=["said", "just typed"])
-def test_escape_keeps_text_of_new_study(opened, said):
+@pytest.mark.parametrize("is_submitted", [True, False], ids=["said", "just typed"])
+def test_escape_keeps_text_of_new_study(opened, is_submitted):
     page = opened()
     page.get_by_role("button", name="New study").click()
     page.get_by_text("Edit as TOML").click()
     page.get_by_label("Study file (TOML)").fill('name = "half written"')
-    if said:
+    if is_submitted:
         page.keyboard.press("Control+Enter")
         settle(page)
     page.keyboard.press("Escape")
@@ -87,8 +87,8 @@ def luminance(colour) -> float:
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def contrast(one, other) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(first, other) -> float:
+    light, dark = sorted((luminance(first), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 

@@ -41,9 +41,9 @@ _trained = {}
 
 @pytest.fixture(scope="module")
 def pool():
-    made = ProcessPool(2)
-    yield made
-    made.close()
+    process_pool = ProcessPool(2)
+    yield process_pool
+    process_pool.close()
 
 
 @pytest.fixture
@@ -205,14 +205,16 @@ def counts(service, number) -> dict:
 
 
 def test_studies_train_side_by_side_and_more_may_join(service):
-    one = begin(service, STUDY)
-    wait(lambda: counts(service, one).get(DONE))
+    number = begin(service, STUDY)
+    wait(lambda: counts(service, number).get(DONE))
     other = begin(service, OTHER)
-    assert service.has(one) and service.has(other)
-    wait(lambda: standing(service.store, one).complete and standing(service.store, other).complete)
-    wait(lambda: not service.has(one))
+    assert service.has(number) and service.has(other)
+    wait(
+        lambda: standing(service.store, number).complete and standing(service.store, other).complete
+    )
+    wait(lambda: not service.has(number))
     begin(service, STUDY)  # nothing is left of it
-    wait(lambda: not service.has(one))
+    wait(lambda: not service.has(number))
     check_complete(service.store, STUDY)
     check_complete(service.store, OTHER)
     assert service.trouble == ""

@@ -141,10 +141,10 @@ def test_typed_token_is_one_token(text):
 @given(ANY_TEXT)
 def test_omitted_parts_are_reported_exactly(text):
     inputs, problems = Input.read({"text": text})
-    kept = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
-    assert inputs.text == kept
-    assert len(problems) == (kept != text)
-    assert cut(inputs.text) == (words(kept), [])  # too short to be cut
+    visible = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+    assert inputs.text == visible
+    assert len(problems) == (visible != text)
+    assert cut(inputs.text) == (words(visible), [])  # too short to be cut
 
 
 def test_excess_token_is_cut_and_reported():

@@ -29,9 +29,9 @@ MEANING = {
 
 def recorded(**sites) -> trace:
     """A trace as a pass leaves it behind."""
-    made = trace()
-    made.update(sites)
-    return made
+    record_ = trace()
+    record_.update(sites)
+    return record_
 
 
 def measured(*tensors) -> list[dict]:
@@ -263,9 +263,9 @@ def test_measuring_during_pass_equals_after(d_model):
     with torch.no_grad(), trace(watcher) as record:
         model(tokens)
     by = ["site", "layer", "meter"]
-    there, after = (t.set_index(by)["value"] for t in (tidy(*reduce(watcher)), measure(record)))
-    assert len(there) == len(after) == len(meter) * sum(map(len, record.values()))
-    pd.testing.assert_series_equal(there.sort_index(), after.sort_index(), rtol=1e-6)
+    during, after = (t.set_index(by)["value"] for t in (tidy(*reduce(watcher)), measure(record)))
+    assert len(during) == len(after) == len(meter) * sum(map(len, record.values()))
+    pd.testing.assert_series_equal(during.sort_index(), after.sort_index(), rtol=1e-6)
     for (site, layer), values in after.groupby(level=["site", "layer"]):
         assert_right(dict(zip(values.index.get_level_values("meter"), values)), record[site][layer])
 

@@ -53,7 +53,7 @@ def test_typed_vector_is_read(text, values):
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("1, two, 3", "'two', which is not a number"),
         ("1,,2", "a comma without a number"),
@@ -62,11 +62,11 @@ def test_typed_vector_is_read(text, values):
         (",".join(["1"] * 65), "has 65 numbers; at most 64"),
     ],
 )
-def test_text_without_vector_is_refused_in_words(text, said):
+def test_text_without_vector_is_refused_in_words(text, message):
     with pytest.raises(ConfigError) as refused:
         read_vector(text)
     assert (
-        said in str(refused.value).replace("“", "'").replace("”", "'").replace('"', "'")
+        message in str(refused.value).replace("“", "'").replace("”", "'").replace('"', "'")
         and refused.value.field == "vector"
     )
 

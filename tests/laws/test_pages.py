@@ -77,5 +77,7 @@ def test_nobody_loads_the_views_of_another_page(module):
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     folders = {name.split(".")[1] for name in loaded.stdout.split()}
-    own = module.split(".")[1]  # a page may live in the folder of another, whose lessons it teaches
-    assert not folders & {page.key for page in SHOWN} - {own}
+    folder = module.split(".")[
+        1
+    ]  # a page may live in the folder of another, whose lessons it teaches
+    assert not folders & {page.key for page in SHOWN} - {folder}
