@@ -50,7 +50,7 @@ def console_errors(page) -> list[str]:
 
 @pytest.fixture
 def store(tmp_path):
-    """An empty store of studies, in a file."""
+    """Yield an empty store of studies in a file."""
     from core.study.database.store import Store
 
     empty_store = Store(str(tmp_path / "studies.sqlite"))
@@ -60,7 +60,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def short_chunks(monkeypatch):
-    """Chunks of a few steps, and entries in the store at every look."""
+    """Use chunks of a few steps, and store a result at every look."""
     monkeypatch.setattr("core.workers.job.CHUNK", 0.05)
     monkeypatch.setattr("core.study.runner.BEAT", 0.1)
 

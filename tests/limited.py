@@ -1,4 +1,4 @@
-"""A call in a process of its own, with a limit of memory."""
+"""Call in a separate process with a memory limit."""
 
 import os
 import pickle

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def weights_of(model) -> dict[str, np.ndarray]:
-    """Every parameter of a model by name, as float64."""
+    """Return every parameter of a model by name, as float64."""
     return {name: tensor.detach().double().numpy() for name, tensor in model.state_dict().items()}
 
 

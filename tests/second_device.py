@@ -117,7 +117,7 @@ def _bare(x):
 
 
 def _mapped(x, call):
-    """call(x), or of each in lists and tuples."""
+    """Return call(x), or a list or tuple of it for each element."""
     return type(x)([_mapped(item, call) for item in x]) if isinstance(x, list | tuple) else call(x)
 
 
@@ -158,7 +158,7 @@ def refuse_mixed(op, args, kwargs, to_cpu: bool):
 
 
 class Event:
-    """A moment on the device, as torch.cuda.Event; the CPU is never behind."""
+    """A moment on the device, like torch.cuda.Event; the CPU is never behind."""
 
     def __init__(self, enable_timing: bool = False):
         self.at = None
@@ -200,7 +200,7 @@ RAISED = (
 
 
 def autocast(op, lowered: bool):
-    """The operation as autocast has it: on numbers of the lower precision, or of float32."""
+    """Return the operation with autocast's precision: lowered, or float32."""
 
     def cast(x):
         expected = torch.get_autocast_dtype(NAME) if lowered else torch.float32
@@ -224,7 +224,7 @@ def _op(name: str):
 
 
 def _register() -> list[torch.library.Library]:
-    """Make torch know the device -> what must be kept for as long as it is to know it."""
+    """Register the device with torch. Return the libraries that must stay alive meanwhile."""
     _setup_privateuseone_for_python_backend(NAME, Module())
     every = torch.library.Library("_", "IMPL")
     library = torch.library.Library("aten", "IMPL")
@@ -248,7 +248,7 @@ def _register() -> list[torch.library.Library]:
 
 
 def _enter():
-    """Make core know it, as one more entry of the menu of devices."""
+    """Add the device to core's menu of devices."""
     device.device.add("second", NAME, label="Second", help="the CPU in another's clothes.")
     for item in (device, worker):
         item.present = lambda: (NAME, "cpu")

@@ -39,7 +39,7 @@ def late_loss(run) -> float:
 
 
 def rows_of(run, outcome) -> list[Row]:
-    """Rows at step 1, in the middle, and at the end if it came there."""
+    """Return rows at step 1, in the middle, and at the end if the run reached it."""
     end = run.training.steps
     begun = [
         Row(1, 3.0, 0.1, 1.0, 0.01, 0.003),

@@ -29,7 +29,7 @@ PARAMETERS = {
 
 
 def watched(chromium, address) -> tuple:
-    """-> (a page in the browser, what goes wrong in it)"""
+    """Return a page in the browser and a list that collects its errors."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     wrong = console_errors(page)
     page.on("pageerror", lambda event: wrong.append(str(event)))

@@ -43,7 +43,7 @@ def sentences(app) -> list[str]:
 
 
 def grids(app) -> dict[str, tuple[dict, np.ndarray]]:
-    """Key of a heat map -> (what it says of itself, its numbers)."""
+    """Return each heat map's description and numbers, by key."""
     actual = {}
     for component in components(app, "ablation_grid"):
         size = int.from_bytes(component.bytes[:4], "little")

@@ -70,7 +70,7 @@ def middle(box) -> tuple[float, float]:
     ],
 )
 def test_buttons_stay_when_a_part_is_removed(open_page, path, width):
-    """Three from the menu, and a part of the drawing: whatever is pressed next is where it was."""
+    """Three variants from the menu and a part in the diagram do not move the next control."""
     page = open_page(path, width=width)
     settle(page)
     before = page.evaluate(WHERE)

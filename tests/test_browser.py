@@ -27,7 +27,7 @@ def canvas_of(page, key):
 
 
 def centre(layout, panel, row, col):
-    """The middle of a cell in CSS pixels from the canvas's corner."""
+    """Return a cell's centre in CSS pixels from the canvas's corner."""
     x = (
         (panel % layout["across"]) * layout["stepX"]
         + layout["left"]

@@ -81,7 +81,7 @@ def test_seeds_add_up_and_workers_share_them():
 
 
 class Held(TorchDispatchMode):
-    """The most bytes of tensors that were alive at once, of all that were made inside."""
+    """Peak of the bytes of tensors made inside the block."""
 
     def __init__(self):
         super().__init__()

@@ -189,7 +189,7 @@ SPELLED = [*LETTERS, *map("".join, MERGES)]
 
 
 def tokenizer(folder):
-    """Byte-pair encoding, as GPT-2's, of a few words; Ġjudge is on the way to Ġjudges."""
+    """Return a byte-pair encoding like GPT-2's of a few words; Ġjudge is a step to Ġjudges."""
     built = tokenizers.Tokenizer(
         tokenizers.models.BPE(
             {word: index for index, word in enumerate(SPELLED)}, MERGES, fuse_unk=False
@@ -201,7 +201,7 @@ def tokenizer(folder):
 
 
 def gpt2(folder, **changes):
-    """A small random GPT-2 of Hugging Face's, saved as they save it."""
+    """Save a small random Hugging Face GPT-2 with their own method."""
     size = {
         "n_layer": 3,
         "n_embd": 48,
@@ -252,7 +252,7 @@ def test_gpt2_equals_hugging_face(tmp_path, changes):
 
 
 def test_ablations_on_gpt2_match_hugging_face(tmp_path):
-    """A head's rows of W_O set to zero over there; a sub-layer's output set to zero by a hook."""
+    """The reference zeroes a head's rows of W_O, or a sub-layer's output by a hook."""
     theirs = gpt2(tmp_path)
     ids = torch.randint(0, len(SPELLED), (2, 12))
     ours = files.from_folder(tmp_path)
@@ -323,7 +323,7 @@ IDS = torch.randint(0, len(SPELLED), (2, 40), generator=torch.Generator().manual
 
 
 def equals(folder, theirs) -> files.Opened:
-    """Open a folder and compare its logits with those of a model of Hugging Face's."""
+    """Open a folder and compare its logits with a Hugging Face model's."""
     ours = files.from_folder(folder)
     with torch.inference_mode():
         torch.testing.assert_close(ours.model(IDS), theirs(IDS).logits, rtol=1e-4, atol=1e-4)

@@ -131,7 +131,7 @@ def grammar(variant):
 
 
 def sudden():
-    """The largest gain within a tenth of the training, step by step."""
+    """Return the largest gain within a tenth of the training, step by step."""
     actual = {}
     for run in study("induction").runs:
         if run.variant == "baseline":
@@ -209,7 +209,7 @@ def test_diverged_training_counts_as_chance():
 
 
 def test_words_that_attention_alone_makes_alike():
-    """The claim's number of its first draw, in float64 and by hand."""
+    """The claim's number for its first seed equals a float64 computation by hand."""
 
     def alike(residual: bool) -> float:
         config = Config(seed=0, ffn=False, norm="none", residual_attention=residual, n_layers=10)

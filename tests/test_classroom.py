@@ -430,7 +430,7 @@ def test_server_deletes_class_after_a_day(store, monkeypatch):
 
 
 def test_lost_database_answer_is_retried_without_duplicates(store, monkeypatch):
-    """The connection breaks after each second commit, before it could say that all was well."""
+    """The connection breaks after each second commit, before it can confirm it."""
     calls = []
 
     def lose_every_second(call, seconds):

@@ -82,7 +82,7 @@ def plain_statistics(x, patterns, n_real) -> dict[str, float]:
 
 
 def plain_cosine(x) -> float:
-    """Over pairs of different tokens; a token alone has no other to be like."""
+    """Return the mean cosine over pairs of different tokens; a single token has none."""
     actual = []
     for index in range(len(x)):
         for two in range(index):
@@ -105,7 +105,7 @@ def plain_rank(singular) -> float:
 
 
 def plain_entropy(patterns, n_real) -> float:
-    """Bits, averaged over heads and real readers."""
+    """Return the entropy in bits, averaged over heads and real queries."""
     actual = []
     for head in patterns:
         for reader in range(n_real):
@@ -116,7 +116,7 @@ def plain_entropy(patterns, n_real) -> float:
 
 
 def plain_journey(model, config, order) -> list[dict[str, float]]:
-    """reference.py's float64 stream after every pass, and its statistics."""
+    """Return the statistics of reference.py's float64 stream after every pass."""
     vocabulary_used, ids, _ = numbered(WORDS, config.padding, "cpu")
     assert vocabulary_used == model.vocabulary
     real = [index < len(WORDS) for index in range(len(WORDS) + config.padding)]
@@ -259,7 +259,7 @@ def test_impossible_number_of_passes_is_refused_in_words(passes):
 
 
 def measured(x, patterns=None) -> dict[str, float]:
-    """The statistics of one stream (T, D)."""
+    """Return the statistics of one stream (T, D)."""
     entropy = (
         torch.tensor([math.nan])
         if patterns is None
@@ -273,7 +273,7 @@ def normal(*shape, seed=0):
 
 
 def directions(count, width, seed=0):
-    """Orthogonal vectors of length 1: (count, width)."""
+    """Return orthogonal vectors of length 1: (count, width)."""
     return torch.linalg.qr(normal(width, width, seed=seed))[0][:count]
 
 
@@ -377,7 +377,7 @@ def test_effective_rank_of_a_stream_that_has_nearly_collapsed(noise):
 
 
 def first_not_finite(config, way, passes, dtype=torch.float32) -> int | None:
-    """Block by block, with no trace and no measuring."""
+    """Return the first pass that is not finite, block by block, without trace or statistics."""
     built, order = Depth(passes, way).plan(config)
     model, ids, real = prepared(built, WORDS, HERE)
     model = model.to(dtype)

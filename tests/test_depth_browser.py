@@ -46,7 +46,7 @@ def points(panel, colour) -> list[tuple[float, float]]:
 
 
 def scale(panel) -> list[tuple[float, float]]:
-    """The labelled values of the vertical axis and where they stand: [(value, pixel)]."""
+    """Return the vertical axis's labelled values and their places: [(value, pixel)]."""
     actual = panel.locator("text.tick[text-anchor=end]").evaluate_all(
         "all => all.map(t => [t.textContent, +t.getAttribute('y')])"
     )

@@ -31,7 +31,7 @@ def said(app) -> str:
 
 
 def names(app) -> list[str]:
-    """The names in the legend, baseline first."""
+    """Return the names in the legend, baseline first."""
     return [n.strip() for n in re.findall(r"●</span> ([^<]*)", legend(app))]
 
 

@@ -62,7 +62,7 @@ def test_bfloat16_is_near_float32_and_is_what_ran():
 
 
 def clock(monkeypatch, *took):
-    """A clock that says that one call after the other took so many milliseconds."""
+    """Make successive timings give these milliseconds. Return the list of unused ones."""
     left = list(took)
 
     def timed(call, place):

@@ -1,4 +1,4 @@
-"""The picture of the block agrees with the model that ran, whatever is switched."""
+"""The block diagram agrees with the model that ran, whatever is switched."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -116,7 +116,7 @@ def test_differing_layers_are_shown_and_current_is_marked():
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
 def test_heads_stay_in_place_when_one_is_removed(placement):
-    """Or the second of two quick clicks hits something else."""
+    """Otherwise the second of two quick clicks would hit another head."""
 
     def heads(*knocked):
         svg = block_svg(forward(Config(mask="causal", placement=placement), TOKENS), 0, knocked)

@@ -137,7 +137,7 @@ def settings_of(page) -> dict[str, tuple[type, Setting]]:
 
 
 def values(setting: Setting) -> list[str]:
-    """Return the values between which all others lie."""
+    """Return the extreme values of a setting, or all entries of its menu."""
     if setting.menu:
         return list(setting.menu)
     if setting.kind is bool:

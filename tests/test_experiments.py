@@ -41,7 +41,7 @@ def block_pass(request):
 
 
 def test_layer_norm_matches_textbook():
-    """(3.2, −1.5, 0.8, 2.1, −0.3, 1.7, −2.4, 0.5): mean 0.5125, population variance 3.0536."""
+    """The numbers (3.2, −1.5, …, 0.5) have mean 0.5125 and population variance 3.0536."""
     numbers = torch.tensor([3.2, -1.5, 0.8, 2.1, -0.3, 1.7, -2.4, 0.5])
     forward_pass = forward(Config(d_model=8, n_heads=1), ["a"])
     forward_pass.sites["resid_pre"][0] = numbers[None]
@@ -120,7 +120,7 @@ def dot(first, other) -> float:
 
 
 def test_likeness_of_heads_by_hand(block_pass):
-    """Over the real readers alone: padding reads as well, but says nothing."""
+    """The mean is over real queries alone: padding attends, too, but means nothing."""
     maps = [
         [w for row in head[: block_pass.n_real] for w in row]
         for head in block_pass.sites["pattern"][0].tolist()
@@ -136,14 +136,14 @@ def test_likeness_of_heads_by_hand(block_pass):
 
 
 def bits_of(scores) -> float:
-    """Entropy of the softmax of one row of scores."""
+    """Return the entropy of the softmax of one row of scores."""
     weights = [math.exp(score - max(scores)) for score in scores]
     shares = [weight / math.fsum(weights) for weight in weights]
     return -math.fsum(share * math.log2(share) for share in shares if share)
 
 
 def test_scaling_by_hand(block_pass):
-    """The very scores of the model, position bias and mask included, of the real readers alone."""
+    """The model's own scores of real queries, with position bias and mask."""
     c = block_pass.config
     head = 1
     q, k = (block_pass.sites[site][0][head].tolist() for site in "qk")
@@ -251,7 +251,7 @@ def test_strongest_units_match_hand_computation(block_pass):
 
 
 def test_unit_map_matches_hand_computation(block_pass):
-    """The units that are most active over the real tokens, in order of number."""
+    """The map shows the units most active over the real tokens, in order of number."""
     rows = block_pass.sites["mlp_post"][0][: block_pass.n_real].tolist()
     active = {
         unit: math.fsum(row[unit] ** 2 for row in rows) for unit in range(block_pass.config.d_ff)
@@ -386,7 +386,7 @@ def test_bad_pairs_are_named(bad):
 
 
 def test_stage_table_matches_hand_computation(block_pass):
-    """Padding counts here: the table is about tensors as they are."""
+    """Padding counts here: the table is about whole tensors."""
     for layer in block_pass.layers:
         table = stages.stages(block_pass, layer)
         assert list(table) == ["stage", "site", "shape", *meter]

@@ -504,14 +504,14 @@ def test_scripts_are_short():
 
 
 def assigned(text: str) -> dict:
-    """Return what a script has assigned before it computes anything."""
+    """Return a script's assignments before its first computation."""
     scope = {"__name__": "script"}
     exec(compile(text.partition("\n\n\ndef show")[0], "script", "exec"), scope)
     return scope
 
 
 def configs() -> list[Config]:
-    """Small configs that together have every entry of every menu and every switch, both ways."""
+    """Yield small configs that cover every menu entry and both states of every switch."""
     named = {field: itertools.cycle(menu) for field, menu in MENUS.items()}
     count = [
         SMALL.replace(**{field: next(keys) for field, keys in named.items()})

@@ -67,7 +67,7 @@ NUMBER = "−?[\\d.,]*\\d(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"  # as cor
 
 
 def read_number(text: str) -> float:
-    """Read a number as sentences write it."""
+    """Read a number in the form that sentences use."""
     return float(
         text.translate(str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789", ",")).replace(" × 10", "e")
     )

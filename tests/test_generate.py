@@ -46,7 +46,7 @@ def model(**changes) -> Transformer:
 @pytest.mark.parametrize(("field", "name"), CHOICES)
 @pytest.mark.parametrize("cuts", [(1,) * 14, (14,), (5, 1, 8), (13, 1)])
 def test_kv_cache_changes_nothing(field, name, cuts):
-    """Logits of a text in one go and piece by piece: equal to 1e-5 of their size."""
+    """Logits of a whole text and of its pieces agree to 1e-5 of their size."""
     transformer = model(**{field: name})
     with torch.inference_mode():
         full = transformer(IDS)

@@ -1,4 +1,4 @@
-"""The field's words are explained where they are used, in sentences that are short."""
+"""Terms of the field are explained where they are used, in short sentences."""
 
 import pytest
 

@@ -86,7 +86,7 @@ class Bare:
         return total / self.n_real
 
     def backward(self):
-        """-> (loss, norm of the gradient of every stream, {(layer, weight): norm})"""
+        """Return the loss, each stream's gradient norm and {(layer, weight): gradient norm}."""
         streams = [self.start()]
         for index in range(len(self.order)):
             streams[-1].retain_grad()
@@ -209,7 +209,7 @@ def test_repeated_block_sums_gradients_over_passes():
 
 @WAYS
 def test_finite_differences_of_the_loss_give_the_same_norms(way):
-    """Every number of every stream and every weight moved a little to both sides, in float64."""
+    """Every element of every stream and weight is moved slightly both ways, in float64."""
     config = Config(d_model=8, n_heads=2, d_ff=8, seed=5, padding=1, mask="causal")
     passes = 2
     little = 1e-5

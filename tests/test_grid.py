@@ -27,7 +27,7 @@ WAYS = pytest.mark.parametrize("way", blocks)
 
 
 def axes(**chosen) -> Axes:
-    """A grid of these entries and nothing else; "all" are all of an axis."""
+    """Return a grid with these entries alone; "all" stands for all of an axis."""
     every = {axis: list(axis_menu.entries) for axis, axis_menu in AXES.items()}
     return Axes(
         "__".join(
@@ -308,7 +308,7 @@ def test_heads_that_do_not_divide_width_are_left_out():
 
 
 def ended(**columns) -> Grid:
-    """A grid of one pass, of which only how it ended is known: rms 1 where nothing else is said."""
+    """Return a one-pass grid with these final statistics; rms is 1 by default."""
     count = len(next(iter(columns.values())))
     ends = np.full((count, 1, len(statistic)), 1.0)
     for meter, values in columns.items():

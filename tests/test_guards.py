@@ -114,7 +114,7 @@ def test_tasks_can_have_own_variants():
     ],
 )
 def test_setups_differing_in_searched_rate_alone_are_refused(variants, words):
-    """They would be one model, with the rates of both."""
+    """Such setups would be one model with the rates of both."""
     with pytest.raises(StudyError) as error:
         parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"') + variants)
     assert words in str(error.value)

@@ -57,7 +57,7 @@ class Hub:
         }
 
     def taken(self) -> list[str]:
-        """The files that were asked for, each once."""
+        """Return the requested files, each once."""
         return sorted({path.rpartition("/")[2] for path, _ in self.asked if "/resolve/" in path})
 
 

@@ -73,7 +73,7 @@ def wait(until, *polled, seconds=60.0):
 
 
 def still_running(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Return which of them have not ended after so long. A zombie has ended."""
+    """Return the processes still running after a while; a zombie has ended."""
     _, left = psutil.wait_procs(processes, timeout=seconds)
     return [process for process in left if not _has_ended(process)]
 
@@ -86,7 +86,7 @@ def _has_ended(process: psutil.Process) -> bool:
 
 
 def is_exact(job, name) -> bool:
-    """Return whether the rows are those of the same training in one piece in this process."""
+    """Return whether the rows equal those of an uninterrupted training in this process."""
     state = job.states[name]
     return job.rows[name] == list(train(state.config, state.training, state.seed))
 
@@ -275,7 +275,7 @@ def test_cache_is_bounded_and_rows_outlive_models(quick, monkeypatch):
 
 
 class Idle(ProcessPool):
-    """Workers from which nothing comes back."""
+    """Worker pool that never returns a result."""
 
     def train(self, states, seconds):
         return Future()

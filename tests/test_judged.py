@@ -173,7 +173,7 @@ def test_diverged_run_is_lost_at_its_time():
 
 @pytest.mark.parametrize(("steps", "lost_at"), [(58, 29), (116, 58), (140, 70)])
 def test_row_at_exact_step_is_used(steps, lost_at):
-    """50 · (58 / 100) is less than 29 in floats, and 29 / (58 / 100) more than 50."""
+    """Rounding in floats gives 50 · (58 / 100) < 29 and 29 / (58 / 100) > 50."""
     plain = dataclasses.replace(SHORT, steps=100, every=10)
     longer = Arm(
         "it",

@@ -42,7 +42,7 @@ SHAPES = [
 
 
 def legal(**changes) -> Opened:
-    """An untrained model of sentences, with biases and gains that are not 0 and 1."""
+    """Return an untrained model of sentences with random biases and gains."""
     config = Config(
         **{"n_layers": 2, "d_model": 32, "position": "rope", "mask": "causal", **changes}
     )
@@ -74,7 +74,7 @@ def plain(untrained_bench):
 
 
 def slow(bench, edits=lambda n: ()):
-    """Logits at every place asked, one text at a time, without padding, in float32: (Q, V)"""
+    """Return float32 logits (Q, V) of every question, one text at a time, without padding."""
     q = bench.questions
     rows = []
     for row, place in zip(q.row.tolist(), q.position.tolist()):
@@ -164,7 +164,7 @@ def test_ablations_work_on_models_of_all_tasks(name):
 
 
 def by_hand(logits, full, q):
-    """Every effect, question by question, in float64 with plain Python."""
+    """Return every effect, question by question, in float64 with plain Python."""
     rows = []
     for n in range(len(logits)):
         scores = logits[n].double().tolist()
@@ -587,7 +587,7 @@ def test_contribution_is_output_through_final_norm(untrained_bench, out, how):
 
 
 def whole_name(row) -> str:
-    """A part's name from the numbers of its row, which are counted from 1."""
+    """Return a part's name from its row's numbers, which count from 1."""
     names = {
         "head": f"L{row.layer}H{row.head}",
         "attention": f"attention {row.layer}, bias",
@@ -668,7 +668,7 @@ def test_unknown_word_is_marked_and_read(untrained_bench):
 
 
 def short(rows: int) -> Opened:
-    """A model that learnt so many positions, as from a file."""
+    """Return a model with so many learned positions, as from a file."""
     transformer = legal(position="learned").model
     transformer.position.weight = torch.nn.Parameter(transformer.position.weight[:rows].clone())
     return Opened("short", transformer, Words(vocabulary()), "sentences")

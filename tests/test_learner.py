@@ -22,7 +22,7 @@ FIELDS = list(Config.settings())
 
 @st.composite
 def given_settings(draw):
-    """Any task, and any settings moved in its model; what then cannot be is mended as a link is."""
+    """Draw any task and any settings of its model; invalid ones are repaired as in a link."""
     name = draw(st.sampled_from(list(task)))
     moved = draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True))
     values = {field: draw(value_of(field)) for field in moved}

@@ -37,7 +37,7 @@ of_each = pytest.mark.parametrize("name", WITH_PREDICTION)
 
 
 def answers(predicted) -> list:
-    """Answers to a prediction, of every kind of outcome."""
+    """Return answers to a prediction, for every kind of outcome."""
     prediction = predicted.prediction
     if prediction.options:
         return list(range(len(prediction.options)))
@@ -127,7 +127,7 @@ def test_verdict_rule(mean, half, low, width):
 
 
 def test_costs_are_counted_on_the_model_and_by_hand():
-    """Attention: two products of T × T × D, two operations each."""
+    """Attention has two products of T × T × D, with two operations each."""
     values = outcome(read_lesson("heads")).values
     model = Transformer(Config(n_heads=8), vocabulary=["a"])
     assert values["eight"].found.mean == sum(
@@ -288,7 +288,7 @@ def test_translation_names_only_existing_entries(name):
 
 
 def fields_of(name: str, key: str) -> list[set]:
-    """The numbers that its texts tell, text by text."""
+    """Return the numbers that a lesson's texts use, text by text."""
     return [
         set(FIELD.findall(text))
         for text in texts_of(translated(name, key, load(FOLDER / f"{key}.toml")))
@@ -346,7 +346,7 @@ def test_untranslated_lesson_is_english_with_its_numbers(monkeypatch):
 
 
 def texts_of(node) -> list[str]:
-    """Texts that somebody reads."""
+    """Return the texts that a reader sees."""
     if isinstance(node, dict):
         texts = [value for key, value in node.items() if key not in NOT_READ]
         return [text for value in texts for text in texts_of(value)]

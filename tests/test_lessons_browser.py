@@ -26,7 +26,7 @@ def address(name: str, spoken: str = ENGLISH) -> str:
 
 
 def answered(page, name: str):
-    """Choose an answer by the controls, and say that it is fairly sure -> that answer."""
+    """Choose an answer and "fairly sure" by the controls. Return the answer."""
     chosen = _chosen(page, name)
     settle(page)
     page.locator(f".st-key-sure_{name} button").nth(2).click()
@@ -58,7 +58,7 @@ def _chosen(page, name: str):
 
 
 def kept(page, name: str):
-    """Let the browser have an answer of this lesson from before."""
+    """Store an earlier answer of this lesson in the browser."""
     prediction = read_lesson(name).prediction
     answer = (
         0

@@ -25,7 +25,7 @@ def open_lesson(name: str):
 
 
 def answer(app, name: str, chosen):
-    """Choose it in the controls."""
+    """Choose an answer in the controls."""
     lesson_read = read_lesson(name).prediction
     if lesson_read.options:
         return (
@@ -217,7 +217,7 @@ def test_experiments_open_as_intended(way):
 
 
 def pressed(app, name: str):
-    """The button, in one message with what was moved just before."""
+    """Press the button in one message with a control moved just before."""
     return fine(
         next(button for button in app.button if button.key == f"store_{name}").click().run()
     )

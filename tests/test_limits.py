@@ -24,7 +24,7 @@ def with_link(limits: Limits, **link) -> Limits:
 
 
 def locked(limits: Limits = BLOCK, page=ONE_BLOCK, **params):
-    """A session that was opened with such a link, made of these settings."""
+    """Open a session with a teacher's link made of these settings."""
     text = with_link(limits, **params).write()
     return fine(
         opened(

@@ -66,7 +66,7 @@ class Left(BaseException):
 
 
 def leave_after(signs: int):
-    """A visitor who goes when so many signs have come."""
+    """Return a function that leaves after so many progress messages."""
     left = iter(range(signs))
 
     def watch(*_):
@@ -102,7 +102,7 @@ def test_heavy_runs_queue_and_waiting_ones_can_leave(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["look", "effect", "text"])
 def test_recording_for_replacement_takes_own_turn(kind, monkeypatch):
-    """Six visitors at once who had the mean put in took 3 GB."""
+    """Six sessions that recorded means at once took 3 GB."""
     monkeypatch.setattr(memory, "HEAVY", 0)
     model = legal()
     bench = knockout.Bench(model, questions(model, 8))
@@ -243,7 +243,7 @@ def test_sweep_of_hours_is_refused_of_a_minute_asks(monkeypatch):
 
 @pytest.fixture(scope="module")
 def wordy():
-    """A model of 50,000 words: their scores, and not its weights, are what takes memory."""
+    """Return a model of 50,000 words: its logits need more memory than its weights."""
     words = (*task["copy"].vocabulary, *(f"word {n}" for n in range(50_000)))
     config = Config(d_model=8, n_heads=1, mask="causal", position="rope")
     return files.from_upload(own.write(Transformer(config, words), "many words", "copy"))

@@ -52,7 +52,7 @@ def size(kind, config, tokens, words) -> int:
 
 
 def fitted(kind, name, change):
-    """-> (the task's model, with the change, and that made as large as the first; tokens, words)"""
+    """Return the task's model, the changed one, the matched one, the tokens and the words."""
     full = task[name].config()
     learnt = task[name]
     measured = lambda config: match[kind](config, Training(task=name))  # noqa: E731

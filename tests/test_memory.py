@@ -1,4 +1,4 @@
-"""Memory: limits that follow from the container, and memory that goes back to the system."""
+"""Memory: limits from the container, and memory that is returned to the system."""
 
 import platform
 import re

@@ -236,7 +236,7 @@ def test_shipped_model_matches_its_readme():
 
 
 def test_headline_under_soft_cap_is_sum_of_contributions():
-    """The shipped weights under a cap: the same contributions, and smaller logits."""
+    """Shipped weights under a soft-cap have the same contributions and smaller logits."""
     model = Transformer(SHIPPED.config.replace(logit_cap=3.0), SHIPPED.model.vocabulary)
     model.load_state_dict(SHIPPED.model.state_dict())
     difference = knockout.bench(SHIPPED).baseline.values["difference"].mean().item()

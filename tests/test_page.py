@@ -28,7 +28,7 @@ PAGE = "pages/1_One_block.py"
 
 
 def opened(page: str = PAGE, **params) -> AppTest:
-    """Open a page from a link; One block on random weights, where the link does not say which."""
+    """Open a page from a link; by default One block uses random weights."""
     return pages.opened(page, **({"weights": "random"} if page == PAGE else {}) | params)
 
 

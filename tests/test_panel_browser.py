@@ -35,7 +35,7 @@ def params(page) -> dict[str, str]:
 
 
 def thumb(page, name):
-    """-> (the input, x and y of its thumb, width of its way)"""
+    """Return the input, its thumb's x and y, and the width of its track."""
     field = page.locator(f"[data-name={name}] input")
     box = field.bounding_box()
     share = field.evaluate("e => (e.value - e.min) / (e.max - e.min)")

@@ -29,7 +29,7 @@ def numbers(*shape, seed=0):
 
 
 def shake(module):
-    """Moves every norm's gain and bias away from 1 and 0, so that a forgotten one shows."""
+    """Move every norm's gain and bias from 1 and 0, so that a forgotten one shows."""
     with torch.no_grad():
         for index, (name, parameter) in enumerate(module.named_parameters()):
             if name.startswith("ln") or name in ("weight", "bias"):
@@ -375,7 +375,7 @@ def test_relative_scores_ignore_shift_of_all_tokens(position):
 
 @pytest.mark.parametrize("position", ["sinusoidal", "learned"])
 def test_scores_of_absolute_positions_do_change(position):
-    """Shows that the test above could fail."""
+    """This shows that the test above could fail."""
     shifted = scores_of([1, 2, 3, 4, 2], position)
     moved = scores_of([7, 7, 7, 1, 2, 3, 4, 2], position)[:, 3:, 3:]
     assert (moved - shifted).abs().max() > 0.01

@@ -77,7 +77,7 @@ def taken(page, row, kind) -> bytes:
 
 
 def alone(chromium, svg: str) -> Image.Image:
-    """The SVG opened by itself in a browser that can reach nothing."""
+    """Return the screenshot of the SVG, opened in a browser without network."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900}, offline=True)
     page.set_content(f"<body style='margin:0'>{svg}")
     image = Image.open(io.BytesIO(page.locator("svg").first.screenshot())).convert("RGB")

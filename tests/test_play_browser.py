@@ -87,7 +87,7 @@ def test_play_runs_to_end_and_restarts(open_page):
 
 
 def frames(download) -> list[bytes]:
-    """The pictures of an animated one, each with its time."""
+    """Return the frames of an animated image, each with its time."""
     picture = Image.open(io.BytesIO(download.value.path().read_bytes()))
     images = []
     for index in range(picture.n_frames):

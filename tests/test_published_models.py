@@ -1,8 +1,8 @@
 """Core against Hugging Face's models of 2022 to 2026, small and with random weights.
 
-Each uses some of core's parts together. Features that core does not have (a factor on the
-embedding, a gain counted from 1, a norm over all heads at once) are folded into the weights or
-removed from theirs.
+Each uses some of core's parts together. Features that core does not have are folded into the
+weights or removed from theirs. Examples are a factor on the embedding, a gain counted from 1 and a
+norm over all heads at once.
 """
 
 import pytest
@@ -62,7 +62,7 @@ def llama():
 
 
 def qwen3():
-    """QK-norm, and heads of a width of their own."""
+    """Qwen 3: QK-norm and an independent head width."""
     theirs = transformers.Qwen3ForCausalLM(
         transformers.Qwen3Config(**SIZES, **EPSILON, **rope(10000.0), head_dim=12)
     )
@@ -81,7 +81,7 @@ def olmo2():
 
 
 def llama_with_biases_beside_attention():
-    """Biases in the feed-forward network and none in attention."""
+    """Llama with biases in the feed-forward network alone."""
     theirs = transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
             **SIZES, **EPSILON, **rope(500.0), mlp_bias=True, attention_bias=False
@@ -91,7 +91,7 @@ def llama_with_biases_beside_attention():
 
 
 def llama_with_biases_in_attention():
-    """Biases in attention alone."""
+    """Llama with biases in attention alone."""
     theirs = transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
             **SIZES, **EPSILON, **rope(500.0), mlp_bias=False, attention_bias=True
@@ -101,7 +101,7 @@ def llama_with_biases_in_attention():
 
 
 def large_epsilon():
-    """Qwen 3 with an epsilon that shows, also in QK-norm."""
+    """Qwen 3 with an epsilon large enough to matter, also in QK-norm."""
     theirs = transformers.Qwen3ForCausalLM(
         transformers.Qwen3Config(**SIZES, **rope(10000.0), rms_norm_eps=0.1, head_dim=12)
     )
@@ -138,7 +138,7 @@ def gemma2():
 
 
 def gemma3():
-    """Sandwich norms, QK-norm, a window in all but every third layer."""
+    """Gemma 3: sandwich norms, QK-norm, a window in all but every third layer."""
     theirs = transformers.Gemma3ForCausalLM(
         transformers.Gemma3TextConfig(
             **SIZES,
@@ -178,7 +178,7 @@ def smollm3():
 
 
 def gpt_neox():
-    """Sub-layers in parallel, a quarter of each head turned, LayerNorm and biases."""
+    """GPT-NeoX: parallel sub-layers, RoPE on a quarter of each head, LayerNorm and biases."""
     sizes = {name: value for name, value in SIZES.items() if name != "num_key_value_heads"}
     theirs = transformers.GPTNeoXForCausalLM(
         transformers.GPTNeoXConfig(
@@ -244,7 +244,7 @@ MODELS = [
 
 
 def shaken(theirs):
-    """Weights that show a forgotten gain or bias, and attention that is far from even."""
+    """Draw weights that show a forgotten gain or bias, with attention far from uniform."""
     stream = torch.Generator().manual_seed(4)
     with torch.no_grad():
         for name, parameter in theirs.named_parameters():

@@ -20,7 +20,7 @@ KINDS = {"one_block": (Config,), "training": (Training, Learner)}
 
 
 def texts_of(setting) -> list[str]:
-    """Return some texts that a link may have for a setting, good ones and one bad."""
+    """Return texts that a link may have for a setting: valid ones and an invalid one."""
     if setting.menu:
         return [*setting.menu, "nonsense"]
     if setting.kind is bool:
@@ -141,7 +141,7 @@ def test_messages_from_before_restart_are_ignored():
 
 
 def page(name):
-    """A page with every control of its settings, and nothing else."""
+    """Draw a page with every control of its settings and nothing else."""
     import streamlit as st
 
     from tests.test_quick_hands import KINDS
@@ -162,7 +162,7 @@ def page(name):
 
 
 class Hands:
-    """A user at a browser who moves what is on screen faster than the page can follow."""
+    """User at a browser who moves controls faster than the page can follow."""
 
     def __init__(self, name, monkeypatch):
         self.app = AppTest.from_function(page, args=(name,), default_timeout=60).run()
@@ -178,7 +178,7 @@ class Hands:
         monkeypatch.setattr(ui.kit.panel.panel, "control_of", of)
 
     def move(self, cut: int, **texts: str):
-        """Change settings; the run is cut short after so many controls, and another follows."""
+        """Change settings; the run stops after so many controls, and another follows."""
         self.drawn = 0
         self.cut = cut
         say(self.app, *({name: text} for name, text in texts.items())).run()

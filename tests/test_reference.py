@@ -74,7 +74,7 @@ def assert_same(recorded, expected, tolerance):
 
 
 def test_reference_has_formulas_for_all_menu_entries():
-    """All of them also where only some cases of the test below are run."""
+    """This covers all entries, even if only some cases of the test below run."""
     for field, menu in MENUS.items():
         for name in menu:
             config = Config(d_model=8, n_heads=1, d_ff=4).replace(**{field: name})
@@ -121,7 +121,7 @@ def any_config(dice: random.Random) -> Config:
 
 
 def numbers_like(dice: random.Random, heads: int) -> dict:
-    """Numbers that change a formula, each off in half of all cases."""
+    """Draw numbers that change a formula, each disabled in half of all cases."""
     actual = {
         "n_kv_heads": dice.choice([n for n in range(1, heads + 1) if heads % n == 0]),
         "score_cap": dice.choice([0.5, 3.0]),
@@ -164,7 +164,7 @@ def test_single_token_and_padding_only_match_reference():
 
 
 def test_reference_sees_all_sites():
-    """Otherwise a comparison of what both have recorded could leave a site out."""
+    """Otherwise the comparison of recorded sites could leave one out."""
     config = Config(d_model=8, n_heads=2, d_ff=8, placement="sandwich", gate=True)
     model = build(config)
     expected = reference.forward(reference.weights_of(model), config, TOKENS.tolist())

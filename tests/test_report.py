@@ -54,7 +54,7 @@ texts = some.one_of(
 
 
 class Seen(HTMLParser):
-    """Tags with the names of their attributes, text, and links."""
+    """Parser that collects tags with their attributes' names, text and links."""
 
     def __init__(self, text: str):
         super().__init__()

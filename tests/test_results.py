@@ -233,7 +233,7 @@ def test_plan_has_unique_models_and_names(changes, kind, together):
 
 
 def values_of(runs, experiment, name, step):
-    """Plain second opinion: seed -> accuracy at that step of the runs that did not diverge."""
+    """Return each seed's accuracy at a step, without diverged runs."""
     actual = {}
     for seed in experiment.seeds:
         rows = runs[name, seed]
@@ -531,7 +531,7 @@ def test_effects_and_interactions_match_numpy_and_scipy(case):
         return [round(sum(v[s] for v in plus) - sum(v[s] for v in minus), 6) for s in seeds]
 
     def check(actual, expected, bound=1):
-        """actual: (value, low, high, p) of each; expected: the differences behind each."""
+        """Compare each (value, low, high, p) with the differences behind it."""
         plain = differences(dict(enumerate(expected)), -bound, bound)
         for index, (mean, low, high, n, p) in plain.items():
             assert actual[index][0] == pytest.approx(mean, abs=2e-6, nan_ok=True)

@@ -90,7 +90,7 @@ EVERY = pytest.mark.parametrize("changes", [*ENTRIES, *MORE], ids=str)
 
 
 def both(dtype: str = "float32") -> tuple[Machine, Machine]:
-    """The CPU, and the device."""
+    """Return the machines of the CPU and the device."""
     return Machine("cpu", dtype), Machine(NAME, dtype)
 
 
@@ -259,7 +259,7 @@ def test_pass_matches(changes, dtype):
 
 @pytest.mark.parametrize("changes", MORE, ids=str)
 def test_pass_in_float16_matches(changes):
-    """Which a CPU can, but is not asked to outside of this test."""
+    """A CPU can compute in float16, although core does not offer it."""
     machines = Machine.anywhere("cpu", "float16"), Machine(NAME, "float16")
     assert_same(
         *(forward(SMALL.replace(**changes), TOKENS, machine) for machine in machines),
@@ -408,7 +408,7 @@ def small(name: str, **changes) -> Config:
 
 
 def trained_on(machine, name, method="adamw", **changes):
-    """-> the state at the end, and the rows, cut into two chunks."""
+    """Train in two chunks. Return the final state and the rows."""
     training = Training(task=name, batch=4, steps=3, every=3, optimiser=method, clip=0.5, warmup=1)
     state, rows = train_chunk(start(small(name, **changes), training, 3, machine), 0)
     state, extra = train_chunk(pickle.loads(pickle.dumps(state)), 100)
@@ -516,7 +516,7 @@ every = 3
 
 
 def test_study_and_job_in_workers_match(tmp_path, monkeypatch):
-    """A job stacks its seeds on such a device, a study trains them one by one."""
+    """A job stacks its seeds on such a device; a study trains them separately."""
     pytest.importorskip("sqlalchemy")
     from core.study.database.schema import DONE
     from core.study.database.store import Store
@@ -559,7 +559,7 @@ def test_study_and_job_in_workers_match(tmp_path, monkeypatch):
 
 
 def opened(place: str, **changes) -> Opened:
-    """An untrained model of sentences, with biases and gains that are not 0 and 1."""
+    """Return an untrained model of sentences with random biases and gains."""
     config = Config(
         **{
             "n_layers": 2,
@@ -584,7 +584,7 @@ def small_slices(monkeypatch):
 
 
 def benches(count=24, **changes) -> list[knockout.Bench]:
-    """Texts for two slices."""
+    """Return benches with texts for two slices."""
     return [knockout.bench(opened(place, **changes), count) for place in ("cpu", NAME)]
 
 
@@ -735,7 +735,7 @@ def test_files_of_a_training_on_the_device():
 
 
 def opens(page: str, **params):
-    """A page as it opens from a link, without an error."""
+    """Open a page from a link and expect no error."""
     app = pytest.importorskip("streamlit.testing.v1").AppTest.from_file(
         "../app.py", default_timeout=90
     )
@@ -774,7 +774,7 @@ def test_views_of_depth_open():
 
 
 def test_views_of_trained_model_open(monkeypatch):
-    """Which goes to the fastest device if it is large."""
+    """A large pass goes to the fastest device."""
     views = pytest.importorskip("ui.trained").view
     choose = pytest.importorskip("ui.shared.models")
     monkeypatch.setattr(choose, "LARGE", 0)

@@ -32,7 +32,7 @@ def close(value, expected):
 
 
 def scipy_interval(values):
-    """Mean and Student's t interval, for values that are not all the same."""
+    """Return mean and Student's t interval of values that are not all equal."""
     low, high = stats.t.interval(
         0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values)
     )

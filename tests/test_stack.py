@@ -31,7 +31,7 @@ def begun(config=SMALL, training=SHORT, seeds=(5, 6, 7), machine=CPU):
 
 
 def assert_near(some, others, tolerance=1e-5):
-    """Rows of runs, compared number by number."""
+    """Compare rows of runs number by number."""
     assert len(some) == len(others)
     for rows, yours in zip(some, others):
         assert [row.step for row in rows] == [row.step for row in yours]
@@ -137,7 +137,7 @@ def test_so_it_is_with_every_way_of_training(change, method):
 
 
 def test_stacked_seeds_are_clipped_by_own_norm():
-    """Between the norms of the seeds: some are shortened, and others are not."""
+    """The limit lies between the seeds' norms: some gradients are clipped, others are not."""
     sgd = dataclasses.replace(SHORT, optimiser="sgd", weight_decay=0.0, steps=1, warmup=0)
     norms = sorted(rows[0].gradient_norm for _, rows in chunk(begun(training=sgd), FOREVER))
     assert norms[0] < norms[1] < norms[2]

@@ -145,7 +145,7 @@ def test_stopped_and_failed_runs_requeue_without_rows(store, study):
 
 
 def test_concurrent_writers_share_runs_without_loss(store, study):
-    """Each through a connection of its own, as fast as they can."""
+    """Each writer has its own connection and works as fast as it can."""
     got = {}
     problems = []
 

@@ -20,7 +20,7 @@ CONTRAST = 4.5  # WCAG 2.2, 1.4.3
 
 
 def score(run) -> float:
-    """Losses from none to nearly all, gains, and a variant that diverges."""
+    """Return a synthetic accuracy: losses, gains, and a variant that diverges."""
     lost = {"− norm": 0.95, "1 head": 0.5, STRANGE: -0.02}.get(run.variant, 0.0)
     if (run.task, run.variant) == ("copy", "1 head"):
         return math.nan
@@ -29,7 +29,7 @@ def score(run) -> float:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A store of two studies."""
+    """Fill a store with two studies."""
     url = f"sqlite:///{tmp_path_factory.mktemp('store')}/studies.sqlite"
     store = Store(url)
     fill(store, study("other"), lambda run: 0.5)
@@ -50,7 +50,7 @@ def opened(open_page, where):
 
 
 def cells(page) -> list[dict]:
-    """Every cell of the matrix as it is drawn: its title, its words, its address."""
+    """Return every drawn cell of the matrix: title, words, address."""
     page.locator(".st-key-study_matrix svg a").first.wait_for()
     return page.locator(".st-key-study_matrix svg a").evaluate_all(
         """all => all.map(a => ({

@@ -24,12 +24,12 @@ RUN = Run("reverse", "baseline", task["reverse"].config(seed=3), Training(), Mac
 
 
 def arms(study, name="reverse") -> dict:
-    """Variant -> its first run on one task."""
+    """Return each variant's first run on one task."""
     return {run.variant: run for run in reversed(study.runs) if run.task == name}
 
 
 def other(setting, value):
-    """A value of a setting that is not the given one."""
+    """Return a value of a setting that differs from the given one."""
     if setting.menu:
         return next(variant for variant in setting.menu if variant != value)
     if setting.kind is bool:

@@ -43,7 +43,7 @@ def folder(tmp_path):
 
 
 def start(folder, *args, **environment):
-    """The command in a process group of its own, as a shell starts it."""
+    """Start the command in its own process group, as a shell does."""
     call = [sys.executable, "-m", "core.study", *args]
     with_path = os.environ | {"PYTHONPATH": str(ROOT)} | environment
     pipe = subprocess.PIPE
@@ -60,7 +60,7 @@ def start(folder, *args, **environment):
 
 
 def look(folder) -> Store | None:
-    """The store as soon as there is one."""
+    """Return the store as soon as it exists."""
     path = folder / "studies.sqlite"
     wait(path.exists)
     return Store(str(path))
@@ -165,7 +165,7 @@ def called(capsys, *args) -> tuple[int, str, str]:
 
 @pytest.fixture
 def half(folder, monkeypatch):
-    """A store in which half of the study is done."""
+    """Return a store in which half of the study is done."""
     monkeypatch.chdir(folder)
     monkeypatch.delenv("ABLATION_DATABASE_URL", raising=False)
     store = Store("studies.sqlite")

@@ -17,7 +17,7 @@ WHO = dict.fromkeys(MADE, ("somebody",))
 
 
 def runs() -> list[Run]:
-    """Two that are trained to the end, and one that diverges."""
+    """Return two finished runs and one that diverges."""
     tiny = task["reverse"].config(d_model=8, n_heads=2, n_layers=1)
     short = Training(task="reverse", steps=6, batch=4, warmup=2, decay="cosine")
     hot = Training(

@@ -48,14 +48,14 @@ def pool():
 
 @pytest.fixture
 def workers(pool):
-    """Processes for all tests, which know nothing of what they did for the test before."""
+    """Return the shared processes, cleared of what earlier tests left."""
     pool.kept.clear()
     pool.trainings.clear()
     return pool
 
 
 def plain(run: Run) -> str:
-    """The rows of a run trained in one piece, in this process; NaN compare."""
+    """Return a run's rows, trained in one piece in this process; NaN compares equal."""
     if run.hash not in _trained:
         _trained[run.hash] = repr(list(train(run.config, run.training, run.seed, run.machine)))
     return _trained[run.hash]
@@ -78,7 +78,7 @@ def check_complete(store, study):
 
 
 def finish(store, study, workers, until=None, seconds=240) -> list[Progress]:
-    """Work on a study to its end, or until until(progress)."""
+    """Work on a study until it ends or until(progress) holds."""
     runner = Runner(store, [store.enrol(study).study], workers)
     end = time.monotonic() + seconds
     observed = []

@@ -53,7 +53,7 @@ HERE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_sco
 
 
 def score(run) -> float:
-    """A made-up accuracy of a run, another for each."""
+    """Return a synthetic accuracy, different for each run."""
     return round(0.5 + 0.3 * math.sin(len(run.variant) * 7 + len(run.task) + run.seed), 3)
 
 
@@ -64,7 +64,7 @@ def same(first: float, other: float) -> bool:
 
 
 def student(values, low: float, high: float) -> tuple[float, float, float, int]:
-    """Mean and 95 % interval by SciPy, cut to what can be."""
+    """Return mean and 95 % interval by SciPy, clipped to possible values."""
     values = np.array([value for value in values if not math.isnan(value)])
     if len(values) == 0:
         return NAN, NAN, NAN, 0
@@ -101,7 +101,7 @@ OUTCOMES = some.one_of(
 
 
 def ends(study_) -> some.SearchStrategy:
-    """An outcome for every run of a study: any at all, or one and the same for all."""
+    """Draw an outcome for every run of a study: any, or the same for all."""
     count = len(study_.runs)
     return some.one_of(
         some.lists(OUTCOMES, min_size=count, max_size=count),
@@ -115,7 +115,7 @@ def by_run(study_, outcomes):
 
 
 def accuracies(study_, outcomes) -> dict:
-    """{(task, variant): {seed: accuracy}}, NaN for what has none."""
+    """Return {(task, variant): {seed: accuracy}}, NaN where there is none."""
     built = {}
     for run, outcome in zip(study_.runs, outcomes):
         built.setdefault((run.task, run.variant), {})[run.seed] = (
@@ -458,7 +458,7 @@ def workers():
 
 
 def changes_of_a_store(number):
-    """Name -> what changes a store, and whether the summary is another after it."""
+    """Return changes of a store by name, each with whether the summary changes."""
     done = Row(40, 0.5, 0.75, 1.0, 0.01, 0.003)
 
     def end(state, rows):

@@ -141,7 +141,7 @@ def test_test_questions_never_begin_like_training(name):
     ],
 )
 def test_overlap_of_test_and_training_is_estimated(name, length):
-    """Said of the task by a formula; here counted in what is drawn."""
+    """The task's formula is checked by counting drawn sequences."""
     training = Training(task=name, length=length)
     sequences = training.steps * training.batch
     shares = []
@@ -235,7 +235,7 @@ def test_keys_and_symbols_are_unique():
 
 
 def agreements(words):
-    """(subject, verb) as places, by a stack of subjects that wait for their verb."""
+    """Return (subject, verb) positions, by a stack of subjects that await their verb."""
     actual = []
     waiting = [words.index("that") + 2 if "that" in words else 1]
     for index, word in enumerate(words):

@@ -14,7 +14,7 @@ from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINING
 
 
 def built(**chosen):
-    """-> (the page, the link's parameters)"""
+    """Return the page and the link's parameters."""
     fine(opened(ONE_BLOCK.path))  # so that its settings are known
     fine(opened(TRAINING.path))
     app = fine(opened(LESSONS.path, shown="teacher_link"))

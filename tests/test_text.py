@@ -110,7 +110,7 @@ def composed(text):
 
 
 def seen(text):
-    """The characters that a reader sees as something: letters, digits, punctuation, symbols."""
+    """Return the visible characters: letters, digits, punctuation, symbols."""
     return [c for c in text if unicodedata.category(c)[0] in "LNPS"]
 
 
@@ -180,7 +180,7 @@ def test_example_pairs_are_tokens_of_the_text(example):
 
 @EACH
 def test_repeated_words_are_numbered(example):
-    """ "the" alone would be right by luck only."""
+    """A single "the" would be right by luck."""
     tokens = words(example.text)
     for word in (word for pair in example.about for word in pair):
         assert "#" in word or tokens.count(word) == 1, word

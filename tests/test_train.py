@@ -26,7 +26,7 @@ CPU = Machine(device="cpu")
 
 
 def run(config=SMALL, training=SHORT, seed=5):
-    """-> (rows, last state)"""
+    """Return the rows and the last state of a training."""
     rows = []
     stream = train(config, training, seed, CPU)
     while True:
@@ -37,7 +37,7 @@ def run(config=SMALL, training=SHORT, seed=5):
 
 
 def same(a, b):
-    """Equal to the last bit, NaN to NaN."""
+    """Return whether rows are bitwise equal; NaN equals NaN."""
     return repr(a) == repr(b)
 
 

@@ -60,7 +60,7 @@ def finish(app) -> AppTest:
 
 
 def trained(**params) -> AppTest:
-    """The page with a training that is done."""
+    """Return the page with a finished training."""
     app = fine(opened(**params))
     return finish(fine(button(app, "start").click().run()))
 
@@ -318,7 +318,7 @@ def test_script_matches_what_is_shown(offered):
 
 
 def test_trainings_of_all_users_together_are_limited(monkeypatch):
-    """Stopped ones count as long as their users are there; the same training counts once."""
+    """Stopped trainings count while their users stay; duplicates count once."""
     monkeypatch.setattr(jobs, "_jobs", weakref.WeakSet())  # of no other test
     monkeypatch.setenv("ABLATION_MAX_MB", "140")
     large = dict(

@@ -189,7 +189,7 @@ def test_sentence_about_half_matches_percentage(share, sentence):
 
 
 def _ranked(*heads) -> pd.DataFrame:
-    """heads: change of the logit difference, and its interval."""
+    """Return a ranking; heads: change of the logit difference, and its interval."""
     rows = [
         (
             f"1.{n}",
@@ -216,7 +216,7 @@ def test_largest_loss_is_significant():
 
 
 def _rank(**values):
-    """An outcome with these values by seed, and the prediction of their order."""
+    """Return an outcome with these values by seed, and the prediction of their order."""
     actual = {
         name: Measured(dict(enumerate(value)), interval(value)) for name, value in values.items()
     }
@@ -225,7 +225,7 @@ def _rank(**values):
 
 
 def test_ranking_is_as_predicted_only_if_neighbours_differ():
-    """The means are a > b > c; of a and b the seeds do not tell which is larger."""
+    """The means are a > b > c; the seeds do not separate a and b."""
     prediction, out = _rank(a=[0.9, 0.7, 0.8], b=[0.8, 0.75, 0.82], c=[0.1, 0.12, 0.11])
     assert (
         verdict(prediction, ["a", "b", "c"], out)

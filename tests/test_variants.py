@@ -31,7 +31,7 @@ LINK = set(string.ascii_letters + string.digits + "_.-~+")
 
 
 def value_of(name):
-    """Any value that one setting may have, whatever the others are."""
+    """Draw any value of one setting, whatever the others are."""
     setting = Config.settings()[name]
     if setting.menu:
         return st.sampled_from(list(setting.menu))
@@ -66,7 +66,7 @@ def configs(draw):
 
 @st.composite
 def neighbours(draw, config):
-    """Another Config that has most of its settings from this one."""
+    """Draw another Config that shares most settings with this one."""
     other = draw(configs())
     built = {}
     names = draw(
@@ -94,7 +94,7 @@ def pairs(draw):
 
 @st.composite
 def change_sets(draw):
-    """Changed settings that need not be possible together."""
+    """Draw changed settings that may be impossible together."""
     names = draw(st.sets(st.sampled_from(list(Config.settings())), min_size=1))
     return {name: draw(value_of(name)) for name in Config.settings() if name in names}
 

@@ -1,4 +1,4 @@
-"""A vector typed in by hand, and what every norm makes of it: against plain float64."""
+"""A typed vector through every norm, against plain float64."""
 
 import math
 
@@ -72,7 +72,7 @@ def test_text_without_vector_is_refused_in_words(text, message):
 
 
 def page(**params) -> tuple:
-    """The page, and its words and tables."""
+    """Return the page with its text and tables."""
     app = fine(opened(view="norm", **params))
     tables = " ".join(table.value.to_string() for table in app.table)
     return app, " ".join([markdown.value for markdown in app.markdown] + [tables]).replace("\\", "")

@@ -28,7 +28,7 @@ SITES = ("embed", "scores", "pattern", "resid_mid", "resid_post")
 
 
 def as_in_the_file(member: str, seed: int, config: Config, numbers=NUMBERS) -> dict:
-    """The sites of a pass, by the reference and the file's numbers alone."""
+    """Return the sites of a pass by the reference, from the file's numbers alone."""
     actual = load_file(FOLDER / file_of(member, seed))
     return reference.forward(
         {name: x.astype(np.float64) for name, x in actual.items()}, config, [numbers]

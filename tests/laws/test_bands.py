@@ -1,4 +1,4 @@
-"""The house: what may import what."""
+"""Layers of the project: the imports that each module may have."""
 
 import ast
 from pathlib import Path
@@ -32,7 +32,7 @@ MODULES = {name_of(path) for path in FILES}
 
 
 def imported(path: Path) -> set[str]:
-    """The project's modules that a file imports, those within functions too."""
+    """Return the project's modules that a file imports, also within functions."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -45,7 +45,7 @@ def imported(path: Path) -> set[str]:
 
 
 def room(module: str) -> tuple[str, str]:
-    """core.model.parts.norm -> ("core", "model")"""
+    """Return a module's layer and folder: core.model.parts.norm -> ("core", "model")."""
     first, _, remaining = module.partition(".")
     return first, remaining.partition(".")[0]
 

@@ -24,7 +24,7 @@ of_each_page = pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
 
 
 def context_of(page):
-    """The class of what its views are handed."""
+    """Return the class of the views' argument."""
     package = importlib.import_module(f"ui.{page.key}")
     module = getattr(package, "context", package)
     (context,) = [part for name, part in vars(module).items() if name.endswith("Context")]

@@ -34,7 +34,7 @@ SMALL = {"d_model": 16, "n_heads": 2}
 
 @pytest.fixture(params=TOYS)
 def toy(request):
-    """A setting and its value: a toy part is in the menu for as long as a test lasts."""
+    """Yield a setting and its value; the toy part is in the menu during the test."""
     menu = MENUS[request.param]
     part = TOYS[request.param]
     enter(menu, part)
@@ -175,7 +175,7 @@ def test_mask_descriptions_hold(name):
 
 
 def test_generation_under_forgetting_mask_matches_without_cache():
-    """The newest token may not see all there is: it needs its mask."""
+    """The newest token needs its mask: it may not attend to all tokens."""
     enter(MENUS["mask"], TOYS["mask"], looks_ahead=False)
     try:
         model = Transformer(Config(**SMALL, n_layers=2, mask="toy_mask"), WORDS)
