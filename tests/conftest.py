@@ -10,9 +10,8 @@ from benchmarks.serving import browser, chromium_path, server, settle
 from tests import own_process
 
 os.environ["ABLATION_READ_ONLY"] = "0"  # as on one's own machine; who tests another one, says so
-os.environ.setdefault(
-    "ABLATION_NICE", "0"
-)  # workers of a test do not stand back for the tests beside it
+# Workers of a test do not yield to other tests that run at the same time.
+os.environ.setdefault("ABLATION_NICE", "0")
 
 torch.set_num_threads(1)  # the tensors are tiny: a second thread costs more than it brings
 
@@ -21,8 +20,8 @@ settings.register_profile("lab", deadline=None, derandomize=True, max_examples=2
 settings.load_profile("lab")
 
 
-# At the address of a page Streamlit's browser side first looks for the server below it, and then
-# beside it.
+# At a page's address Streamlit's browser side looks for the server below it first, and then next
+# to it.
 LOOKED_FOR = ("/_stcore/health", "/_stcore/host-config")
 PATIENCE = 90_000  # milliseconds of a busy machine; what is there already is not waited for
 

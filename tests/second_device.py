@@ -33,7 +33,7 @@ POINTWISE = {
     aten.masked_fill.Tensor,
     aten.masked_fill_.Tensor,
     aten.fill_.Tensor,
-}  # beside those that torch marks as such
+}  # in addition to those that torch marks as such
 INDEXED = {
     "index",
     "_unsafe_index",

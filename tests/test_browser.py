@@ -157,7 +157,8 @@ def test_selected_head_stays_when_layers_change(open_page, view):
 
 def test_typed_markup_is_shown_and_not_run(open_page):
     page = open_page(
-        "/One_block?weights=random&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
+        "/One_block?weights=random&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"
+        "+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
     )
     expect(page.locator("[data-testid=stMain] img[src=x]")).to_have_count(0)
     field = page.locator("[data-name=text] input")

@@ -104,7 +104,7 @@ def test_equal_sentence_requires_equality_at_all_passes(parts, data):
             abs(first[-1] - two[-1]) < 1e-4 * max(1, abs(two[-1]))
             and abs(first[index] - two[index]) > 1e-6
         )
-    if "stays at" in text:  # of whom is told: the only one there is, as nothing differs
+    if "stays at" in text:  # one value for both, as nothing differs
         message = two if text.startswith("No difference") else first
         assert f"{np.nanmin(message):.2g}" == f"{np.nanmax(message):.2g}" or meter == "entropy"
     match = re.search(rf"stays between ({NUMBER}) and ({NUMBER})", text)

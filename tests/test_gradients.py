@@ -97,9 +97,8 @@ class Bare:
         rows = {}
         for layer, block in enumerate(self.model.blocks, 1):
             for name, parameter in block.named_parameters():
-                unread = (
-                    parameter.grad is None
-                )  # beside an FFN without residual nothing of attention goes on
+                # An FFN without residual passes on nothing of attention.
+                unread = parameter.grad is None
                 grad = torch.zeros_like(parameter) if unread else parameter.grad
                 for weight, part in self.parts(name, grad.detach()):
                     rows[layer, weight] = math.sqrt(math.fsum((part**2).flatten().tolist()))

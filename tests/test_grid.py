@@ -326,7 +326,7 @@ def ended(**columns) -> Grid:
         ({"cosine": [-0.5, -0.500002, NAN]}, False),
         ({"cosine": [0.0, 0.0]}, True),
         ({"cosine": [NAN, NAN]}, True),
-        ({"mean": [1e-9, -3e-7]}, True),  # nothing beside a stream of size 1
+        ({"mean": [1e-9, -3e-7]}, True),  # negligible for a stream of size 1
         ({"mean": [1e-9, -3e-7], "rms": [0.1, 0.01]}, False),
         ({"mean": [1e-9, -3e-6]}, False),
         ({"std": [2e-9, 1e-9]}, False),

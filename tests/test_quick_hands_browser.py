@@ -187,7 +187,7 @@ def test_quick_backs_step_page_by_page(open_page, gap):
     press(page, "Width (d_model)", "ArrowRight", 2, 300)
     visited = []
     for name in ("Depth", "Training", "One block", "Depth"):
-        page.wait_for_timeout(2500)  # what is told of links has come
+        page.wait_for_timeout(2500)  # messages about links have come
         turn_to(page, name)
         visited.append((name, params(page)))
     assert [settings for _, settings in visited] == [

@@ -420,9 +420,8 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
     assert store_.stop(number) == 0 and store_.claim(number, "me|1|a", 9) == []
     running = [run.id for run, end in zip(store_.runs(number), ends_) if end == RUNNING]
     report = [Report(run, DONE, [Row(40, 0.1, 1.0, 1.0, 1.0, 1.0)], 40) for run in running]
-    assert store_.keep("another machine|1|made-up", report) == set(
-        running
-    )  # it is told so, and writes nothing
+    # The returned numbers say which runs it lost; nothing is written.
+    assert store_.keep("another machine|1|made-up", report) == set(running)
     assert repr(store_.rows(number)) == repr(rows)
     assert store_.requeue(number) == 12 and standing(store_, number).counts[QUEUED] == 12
     store_.close()
