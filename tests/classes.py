@@ -1,4 +1,4 @@
-"""Classes for tests: with seats that are taken, and a clock that can be moved."""
+"""Test classes with taken seats and an adjustable clock."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ TIMES = {rooms: ["began"], seats: ["joined"], polls: ["opened", "closes", "close
 
 
 def refused(field: str, words: str):
-    """Expect a ClassError of this field that says these words."""
+    """Expect a ClassError of this field with these words."""
     return pytest.raises(ClassError, match=f"(?i){words}", check=lambda error: error.field == field)
 
 
 def later(classroom: Classroom, seconds: float) -> None:
-    """Move everything that has happened so many seconds into the past."""
+    """Shift all stored times this many seconds into the past."""
     with classroom.database.writing() as connection:
         for table, names in TIMES.items():
             connection.execute(
@@ -36,7 +36,7 @@ def stored(classroom: Classroom) -> list[tuple]:
 
 @dataclass
 class Lesson:
-    """A class with its store; keys: of its seats."""
+    """A class with its store; keys: those of its seats."""
 
     store: Classroom
     code: str
@@ -59,11 +59,11 @@ class Lesson:
         return self.store.watch(self.code).phase
 
 
-def lesson(store: Classroom, seats: int = 3, asked: str = "") -> Lesson:
-    """Start a class, with a question where one is given."""
+def lesson(store: Classroom, seats: int = 3, question: str = "") -> Lesson:
+    """Start a class, with a question if one is given."""
     started = store.start()
-    if asked:
-        store.open(started.token, asked)
+    if question:
+        store.open(started.token, question)
     return Lesson(
         store,
         started.code,

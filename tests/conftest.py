@@ -10,9 +10,8 @@ from benchmarks.serving import browser, chromium_path, server, settle
 from tests import own_process
 
 os.environ["ABLATION_READ_ONLY"] = "0"  # as on one's own machine; who tests another one, says so
-os.environ.setdefault(
-    "ABLATION_NICE", "0"
-)  # workers of a test do not stand back for the tests beside it
+# Workers of a test do not yield to other tests that run at the same time.
+os.environ.setdefault("ABLATION_NICE", "0")
 
 torch.set_num_threads(1)  # the tensors are tiny: a second thread costs more than it brings
 
@@ -21,8 +20,8 @@ settings.register_profile("lab", deadline=None, derandomize=True, max_examples=2
 settings.load_profile("lab")
 
 
-# At the address of a page Streamlit's browser side first looks for the server below it, and then
-# beside it.
+# At a page's address Streamlit's browser side looks for the server below it first, and then next
+# to it.
 LOOKED_FOR = ("/_stcore/health", "/_stcore/host-config")
 PATIENCE = 90_000  # milliseconds of a busy machine; what is there already is not waited for
 
@@ -50,17 +49,17 @@ def console_errors(page) -> list[str]:
 
 @pytest.fixture
 def store(tmp_path):
-    """An empty store of studies, in a file."""
+    """Yield an empty store of studies in a file."""
     from core.study.database.store import Store
 
-    made = Store(str(tmp_path / "studies.sqlite"))
-    yield made
-    made.close()
+    empty_store = Store(str(tmp_path / "studies.sqlite"))
+    yield empty_store
+    empty_store.close()
 
 
 @pytest.fixture
 def short_chunks(monkeypatch):
-    """Chunks of a few steps, and entries in the store at every look."""
+    """Use chunks of a few steps, and store a result at every look."""
     monkeypatch.setattr("core.workers.job.CHUNK", 0.05)
     monkeypatch.setattr("core.study.runner.BEAT", 0.1)
 
@@ -74,8 +73,8 @@ def chromium():
     from playwright.sync_api import expect
 
     expect.set_options(timeout=PATIENCE)
-    with browser() as made:
-        yield made
+    with browser() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +92,7 @@ def open_page(chromium, address):
     contexts = []
     errors = []
 
-    def opened(path="/One_block", theme="light", width=1400, height=900, at=None, **extra):
+    def opened(path="/One_block", theme="light", width=1400, height=900, reference=None, **extra):
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme, **extra
         )
@@ -102,7 +101,7 @@ def open_page(chromium, address):
         page = context.new_page()
         page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((at or address) + path)
+        page.goto((reference or address) + path)
         settle(page)
         return page
 

@@ -21,7 +21,7 @@ numbers = itertools.count()
 
 
 def binaries() -> Path | None:
-    """The folder of initdb and pg_ctl, which Debian does not put on the path."""
+    """Return the folder of initdb and pg_ctl, which Debian does not put on the path."""
     pg_ctl = shutil.which("pg_ctl")
     places = (
         [Path(pg_ctl).resolve().parent]
@@ -47,7 +47,7 @@ class Server:
     stop: Callable
 
     def new(self) -> str:
-        """The address of an empty database."""
+        """Return the address of an empty database."""
         name = f"lab{next(numbers)}"
         engine = create_engine(address(self.address + "postgres"), isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
@@ -58,7 +58,7 @@ class Server:
 
 @pytest.fixture(scope="session")
 def postgresql():
-    """A server on 127.0.0.1, run by a user without rights, in a folder that goes with it."""
+    """Yield a server on 127.0.0.1, run by an unprivileged user in a temporary folder."""
     where = binaries()
     if not where:
         if os.environ.get("CI"):
@@ -108,7 +108,7 @@ def postgresql():
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request, tmp_path):
-    """The address of an empty database, of each kind."""
+    """Yield the address of an empty database, of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/studies.sqlite"
     return request.getfixturevalue("postgresql").new()

@@ -52,11 +52,11 @@ def differences(samples: dict, low: float = -np.inf, high: float = np.inf) -> di
     Returns:
         name -> (mean, low, high, n, p); NaN for the last where there are fewer than two values.
     """
-    known = {name: np.array(sample, dtype=float) for name, sample in samples.items()}
-    tested = [name for name, item in known.items() if len(item) > 1]
-    ps = [_p(known[name]) for name in tested]
+    arrays = {name: np.array(sample, dtype=float) for name, sample in samples.items()}
+    tested = [name for name, item in arrays.items() if len(item) > 1]
+    ps = [_p(arrays[name]) for name in tested]
     built = {}
-    for name, entry in known.items():
+    for name, entry in arrays.items():
         if name not in tested:
             built[name] = (
                 entry.mean() if len(entry) else np.nan,
@@ -80,5 +80,5 @@ def differences(samples: dict, low: float = -np.inf, high: float = np.inf) -> di
     return built
 
 
-def _p(each) -> float:
-    return stats.ttest_1samp(each, 0).pvalue if np.ptp(each) else float(each[0] == 0)
+def _p(sample) -> float:
+    return stats.ttest_1samp(sample, 0).pvalue if np.ptp(sample) else float(sample[0] == 0)

@@ -1,4 +1,4 @@
-"""A call in a process of its own, with a limit of memory."""
+"""Call in a separate process with a memory limit."""
 
 import os
 import pickle
@@ -14,21 +14,21 @@ def limited(call, megabytes: int):
     """Return the call's result; fail if it needs more than this much additional memory."""
     if not TAKEN.exists():
         pytest.skip("it is not told here how much memory a process has")
-    there, here = os.pipe()
+    write_end, read_end = os.pipe()
     process = os.fork()
     if not process:
-        os.close(there)
-        taken = int(TAKEN.read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + (megabytes << 20),) * 2)
+        os.close(write_end)
+        used = int(TAKEN.read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20),) * 2)
         try:
             outcome = call()
         except BaseException as error:
             outcome = repr(error)
-        with os.fdopen(here, "wb") as pipe:
+        with os.fdopen(read_end, "wb") as pipe:
             pipe.write(pickle.dumps(outcome))
         os._exit(0)
-    os.close(here)
-    with os.fdopen(there, "rb") as pipe:
+    os.close(read_end)
+    with os.fdopen(write_end, "rb") as pipe:
         outcome = pipe.read()
     os.waitpid(process, 0)
     assert outcome, "its process was ended"

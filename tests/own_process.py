@@ -22,7 +22,7 @@ TIME = 600  # seconds
 
 
 def take_outcome(item: pytest.Function) -> None:
-    """Pass, fail or skip as the test did in its own process."""
+    """Pass, fail or skip as the test did in the separate process."""
     selected = tuple(entry.nodeid for entry in item.session.items if entry.path == item.path)
     outcomes, text = run(selected, item.config.rootpath)
     if item.name not in outcomes:

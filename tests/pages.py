@@ -1,4 +1,4 @@
-"""Pages without a browser: what a setting is, and what a user does with a control."""
+"""Pages without a browser: read settings and act like a user."""
 
 import html
 import json
@@ -23,7 +23,7 @@ def opened(page: str, **params: str) -> AppTest:
 
 
 def texts(app) -> str:
-    """Return all that a page says, controls and figures included."""
+    """Return all text of a page, controls and figures included."""
     html = [element.proto.body for element in app.get("html")]
     progress = [bar.proto.text for bar in app.get("progress")]
     messages = [element.value for element in [*app.markdown, *app.caption, *app.info]]
@@ -80,12 +80,12 @@ def control(app, name: str) -> dict:
 
 
 def words(app, name: str) -> list[str]:
-    """Return what a control offers, in words."""
+    """Return the labels of a control's options."""
     return [label for _, label in control(app, name)["options"]]
 
 
 def offered(app, name: str) -> list[str]:
-    """Return what a control offers, as a link has it."""
+    """Return a control's options as links write them."""
     return [text for text, _ in control(app, name)["options"]]
 
 
@@ -104,16 +104,18 @@ def written(app) -> list[str]:
     return [html.unescape(re.sub("<[^>]*>", " ", piece)) for piece in pieces]
 
 
-def send(app, *deltas: dict, held: bool = False):
+def send(app, *deltas: dict, pressed: bool = False):
     """Run the page with a message of the browser: these deltas, one after another."""
-    return say(app, *deltas, held=held).run()
+    return say(app, *deltas, pressed=pressed).run()
 
 
-def say(app, *deltas: dict, held: bool = False):
+def say(app, *deltas: dict, pressed: bool = False):
     """Let the browser say these deltas; the page has to be run then."""
     current = session(app)
     numbered = [[current.number + n, current.page, delta] for n, delta in enumerate(deltas, 1)]
-    app.session_state[CHANNEL] = {"said": {"session": current.id, "held": held, "deltas": numbered}}
+    app.session_state[CHANNEL] = {
+        "said": {"session": current.id, "held": pressed, "deltas": numbered}
+    }
     return app
 
 
@@ -129,12 +131,14 @@ def move(app, **values):
 
 
 def tell(app, name: str, value):
-    """Move one control, with what the page does along with it, and run the page."""
+    """Move one control with the page's accompanying changes, and run the page."""
     field = control(app, name)
     if field["kind"] == "pills":
-        gone = [{f"{field['set']}/{text}": "off"} for text in field["value"] if text not in value]
+        deselected = [
+            {f"{field['set']}/{text}": "off"} for text in field["value"] if text not in value
+        ]
         new = [{f"{field['set']}/{text}": "on"} for text in value if text not in field["value"]]
-        return send(app, *gone, *new)
+        return send(app, *deselected, *new)
     return send(app, {field["set"]: value, **field.get("also", {})})
 
 
@@ -157,7 +161,7 @@ def clicked(app, drawing, *places: str):
 
 
 def said_by(app, component, **values):
-    """Let a component say something that stays: its state."""
+    """Set a component's state, which stays."""
     sent = app._tree.get_widget_states()
     sent.widgets.add(id=component.id, json_value=json.dumps(values))
     return app._run(sent)
@@ -182,7 +186,7 @@ def back(app, name: str = ""):
 
 
 def tables(app) -> dict:
-    """Return name -> what makes it, of each table that can be taken away; with the button open."""
+    """Return the functions that make a page's exportable tables, by name; open the button."""
     app.session_state["take_away"] = True
     return app.run().session_state["_tables"]
 
@@ -209,7 +213,7 @@ def download(app, label: str):
 
 
 def trigger(app, component, event: str, value):
-    """Let a component of our own tell Streamlit of an event."""
+    """Let a custom component send Streamlit an event."""
     sent = app._tree.get_widget_states()
     message = json.dumps([{"event": event, "value": value}])
     sent.widgets.add(id=_make_trigger_id(component.id, "events"), json_trigger_value=message)
@@ -217,7 +221,7 @@ def trigger(app, component, event: str, value):
 
 
 def drawn(app, key: str = "") -> str:
-    """Return the HTML of lessons and classes on a page; of one component, where a key is given."""
+    """Return the HTML of lessons and classes on a page, or of the component with a key."""
     return " ".join(
         json.loads(component.json)
         for component in components(app, "ablation_lesson_html")

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def weights_of(model) -> dict[str, np.ndarray]:
-    """Every parameter of a model by name, as float64."""
+    """Return every parameter of a model by name, as float64."""
     return {name: tensor.detach().double().numpy() for name, tensor in model.state_dict().items()}
 
 
@@ -85,13 +85,13 @@ class Sentence:
 
     def block(self, layer, x):
         config = self.config
-        entered = self.record("resid_pre", x)
+        block_input = self.record("resid_pre", x)
         if config.attention:
             x = self.sublayer(
                 layer, x, x, self.attention, "ln1", "attn", config.residual_attention, "resid_mid"
             )
         if config.ffn:
-            read = entered if config.parallel else x
+            read = block_input if config.parallel else x
             return self.sublayer(
                 layer, x, read, self.feed_forward, "ln2", "mlp", config.residual_ffn, "resid_post"
             )

@@ -33,7 +33,7 @@ POINTWISE = {
     aten.masked_fill.Tensor,
     aten.masked_fill_.Tensor,
     aten.fill_.Tensor,
-}  # beside those that torch marks as such
+}  # in addition to those that torch marks as such
 INDEXED = {
     "index",
     "_unsafe_index",
@@ -56,7 +56,7 @@ class Second(torch.Tensor):
                 " float64."
             )
         with torch.inference_mode(False):  # or a view could not be made of it later
-            made = torch.Tensor._make_wrapper_subclass(
+            wrapper = torch.Tensor._make_wrapper_subclass(
                 cls,
                 numbers.size(),
                 strides=numbers.stride(),
@@ -64,8 +64,8 @@ class Second(torch.Tensor):
                 dtype=numbers.dtype,
                 device=torch.device(NAME, 0),
             )
-        made.numbers = numbers
-        return made
+        wrapper.numbers = numbers
+        return wrapper
 
     @classmethod
     def __torch_dispatch__(cls, op, types, args=(), kwargs=None):
@@ -97,8 +97,8 @@ def run(op, *args, **kwargs):
     if op.overloadpacket is aten.to:  # comes whole in inference mode
         return op.decompose(*args, **kwargs)
     device = kwargs.get("device")
-    here = device is not None and torch.device(device).type != NAME  # where the result belongs
-    refuse_mixed(op, args, kwargs, here)
+    to_cpu = device is not None and torch.device(device).type != NAME  # where the result belongs
+    refuse_mixed(op, args, kwargs, to_cpu)
     came = op(*_mapped(args, _bare), **{name: _mapped(x, _bare) for name, x in kwargs.items()})
     if op._schema.is_mutable:
         changed = kwargs.get("out", args[0])
@@ -106,7 +106,7 @@ def run(op, *args, **kwargs):
             raise NotImplementedError(f"{op} has changed a shape, which the second device cannot")
         return changed if op._schema.returns else None
     return (
-        came if here else _mapped(came, lambda x: Second(x) if isinstance(x, torch.Tensor) else x)
+        came if to_cpu else _mapped(came, lambda x: Second(x) if isinstance(x, torch.Tensor) else x)
     )
 
 
@@ -117,21 +117,21 @@ def _bare(x):
 
 
 def _mapped(x, call):
-    """call(x), or of each in lists and tuples."""
+    """Return call(x), or a list or tuple of it for each element."""
     return type(x)([_mapped(item, call) for item in x]) if isinstance(x, list | tuple) else call(x)
 
 
-def refuse_mixed(op, args, kwargs, here: bool):
+def refuse_mixed(op, args, kwargs, to_cpu: bool):
     """Raise RuntimeError if an operation mixes devices in a way that a GPU refuses too.
 
     This holds for tensors and for random generators.
     """
     strangers = []
-    there = False
+    on_device = False
 
     def look(x):
-        nonlocal there
-        there = there or isinstance(x, Second)
+        nonlocal on_device
+        on_device = on_device or isinstance(x, Second)
         if isinstance(x, torch.Tensor | torch.Generator) and not isinstance(x, Second):
             strangers.append(x)
 
@@ -142,7 +142,7 @@ def refuse_mixed(op, args, kwargs, here: bool):
         if not (index == 1 and name in INDEXED and isinstance(args[0], Second))
     ]
     _mapped([*inputs, *kwargs.values()], look)
-    if not strangers or op in COPIES or (here and not there):
+    if not strangers or op in COPIES or (to_cpu and not on_device):
         return
     one_number = torch.Tag.pointwise in op.tags or op in POINTWISE or name in INDEXED
     for stranger in strangers:
@@ -158,7 +158,7 @@ def refuse_mixed(op, args, kwargs, here: bool):
 
 
 class Event:
-    """A moment on the device, as torch.cuda.Event; the CPU is never behind."""
+    """A moment on the device, like torch.cuda.Event; the CPU is never behind."""
 
     def __init__(self, enable_timing: bool = False):
         self.at = None
@@ -200,7 +200,7 @@ RAISED = (
 
 
 def autocast(op, lowered: bool):
-    """The operation as autocast has it: on numbers of the lower precision, or of float32."""
+    """Return the operation with autocast's precision: lowered, or float32."""
 
     def cast(x):
         expected = torch.get_autocast_dtype(NAME) if lowered else torch.float32
@@ -224,13 +224,13 @@ def _op(name: str):
 
 
 def _register() -> list[torch.library.Library]:
-    """Make torch know the device -> what must be kept for as long as it is to know it."""
+    """Register the device with torch. Return the libraries that must stay alive meanwhile."""
     _setup_privateuseone_for_python_backend(NAME, Module())
     every = torch.library.Library("_", "IMPL")
-    own = torch.library.Library("aten", "IMPL")
+    library = torch.library.Library("aten", "IMPL")
     every.fallback(run, "PrivateUse1")
     every.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
-    own.impl(
+    library.impl(
         "_copy_from",
         lambda x, to, non_blocking=False: run(aten.copy_.default, to, x),
         "PrivateUse1",
@@ -240,15 +240,15 @@ def _register() -> list[torch.library.Library]:
         "arange.start",
         "arange.start_step",
     ):  # torch would make an empty one, and have it grow
-        own.impl(name, partial(run, _op(name)), "PrivateUse1")
+        library.impl(name, partial(run, _op(name)), "PrivateUse1")
     for names, lowered in ((LOWERED, True), (RAISED, False)):
         for name in names:
-            own.impl(name, autocast(_op(name), lowered), "AutocastPrivateUse1")
-    return [every, own]
+            library.impl(name, autocast(_op(name), lowered), "AutocastPrivateUse1")
+    return [every, library]
 
 
 def _enter():
-    """Make core know it, as one more entry of the menu of devices."""
+    """Add the device to core's menu of devices."""
     device.device.add("second", NAME, label="Second", help="the CPU in another's clothes.")
     for item in (device, worker):
         item.present = lambda: (NAME, "cpu")

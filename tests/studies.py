@@ -39,7 +39,7 @@ def late_loss(run) -> float:
 
 
 def rows_of(run, outcome) -> list[Row]:
-    """Rows at step 1, in the middle, and at the end if it came there."""
+    """Return rows at step 1, in the middle, and at the end if the run reached it."""
     end = run.training.steps
     begun = [
         Row(1, 3.0, 0.1, 1.0, 0.01, 0.003),
@@ -70,17 +70,17 @@ def fill(store: Store, study: Study, outcome) -> int:
     """
     number = store.enrol(study).study
     store.requeue(number, STATES)
-    made = {run.hash: (run, outcome(run)) for run in study.runs}
+    outcomes = {run.hash: (run, outcome(run)) for run in study.runs}
     run_ids = {run.hash: run.id for run in store.runs(number, spec=False)}
     store.claim(number, OWNER, len(run_ids))
-    waiting = [key for key, (_, actual) in made.items() if actual == "queued"]
+    waiting = [key for key, (_, actual) in outcomes.items() if actual == "queued"]
     store.keep(OWNER, [Report(run_ids[key], STOPPED) for key in waiting])
     store.requeue(number, (STOPPED,))
     store.keep(
         OWNER,
         [
             _report(run_ids[key], run, actual)
-            for key, (run, actual) in made.items()
+            for key, (run, actual) in outcomes.items()
             if actual != "queued"
         ],
     )

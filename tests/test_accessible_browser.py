@@ -58,7 +58,7 @@ def test_views_are_accessible_and_fit_the_screen(open_page, place, theme, width)
 
 
 def look(page):
-    """Fails where axe finds what is more than minor."""
+    """Fail on every finding of axe that is more than minor."""
     actual = Axe().run(page).response["violations"]
     message = [
         (violation["impact"], violation["id"], violation["nodes"][0]["html"][:200])

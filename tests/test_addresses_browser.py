@@ -29,23 +29,23 @@ PARAMETERS = {
 
 
 def watched(chromium, address) -> tuple:
-    """-> (a page in the browser, what goes wrong in it)"""
+    """Return a page in the browser and a list that collects its errors."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     wrong = console_errors(page)
-    page.on("pageerror", lambda each: wrong.append(str(each)))
-    page.on("requestfailed", lambda each: wrong.append(f"failed: {each.url}"))
+    page.on("pageerror", lambda event: wrong.append(str(event)))
+    page.on("requestfailed", lambda event: wrong.append(f"failed: {event.url}"))
     page.on(
         "response",
-        lambda each: (
-            wrong.append(f"{each.status}: {each.url}")
-            if each.status >= 400 and not each.url.endswith(LOOKED_FOR)
+        lambda event: (
+            wrong.append(f"{event.status}: {event.url}")
+            if event.status >= 400 and not event.url.endswith(LOOKED_FOR)
             else None
         ),
     )
     page.on(
         "request",
-        lambda each: (
-            None if each.url.startswith((address, "data:", "blob:")) else wrong.append(each.url)
+        lambda event: (
+            None if event.url.startswith((address, "data:", "blob:")) else wrong.append(event.url)
         ),
     )
     return page, wrong
@@ -113,23 +113,26 @@ def test_browser_gets_in_through_nginx_on_any_port(address):
         variable
     ]  # nginx: $host has no port
     where = urlsplit(address)
-    asked = http.client.HTTPConnection(where.hostname, where.port)
+    connection = http.client.HTTPConnection(where.hostname, where.port)
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     key = {"Sec-WebSocket-Key": base64.b64encode(bytes(16)).decode()}
-    asked.request(
+    connection.request(
         "GET",
         "/_stcore/stream",
         headers={"Host": host, "Origin": "http://school.test:8500", **upgrade, **key},
     )
-    assert asked.getresponse().status == 101
+    assert connection.getresponse().status == 101
     assert "absolute_redirect off;" in settings
-    asked.close()
+    connection.close()
 
 
 def test_browser_caches_component_scripts_only(chromium, address):
     page = chromium.new_page()
     requests = []
-    page.on("request", lambda each: requests.append(each.url) if "/scripts/" in each.url else None)
+    page.on(
+        "request",
+        lambda request: requests.append(request.url) if "/scripts/" in request.url else None,
+    )
     page.goto(f"{address}/One_block")
     settle(page)
     page.close()

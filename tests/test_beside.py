@@ -43,7 +43,7 @@ def sentences(app) -> list[str]:
 
 
 def grids(app) -> dict[str, tuple[dict, np.ndarray]]:
-    """Key of a heat map -> (what it says of itself, its numbers)."""
+    """Return each heat map's description and numbers, by key."""
     actual = {}
     for component in components(app, "ablation_grid"):
         size = int.from_bytes(component.bytes[:4], "little")
@@ -109,13 +109,13 @@ def test_variant_side_matches_page_of_its_settings(view, part):
             element.proto.alt.removeprefix(f"{name_of(decode(part, ''))}: ").partition(". ")[0]
             for element in drawn
         ]  # not what each says
-        for one, other in (
+        for index, other in (
             (a, b)
             for a in range(len(drawn))
             for b in range(a + 1, len(drawn))
             if kinds[a] == kinds[b]
         ):
-            assert domains(drawn[one].proto) == domains(drawn[other].proto)
+            assert domains(drawn[index].proto) == domains(drawn[other].proto)
         assert half == 0 or len(set(kinds)) <= half
 
 
@@ -138,8 +138,8 @@ def test_shared_scale_covers_both_tables(name):
     other = table.assign(**{name: 3 * table[name] - 1 for name in numbers})
     before = json.dumps(spec)
     fixed = {channel for channel, _ in all_domains(spec)}
-    for made in (on_one_scale(spec, table, other), on_one_scale(spec, other, table)):
-        for unit in _units(made):
+    for scaled in (on_one_scale(spec, table, other), on_one_scale(spec, other, table)):
+        for unit in _units(scaled):
             for channel, encoding in unit["encoding"].items():
                 domain = encoding.get("scale", {}).get("domain") if channel in CHANNELS else None
                 if (
@@ -229,8 +229,8 @@ def test_diagram_of_four_variants_names_its_variant():
         )
     )
     first, second = (
-        re.sub("<[^>]*>", "", json.loads(each.json)["picture"])
-        for each in components(app, "ablation_drawing")
+        re.sub("<[^>]*>", "", json.loads(component.json)["picture"])
+        for component in components(app, "ablation_drawing")
     )
     assert "Baseline" in first and "− FFN (variant 2 of 4)" in second
     assert "− FFN:" in second and "Baseline:" in second.partition("− FFN:")[2]

@@ -70,7 +70,7 @@ def middle(box) -> tuple[float, float]:
     ],
 )
 def test_buttons_stay_when_a_part_is_removed(open_page, path, width):
-    """Three from the menu, and a part of the drawing: whatever is pressed next is where it was."""
+    """Three variants from the menu and a part in the diagram do not move the next control."""
     page = open_page(path, width=width)
     settle(page)
     before = page.evaluate(WHERE)
@@ -187,9 +187,9 @@ def test_search_finds_changes_by_words(open_page, width):
     page = open_page("/One_block?view=stages", width=width)
     page.get_by_text("Compare with", exact=True).click()
     page.get_by_role("searchbox", name="Search ablations").fill("rms")
-    shown = page.locator(".sheet .tick:visible")
-    expect(shown).to_have_count(1)
-    shown.click()
+    visible = page.locator(".sheet .tick:visible")
+    expect(visible).to_have_count(1)
+    visible.click()
     assert params(page) == {"view": "stages", "variants": "norm-RMSNorm"}
     page.keyboard.press("Escape")
     expect(page.locator(".sheet")).to_be_hidden()

@@ -27,7 +27,7 @@ def canvas_of(page, key):
 
 
 def centre(layout, panel, row, col):
-    """The middle of a cell in CSS pixels from the canvas's corner."""
+    """Return a cell's centre in CSS pixels from the canvas's corner."""
     x = (
         (panel % layout["across"]) * layout["stepX"]
         + layout["left"]
@@ -78,9 +78,9 @@ def test_picture_shows_numbers(open_page, query, config, text, theme):
                 if math.isnan(value) and row < 2 and col >= length // 2:
                     continue  # the name of the head stands there
                 x, y = centre(layout, panel, row, col)
-                shown = picture.getpixel((int(x) + right, int(y) + down))
+                pixel = picture.getpixel((int(x) + right, int(y) + down))
                 reference = masked if value != value else colour(SEQUENTIAL, value / high)
-                assert max(abs(a - b) for a, b in zip(shown, reference)) <= 6, (
+                assert max(abs(a - b) for a, b in zip(pixel, reference)) <= 6, (
                     panel,
                     row,
                     col,
@@ -146,18 +146,19 @@ def test_selected_head_stays_when_layers_change(open_page, view):
     """The list of heads changes its labels when there are several layers."""
     page = open_page(f"/One_block?weights=random&{view}&head=3")
     chosen = page.get_by_test_id("stMain").get_by_role("combobox", name="Head")
-    for key, shown in (("ArrowRight", "L2H3"), ("ArrowLeft", "L1H3"), ("ArrowRight", "L2H3")):
+    for key, head in (("ArrowRight", "L2H3"), ("ArrowLeft", "L1H3"), ("ArrowRight", "L2H3")):
         page.get_by_role("slider", name="Layers (n_layers)").focus()
         page.keyboard.press(key)
         settle(page)
-        expect(chosen.locator("option:checked")).to_have_text(shown)
+        expect(chosen.locator("option:checked")).to_have_text(head)
         assert "head=3" in page.url
         expect(page.locator("[data-testid=stAlert]")).to_have_count(0)
 
 
 def test_typed_markup_is_shown_and_not_run(open_page):
     page = open_page(
-        "/One_block?weights=random&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
+        "/One_block?weights=random&text=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E"
+        "+%3Cscript%3Ealert(2)%3C%2Fscript%3E+%24x%24+**b**&view=pairs"
     )
     expect(page.locator("[data-testid=stMain] img[src=x]")).to_have_count(0)
     field = page.locator("[data-name=text] input")

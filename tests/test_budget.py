@@ -44,15 +44,15 @@ def states(count=3, config=None, name="copy", **changes):
 @pytest.mark.parametrize("name", task)
 @given(
     steps=st.integers(1, 5000),
-    more=st.integers(1, 500),
+    extra_steps=st.integers(1, 500),
     batch=st.integers(1, 2048),
     every=st.integers(1, 100),
 )
-def test_more_steps_and_larger_batches_take_longer(name, steps, more, batch, every):
+def test_more_steps_and_larger_batches_take_longer(name, steps, extra_steps, batch, every):
     config = task[name].config()
     training = settings_of(name, steps=steps, batch=batch, every=every)
-    assert seconds(config, training) < seconds(config, replace(training, steps=steps + more))
-    assert seconds(config, training) < seconds(config, replace(training, batch=batch + more))
+    assert seconds(config, training) < seconds(config, replace(training, steps=steps + extra_steps))
+    assert seconds(config, training) < seconds(config, replace(training, batch=batch + extra_steps))
     assert 0 < seconds(config, training) < float("inf")
 
 
@@ -76,21 +76,19 @@ def test_larger_models_longer_sequences_and_more_rows_take_longer(name):
 
 
 def test_seeds_add_up_and_workers_share_them():
-    one, three, four = (estimate_seconds_left(states(n), 1) for n in (1, 3, 4))
-    assert three == pytest.approx(3 * one) and four == pytest.approx(4 * one)
-    assert estimate_seconds_left(states(4), 2) == pytest.approx(2 * one)
-    assert estimate_seconds_left(states(1), 2) == pytest.approx(
-        one
-    )  # one training cannot be shared
-    assert estimate_seconds_left(states(3), 2, pace=2.0) == pytest.approx(3 * one)
-    assert estimate_seconds_left([], 2) == 0
+    single, three, four = (expected(states(n), 1) for n in (1, 3, 4))
+    assert three == pytest.approx(3 * single) and four == pytest.approx(4 * single)
+    assert expected(states(4), 2) == pytest.approx(2 * single)
+    assert expected(states(1), 2) == pytest.approx(single)  # one training cannot be shared
+    assert expected(states(3), 2, pace=2.0) == pytest.approx(3 * single)
+    assert expected([], 2) == 0
     long = states(1, steps=5000)
     short = states(1, steps=10)
     assert estimate_seconds_left(long + short, 2) == pytest.approx(estimate_seconds_left(long, 1))
 
 
 class Held(TorchDispatchMode):
-    """The most bytes of tensors that were alive at once, of all that were made inside."""
+    """Peak of the bytes of tensors made inside the block."""
 
     def __init__(self):
         super().__init__()
@@ -99,8 +97,8 @@ class Held(TorchDispatchMode):
         self.most = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        made = function(*args, **(kwargs or {}))
-        for item in tree_leaves(made):
+        result = function(*args, **(kwargs or {}))
+        for item in tree_leaves(result):
             if isinstance(item, torch.Tensor) and id(item.untyped_storage()) not in self.alive:
                 storage = item.untyped_storage()
                 key = id(storage)
@@ -110,7 +108,7 @@ class Held(TorchDispatchMode):
                 )
                 self.now += size
                 self.most = max(self.most, self.now)
-        return made
+        return result
 
     def gone(self, key, size):
         del self.alive[key]
@@ -154,16 +152,16 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
     held_out(name, 0, training.length)  # is kept for all
     before = chunk(start(config, training, 0), 0)[0]
     packed = len(pickle.dumps(before))
-    with Held() as held:
+    with Held() as peak:
         done, _ = chunk(before, 1000)
     came = sum(
         item.nbytes
         for item in tree_leaves((before.model, before.optimiser))
         if torch.is_tensor(item)
     )
-    assert done.step == 2 and held.most > came
+    assert done.step == 2 and peak.most > came
     needed = memory(config, training)
-    held_in_all = held.most + came + packed
+    held_in_all = peak.most + came + packed
     assert held_in_all <= needed < 5 * held_in_all  # what could be trained is not refused either
 
 
@@ -230,10 +228,10 @@ def test_training_above_memory_limit_is_refused(monkeypatch):
     large = states(2, config=task["copy"].config(d_model=256, d_ff=None)) + states(1)
     with pytest.raises(MemoryLimitError, match="ABLATION_MAX_MB") as refused:
         check(large, 2)
-    asked, allowed = (
+    required, allowed = (
         int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) MB", str(refused.value))
     )
-    assert allowed == 10 and asked == round(memory(large[0].config, large[0].training) / 2**20)
+    assert allowed == 10 and required == round(memory(large[0].config, large[0].training) / 2**20)
 
 
 def test_memory_of_many_trainings_is_limited(monkeypatch):

@@ -99,7 +99,7 @@ def with_tensors(change) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "message"),
     [
         (
             spoiled(model_safetensors=pickle.dumps(Bomb(), protocol=5)),
@@ -148,8 +148,8 @@ def with_tensors(change) -> dict[str, bytes]:
         ({}, "is a safetensors file"),
     ],
 )
-def test_files_that_are_no_model_are_refused_by_name(written, told):
-    with pytest.raises(CheckpointError, match=told.replace("(", r"\(")):
+def test_files_that_are_no_model_are_refused_by_name(written, message):
+    with pytest.raises(CheckpointError, match=message.replace("(", r"\(")):
         opened(written)
 
 
@@ -171,8 +171,8 @@ def test_oversized_files_are_refused_before_reading(monkeypatch):
 @pytest.mark.parametrize("stored", ["caf\u00e9", "cafe\u0301"])
 @pytest.mark.parametrize("typed", ["caf\u00e9", "cafe\u0301", "Cafe\u0301"])
 def test_unicode_forms_of_a_word_are_equal(stored, typed):
-    made = Transformer(Config(d_model=16, n_heads=2, mask="causal"), ("the", stored))
-    encoded = opened(native.write(made, "accents")).tokens.encode(f"the {typed}")
+    model = Transformer(Config(d_model=16, n_heads=2, mask="causal"), ("the", stored))
+    encoded = opened(own.write(model, "accents")).tokens.encode(f"the {typed}")
     assert encoded.ids == [0, 1] and not encoded.left_out
 
 
@@ -189,19 +189,19 @@ SPELLED = [*LETTERS, *map("".join, MERGES)]
 
 
 def tokenizer(folder):
-    """Byte-pair encoding, as GPT-2's, of a few words; Ġjudge is on the way to Ġjudges."""
-    made = tokenizers.Tokenizer(
+    """Return a byte-pair encoding like GPT-2's of a few words; Ġjudge is a step to Ġjudges."""
+    built = tokenizers.Tokenizer(
         tokenizers.models.BPE(
             {word: index for index, word in enumerate(SPELLED)}, MERGES, fuse_unk=False
         )
     )
-    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = tokenizers.decoders.ByteLevel()
-    made.save(str(folder / "tokenizer.json"))
+    built.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    built.decoder = tokenizers.decoders.ByteLevel()
+    built.save(str(folder / "tokenizer.json"))
 
 
 def gpt2(folder, **changes):
-    """A small random GPT-2 of Hugging Face's, saved as they save it."""
+    """Save a small random Hugging Face GPT-2 with their own method."""
     size = {
         "n_layer": 3,
         "n_embd": 48,
@@ -252,16 +252,16 @@ def test_gpt2_equals_hugging_face(tmp_path, changes):
 
 
 def test_ablations_on_gpt2_match_hugging_face(tmp_path):
-    """A head's rows of W_O set to zero over there; a sub-layer's output set to zero by a hook."""
+    """The reference zeroes a head's rows of W_O, or a sub-layer's output by a hook."""
     theirs = gpt2(tmp_path)
     ids = torch.randint(0, len(SPELLED), (2, 12))
     ours = files.from_folder(tmp_path)
     for cut in list_cuts(ours.config):
         block = theirs.transformer.h[cut.layer]
         hooks = []
-        kept = None
+        weights = None
         if cut.part == "head":
-            kept = block.attn.c_proj.weight.detach().clone()
+            weights = block.attn.c_proj.weight.detach().clone()
             with torch.no_grad():
                 block.attn.c_proj.weight[12 * cut.head : 12 * (cut.head + 1)] = 0
         if cut.part in ("attention", "layer"):
@@ -278,13 +278,13 @@ def test_ablations_on_gpt2_match_hugging_face(tmp_path):
             )
         for hook in hooks:
             hook.remove()
-        if kept is not None:
+        if weights is not None:
             with torch.no_grad():
-                block.attn.c_proj.weight.copy_(kept)
+                block.attn.c_proj.weight.copy_(weights)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"activation_function": "mish"}, "activation_function is “mish”"),
         ({"layer_norm_epsilon": 0}, "norm_eps is 0"),
@@ -299,11 +299,11 @@ def test_ablations_on_gpt2_match_hugging_face(tmp_path):
         ({"vocab_size": 30}, "has token IDs up to 51"),
     ],
 )
-def test_gpt2_with_wrong_configuration_is_refused(tmp_path, change, told):
+def test_gpt2_with_wrong_configuration_is_refused(tmp_path, change, message):
     gpt2(tmp_path)
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(CheckpointError, match=told):
+    with pytest.raises(CheckpointError, match=message):
         files.from_folder(tmp_path)
 
 
@@ -323,7 +323,7 @@ IDS = torch.randint(0, len(SPELLED), (2, 40), generator=torch.Generator().manual
 
 
 def equals(folder, theirs) -> files.Opened:
-    """Open a folder and compare its logits with those of a model of Hugging Face's."""
+    """Open a folder and compare its logits with a Hugging Face model's."""
     ours = files.from_folder(folder)
     with torch.inference_mode():
         torch.testing.assert_close(ours.model(IDS), theirs(IDS).logits, rtol=1e-4, atol=1e-4)
@@ -439,13 +439,15 @@ def test_gpt2_with_the_output_embedding_alone_equals_hugging_face(tmp_path):
     theirs = gpt2(tmp_path)
     change_weights(
         tmp_path,
-        lambda found: {name.replace("transformer.wte", "lm_head"): x for name, x in found.items()},
+        lambda tensors: {
+            name.replace("transformer.wte", "lm_head"): x for name, x in tensors.items()
+        },
     )
     assert equals(tmp_path, theirs).config.tied
 
 
 @pytest.mark.parametrize(
-    ("missing", "told"),
+    ("missing", "message"),
     [
         (
             "lm_head.weight",
@@ -457,22 +459,22 @@ def test_gpt2_with_the_output_embedding_alone_equals_hugging_face(tmp_path):
         ("transformer.wte.weight", "lacks wte.weight"),
     ],
 )
-def test_gpt2_without_one_of_two_embeddings_is_refused(tmp_path, missing, told):
+def test_gpt2_without_one_of_two_embeddings_is_refused(tmp_path, missing, message):
     with_own_head(tmp_path)
     change_weights(
-        tmp_path, lambda found: {name: x for name, x in found.items() if name != missing}
+        tmp_path, lambda tensors: {name: x for name, x in tensors.items() if name != missing}
     )
-    with pytest.raises(CheckpointError, match=told):
+    with pytest.raises(CheckpointError, match=message):
         files.from_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("given", "ends"),
+    ("settings", "ends"),
     [([50, 3], (50, 3)), ([0, 99, "x", True], (0,)), (7, (7,)), ([], ()), (None, ())],
 )
-def test_end_tokens_are_known(tmp_path, given, ends):
+def test_end_tokens_are_known(tmp_path, settings, ends):
     theirs = gpt2(tmp_path)
-    change_settings(tmp_path, eos_token_id=given)
+    change_settings(tmp_path, eos_token_id=settings)
     assert equals(tmp_path, theirs).ends == ends
 
 
@@ -485,7 +487,7 @@ def test_gpt2_with_infinite_mask_buffers_equals_hugging_face(tmp_path):
         f"transformer.h.{layer}.attn.bias": torch.ones(1, 1, 40, 40, dtype=torch.bool)
         for layer in range(3)
     }
-    change_weights(tmp_path, lambda found: {**found, **masks})
+    change_weights(tmp_path, lambda tensors: {**tensors, **masks})
     equals(tmp_path, theirs)
 
 
@@ -499,7 +501,7 @@ def test_added_tokens_beyond_vocabulary_are_skipped_and_noted(tmp_path):
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     path.write_text(
         json.dumps(
-            json.loads(path.read_text()) | {"added_tokens": [{**flags, **each} for each in added]}
+            json.loads(path.read_text()) | {"added_tokens": [{**flags, **entry} for entry in added]}
         )
     )
     ours = equals(tmp_path, theirs)

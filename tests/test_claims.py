@@ -47,13 +47,13 @@ of_each_claim = pytest.mark.parametrize("name", claim)
 @given(some.floats(-1, 1), some.floats(0, 1), some.floats(0.01, 0.5), some.booleans())
 def test_verdict_holds_for_all_values_in_interval(mean, reach, effect, alike):
     actual = Interval(mean, mean - reach, mean + reach, 5)
-    held = np.linspace(actual.low, actual.high, 2001)
-    counts = np.abs(held) < effect if alike else held > effect
+    values = np.linspace(actual.low, actual.high, 2001)
+    counts = np.abs(values) < effect if alike else values > effect
     text = verdict(actual, effect, alike)
-    edge = np.isclose(held[[0, -1]], effect).any() or np.isclose(held[[0, -1]], -effect).any()
+    edge = np.isclose(values[[0, -1]], effect).any() or np.isclose(values[[0, -1]], -effect).any()
     if edge:
         return
-    if alike and held[0] < -effect and held[-1] > effect:
+    if alike and values[0] < -effect and values[-1] > effect:
         assert text == UNDECIDED
     elif counts.all():
         assert text == REPLICATES
@@ -98,8 +98,10 @@ def last(name: str, learnt: str, variant: str = "baseline") -> dict[int, float]:
     actual = {}
     for run in study(name).runs:
         if (run.task, run.variant) == (learnt, variant):
-            gone, _, accuracy = raw_curves()[run.hash]
-            actual[run.seed] = task[run.training.task].chance if gone else float(accuracy[-1])
+            has_diverged, _, accuracy = raw_curves()[run.hash]
+            actual[run.seed] = (
+                task[run.training.task].chance if has_diverged else float(accuracy[-1])
+            )
     return actual
 
 
@@ -113,13 +115,15 @@ def raw_curves() -> dict:
             curves = zip(
                 np.split(packed["step"], ends[:-1]), np.split(packed["accuracy"], ends[:-1])
             )
-            for key, gone, (steps, accuracy) in zip(packed["run"], packed["diverged"], curves):
-                runs[key.decode()] = bool(gone), steps, accuracy.astype(float)
+            for key, has_diverged, (steps, accuracy) in zip(
+                packed["run"], packed["diverged"], curves
+            ):
+                runs[key.decode()] = bool(has_diverged), steps, accuracy.astype(float)
     return runs
 
 
-def off(one, other) -> dict[int, float]:
-    return {seed: one[seed] - other[seed] for seed in one}
+def off(first, other) -> dict[int, float]:
+    return {seed: first[seed] - other[seed] for seed in first}
 
 
 def grammar(variant):
@@ -127,7 +131,7 @@ def grammar(variant):
 
 
 def sudden():
-    """The largest gain within a tenth of the training, step by step."""
+    """Return the largest gain within a tenth of the training, step by step."""
     actual = {}
     for run in study("induction").runs:
         if run.variant == "baseline":
@@ -205,7 +209,7 @@ def test_diverged_training_counts_as_chance():
 
 
 def test_words_that_attention_alone_makes_alike():
-    """The claim's number of its first draw, in float64 and by hand."""
+    """The claim's number for its first seed equals a float64 computation by hand."""
 
     def alike(residual: bool) -> float:
         config = Config(seed=0, ffn=False, norm="none", residual_attention=residual, n_layers=10)
@@ -326,7 +330,7 @@ def test_measuring_one_claim_keeps_the_others(tmp_path, monkeypatch, capsys):
 
 
 def test_padding_is_ignored_in_attention_sink_claim():
-    asked = Transformer(task["sentences"].config(), task["sentences"].vocabulary)
+    model = Transformer(task["sentences"].config(), task["sentences"].vocabulary)
     tokens, _ = task["sentences"](generator(0, "sinks"), 6)
     rows = []
     for line in tokens:
@@ -334,10 +338,10 @@ def test_padding_is_ignored_in_attention_sink_claim():
             None
         ]  # the sentence by itself; the first word of the vocabulary is the padding
         assert 0 < words.shape[1] < len(line)
-        with torch.no_grad(), trace(sites=("pattern",)) as seen:
-            asked(words)
+        with torch.no_grad(), trace(sites=("pattern",)) as record:
+            model(words)
         rows.append(
-            torch.stack([p[0, :, claims.FIRST :, 0] for p in seen["pattern"]])
+            torch.stack([p[0, :, claims.FIRST :, 0] for p in record["pattern"]])
         )  # (layers, heads, readers)
     exact = torch.cat(rows, -1).double().mean().item()
-    assert claims.on_the_first(asked, tokens) == pytest.approx(exact, rel=1e-5)
+    assert claims.on_the_first(model, tokens) == pytest.approx(exact, rel=1e-5)

@@ -58,10 +58,10 @@ def test_its_experiment_opens_as_it_is_meant(name):
     assert page.key == claim[name].live[0] and claim[name].live[1].items() <= params.items()
     app = fine(pages.opened(page.path, **params))
     assert not warned(app)
-    asked = {
+    expected = {
         key: value for key, value in params.items() if value not in ("none", "reverse")
     }  # the page's own
-    assert asked.items() <= dict(link(app)).items()
+    assert expected.items() <= dict(link(app)).items()
     if page is TRAINING and name not in NOT_STORED:
         assert (
             f"{SHIPS}: {len(values) * 2 if params.get('variants') != 'none' else len(values)} run"

@@ -23,7 +23,7 @@ def send(page):
 
 
 def started(open_page):
-    """-> (the teacher's page, the code)"""
+    """Return the teacher's page and the class code."""
     teacher = open_page("/Class")
     teacher.get_by_role("button", name=WORDS["class_start"]).click()
     expect(teacher.get_by_text(WORDS["class_projector"])).to_be_visible()

@@ -49,7 +49,7 @@ def ask(teacher) -> AppTest:
 
 
 def start(*questions) -> tuple[AppTest, str, str]:
-    """-> (the teacher's page, the code, the token)"""
+    """Return the teacher's page, the class code and the token."""
     app = fine(opened(CLASS.path))
     if questions:
         app = (
@@ -189,7 +189,7 @@ def test_students_answer_all_kinds_of_questions(name):
 
 
 def surely(app) -> AppTest:
-    """Say how sure, where that is asked: outside a form, with a run of its own."""
+    """Choose a confidence where it is asked for, outside the form and in a separate run."""
     named = [group for group in app.button_group if group.key.startswith("sure_")]
     for item in named:
         item.set_value(2)
@@ -201,7 +201,7 @@ def surely(app) -> AppTest:
 
 
 def _first(box):
-    """The value of the first entry of a list, which shows labels."""
+    """Return the value of a list's first option; the list shows labels."""
     from core.teaching.lessons.reader import read_lesson
 
     labels = {value.label: key for key, value in read_lesson("placement").values.items()}
@@ -286,7 +286,7 @@ def test_qr_code_is_drawn_for_local_addresses():
 
 @pytest.mark.parametrize("is_asked_for", [False, True])
 def test_teacher_sees_answer_once_revealed_or_requested(is_asked_for):
-    """The teacher's screen is often the one that all see."""
+    """The teacher's screen is often projected for the class."""
     teacher, code, _ = start("heads")
     ann = join(code)
     teacher = ask(again(teacher))

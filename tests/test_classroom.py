@@ -27,7 +27,7 @@ def store(database):  # noqa: F811
 
 @pytest.fixture
 def room(store):
-    return lesson(store, asked="q")
+    return lesson(store, question="q")
 
 
 # A lesson
@@ -35,8 +35,8 @@ def room(store):
 
 def test_question_in_two_rounds(room):
     where = room.store
-    seen = room.store.watch(room.code)
-    assert (seen.phase, seen.question, seen.round, seen.left, seen.seats, seen.votes) == (
+    view = room.store.watch(room.code)
+    assert (view.phase, view.question, view.round, view.left, view.seats, view.votes) == (
         OPEN,
         "q",
         1,
@@ -72,19 +72,19 @@ def test_question_in_two_rounds(room):
         and where.of_teacher(room.token).reasons[0].picked
     )
     where.open_second_round(room.token, 60)
-    seen = where.watch(room.code)
-    assert (seen.phase, seen.round, seen.votes, seen.distribution, seen.picked) == (
+    view = where.watch(room.code)
+    assert (view.phase, view.round, view.votes, view.distribution, view.picked) == (
         OPEN,
         2,
         0,
         None,
         (),
     )
-    assert 55 < seen.left <= 60
+    assert 55 < view.left <= 60
     room.vote(0, "b", round=2), room.vote(2, "a", round=2)
     where.close(room.token), where.reveal(room.token)
-    seen = where.watch(room.code)
-    assert (seen.phase, seen.distribution) == (REVEALED, {1: {"a": 1, "b": 1}, 2: {"a": 1, "b": 1}})
+    view = where.watch(room.code)
+    assert (view.phase, view.distribution) == (REVEALED, {1: {"a": 1, "b": 1}, 2: {"a": 1, "b": 1}})
     assert {
         place: vote.answer for place, vote in where.read_own_votes(room.code, room.keys[0]).items()
     } == {
@@ -203,8 +203,8 @@ def test_late_is_said_by_the_clock_of_the_database(room):
     later(where, 29)
     before = room.vote(0)
     later(where, 2)
-    seen = where.watch(room.code)
-    assert (seen.phase, seen.left, seen.votes) == (CLOSED, None, 1)
+    view = where.watch(room.code)
+    assert (view.phase, view.left, view.votes) == (CLOSED, None, 1)
     with refused("late", "too late"):
         room.vote(1)
     assert room.vote(0).at == pytest.approx(before.at - 2)
@@ -230,12 +230,12 @@ def test_at_most_three_reasons_of_the_question_are_picked(room):
     where.open(other.token, "q"), other.vote(0, because="elsewhere")
     (strange,) = where.of_teacher(other.token).reasons
     where.close(room.token)
-    one, two = where.of_teacher(room.token).reasons
-    where.pick(room.token, [two.id, one.id, two.id])
+    first, two = where.of_teacher(room.token).reasons
+    where.pick(room.token, [two.id, first.id, two.id])
     assert where.watch(room.code).picked == ("because 2", "because 1")
     for ids, words in (
         ([strange.id], "not a reason given"),
-        ([one.id - 1], "not a reason"),
+        ([first.id - 1], "not a reason"),
         (["x", None], "not a reason"),
         ([1, 2, 3, 4], "4 reasons are selected; at most 3"),
     ):
@@ -250,23 +250,25 @@ def test_at_most_three_reasons_of_the_question_are_picked(room):
 
 
 def test_classes_never_mix(store):
-    one = lesson(store)
+    first = lesson(store)
     two = lesson(store, 1)
-    for room in (one, two):
+    for room in (first, two):
         store.open(room.token, "q")
-    one.vote(0, "a"), two.vote(0, "b")
-    for key in (one.keys[1], secrets.token_urlsafe(16), "", one.token):
+    first.vote(0, "a"), two.vote(0, "b")
+    for key in (first.keys[1], secrets.token_urlsafe(16), "", first.token):
         with refused("key", f"not joined class {two.code}"):
             store.read_own_votes(two.code, key)
         with refused("key", "not joined class"):
             store.vote(two.code, key, "q", 1, "a")
     with refused("key", "not joined class"):
-        store.join(two.code, "me", one.keys[0])
-    store.close(one.token), store.show(one.token)
+        store.join(two.code, "me", first.keys[0])
+    store.close(first.token), store.show(first.token)
     assert store.watch(two.code).phase == OPEN and store.watch(two.code).votes == 1
-    assert store.watch(one.code).distribution == {1: {"a": 1}} and store.watch(one.code).seats == 3
+    assert (
+        store.watch(first.code).distribution == {1: {"a": 1}} and store.watch(first.code).seats == 3
+    )
     assert set(store.answers(two.token)["class"]) == {two.code}
-    store.end(one.token)
+    store.end(first.token)
     assert stored(store) == [(two.code, "q", 1, 1, "b")] and store.watch(two.code).seats == 1
 
 
@@ -310,8 +312,8 @@ def test_only_the_teachers_key_controls_a_class(room):
 def test_public_view_names_nobody(room):
     room.vote(0, "a", because="so")
     room.store.close(room.token), room.store.show(room.token)
-    for seen in (room.store.watch(room.code), room.store.of_teacher(room.token).reasons):
-        assert not [name for name in ("s0", "s1", room.token, *room.keys) if name in repr(seen)]
+    for view in (room.store.watch(room.code), room.store.of_teacher(room.token).reasons):
+        assert not [name for name in ("s0", "s1", room.token, *room.keys) if name in repr(view)]
 
 
 def test_codes_are_read_as_people_write_them(room):
@@ -381,34 +383,34 @@ def test_invalid_questions_are_refused_in_words(room):
 
 
 def test_tables_are_created_with_first_class_only(database, tmp_path):  # noqa: F811
-    own = Classroom(database)
-    assert own.sweep() == 0
+    classroom = Classroom(database)
+    assert classroom.sweep() == 0
     for ask, field in (
-        (own.watch, "code"),
-        (own.join, "code"),
-        (own.of_teacher, "token"),
-        (own.end, "token"),
+        (classroom.watch, "code"),
+        (classroom.join, "code"),
+        (classroom.of_teacher, "token"),
+        (classroom.end, "token"),
     ):
         with refused(field, "no class"):
             ask("BCDFG")
     assert list(tmp_path.iterdir()) == []
-    started = own.start()
-    with own.database.reading() as connection:
+    started = classroom.start()
+    with classroom.database.reading() as connection:
         names = set(inspect(connection).get_table_names())
     assert names == {"class_version", "class_rooms", "class_seats", "class_polls", "class_votes"}
     other = Store(database)
     assert other.studies() == [] and Classroom(database).watch(started.code).code == started.code
-    other.close(), own.shut()
+    other.close(), classroom.shut()
 
 
 def test_server_deletes_class_after_a_day(store, monkeypatch):
     monkeypatch.setenv(
         "ABLATION_DATABASE_URL", store.database.url.render_as_string(hide_password=False)
     )
-    old = lesson(store, asked="q")
+    old = lesson(store, question="q")
     old.vote(0, because="so")
     later(store, 23.9 * 3600)
-    new = lesson(store, asked="q")
+    new = lesson(store, question="q")
     new.vote(0)
     delete_old_classes()
     assert old.phase == OPEN
@@ -428,7 +430,7 @@ def test_server_deletes_class_after_a_day(store, monkeypatch):
 
 
 def test_lost_database_answer_is_retried_without_duplicates(store, monkeypatch):
-    """The connection breaks after each second commit, before it could say that all was well."""
+    """The connection breaks after each second commit, before it can confirm it."""
     calls = []
 
     def lose_every_second(call, seconds):

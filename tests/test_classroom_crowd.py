@@ -38,7 +38,7 @@ def store(database):  # noqa: F811
 
 
 def at_once(*calls) -> list[BaseException]:
-    """Each in a thread of its own -> what they raised."""
+    """Call each function in its own thread. Return the exceptions."""
     problems = []
     ready = threading.Barrier(len(calls))
 

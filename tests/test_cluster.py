@@ -47,10 +47,10 @@ def quick(short_chunks, monkeypatch):
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory):
-    """A scheduler and two workers for the whole file; who takes one away brings another."""
-    made = Machines(tmp_path_factory.mktemp("cluster"), 2)
-    yield made
-    made.close()
+    """Yield a scheduler and two workers for the file; a test that ends one replaces it."""
+    cluster_machines = Machines(tmp_path_factory.mktemp("cluster"), 2)
+    yield cluster_machines
+    cluster_machines.close()
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +73,11 @@ def workers(shared):
 def alone(tmp_path, monkeypatch):
     """Yield a scheduler with a worker that the test may end, and a connection that notices soon."""
     monkeypatch.setattr(cluster, "ANSWER", 1.0)
-    own = Machines(tmp_path, 1)
-    workers = Cluster(own.address)
-    yield own, workers
+    own_machines = Machines(tmp_path, 1)
+    workers = Cluster(own_machines.address)
+    yield own_machines, workers
     workers.close()
-    own.close()
+    own_machines.close()
 
 
 def ready(workers, count):
@@ -93,10 +93,10 @@ def test_cluster_study_is_stored_bit_for_bit(workers, store):
 
 def test_runs_in_hand_match_threads_or_limit(machines, workers):
     assert workers.count == 2
-    one = Cluster(machines.address, 1)
-    wait(lambda: not one.look() and len(one.members) == 2)
-    assert one.count == 1
-    one.close()
+    limited = Cluster(machines.address, 1)
+    wait(lambda: not limited.look() and len(limited.members) == 2)
+    assert limited.count == 1
+    limited.close()
 
 
 def test_chunks_use_one_thread():
@@ -108,8 +108,8 @@ def test_chunks_use_one_thread():
 def test_killed_worker_is_replaced_without_loss(machines, workers, store):
     killed = []
 
-    def kill(seen):
-        if seen.share > 0.2 and not killed:
+    def kill(progress):
+        if progress.share > 0.2 and not killed:
             killed.append(machines.workers.pop())
             machines.kill(killed[0])
 
@@ -164,12 +164,12 @@ def test_worker_without_project_is_excluded_by_name(machines, workers, store, tm
 
 
 def test_runs_wait_for_worker_with_their_device(machines, store, caplog):
-    own = Cluster(machines.address)
-    own.require(GPU.runs[0].machine)
-    reports = finish(store, GPU, own, until=lambda each: len(caplog.messages) == 2)
+    connection = Cluster(machines.address)
+    connection.require(GPU.runs[0].machine)
+    reports = finish(store, GPU, connection, until=lambda progress: len(caplog.messages) == 2)
     assert reports[-1].absent == "no worker is ready" and reports[-1].counts == {QUEUED: 8}
     assert all(words.endswith("is skipped: it has no cuda.") for words in caplog.messages)
-    own.close()
+    connection.close()
 
 
 # The command
@@ -211,25 +211,23 @@ def test_lost_scheduler_ends_in_words_and_local_run_completes(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "GRACE", 1.0)
     monkeypatch.setattr(cluster, "ANSWER", 1.0)
-    own = Machines(tmp_path, 1)
-    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", own.address)
+    own_machines = Machines(tmp_path, 1)
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", own_machines.address)
     draw = Bar.draw
 
-    def kill(bar, seen):
-        draw(bar, seen)
-        if seen.counts.get(DONE) and own.scheduler.poll() is None:
-            own.kill(own.scheduler)
+    def kill(bar, progress):
+        draw(bar, progress)
+        if progress.counts.get(DONE) and own_machines.scheduler.poll() is None:
+            own_machines.kill(own_machines.scheduler)
 
     monkeypatch.setattr(Bar, "draw", kill)
     try:
         assert command.main(["run", "long.toml", "--database", "x.sqlite"]) == command.NO_STORE
     finally:
-        own.close()
+        own_machines.close()
     errors = capsys.readouterr().err
-    assert (
-        f"The Dask scheduler at {own.address} has not answered for 1 s. Stored results are safe"
-        in errors
-    )
+    silence = f"The Dask scheduler at {own_machines.address} has not answered for 1 s."
+    assert f"{silence} Stored results are safe" in errors
     assert "Traceback" not in errors and "distributed" not in errors
     store = Store("x.sqlite")
     before = {run.hash: run.ended for run in store.runs(1, DONE)}
@@ -245,16 +243,20 @@ def test_lost_scheduler_ends_in_words_and_local_run_completes(tmp_path, monkeypa
 
 
 def test_returning_scheduler_is_found(alone, store):
-    own, workers = alone
+    own_machines, workers = alone
     observed = []
 
     def replace_all(progress):
         observed.append(progress)
-        if progress.share > 0.2 and own.scheduler.poll() is None and len(own.running) == 2:
-            own.close()
-        if progress.absent == "the scheduler does not answer" and len(own.running) == 2:
-            own.start_scheduler()
-            own.start_worker()
+        if (
+            progress.share > 0.2
+            and own_machines.scheduler.poll() is None
+            and len(own_machines.running) == 2
+        ):
+            own_machines.close()
+        if progress.absent == "the scheduler does not answer" and len(own_machines.running) == 2:
+            own_machines.start_scheduler()
+            own_machines.start_worker()
 
     finish(store, LONG, workers, until=replace_all)
     check_complete(store, LONG)
@@ -262,8 +264,8 @@ def test_returning_scheduler_is_found(alone, store):
     assert {run.tries for run in store.runs(1)} == {1}
 
 
-@pytest.mark.parametrize("gone", [False, True])
-def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
+@pytest.mark.parametrize("lost", [False, True])
+def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, lost):
     """A training is given up if its workers keep dying, but not if the scheduler died."""
     futures = []
 
@@ -277,9 +279,9 @@ def test_only_workers_that_are_gone_count_as_killed(workers, monkeypatch, gone):
     for _ in range(jobs.KILLS):
         ready(workers, 2)
         assert job.poll().trainings["a"].is_running
-        workers._set_members({}, killed=gone)
+        workers._set_members({}, killed=lost)
         assert not workers.running and not workers.count
-    assert isinstance(job.error, jobs.WorkersKilledError) == gone and (gone or job.error is None)
+    assert isinstance(job.error, jobs.WorkersKilledError) == lost and (lost or job.error is None)
     job.stop()
     ready(workers, 2)
 
@@ -329,45 +331,45 @@ def changed(actual, **versions):
 
 
 def test_workers_must_be_alike_and_the_difference_is_named():
-    def unlike(actual, here, first, needed):
+    def unlike(actual, local, first, needed):
         answer = Future()
         answer.set_result(actual)
-        return describe_difference(answer, here, first, needed)
+        return difference(answer, local, first, needed)
 
-    here = changed(worker.describe(), torch="2.13.0+cpu")
-    assert unlike(here, here, None, {"cpu"}) == unlike(here, here, here, {"cpu"}) == ""
-    other = changed(here, torch="2.13.0+cu130", code="unknown")  # this process trains nothing
-    assert unlike(other, here, None, {"cpu"}) == "" and unlike(other, here, other, {"cpu"}) == ""
-    assert unlike(other, here, here, {"cpu"}) == "it has torch 2.13.0+cu130, not 2.13.0+cpu"
-    old = changed(here, torch="2.12.0+cpu", numpy="1.0", python="3.9.1")
+    local = changed(worker.describe(), torch="2.13.0+cpu")
+    assert unlike(local, local, None, {"cpu"}) == unlike(local, local, local, {"cpu"}) == ""
+    other = changed(local, torch="2.13.0+cu130", code="unknown")  # this process trains nothing
+    assert unlike(other, local, None, {"cpu"}) == "" and unlike(other, local, other, {"cpu"}) == ""
+    assert unlike(other, local, local, {"cpu"}) == "it has torch 2.13.0+cu130, not 2.13.0+cpu"
+    old = changed(local, torch="2.12.0+cpu", numpy="1.0", python="3.9.1")
     words = (
-        f"it has torch 2.12.0+cpu, not 2.13.0+cpu; numpy 1.0, not {here.versions['numpy']}; python"
+        f"it has torch 2.12.0+cpu, not 2.13.0+cpu; numpy 1.0, not {local.versions['numpy']}; python"
         " 3.9.1, not"
     )
-    assert unlike(old, here, None, set()).startswith(words)
-    edited = changed(here, code="abc")._replace(sources="0")
+    assert unlike(old, local, None, set()).startswith(words)
+    edited = changed(local, code="abc")._replace(sources="0")
     assert (
-        unlike(edited, here, None, set())
-        == f"it has other files in core (commit abc, here {here.versions['code']})"
+        unlike(edited, local, None, set())
+        == f"it has other files in core (commit abc, here {local.versions['code']})"
     )
-    weak = here._replace(devices={"cpu": ("cpu", "CPU (x86_64, DEFAULT)")})
-    assert unlike(weak, here, here, {"cpu"}).startswith("it has CPU (x86_64, DEFAULT), not CPU (")
+    weak = local._replace(devices={"cpu": ("cpu", "CPU (x86_64, DEFAULT)")})
+    assert unlike(weak, local, local, {"cpu"}).startswith("it has CPU (x86_64, DEFAULT), not CPU (")
     assert (
-        unlike(weak, here, here, {"cuda"}) == "it has no cuda"
-        and unlike(weak, here, here, set()) == ""
+        unlike(weak, local, local, {"cuda"}) == "it has no cuda"
+        and unlike(weak, local, local, set()) == ""
     )
 
 
 def test_store_records_training_machine(monkeypatch):
     monkeypatch.setattr(cluster, "connect", lambda *_: None)
-    made = Cluster("tcp://127.0.0.1:1")
-    assert made.versions() == versions()
-    there = changed(worker.describe(), torch="2.13.0+cu130")
-    made._first = there._replace(
+    connection = Cluster("tcp://127.0.0.1:1")
+    assert connection.versions() == versions()
+    remote = changed(worker.describe(), torch="2.13.0+cu130")
+    connection._first = remote._replace(
         devices={"cuda": ("cuda", "NVIDIA H200"), "auto": ("cuda", "NVIDIA H200")}
     )
-    assert made.versions()["torch"] == "2.13.0+cu130"
+    assert connection.versions()["torch"] == "2.13.0+cu130"
     for machine in (Machine.anywhere("cuda"), Machine()):
-        assert made.device(machine) == ("cuda", "NVIDIA H200")
+        assert connection.device(machine) == ("cuda", "NVIDIA H200")
     with pytest.raises(ConfigError, match="device is mps, which the workers do not have"):
-        made.device(Machine.anywhere("mps"))
+        connection.device(Machine.anywhere("mps"))

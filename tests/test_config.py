@@ -132,7 +132,7 @@ def test_rope_turns_every_whole_pair_of_its_share(d_head, share, pairs):
 
 
 def test_rotated_pairs_match_hugging_face():
-    """Elsewhere GPT-NeoX rounds an odd number up to a pair, beyond the share."""
+    """GPT-NeoX elsewhere rounds an odd number up to a pair, beyond the share."""
     rotary = transformers.models.gpt_neox.modeling_gpt_neox.GPTNeoXRotaryEmbedding
     compared = 0
     for d_head in range(2, 257, 2):
@@ -167,7 +167,7 @@ def numbers_of(setting):
 
 @st.composite
 def configs(draw):
-    """Any valid config, over all fields that there are."""
+    """Draw any valid config, over all fields."""
     values = {}
     for name, setting in SETTINGS.items():
         if setting.menu:

@@ -47,11 +47,11 @@ def test_costs_are_those_of_the_model(config):
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model.run_blocks(torch.tensor([[1, 2, 3, 2, 4]]))
     assert sum(flops(config, 5).values()) == counter.get_total_flops()
-    seen = forward(config, tokens)
-    recorded = 4 * sum(x.numel() for site in seen.sites.values() for x in site)
-    kept = sum(activations(config, len(seen.tokens)).values())
-    assert kept == recorded
-    assert run_bytes(config, len(seen.tokens), 5) >= recorded
+    forward_pass = forward(config, tokens)
+    recorded = 4 * sum(x.numel() for site in forward_pass.sites.values() for x in site)
+    stored = sum(activations(config, len(forward_pass.tokens)).values())
+    assert stored == recorded
+    assert run_bytes(config, len(forward_pass.tokens), 5) >= recorded
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_cached_bytes_match_the_cache(change):
     with torch.no_grad():
         for tokens in ([0, 1, 1], [0], [1], [1]):
             model(torch.tensor([tokens]), kv_cache=cache)
-    held = sum(
+    cached_bytes = sum(
         x.numel() * x.element_size()
-        for kept in cache.layers
-        for x in (kept.k, kept.v)
+        for layer_cache in cache.layers
+        for x in (layer_cache.k, layer_cache.v)
         if x is not None
     )
-    assert held == kv_cache_bytes(config, 6)
+    assert cached_bytes == kv_cache_bytes(config, 6)
 
 
 def test_grouped_queries_cache_less_at_equal_parameters():

@@ -93,16 +93,18 @@ def test_commands_and_app_survive_restarts_and_killed_backends(postgresql, tmp_p
                 wait(lambda: service.seen.trouble)
                 postgresql.start()
             wait(lambda before=before: trained() > before)
-        wait(lambda: patiently(lambda: progress_of(store, number)).complete)
-        for each in commands:
-            out, errors = each.communicate(timeout=60)
-            assert each.returncode == 0 and "16 done" in out and "Traceback" not in errors, errors
+        wait(lambda: patiently(lambda: standing(store, number)).complete)
+        for process in commands:
+            out, errors = process.communicate(timeout=60)
+            assert process.returncode == 0 and "16 done" in out and "Traceback" not in errors, (
+                errors
+            )
             assert "s3cret" not in out + errors
         wait(lambda: not service.has(number))
         assert service.trouble == ""
     finally:
-        for each in commands:
-            each.kill()
+        for process in commands:
+            process.kill()
         workers.close()
     check_complete(store, STUDY)
     store.close()

@@ -82,7 +82,7 @@ def plain_statistics(x, patterns, n_real) -> dict[str, float]:
 
 
 def plain_cosine(x) -> float:
-    """Over pairs of different tokens; a token alone has no other to be like."""
+    """Return the mean cosine over pairs of different tokens; a single token has none."""
     actual = []
     for index in range(len(x)):
         for two in range(index):
@@ -105,7 +105,7 @@ def plain_rank(singular) -> float:
 
 
 def plain_entropy(patterns, n_real) -> float:
-    """Bits, averaged over heads and real readers."""
+    """Return the entropy in bits, averaged over heads and real queries."""
     actual = []
     for head in patterns:
         for reader in range(n_real):
@@ -116,7 +116,7 @@ def plain_entropy(patterns, n_real) -> float:
 
 
 def plain_journey(model, config, order) -> list[dict[str, float]]:
-    """reference.py's float64 stream after every pass, and its statistics."""
+    """Return the statistics of reference.py's float64 stream after every pass."""
     vocabulary_used, ids, _ = numbered(WORDS, config.padding, "cpu")
     assert vocabulary_used == model.vocabulary
     real = [index < len(WORDS) for index in range(len(WORDS) + config.padding)]
@@ -156,12 +156,12 @@ def shaken(config, way, passes):
     return model, ids, real, order
 
 
-def assert_statistics(made, expected, tolerance):
+def assert_statistics(measured_values, expected, tolerance):
     assert list(expected[0]) == list(statistic)
     right = np.array([list(row.values()) for row in expected])
-    assert made.values.shape == right.shape
-    assert (np.isnan(made.values) == np.isnan(right)).all()
-    off = np.nan_to_num(np.abs(made.values - right) / (1 + np.abs(right)))
+    assert measured_values.values.shape == right.shape
+    assert (np.isnan(measured_values.values) == np.isnan(right)).all()
+    off = np.nan_to_num(np.abs(measured_values.values - right) / (1 + np.abs(right)))
     index, which = np.unravel_index(off.argmax(), off.shape)
     assert off.max() <= tolerance, (
         f"{list(statistic)[which]} after pass {index} is off by {off.max():.1e}"
@@ -259,7 +259,7 @@ def test_impossible_number_of_passes_is_refused_in_words(passes):
 
 
 def measured(x, patterns=None) -> dict[str, float]:
-    """The statistics of one stream (T, D)."""
+    """Return the statistics of one stream (T, D)."""
     entropy = (
         torch.tensor([math.nan])
         if patterns is None
@@ -273,7 +273,7 @@ def normal(*shape, seed=0):
 
 
 def directions(count, width, seed=0):
-    """Orthogonal vectors of length 1: (count, width)."""
+    """Return orthogonal vectors of length 1: (count, width)."""
     return torch.linalg.qr(normal(width, width, seed=seed))[0][:count]
 
 
@@ -309,11 +309,13 @@ def test_uniform_entropy_is_log2_n_and_one_hot_0(n):
 
 
 def test_cosine_of_identical_orthogonal_and_opposite_tokens():
-    one = directions(1, 8)[0]
-    assert measured(torch.stack([one] * 5))["cosine"] == pytest.approx(1, abs=1e-12)
-    assert measured(torch.stack([one, 7 * one, 0.1 * one]))["cosine"] == pytest.approx(1, abs=1e-12)
+    direction = directions(1, 8)[0]
+    assert measured(torch.stack([direction] * 5))["cosine"] == pytest.approx(1, abs=1e-12)
+    assert measured(torch.stack([direction, 7 * direction, 0.1 * direction]))[
+        "cosine"
+    ] == pytest.approx(1, abs=1e-12)
     assert measured(directions(8, 8))["cosine"] == pytest.approx(0, abs=1e-12)
-    assert measured(torch.stack([one, -one]))["cosine"] == pytest.approx(-1, abs=1e-12)
+    assert measured(torch.stack([direction, -direction]))["cosine"] == pytest.approx(-1, abs=1e-12)
 
 
 def test_single_token_is_similar_to_itself_only():
@@ -375,7 +377,7 @@ def test_effective_rank_of_a_stream_that_has_nearly_collapsed(noise):
 
 
 def first_not_finite(config, way, passes, dtype=torch.float32) -> int | None:
-    """Block by block, with no trace and no measuring."""
+    """Return the first pass that is not finite, block by block, without trace or statistics."""
     built, order = Depth(passes, way).plan(config)
     model, ids, real = prepared(built, WORDS, HERE)
     model = model.to(dtype)
@@ -432,8 +434,8 @@ def test_float16_diverges_before_float32_and_bfloat16(way):
             journey_made = journey(model.to(dtype), ids, real, config, WORDS, order, {1, passes})
         assert journey_made.diverged == first_not_finite(config, way, passes, dtype)
         assert (journey_made.diverged is not None) == (dtype == torch.float16)
-        kept = journey_made.values[: journey_made.diverged, : list(statistic).index("entropy")]
-        assert np.isfinite(kept).all() and kept.size
+        finite = journey_made.values[: journey_made.diverged, : list(statistic).index("entropy")]
+        assert np.isfinite(finite).all() and finite.size
         if journey_made.diverged:
             assert 1 < journey_made.diverged < passes
             assert np.isnan(journey_made.values[journey_made.diverged :]).all()

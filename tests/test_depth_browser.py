@@ -46,7 +46,7 @@ def points(panel, colour) -> list[tuple[float, float]]:
 
 
 def scale(panel) -> list[tuple[float, float]]:
-    """The labelled values of the vertical axis and where they stand: [(value, pixel)]."""
+    """Return the vertical axis's labelled values and their places: [(value, pixel)]."""
     actual = panel.locator("text.tick[text-anchor=end]").evaluate_all(
         "all => all.map(t => [t.textContent, +t.getAttribute('y')])"
     )
@@ -56,11 +56,11 @@ def scale(panel) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_depth_curves_show_numbers(open_page, theme):
     page = open_page("/Depth?variants=norm-none&passes=12", theme=theme)
-    shown = {
+    statistics = {
         "Does the residual stream grow?": ("rms", True),
         "Do tokens become similar?": ("cosine", False),
     }
-    for title, (meter, log) in shown.items():
+    for title, (meter, log) in statistics.items():
         panel = curves(page).filter(has_text=title)
         (low, bottom), *_, (high, top) = scale(panel)
         size = np.log10 if log else float

@@ -31,7 +31,7 @@ def said(app) -> str:
 
 
 def names(app) -> list[str]:
-    """The names in the legend, baseline first."""
+    """Return the names in the legend, baseline first."""
     return [n.strip() for n in re.findall(r"●</span> ([^<]*)", legend(app))]
 
 
@@ -56,24 +56,24 @@ def test_page_asks_its_question_and_says_what_to_do_next():
 
 
 @pytest.mark.parametrize(
-    ("params", "many", "said"),
+    ("params", "count", "sentence"),
     [
         ({}, 100, "Norm placement has no effect"),
         ({"grid": "norm-none__residual-both__activation-relu__n_heads-1"}, 1, "1 combination"),
         ({"grid": "norm-RMSNorm"}, 40, ""),
     ],
 )
-def test_grid_lists_equal_combinations(params, many, said):
+def test_grid_lists_equal_combinations(params, count, sentence):
     app = fine(opened(show="grid", **params))
-    shown = " ".join(
+    text = " ".join(
         [
             *(element.proto.body for element in app.get("html")),
             *(element.value for element in app.markdown),
         ]
     )
-    assert re.search(rf"\b{many} variants?, after the last pass", shown)
+    assert re.search(rf"\b{count} variants?, after the last pass", text)
     captions = " ".join(caption.value for caption in app.caption).replace("\\", "")
-    assert said in captions and bool(said) == ("omitted" in captions)
+    assert sentence in captions and bool(sentence) == ("omitted" in captions)
 
 
 def test_impossible_variant_is_left_out_with_reason():

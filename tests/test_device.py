@@ -62,7 +62,7 @@ def test_bfloat16_is_near_float32_and_is_what_ran():
 
 
 def clock(monkeypatch, *took):
-    """A clock that says that one call after the other took so many milliseconds."""
+    """Make successive timings give these milliseconds. Return the list of unused ones."""
     left = list(took)
 
     def timed(call, place):
@@ -87,12 +87,12 @@ def test_small_pass_is_timed_by_median_of_three(monkeypatch):
 def test_large_pass_is_timed_once_with_date(monkeypatch):
     large = Config(d_model=512, n_heads=8, n_layers=2)
     assert sum(flops(large, len(TOKENS)).values()) > 2e7
-    for took, shown in (((40.0, 7.0), "7"), ((1500.0,), "1,500")):
+    for took, milliseconds in (((40.0, 7.0), "7"), ((1500.0,), "1,500")):
         _run.cache.clear()
         left = clock(monkeypatch, *took)
         assert (
             re.fullmatch(
-                rf"{re.escape(shown)} ms \(timed once, \d\d:\d\d UTC\)",
+                rf"{re.escape(milliseconds)} ms \(timed once, \d\d:\d\d UTC\)",
                 str(forward(large, TOKENS).timing),
             )
             and not left
@@ -109,7 +109,9 @@ def test_gpu_matches_cpu_for_all_parts(field, entry):
     )
     scale = on_first.output.abs().max().clamp_min(1)
     assert ((on_first.output - on_second.output).abs().max() / scale) < 1e-3
-    first, second = (seen.statistics.value.to_numpy() for seen in (on_first, on_second))
+    first, second = (
+        forward_pass.statistics.value.to_numpy() for forward_pass in (on_first, on_second)
+    )
     assert abs(first - second).max() / max(1, abs(first).max()) < 1e-3
 
 
@@ -117,7 +119,7 @@ def test_gpu_matches_cpu_for_all_parts(field, entry):
 @needs_gpu
 @pytest.mark.parametrize("name", dtype)
 def test_precisions_run_on_gpu_timed_by_events(name):
-    seen = forward(Config(), TOKENS, Machine(device="cuda", dtype=name))
-    assert seen.machine.name == torch.cuda.get_device_name()
-    assert 0 < seen.timing.milliseconds < 10_000
+    forward_pass = forward(Config(), TOKENS, Machine(device="cuda", dtype=name))
+    assert forward_pass.machine.name == torch.cuda.get_device_name()
+    assert 0 < forward_pass.timing.milliseconds < 10_000
     assert present()[0] == "cuda"

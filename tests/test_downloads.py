@@ -15,7 +15,7 @@ from ui.kit.server import downloads
 
 @pytest.fixture
 def session(monkeypatch):
-    """A session of its own, as a page sees it."""
+    """Return a new session, as a page sees it."""
     state = {}
     monkeypatch.setattr(st, "session_state", state)
     return state

@@ -1,4 +1,4 @@
-"""The picture of the block agrees with the model that ran, whatever is switched."""
+"""The block diagram agrees with the model that ran, whatever is switched."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -24,18 +24,18 @@ def drawn(config, layer=0):
 @pytest.mark.parametrize("config", list(configs(25)), ids=str)
 def test_diagram_shows_what_ran(config):
     svg, words = drawn(config)
-    seen = forward(config, TOKENS)
-    for name, there in (
+    forward_pass = forward(config, TOKENS)
+    for name, is_drawn in (
         ("Attention", config.attention),
         ("Feed-forward", config.ffn),
     ):
-        assert (f"{name}: off" in words) == (not there)
+        assert (f"{name}: off" in words) == (not is_drawn)
     cuts = (config.attention and not config.residual_attention) + (
         config.ffn and not config.residual_ffn
     )
     assert words.count("residual off") == cuts
     assert svg.count('class="sum"') == config.attention + config.ffn - cuts
-    norms = sum(site in seen.sites for site in ("ln1", "ln1_post", "ln2", "ln2_post"))
+    norms = sum(site in forward_pass.sites for site in ("ln1", "ln1_post", "ln2", "ln2_post"))
     places = 1 + (config.placement == "sandwich")
     assert (
         words.count(config.norm) == (norms if config.norm != "none" else 0) or config.norm == "none"
@@ -48,11 +48,11 @@ def test_diagram_shows_what_ran(config):
         assert re.search(rf"{config.n_heads} heads? × {config.d_head} ", words)
         assert re.search(r"Attention (\d key-value heads? \([GM]QA\) )?softmax", words)
         assert ("key-value head" in words) == (config.n_kv_heads < config.n_heads)
-        for name, there in (
+        for name, is_drawn in (
             ("QK-norm", config.qk_norm),
             (f"window {config.window}", config.window > 0),
         ):
-            assert (name in words) == there
+            assert (name in words) == is_drawn
         assert (f"/√{config.d_head}" in words) == config.scale
         assert ("causal" in words) == (config.mask == "causal")
     if config.ffn:
@@ -116,7 +116,7 @@ def test_differing_layers_are_shown_and_current_is_marked():
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
 def test_heads_stay_in_place_when_one_is_removed(placement):
-    """Or the second of two quick clicks hits something else."""
+    """Otherwise the second of two quick clicks would hit another head."""
 
     def heads(*knocked):
         svg = block_svg(forward(Config(mask="causal", placement=placement), TOKENS), 0, knocked)

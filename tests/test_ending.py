@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 SOON = 6.0
 
 
-async def visit(address: str, process, seconds: float, asked: signal.Signals) -> tuple[float, list]:
+async def visit(address: str, process, seconds: float, sent: signal.Signals) -> tuple[float, list]:
     """Start a training, wait for its workers and this many seconds, then end the app.
 
     Returns:
@@ -42,16 +42,16 @@ async def visit(address: str, process, seconds: float, asked: signal.Signals) ->
         await asyncio.sleep(seconds)
         actual = full.children(recursive=True)
         begun = time.monotonic()
-        process.send_signal(asked)
+        process.send_signal(sent)
         while process.poll() is None and time.monotonic() < begun + 60:
             await asyncio.sleep(0.05)
         return time.monotonic() - begun, actual
 
 
-@pytest.mark.parametrize("seconds, asked", [(0.5, signal.SIGTERM), (4.0, signal.SIGINT)])
-def test_app_ends_soon_while_workers_start(seconds, asked):
+@pytest.mark.parametrize("seconds, sent", [(0.5, signal.SIGTERM), (4.0, signal.SIGINT)])
+def test_app_ends_soon_while_workers_start(seconds, sent):
     with server() as (address, process):
-        took, actual = asyncio.run(visit(address, process, seconds, asked))
+        took, actual = asyncio.run(visit(address, process, seconds, sent))
         assert took < SOON and len(actual) >= 2, (took, actual)
         assert not still_running(actual, 1)  # they were ended before it was, not left to notice
 

@@ -136,19 +136,19 @@ def settings_of(page) -> dict[str, tuple[type, Setting]]:
     }
 
 
-def values(known: Setting) -> list[str]:
-    """Return the values between which all others lie."""
-    if known.menu:
-        return list(known.menu)
-    if known.kind is bool:
+def values(setting: Setting) -> list[str]:
+    """Return the extreme values of a setting, or all entries of its menu."""
+    if setting.menu:
+        return list(setting.menu)
+    if setting.kind is bool:
         return ["on", "off"]
-    return [str(known.low), str(known.high)]
+    return [str(setting.low), str(setting.high)]
 
 
-def wrong_values(known: Setting) -> list[str]:
-    if known.menu or known.kind is bool:
+def wrong_values(setting: Setting) -> list[str]:
+    if setting.menu or setting.kind is bool:
         return ["<script>alert(1)</script>"]
-    return ["wide", str(known.low - 1), "9" * 5000]
+    return ["wide", str(setting.low - 1), "9" * 5000]
 
 
 def titled(cases: list) -> dict:
@@ -197,9 +197,9 @@ def test_views_open_in_all_states(page, view, state):
 ENTRIES = [
     (page, name, value)
     for page in SHOWN
-    for name, (kind, known) in settings_of(page).items()
-    if (known.kind is not str or known.menu) and not known.once
-    for value in values(known)
+    for name, (kind, page_setting) in settings_of(page).items()
+    if (page_setting.kind is not str or page_setting.menu) and not page_setting.once
+    for value in values(page_setting)
     if (name, value) not in (("device", "cuda"), ("device", "mps"))
     if page is not CLASS  # its views ask for a class, which tests/test_class_page.py has
 ]
@@ -217,21 +217,21 @@ def test_menu_entries_and_number_bounds_open(page, name, value):
 WRONG = [
     (page, name, text)
     for page in SHOWN
-    for name, (_, known) in settings_of(page).items()
-    if (known.kind is not str or known.menu) and not known.once
-    for text in wrong_values(known)
+    for name, (_, page_setting) in settings_of(page).items()
+    if (page_setting.kind is not str or page_setting.menu) and not page_setting.once
+    for text in wrong_values(page_setting)
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page, name, text", **titled(WRONG))
 def test_wrong_value_is_named_with_allowed_ones(page, name, text):
-    kept = {other: value for other, value in KEPT.get(page.key, {}).items() if other != name}
-    app = open_page(page, **START_WITH.get(page.key, {}) | {name: text} | kept)
+    others = {other: value for other, value in KEPT.get(page.key, {}).items() if other != name}
+    app = open_page(page, **START_WITH.get(page.key, {}) | {name: text} | others)
     assert re.search(rf"sets {name} to |\b{name} is ", messages(app))
     assert settings_of(page)[name][1]._allowed_near(text) in messages(app)
     assert name not in link(app)
-    assert kept.items() <= link(app).items()
+    assert others.items() <= link(app).items()
 
 
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
@@ -242,8 +242,8 @@ def test_unknown_name_in_link_is_named(page):
 TEXTS = [
     (page, name)
     for page in SHOWN
-    for name, (kind, known) in settings_of(page).items()
-    if known.kind is str and not known.menu
+    for name, (kind, page_setting) in settings_of(page).items()
+    if page_setting.kind is str and not page_setting.menu
 ]
 
 
@@ -264,9 +264,11 @@ def test_unreadable_text_is_named_with_allowed_form(key, name, text, allowed):
 def links(draw):
     """Return a page, and a link of known and unknown names with any values."""
     page = draw(st.sampled_from(SHOWN))
-    known = settings_of(page)
-    entries = sorted({value for _, setting in known.values() for value in setting.menu or ()})
-    names = st.sampled_from(list(known)) | st.text(min_size=1, max_size=12)
+    page_setting = settings_of(page)
+    entries = sorted(
+        {value for _, setting in page_setting.values() for value in setting.menu or ()}
+    )
+    names = st.sampled_from(list(page_setting)) | st.text(min_size=1, max_size=12)
     numbers = st.integers(-(10**12), 10**12).map(str) | st.floats().map(str)
     values = st.text(max_size=60) | numbers | st.sampled_from([*entries, "on", "off"])
     link = draw(st.dictionaries(names, values, max_size=6))
@@ -294,9 +296,9 @@ def test_missing_device_in_link_is_named(monkeypatch):
 
 @pytest.mark.slow
 def test_start_page_links_open_without_messages():
-    shown = open_page(START).get("page_link")
-    links = [link for element in shown if (link := element.proto).query_string]
-    assert len(shown) >= 8
+    page_links = open_page(START).get("page_link")
+    links = [link for element in page_links if (link := element.proto).query_string]
+    assert len(page_links) >= 8
     assert links
     for shown_link in links:
         page = next(page for page in SHOWN if page.name_in_address == shown_link.page)

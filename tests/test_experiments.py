@@ -36,16 +36,16 @@ CASES = {
 
 
 @pytest.fixture(params=CASES, scope="module")
-def seen(request):
+def block_pass(request):
     return forward(CASES[request.param], TOKENS)
 
 
 def test_layer_norm_matches_textbook():
-    """(3.2, −1.5, 0.8, 2.1, −0.3, 1.7, −2.4, 0.5): mean 0.5125, population variance 3.0536."""
+    """The numbers (3.2, −1.5, …, 0.5) have mean 0.5125 and population variance 3.0536."""
     numbers = torch.tensor([3.2, -1.5, 0.8, 2.1, -0.3, 1.7, -2.4, 0.5])
-    shown = forward(Config(d_model=8, n_heads=1), ["a"])
-    shown.sites["resid_pre"][0] = numbers[None]
-    _, actual = stages.normalised(shown, 0, "ln1", 0)
+    forward_pass = forward(Config(d_model=8, n_heads=1), ["a"])
+    forward_pass.sites["resid_pre"][0] = numbers[None]
+    _, actual = stages.normalised(forward_pass, 0, "ln1", 0)
     assert actual["mean"] == pytest.approx(0.5125, abs=1e-6)
     assert actual["variance"] == pytest.approx(3.0536, abs=5e-5)
     ours = MENUS["norm"]["LayerNorm"]("ln1", 8)(numbers)
@@ -59,10 +59,10 @@ def test_layer_norm_matches_textbook():
 )
 @pytest.mark.parametrize("norm", ["LayerNorm", "RMSNorm"])
 def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
-    seen = forward(Config(placement=placement, norm=norm, n_layers=2, **parts), TOKENS)
-    for site in {"ln1", "ln2"} & set(seen.sites):
-        for layer in seen.layers:
-            table, actual = stages.normalised(seen, layer, site, 3)
+    forward_pass = forward(Config(placement=placement, norm=norm, n_layers=2, **parts), TOKENS)
+    for site in {"ln1", "ln2"} & set(forward_pass.sites):
+        for layer in forward_pass.layers:
+            table, actual = stages.normalised(forward_pass, layer, site, 3)
             before = table.before.to_numpy(np.float64)
             centre = actual["mean"] if norm == "LayerNorm" else 0.0
             size = math.sqrt(
@@ -72,18 +72,20 @@ def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
             np.testing.assert_allclose(table.after, (before - centre) / size, atol=2e-6)
 
 
-def test_attention_steps_match_hand_computation(seen):
-    c = seen.config
+def test_attention_steps_match_hand_computation(block_pass):
+    c = block_pass.config
     head = 1
-    steps = {step.name: step.matrix.double().numpy() for step in attention.walk(seen, 0, head)}
-    assert len(attention.walk(seen, 0, head)) == 10 == BlockLook.settings()["step"].high
+    steps = {
+        step.name: step.matrix.double().numpy() for step in attention.walk(block_pass, 0, head)
+    }
+    assert len(attention.walk(block_pass, 0, head)) == 10 == BlockLook.settings()["step"].high
     raw = steps["Queries"] @ steps["Keys"].T
     np.testing.assert_allclose(steps["Raw scores"], raw, atol=1e-4)
     if c.position != "alibi":
         np.testing.assert_allclose(
             steps["Scaled scores"], raw / (math.sqrt(c.d_head) if c.scale else 1), atol=1e-4
         )
-    masked = np.where(seen.allowed.numpy(), steps["Scaled scores"], -np.inf)
+    masked = np.where(block_pass.allowed.numpy(), steps["Scaled scores"], -np.inf)
     np.testing.assert_allclose(steps["Mask"], masked)
     rows = np.exp(masked - masked.max(1, keepdims=True))
     np.testing.assert_allclose(steps["Softmax"], rows / rows.sum(1, keepdims=True), atol=1e-5)
@@ -92,65 +94,67 @@ def test_attention_steps_match_hand_computation(seen):
     np.testing.assert_allclose(part, steps["Weighted sum"], atol=1e-6)
 
 
-def test_heads_by_hand(seen):
-    table = attention.heads(seen, 0).pivot(index="head", columns="meter", values="value")
-    pattern = seen.sites["pattern"][0].double().numpy()
-    for head in range(seen.config.n_heads):
+def test_heads_by_hand(block_pass):
+    table = attention.heads(block_pass, 0).pivot(index="head", columns="meter", values="value")
+    pattern = block_pass.sites["pattern"][0].double().numpy()
+    for head in range(block_pass.config.n_heads):
         bits = []
         away = []
-        own = []
+        on_itself = []
         even = []
-        for reader in range(seen.n_real):
+        for reader in range(block_pass.n_real):
             row = pattern[head, reader]
             bits.append(-sum(w * math.log2(w) for w in row if w > 0))
             away.append(sum(w * abs(reader - index) for index, w in enumerate(row)))
-            own.append(row[reader])
-            even.append(math.log2(seen.allowed[reader].sum()))
+            on_itself.append(row[reader])
+            even.append(math.log2(block_pass.allowed[reader].sum()))
         actual = table.loc[head + 1]
         assert actual["entropy"] == pytest.approx(np.mean(bits), abs=1e-4)
         assert actual["distance"] == pytest.approx(np.mean(away), abs=1e-4)
-        assert actual["self"] == pytest.approx(np.mean(own), abs=1e-5)
+        assert actual["self"] == pytest.approx(np.mean(on_itself), abs=1e-5)
         assert actual["uniform"] == pytest.approx(np.mean(even), abs=1e-5)
 
 
-def dot(one, other) -> float:
-    return math.fsum(a * b for a, b in zip(one, other))
+def dot(first, other) -> float:
+    return math.fsum(a * b for a, b in zip(first, other))
 
 
-def test_likeness_of_heads_by_hand(seen):
-    """Over the real readers alone: padding reads as well, but says nothing."""
+def test_likeness_of_heads_by_hand(block_pass):
+    """The mean is over real queries alone: padding attends, too, but means nothing."""
     maps = [
-        [w for row in head[: seen.n_real] for w in row]
-        for head in seen.sites["pattern"][0].tolist()
+        [w for row in head[: block_pass.n_real] for w in row]
+        for head in block_pass.sites["pattern"][0].tolist()
     ]
-    actual = attention.similarity(seen, 0)
+    actual = attention.similarity(block_pass, 0)
     assert actual.shape == (len(maps), len(maps))
-    for one, row in zip(maps, actual.tolist()):
+    for pattern, row in zip(maps, actual.tolist()):
         expected = [
-            dot(one, other) / math.sqrt(dot(one, one) * dot(other, other)) for other in maps
+            dot(pattern, other) / math.sqrt(dot(pattern, pattern) * dot(other, other))
+            for other in maps
         ]
         assert row == pytest.approx(expected, abs=2e-6)
 
 
 def bits_of(scores) -> float:
-    """Entropy of the softmax of one row of scores."""
+    """Return the entropy of the softmax of one row of scores."""
     weights = [math.exp(score - max(scores)) for score in scores]
     shares = [weight / math.fsum(weights) for weight in weights]
     return -math.fsum(share * math.log2(share) for share in shares if share)
 
 
-def test_scaling_by_hand(seen):
-    """The very scores of the model, position bias and mask included, of the real readers alone."""
-    c = seen.config
+def test_scaling_by_hand(block_pass):
+    """The model's own scores of real queries, with position bias and mask."""
+    c = block_pass.config
     head = 1
-    q, k = (seen.sites[site][0][head].tolist() for site in "qk")
+    q, k = (block_pass.sites[site][0][head].tolist() for site in "qk")
     slope = (
         2.0 ** (-8 * (head + 1) / c.n_heads) if c.position == "alibi" else 0.0
     )  # of a power of two of heads
     sees = [
-        [key for key, may in enumerate(row) if may] for row in seen.allowed[: seen.n_real].tolist()
+        [key for key, may in enumerate(row) if may]
+        for row in block_pass.allowed[: block_pass.n_real].tolist()
     ]
-    actual = attention.scaling(seen, 0, head)
+    actual = attention.scaling(block_pass, 0, head)
     for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
         rows = [
             [dot(q[index], k[key]) / divisor - slope * abs(index - key) for key in keys]
@@ -169,7 +173,7 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
     Every second layer attends to the whole text, the others to a window of three, the token itself
     included.
     """
-    seen = forward(Config(window=3, global_every=2, n_layers=4, mask=mask), TOKENS)
+    forward_pass = forward(Config(window=3, global_every=2, n_layers=4, mask=mask), TOKENS)
     ends = range(len(TOKENS))
     for layer in range(4):
         near = len(TOKENS) if layer % 2 else 3
@@ -178,34 +182,40 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
             for index in ends
         ]
         expected = np.mean([math.log2(len(keys)) for keys in sees])
-        table = attention.heads(seen, layer).pivot(index="head", columns="meter", values="value")
-        assert table["uniform"].tolist() == pytest.approx(
-            [expected] * seen.config.n_heads, abs=1e-5
+        table = attention.heads(forward_pass, layer).pivot(
+            index="head", columns="meter", values="value"
         )
-        assert attention.scaling(seen, layer, 0)["uniform"] == pytest.approx(expected, abs=1e-5)
+        assert table["uniform"].tolist() == pytest.approx(
+            [expected] * forward_pass.config.n_heads, abs=1e-5
+        )
+        assert attention.scaling(forward_pass, layer, 0)["uniform"] == pytest.approx(
+            expected, abs=1e-5
+        )
         pairs = [(9, 0), (9, 8), (4, 3)]
         shares = [
             sum(other in sees[reader] for other in others) / len(sees[reader])
             for reader, others in ((9, (0, 8)), (4, (3,)))
         ]
-        actual = attention.share(seen, layer, pairs)["uniform"].tolist()
-        assert actual == pytest.approx([np.mean(shares)] * seen.config.n_heads, abs=1e-6)
+        actual = attention.share(forward_pass, layer, pairs)["uniform"].tolist()
+        assert actual == pytest.approx([np.mean(shares)] * forward_pass.config.n_heads, abs=1e-6)
 
 
-def test_change_per_token_by_hand(seen):
-    before = seen.sites["embed"][0].double().numpy()
-    after = seen.output.double().numpy()
-    for index, row in per_token(seen).iterrows():
+def test_change_per_token_by_hand(block_pass):
+    before = block_pass.sites["embed"][0].double().numpy()
+    after = block_pass.output.double().numpy()
+    for index, row in per_token(block_pass).iterrows():
         a = before[index]
         b = after[index]
         assert row.distance == pytest.approx(math.dist(a, b), rel=1e-5)
         assert row.cosine == pytest.approx(a @ b / math.hypot(*a) / math.hypot(*b), abs=1e-5)
-    assert len(per_token(seen)) == len(TOKENS)
+    assert len(per_token(block_pass)) == len(TOKENS)
 
 
-def test_likeness_of_tokens_by_hand(seen):
-    for matrix, vectors in zip(token_similarity(seen), (seen.sites["embed"][0], seen.output)):
-        rows = vectors[: seen.n_real].tolist()
+def test_likeness_of_tokens_by_hand(block_pass):
+    for matrix, vectors in zip(
+        token_similarity(block_pass), (block_pass.sites["embed"][0], block_pass.output)
+    ):
+        rows = vectors[: block_pass.n_real].tolist()
         expected = [[dot(a, b) / math.sqrt(dot(a, a) * dot(b, b)) for b in rows] for a in rows]
         torch.testing.assert_close(matrix, torch.tensor(expected), atol=2e-6, rtol=0)
         pairs = [cosine for n, row in enumerate(expected) for cosine in row[:n]]
@@ -215,11 +225,11 @@ def test_likeness_of_tokens_by_hand(seen):
     assert math.isnan(mean_similarity(matrix[:1, :1]))
 
 
-def test_silent_units_by_hand(seen):
+def test_silent_units_by_hand(block_pass):
     """Nearly silent is relative to all hidden units of the real tokens."""
-    rows = seen.sites["mlp_post"][0][: seen.n_real].tolist()
+    rows = block_pass.sites["mlp_post"][0][: block_pass.n_real].tolist()
     limit = 0.1 * math.sqrt(np.mean([x * x for row in rows for x in row]))
-    table = neurons.sparsity(seen, 0)
+    table = neurons.sparsity(block_pass, 0)
     assert table.value.tolist() == pytest.approx([np.mean([x == 0 for x in row]) for row in rows])
     assert table.small.tolist() == pytest.approx(
         [np.mean([abs(x) < limit for x in row]) for row in rows]
@@ -227,25 +237,27 @@ def test_silent_units_by_hand(seen):
     assert table.token.tolist() == list(range(14)) and table.word.tolist() == list(TOKENS)
 
 
-def test_strongest_units_match_hand_computation(seen):
+def test_strongest_units_match_hand_computation(block_pass):
     """Units are ordered by magnitude, so a strongly negative one counts as strong.
 
     For a gated activation, before is its value without the gate.
     """
-    before, after = (seen.sites[site][0][5].tolist() for site in ("mlp_pre", "mlp_post"))
-    expected = sorted(range(seen.config.d_ff), key=lambda unit: (-abs(after[unit]), unit))[:8]
-    table = neurons.strongest(seen, 0, 5)
+    before, after = (block_pass.sites[site][0][5].tolist() for site in ("mlp_pre", "mlp_post"))
+    expected = sorted(range(block_pass.config.d_ff), key=lambda unit: (-abs(after[unit]), unit))[:8]
+    table = neurons.strongest(block_pass, 0, 5)
     assert table.unit.tolist() == [unit + 1 for unit in expected]
     assert table.after.tolist() == [after[unit] for unit in expected]
     assert table.before.tolist() == [before[unit] for unit in expected]
 
 
-def test_unit_map_matches_hand_computation(seen):
-    """The units that are most active over the real tokens, in order of number."""
-    rows = seen.sites["mlp_post"][0][: seen.n_real].tolist()
-    active = {unit: math.fsum(row[unit] ** 2 for row in rows) for unit in range(seen.config.d_ff)}
+def test_unit_map_matches_hand_computation(block_pass):
+    """The map shows the units most active over the real tokens, in order of number."""
+    rows = block_pass.sites["mlp_post"][0][: block_pass.n_real].tolist()
+    active = {
+        unit: math.fsum(row[unit] ** 2 for row in rows) for unit in range(block_pass.config.d_ff)
+    }
     expected = sorted(sorted(active, key=lambda unit: -active[unit])[:11])
-    cells, numbers = neurons.unit_map(seen, 0, units=11)
+    cells, numbers = neurons.unit_map(block_pass, 0, units=11)
     assert numbers == [unit + 1 for unit in expected]
     assert cells.tolist() == [[row[unit] for unit in expected] for row in rows]
 
@@ -277,11 +289,11 @@ def test_order_table_matches_models(position, mask):
     )
 
 
-def test_share_on_marked_pairs_by_hand(seen):
+def test_share_on_marked_pairs_by_hand(block_pass):
     pairs = ((11, 1), (11, 3), (12, 1), (4, 9))
-    table = attention.share(seen, 0, pairs)
-    pattern = seen.sites["pattern"][0].numpy()
-    allowed = seen.allowed.numpy()
+    table = attention.share(block_pass, 0, pairs)
+    pattern = block_pass.sites["pattern"][0].numpy()
+    allowed = block_pass.allowed.numpy()
     for head, row in table.iterrows():
         shares = [
             pattern[head, 11, 1] + pattern[head, 11, 3],
@@ -315,8 +327,8 @@ def test_several_models_are_compared_by_hand():
     table = compare(passes).set_index("variant")
     assert list(table.index) == list(configs)
     first = passes["baseline"].output[:14].tolist()
-    for name, seen in passes.items():
-        rows = seen.output[:14].tolist()
+    for name, forward_pass in passes.items():
+        rows = forward_pass.output[:14].tolist()
         row = table.loc[name]
         x = np.array(rows)
         parameters = Transformer(configs[name], ["a"]).blocks.parameters()
@@ -348,9 +360,9 @@ def test_several_models_are_compared_by_hand():
         else:
             read = [
                 row
-                for maps in seen.sites["pattern"]
+                for maps in forward_pass.sites["pattern"]
                 for head in maps.tolist()
-                for row in head[: seen.n_real]
+                for row in head[: forward_pass.n_real]
             ]
             bits = [-math.fsum(w * math.log2(w) for w in item if w > 0) for item in read]
             assert row.entropy == pytest.approx(np.mean(bits), abs=1e-5)
@@ -373,17 +385,17 @@ def test_bad_pairs_are_named(bad):
     assert "1 to 14" in notes[0]
 
 
-def test_stage_table_matches_hand_computation(seen):
-    """Padding counts here: the table is about tensors as they are."""
-    for layer in seen.layers:
-        table = stages.stages(seen, layer)
+def test_stage_table_matches_hand_computation(block_pass):
+    """Padding counts here: the table is about whole tensors."""
+    for layer in block_pass.layers:
+        table = stages.stages(block_pass, layer)
         assert list(table) == ["stage", "site", "shape", *meter]
-        assert set(table.site) == (set(stages.STAGES) & set(seen.sites)) - (
+        assert set(table.site) == (set(stages.STAGES) & set(block_pass.sites)) - (
             {"embed"} if layer else set()
         )
         for row in table.to_dict("records"):
-            x = seen.sites[row["site"]][layer].double().numpy()
-            assert row["stage"] == stages.words(seen, row["site"])
+            x = block_pass.sites[row["site"]][layer].double().numpy()
+            assert row["stage"] == stages.words(block_pass, row["site"])
             assert row["shape"] == " × ".join(map(str, x.shape))
             expected = [
                 x.mean(),

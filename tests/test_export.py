@@ -139,21 +139,21 @@ def block_tables(config, tokens, dropout=False, kind="random", view=""):
     forward_pass = forward(config, tokens, CPU, dropout, kind)
     stages = forward_pass.statistics
     moved = per_token(forward_pass)
-    shown = {
+    tables = {
         "stages": stages.assign(layer=stages.layer + 1),
         "tokens": moved.assign(token=moved.token + 1),
         "attention": pd.DataFrame(attention_rows(forward_pass), columns=WEIGHT),
     }
     if view == "heads" and config.attention:
-        shown["heads"] = pd.concat(
+        tables["heads"] = pd.concat(
             [heads(forward_pass, n).assign(layer=n + 1) for n in forward_pass.layers]
         )
-        shown["heads"] = shown["heads"][["layer", "head", "meter", "value"]]
+        tables["heads"] = tables["heads"][["layer", "head", "meter", "value"]]
     if view == "neurons":
-        shown["silent"] = neurons.sparsity(forward_pass, 0).assign(layer=1)
-        shown["silent"] = shown["silent"][["layer", "token", "word", "value", "small"]]
+        tables["silent"] = neurons.sparsity(forward_pass, 0).assign(layer=1)
+        tables["silent"] = tables["silent"][["layer", "token", "word", "value", "small"]]
     if view == "positions":
-        shown["order"] = positions.order(forward_pass)
+        tables["order"] = positions.order(forward_pass)
     if view == "cost":
         length = len(forward_pass.tokens)
         parts = (
@@ -166,8 +166,8 @@ def block_tables(config, tokens, dropout=False, kind="random", view=""):
             for kind_name, item in zip(("parameters", "operations", "bytes"), parts)
             for part in item.items()
         ]
-        shown["cost"] = pd.DataFrame(rows, columns=["amount", "part", "value"])
-    return shown
+        tables["cost"] = pd.DataFrame(rows, columns=["amount", "part", "value"])
+    return tables
 
 
 def compare_tables(configs, tokens, dropout=False):
@@ -224,14 +224,14 @@ def depth_tables(configs, tokens, depth, machine=CPU):
 
 
 def grid_tables(baseline, axes, tokens, depth):
-    shown = grid(baseline, axes, tokens, CPU, depth)
+    grid_results = grid(baseline, axes, tokens, CPU, depth)
     rows = [
         (*entries.values(), number, meter, value)
-        for entries, passes in zip(shown.entries, shown.values.tolist())
+        for entries, passes in zip(grid_results.entries, grid_results.values.tolist())
         for number, row in enumerate(passes)
         for meter, value in zip(statistic, row)
     ]
-    return {"grid": pd.DataFrame(rows, columns=[*shown.axes, "pass", "meter", "value"])}
+    return {"grid": pd.DataFrame(rows, columns=[*grid_results.axes, "pass", "meter", "value"])}
 
 
 def training_tables(plan):
@@ -239,19 +239,19 @@ def training_tables(plan):
         (name, seed): list(train(config, how, seed, CPU))
         for name, config, how, seed in plan.trainings()
     }
-    shown = judged(runs, plan)
+    judged_results = judged(runs, plan)
     curves = [
         (arm.name, field, step, *values)
         for field in ("accuracy", "loss")
         for arm in plan.arms
-        for step, values in course(shown.runs, plan, arm.name, field, field == "loss")
+        for step, values in course(judged_results.runs, plan, arm.name, field, field == "loss")
     ]
     return {
         "rows": every_row(runs, plan),
         "curves": pd.DataFrame(
             curves, columns=["variant", "field", "step", "mean", "low", "high", "seeds"]
         ),
-        "accuracy": summary(shown.runs, plan, rates(plan, shown.names)),
+        "accuracy": summary(judged_results.runs, plan, rates(plan, judged_results.names)),
     }
 
 
@@ -276,8 +276,8 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
     if view == "words":
         read = prompt.read(opened, TEXT)
         scores = {
-            name: prompt.logits(bench, prompt.look(bench, read, *of), 4)
-            for name, of in (("whole", ()), ("without", (cuts, mode)))
+            name: prompt.logits(bench, prompt.look(bench, read, *arguments), 4)
+            for name, arguments in (("whole", ()), ("without", (cuts, mode)))
         }
         return {
             "words": prompt.next_words(
@@ -419,9 +419,9 @@ def printed(tmp_path_factory):
     """Return each case's printed script and notebook, run in one process in another folder."""
     folder = tmp_path_factory.mktemp("scripts")
     ends = (".py", ".ipynb")
-    for number, (made, _) in enumerate(CASES.values()):
-        (folder / f"{number}.py").write_text(made.python(), encoding="utf-8")
-        (folder / f"{number}.ipynb").write_text(made.notebook(), encoding="utf-8")
+    for number, (script, _) in enumerate(CASES.values()):
+        (folder / f"{number}.py").write_text(script.python(), encoding="utf-8")
+        (folder / f"{number}.ipynb").write_text(script.notebook(), encoding="utf-8")
     paths = [f"{number}{end}" for number in range(len(CASES)) for end in ends]
     done = python([], "-c", RUNNER, *paths, cwd=folder)
     assert done.returncode == 0 and not done.stderr, done.stderr
@@ -483,10 +483,10 @@ def test_script_and_notebook_print_page_numbers(name, printed):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["block", "training", "trained"])
 def test_script_names_what_to_install_without_core(name, tmp_path):
-    made = CASES[name][0]
-    cells = json.loads(made.notebook())["cells"]
+    script = CASES[name][0]
+    cells = json.loads(script.notebook())["cells"]
     imports = "".join(next(cell for cell in cells if cell["cell_type"] == "code")["source"])
-    for text in (made.python(), imports):
+    for text in (script.python(), imports):
         (tmp_path / "script.py").write_text(text, encoding="utf-8")
         done = python(
             ["-I"], "script.py", cwd=tmp_path
@@ -496,7 +496,7 @@ def test_script_names_what_to_install_without_core(name, tmp_path):
 
 
 def test_scripts_are_short():
-    lengths = {name: len(made.python().splitlines()) for name, (made, _) in CASES.items()}
+    lengths = {name: len(script.python().splitlines()) for name, (script, _) in CASES.items()}
     assert lengths["block"] <= 60 and max(lengths.values()) < 100, lengths
 
 
@@ -504,14 +504,14 @@ def test_scripts_are_short():
 
 
 def assigned(text: str) -> dict:
-    """Return what a script has assigned before it computes anything."""
+    """Return a script's assignments before its first computation."""
     scope = {"__name__": "script"}
     exec(compile(text.partition("\n\n\ndef show")[0], "script", "exec"), scope)
     return scope
 
 
 def configs() -> list[Config]:
-    """Small configs that together have every entry of every menu and every switch, both ways."""
+    """Yield small configs that cover every menu entry and both states of every switch."""
     named = {field: itertools.cycle(menu) for field, menu in MENUS.items()}
     count = [
         SMALL.replace(**{field: next(keys) for field, keys in named.items()})
@@ -564,5 +564,5 @@ def plans():
 
 
 def test_script_has_whole_training_plan():
-    for made in plans():
-        assert assigned(write_training_script(made).python())["PLAN"] == made
+    for training_plan in plans():
+        assert assigned(training_script(training_plan).python())["PLAN"] == training_plan

@@ -88,17 +88,18 @@ def test_baseline_of_first_seed_is_shipped_model():
 @pytest.mark.parametrize("member, seed", SHIPS)
 def test_family_table_matches_file(member, seed):
     def rows(how):
-        kept = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == how)]
-        return {(line.meter, line.at): (line.value, line.n) for line in kept.itertuples()}
+        selected = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == how)]
+        return {(line.meter, line.at): (line.value, line.n) for line in selected.itertuples()}
 
     model = opened(member, seed)
     cut = None if member == WHOLE else cut_afterwards(member, opened(WHOLE, seed))
-    for how, one in ((TRAINED, model), (CUT, cut)):
+    for how, opened_model in ((TRAINED, model), (CUT, cut)):
         now = (
             {}
-            if one is None
+            if opened_model is None
             else {
-                (line.meter, line.at): (line.value, line.n) for line in examined(one).itertuples()
+                (line.meter, line.at): (line.value, line.n)
+                for line in examined(opened_model).itertuples()
             }
         )
         assert now.keys() == rows(how).keys()
@@ -160,9 +161,11 @@ def test_ablated_member_has_trained_weights_and_new_settings():
     full = opened(WHOLE, 0)
     cut = cut_afterwards("norm-none", full)
     assert cut.config == config_of("norm-none", 0) and cut.key != full.key
-    kept = cut.model.state_dict()
+    weights = cut.model.state_dict()
     had = full.model.state_dict()
-    assert kept.keys() < had.keys() and all(torch.equal(kept[name], had[name]) for name in kept)
+    assert weights.keys() < had.keys() and all(
+        torch.equal(weights[name], had[name]) for name in weights
+    )
     assert cut_afterwards("activation-swiglu", full) is None, (
         "it would need a gate that was never trained"
     )
@@ -195,17 +198,17 @@ def test_summary_is_paired_test_with_holm(name):
     )  # a perplexity is 1 or more
     inputs = {key: [times * value for value in values] for key, values in MADE.items()}
     rows = summary(of_seeds(inputs), name)
-    made = {key: onto(values) for key, values in inputs.items()}
-    base = made[WHOLE, TRAINED]
+    samples = {key: onto(values) for key, values in inputs.items()}
+    base = samples[WHOLE, TRAINED]
     others = [key for key in MADE if key[0] != WHOLE]
     expected = dict(
-        zip(others, corrected([stats.ttest_rel(made[key], base).pvalue for key in others]))
+        zip(others, corrected([stats.ttest_rel(samples[key], base).pvalue for key in others]))
     )
     assert rows.value[0] == pytest.approx(
         stats.gmean(inputs[WHOLE, TRAINED]) if name == "perplexity" else np.mean(base)
     )
     for line in rows[rows.member != WHOLE].itertuples():
-        values = made[line.member, line.how]
+        values = samples[line.member, line.how]
         assert onto(line.value) == pytest.approx(np.mean(values)) and line.seeds == 4
         assert line.difference == pytest.approx(np.mean(values) - np.mean(base))
         assert line.p == pytest.approx(expected[line.member, line.how], rel=1e-6)
@@ -253,10 +256,10 @@ def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsy
     command.train_what_is_missing(tmp_path / "one", [0])
     command.train_what_is_missing(tmp_path / "two", [0, 1])
     for member in (WHOLE, "attention-off"):
-        one, two = (
+        first, two = (
             opened(member, 0, tmp_path / name).model.state_dict() for name in ("one", "two")
         )
-        assert all(torch.equal(one[name], two[name]) for name in one)
+        assert all(torch.equal(first[name], two[name]) for name in first)
     capsys.readouterr()
     (tmp_path / "two" / family.file_of("attention-off", 1)).unlink()
     command.train_what_is_missing(tmp_path / "two", [0, 1])
@@ -323,17 +326,18 @@ ENOUGH = {"0": 30, "1–5": 40, "6–28": 50}
 
 
 @pytest.mark.parametrize(
-    "made, member", [(at_distances(FAR, ENOUGH), "norm-none"), *((TABLE, m) for m in members()[1:])]
+    "measured, member",
+    [(at_distances(FAR, ENOUGH), "norm-none"), *((TABLE, m) for m in members()[1:])],
 )
-def test_by_distance_is_paired_test_with_holm(made, member):
-    rows = by_distance(made, member)
-    kept = made[(made.meter == "accuracy") & (made["at"] != "")]
+def test_by_distance_is_paired_test_with_holm(measured, member):
+    rows = by_distance(measured, member)
+    accuracies = measured[(measured.meter == "accuracy") & (measured["at"] != "")]
 
     def values(whose, how, index):
-        there = kept[
-            (kept.member == whose) & (kept.how == how) & (kept["at"] == index)
+        selected = accuracies[
+            (accuracies.member == whose) & (accuracies.how == how) & (accuracies["at"] == index)
         ].sort_values("seed")
-        return there.value.to_numpy()
+        return selected.value.to_numpy()
 
     lines = {"baseline": (WHOLE, TRAINED), TRAINED: (member, TRAINED), CUT: (member, CUT)}
     tested = []
@@ -352,12 +356,12 @@ def test_by_distance_is_paired_test_with_holm(made, member):
         assert row.low <= row.value <= row.high and row.clear == (not row.low <= base <= row.high)
     for row in rows.itertuples():
         assert row.value == pytest.approx(values(*lines[row.line], row.distance).mean())
-        assert {row.n} == set(kept[kept["at"] == row.distance].n)
-    assert list(dict.fromkeys(rows.distance)) == list(dict.fromkeys(kept["at"]))
-    text = describe_by_distance(rows)
+        assert {row.n} == set(accuracies[accuracies["at"] == row.distance].n)
+    assert list(dict.fromkeys(rows.distance)) == list(dict.fromkeys(accuracies["at"]))
+    text = told_by_distance(rows)
     for how in (CUT, TRAINED):
-        mine = [row for row in tested if row.line == how]
-        lower = sum(row.p < 0.05 and row.difference < 0 for row in mine)
+        rows_of_line = [row for row in tested if row.line == how]
+        lower = sum(row.p < 0.05 and row.difference < 0 for row in rows_of_line)
         assert (f"{SHOWN[how]}, accuracy is lower at {lower}" in text) == (lower > 0)
 
 
@@ -381,7 +385,8 @@ def test_distances_with_few_sentences_stand_together(n, expected):
         right = [
             sum(by[index][seed] * n[index] for index in together) for seed in range(3)
         ]  # sentences that were right
-        of = sum(n[index] for index in together)
+        total = sum(n[index] for index in together)
         assert (
-            rows.value[name, CUT] == pytest.approx(np.mean(right) / of) and rows.n[name, CUT] == of
+            rows.value[name, CUT] == pytest.approx(np.mean(right) / total)
+            and rows.n[name, CUT] == total
         )

@@ -67,7 +67,7 @@ NUMBER = "−?[\\d.,]*\\d(?: × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"  # as cor
 
 
 def read_number(text: str) -> float:
-    """Read a number as sentences write it."""
+    """Read a number in the form that sentences use."""
     return float(
         text.translate(str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789", ",")).replace(" × 10", "e")
     )
@@ -91,25 +91,25 @@ def test_equal_sentence_requires_equality_at_all_passes(parts, data):
     base = Config(**parts)
     other = base.replace(**{field: data.draw(some.sampled_from(PARTS[field]))})
     meter = data.draw(some.sampled_from(list(statistic)))
-    text = describe_finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
-    one, two = (travel(c, TOKENS).values_of(meter) for c in (other, base))
+    text = finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
+    first, two = (travel(c, TOKENS).values_of(meter) for c in (other, base))
     with np.errstate(all="ignore"):
-        apart = np.abs(np.log(one / two)) if statistic[meter].log else np.abs(one - two)
+        apart = np.abs(np.log(first / two)) if statistic[meter].log else np.abs(first - two)
     apart = apart[np.isfinite(apart)]
     if text.startswith("No difference"):
         assert apart.max(initial=0.0) < 1e-5 or meter == "mean"
     elif re.search(r": ends .*, like the baseline", text):
         index = int(re.search(r"after pass (\d+):", text)[1])
         assert (
-            abs(one[-1] - two[-1]) < 1e-4 * max(1, abs(two[-1]))
-            and abs(one[index] - two[index]) > 1e-6
+            abs(first[-1] - two[-1]) < 1e-4 * max(1, abs(two[-1]))
+            and abs(first[index] - two[index]) > 1e-6
         )
-    if "stays at" in text:  # of whom is told: the only one there is, as nothing differs
-        message = two if text.startswith("No difference") else one
+    if "stays at" in text:  # one value for both, as nothing differs
+        message = two if text.startswith("No difference") else first
         assert f"{np.nanmin(message):.2g}" == f"{np.nanmax(message):.2g}" or meter == "entropy"
     match = re.search(rf"stays between ({NUMBER}) and ({NUMBER})", text)
     if match:
-        message = two if text.startswith("No difference") else one
+        message = two if text.startswith("No difference") else first
         low, high = map(read_number, match.groups())
         assert low == pytest.approx(
             np.nanmin(message), rel=0.01, abs=0.006

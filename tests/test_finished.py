@@ -62,7 +62,7 @@ def plan_of(app):
 
 
 def ship(**params):
-    """Have the curves ship of what a link asks for -> its plan."""
+    """Ship the curves that a link requests. Return its plan."""
     plan = plan_of(opened(**params))
     rows = {}
     for arm in plan.arms:
@@ -76,7 +76,7 @@ def ship(**params):
 
 
 def shown(app) -> list:
-    """Every row that the page shows, as it can be taken away."""
+    """Return every row of the page's exportable table."""
     return [tuple(row)[1:] for row in tables_of(app)["all logged steps"]().itertuples()]
 
 
@@ -201,12 +201,16 @@ def test_shipped_results_show_during_other_training():
 
 @pytest.fixture
 def store(monkeypatch, tmp_path):
-    """A store in which a study has its results; nobody has opened any of it."""
+    """Return a store with a study's results that nobody has opened."""
     monkeypatch.setattr(known, "_kept", LRUCache(8))
-    made = Store(f"sqlite:///{tmp_path}/store.sqlite")
-    fill(made, study(), lambda run: math.nan if (run.variant, run.seed) == ("1 head", 0) else 0.25)
-    yield made
-    made.close()
+    filled_store = Store(f"sqlite:///{tmp_path}/store.sqlite")
+    fill(
+        filled_store,
+        study(),
+        lambda run: math.nan if (run.variant, run.seed) == ("1 head", 0) else 0.25,
+    )
+    yield filled_store
+    filled_store.close()
 
 
 def link_of(store, task="copy", variant="1 head", **extra) -> dict:

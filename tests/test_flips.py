@@ -52,7 +52,7 @@ def test_several_questions_use_exact_sign_flips(values):
         abs(sum(s * v for s, v in zip(signs, values)))
         for signs in itertools.product((-1, 1), repeat=len(values))
     ]
-    expected = np.mean([each >= abs(sum(values)) - 1e-9 for each in sums])
+    expected = np.mean([flipped >= abs(sum(values)) - 1e-9 for flipped in sums])
     assert changed(values).p == pytest.approx(expected, abs=1e-9)
 
 
@@ -130,8 +130,10 @@ def test_change_interval_covers_truth_in_95_of_100(gain, loss):
     observed = {}
     for gained, lost, same in map(tuple, counts.tolist()):
         observed.setdefault((gained, lost), changed(answers(gained, lost, same)))
-    held = [observed[a, b].low <= gain - loss <= observed[a, b].high for a, b, _ in counts.tolist()]
-    assert np.mean(held) > 0.93
+    covered = [
+        observed[a, b].low <= gain - loss <= observed[a, b].high for a, b, _ in counts.tolist()
+    ]
+    assert np.mean(covered) > 0.93
 
 
 def test_interval_without_flips_bounds_missed_change():

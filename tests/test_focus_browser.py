@@ -34,27 +34,27 @@ def press(page, locator, key="Enter", until=settle):
 
 
 @pytest.mark.parametrize(
-    "path, what, then",
+    "path, pressed, then",
     [
         ("/One_block?weights=random&d_model=128", "Width (d_model): reset to 64", "d_model"),
         ("/One_block?weights=random", "One block", "One block"),
         ("/Trained_model", "Remove L2H3", None),
     ],
 )
-def test_focus_is_never_lost(open_page, path, what, then):
+def test_focus_is_never_lost(open_page, path, pressed, then):
     page = open_page(path)
-    one = (
+    control = (
         page.get_by_role("link", name="Depth")
-        if what == "One block"
-        else page.get_by_role("button", name=what)
+        if pressed == "One block"
+        else page.get_by_role("button", name=pressed)
     )
-    press(page, one.first)
+    press(page, control.first)
     actual = focused(page)
     if then == "d_model":
         assert page.locator("[data-name=d_model] input").evaluate(
             "e => e === document.activeElement"
         )
-    if what == "One block":
+    if pressed == "One block":
         assert page.locator("h1").inner_text() == "Depth" and "Depth" in actual
 
 

@@ -27,7 +27,7 @@ def name_of(call) -> str:
 
 
 def found() -> list[tuple[str, str]]:
-    """(module, function) of every fragment and dialog."""
+    """Return (module, function) of every fragment and dialog."""
     built = []
     for path in SOURCES:
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -47,7 +47,7 @@ def found() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_fragments_always_have_the_guard(path):
-    """Streamlit's own fragment is called in ui/kit/guard.py alone; a dialog is guarded."""
+    """Streamlit's fragment is called in ui/kit/guard.py alone; every dialog is guarded."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute):
             assert not node.attr.endswith("fragment"), (

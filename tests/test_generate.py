@@ -46,7 +46,7 @@ def model(**changes) -> Transformer:
 @pytest.mark.parametrize(("field", "name"), CHOICES)
 @pytest.mark.parametrize("cuts", [(1,) * 14, (14,), (5, 1, 8), (13, 1)])
 def test_kv_cache_changes_nothing(field, name, cuts):
-    """Logits of a text in one go and piece by piece: equal to 1e-5 of their size."""
+    """Logits of a whole text and of its pieces agree to 1e-5 of their size."""
     transformer = model(**{field: name})
     with torch.inference_mode():
         full = transformer(IDS)
@@ -91,11 +91,11 @@ def test_taps_see_new_tokens_with_all_keys():
         transformer(IDS[:, :10], kv_cache=cache)
         with trace() as record:
             transformer(IDS[:, 10:], kv_cache=cache)
-    for site, kept in record.items():
-        axis = -2 if kept[0].dim() == 4 else 1
+    for site, pieces in record.items():
+        axis = -2 if pieces[0].dim() == 4 else 1
         expected = [x.narrow(axis, 10, 4) for x in full[site]]
-        for one, other in zip(kept, expected):
-            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        for piece, other in zip(pieces, expected):
+            torch.testing.assert_close(piece, other, rtol=1e-4, atol=1e-5)
 
 
 def test_kv_cache_needs_causal_mask():
@@ -113,16 +113,16 @@ def test_kv_cache_needs_causal_mask():
 def test_generation_matches_with_and_without_cache(changes, edits):
     transformer = model(**changes)
     sampling = Sampling(words=20, temperature=1.3, top_k=12, top_p=0.9, draw=3)
-    one, other = (
+    cached, other = (
         list(generate(transformer, IDS[0], sampling, *edits, cache=cache))
         for cache in (True, False)
     )
-    assert [s.token for s in one] == [s.token for s in other]
-    for a, b in zip(one, other):
+    assert [s.token for s in cached] == [s.token for s in other]
+    for a, b in zip(cached, other):
         torch.testing.assert_close(a.logits, b.logits, rtol=1e-5, atol=1e-5)
         assert (a.probability, a.chance) == pytest.approx((b.probability, b.chance), abs=1e-5)
         for p, q in zip(a.patterns, b.patterns):
-            assert p.shape == (4, 14 + one.index(a))
+            assert p.shape == (4, 14 + cached.index(a))
             torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-6)
 
 
@@ -208,7 +208,7 @@ def test_top_k_1_takes_likeliest_with_model_probability():
 
 def test_nucleus_is_smallest_set_reaching_p():
     """A token is excluded if those before it reach p exactly; ties keep the first tokens."""
-    for words, p, kept in [
+    for words, p, count in [
         (2, 0.5, 1),
         (4, 0.5, 2),
         (4, 0.25, 1),
@@ -216,7 +216,7 @@ def test_nucleus_is_smallest_set_reaching_p():
         (8, 1.0, 8),
         (8, 0.0, 1),
     ]:
-        expected = [1 / kept] * kept + [0.0] * (words - kept)
+        expected = [1 / count] * count + [0.0] * (words - count)
         assert probabilities(torch.zeros(words), Sampling(top_p=p)).tolist() == expected
 
 
@@ -272,8 +272,10 @@ def test_sliding_context_matches_nanogpt_loop():
 def test_weights_outside_the_window_or_the_context_are_none():
     transformer = model(window=4)
     step = list(generate(transformer, IDS[0], Sampling(words=3)))[2]
-    shown = weights_read(step, 0, 1, 16)
-    assert shown[:11] == [None] * 11 and shown[11] == 0 and sum(shown[12:]) == pytest.approx(1)
+    weights = weights_read(step, 0, 1, 16)
+    assert (
+        weights[:11] == [None] * 11 and weights[11] == 0 and sum(weights[12:]) == pytest.approx(1)
+    )
     slid = list(generate(model(mask="none"), IDS[0], Sampling(words=3), context=5))[2]
     assert (
         weights_read(slid, 0, 1, 16)[:11] == [None] * 11
@@ -288,8 +290,8 @@ def test_random_weights_continue_with_sentence_words():
     config = Config(d_model=16, n_heads=2, padding=3, mask="causal")
     words, steps = continuation(config, tokens, Machine(), "random", Sampling(words=30), 6)
     assert words == ("the", "dog", "bites", "man") and len(steps) == 30
-    made = Transformer(config, words)
+    transformer = Transformer(config, words)
     ids = [words.index(token) for token in tokens]
-    right = list(generate(made, ids, Sampling(words=30), context=6))
+    right = list(generate(transformer, ids, Sampling(words=30), context=6))
     assert [step.token for step in steps] == [step.token for step in right]
     assert {pattern.shape[1] for step in steps for pattern in step.patterns} == {5, 6}

@@ -1,4 +1,4 @@
-"""The field's words are explained where they are used, in sentences that are short."""
+"""Terms of the field are explained where they are used, in short sentences."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.test_page import fine, opened
 from ui.kit.page import TERMS
 
 TRAINED = "pages/5_Trained_model.py"
-SHOWN = {  # term -> a link at which it stands beside a figure, a caption or a column
+SHOWN = {  # term -> a link to a page that has it at a figure, a caption or a column
     "logit difference": (TRAINED, {"taken": "sweep", "texts": "16"}),
     "KL divergence": (TRAINED, {"taken": "knockout", "out": "2.4", "texts": "16"}),
     "direct logit attribution": (TRAINED, {"taken": "credit", "texts": "16"}),

@@ -22,11 +22,11 @@ BASE = Config(d_model=16, n_heads=2, d_ff=24, seed=3)
 
 OFF = [{field: not getattr(BASE, field)} for field in SWITCHES]  # tied embeddings: on
 NORMED = [  # every norm in every place, around every choice of residuals
-    {"norm": norm, "placement": placement, "residual_attention": one, "residual_ffn": two}
+    {"norm": norm, "placement": placement, "residual_attention": attention, "residual_ffn": ffn}
     for norm in MENUS["norm"]
     for placement in MENUS["placement"]
-    for one in (True, False)
-    for two in (True, False)
+    for attention in (True, False)
+    for ffn in (True, False)
 ]
 COMBINED = [
     {"attention": False, "ffn": False},
@@ -86,7 +86,7 @@ class Bare:
         return total / self.n_real
 
     def backward(self):
-        """-> (loss, norm of the gradient of every stream, {(layer, weight): norm})"""
+        """Return the loss, each stream's gradient norm and {(layer, weight): gradient norm}."""
         streams = [self.start()]
         for index in range(len(self.order)):
             streams[-1].retain_grad()
@@ -97,9 +97,8 @@ class Bare:
         rows = {}
         for layer, block in enumerate(self.model.blocks, 1):
             for name, parameter in block.named_parameters():
-                unread = (
-                    parameter.grad is None
-                )  # beside an FFN without residual nothing of attention goes on
+                # An FFN without residual passes on nothing of attention.
+                unread = parameter.grad is None
                 grad = torch.zeros_like(parameter) if unread else parameter.grad
                 for weight, part in self.parts(name, grad.detach()):
                     rows[layer, weight] = math.sqrt(math.fsum((part**2).flatten().tolist()))
@@ -132,16 +131,18 @@ class Bare:
         return [(f"{letter}_{'O' if name.startswith('attn.out') else 'out'}", tensor)]
 
 
-def rows_of(made) -> dict:
-    return {(layer, weight): value for layer, weight, value in made.weights.itertuples(index=False)}
+def rows_of(result) -> dict:
+    return {
+        (layer, weight): value for layer, weight, value in result.weights.itertuples(index=False)
+    }
 
 
-def assert_agree(made, bare):
+def assert_agree(result, bare):
     loss, stream, weights = bare.backward()
-    assert made.loss == pytest.approx(loss, rel=1e-4)
-    assert made.stream == pytest.approx(stream, rel=1e-4)
-    actual = rows_of(made)
-    assert len(actual) == len(made.weights)
+    assert result.loss == pytest.approx(loss, rel=1e-4)
+    assert result.stream == pytest.approx(stream, rel=1e-4)
+    actual = rows_of(result)
+    assert len(actual) == len(result.weights)
     assert actual.keys() == weights.keys()
     # A gradient that cancels to nothing is left with the rounding of what cancelled: that of b_K is
     # 0, since a softmax does not see what all its scores have in common. float32 rounds to 6e-8 of
@@ -149,7 +150,7 @@ def assert_agree(made, bare):
     nothing = 1e-6 * max([*weights.values(), 0])
     for key, value in weights.items():
         assert actual[key] == pytest.approx(value, rel=1e-4, abs=nothing), key
-    assert not made.diverged
+    assert not result.diverged
 
 
 @EVERY
@@ -207,7 +208,7 @@ def test_repeated_block_sums_gradients_over_passes():
 
 @WAYS
 def test_finite_differences_of_the_loss_give_the_same_norms(way):
-    """Every number of every stream and every weight moved a little to both sides, in float64."""
+    """Every element of every stream and weight is moved slightly both ways, in float64."""
     config = Config(d_model=8, n_heads=2, d_ff=8, seed=5, padding=1, mask="causal")
     passes = 2
     little = 1e-5
@@ -233,11 +234,11 @@ def test_finite_differences_of_the_loss_give_the_same_norms(way):
     with torch.no_grad():
         x = bare.start()
         assert gradient_results.loss == pytest.approx(onwards(x, 0), rel=1e-5)
-        for at in range(passes + 1):
+        for depth in range(passes + 1):
             moved = x.clone()
-            result = slopes(moved.view(-1), lambda moved=moved, at=at: onwards(moved, at))
-            assert gradient_results.stream[at] == pytest.approx(result.norm().item(), rel=1e-4)
-            x = bare.step(x, at) if at < passes else x
+            result = slopes(moved.view(-1), lambda moved=moved, depth=depth: onwards(moved, depth))
+            assert gradient_results.stream[depth] == pytest.approx(result.norm().item(), rel=1e-4)
+            x = bare.step(x, depth) if depth < passes else x
         start = bare.start()
         result = rows_of(gradient_results)
         for layer, block in enumerate(bare.model.blocks, 1):
@@ -261,9 +262,9 @@ def test_gradients_are_there_whatever_the_caller_has_switched_off(around):
     assert_agree(gradient_results, Bare(config, "same", 2))
 
 
-def assert_numbers_or_diverged(made):
-    numbers = np.array([made.loss, *made.stream, *made.weights.value])
-    assert made.diverged == (not np.isfinite(numbers).all())
+def assert_numbers_or_diverged(result):
+    numbers = np.array([result.loss, *result.stream, *result.weights.value])
+    assert result.diverged == (not np.isfinite(numbers).all())
     assert (numbers[np.isfinite(numbers)] >= 0).all()
 
 

@@ -27,7 +27,7 @@ WAYS = pytest.mark.parametrize("way", blocks)
 
 
 def axes(**chosen) -> Axes:
-    """A grid of these entries and nothing else; "all" are all of an axis."""
+    """Return a grid with these entries alone; "all" stands for all of an axis."""
     every = {axis: list(axis_menu.entries) for axis, axis_menu in AXES.items()}
     return Axes(
         "__".join(
@@ -144,12 +144,14 @@ def assert_cells_are_journeys(baseline, chosen, way, passes=4):
 @pytest.mark.parametrize("name", GRIDS)
 @pytest.mark.parametrize("padding", [0, 2])
 def test_grid_cells_match_travel(name, way, padding):
-    made = assert_cells_are_journeys(BASE.replace(padding=padding), axes(**GRIDS[name]), way)
-    if not made.left_out:
-        assert len(made.configs) + made.repeats == np.prod(
-            [len(entries) for entries in made.axes.values()]
+    grid_results = assert_cells_are_journeys(
+        BASE.replace(padding=padding), axes(**GRIDS[name]), way
+    )
+    if not grid_results.left_out:
+        assert len(grid_results.configs) + grid_results.repeats == np.prod(
+            [len(entries) for entries in grid_results.axes.values()]
         )
-    assert not any(made.diverged)
+    assert not any(grid_results.diverged)
 
 
 @WAYS
@@ -171,10 +173,10 @@ def test_grid_cells_diverge_as_they_do_alone(way):
     chosen = axes(
         norm="all", residual="all", attention=["off"], activation=["relu", "identity", "tanh"]
     )
-    made = assert_cells_are_journeys(BASE.replace(init="normal_1"), chosen, way, 100)
-    passes = set(made.diverged)
+    grid_results = assert_cells_are_journeys(BASE.replace(init="normal_1"), chosen, way, 100)
+    passes = set(grid_results.diverged)
     assert None in passes and len(passes) > 2
-    for values, index in zip(made.values, made.diverged):
+    for values, index in zip(grid_results.values, grid_results.diverged):
         if index is not None:
             assert np.isnan(values[index:]).all() and np.isfinite(values[:index, 0]).all()
 
@@ -227,11 +229,11 @@ def test_grid_shows_each_model_once(name, tokens, way):
     chosen = axes(**GRIDS[name])
     grid_results = grid(baseline, chosen, tokens, HERE, depth)
     built, order = depth.plan(baseline)
-    shown = {
+    index_of_stream = {
         stream_of(config, len(tokens), len(order))[0]: index
         for index, config in enumerate(grid_results.configs)
     }
-    assert len(shown) == len(grid_results.configs)
+    assert len(index_of_stream) == len(grid_results.configs)
     repeats = []
     for combination in itertools.product(*grid_results.axes.values()):
         entries = dict(zip(grid_results.axes, combination))
@@ -243,7 +245,7 @@ def test_grid_shows_each_model_once(name, tokens, way):
             repeats += [config] if entries not in grid_results.entries else []
     assert len(repeats) == grid_results.repeats
     for config in repeats[:: 1 + len(repeats) // 40]:
-        position = shown[stream_of(depth.plan(config)[0], len(tokens), len(order))[0]]
+        position = index_of_stream[stream_of(depth.plan(config)[0], len(tokens), len(order))[0]]
         assert_same(grid_results.values[position], travel(config, tokens, HERE, depth).values)
     numbers = {}
     for config, values in zip(grid_results.configs, grid_results.values):
@@ -306,7 +308,7 @@ def test_heads_that_do_not_divide_width_are_left_out():
 
 
 def ended(**columns) -> Grid:
-    """A grid of one pass, of which only how it ended is known: rms 1 where nothing else is said."""
+    """Return a one-pass grid with these final statistics; rms is 1 by default."""
     count = len(next(iter(columns.values())))
     ends = np.full((count, 1, len(statistic)), 1.0)
     for meter, values in columns.items():
@@ -324,7 +326,7 @@ def ended(**columns) -> Grid:
         ({"cosine": [-0.5, -0.500002, NAN]}, False),
         ({"cosine": [0.0, 0.0]}, True),
         ({"cosine": [NAN, NAN]}, True),
-        ({"mean": [1e-9, -3e-7]}, True),  # nothing beside a stream of size 1
+        ({"mean": [1e-9, -3e-7]}, True),  # negligible for a stream of size 1
         ({"mean": [1e-9, -3e-7], "rms": [0.1, 0.01]}, False),
         ({"mean": [1e-9, -3e-6]}, False),
         ({"std": [2e-9, 1e-9]}, False),
@@ -388,13 +390,13 @@ def test_estimate_exceeds_weights_and_waiting_streams(dtype):
     count = BatchedVariants(
         family, WORDS, torch.arange(len(WORDS))[None], None, Machine(device="cpu", dtype=dtype)
     )
-    held = {
+    storages = {
         p.untyped_storage().data_ptr(): p.untyped_storage().nbytes()
         for _, part in count._parts
         for p in part.parameters()
     }
     assert len(count._parts) == 16 + 2
-    assert sum(held.values()) < _bytes(family, WORDS, count.machine)
+    assert sum(storages.values()) < _bytes(family, WORDS, count.machine)
     deep = [config.replace(n_layers=40, skips=True, n_heads=n) for config in family for n in (1, 2)]
     extra = _bytes(deep, WORDS, count.machine) - _bytes(
         [item.replace(skips=False) for item in deep], WORDS, count.machine

@@ -63,14 +63,24 @@ def test_rates_of_the_menu_are_around_each_models_own(kind):
     factors = {"none": (), "three": (3,), "five": (3, 9)}[kind]
     assert not parsed.notes
     for name in ("copy", "reverse"):
-        for model, own in {BASELINE: DEFAULT[name], "− norm": DEFAULT[name], "1 head": 0.1}.items():
+        for model, default_rate in {
+            BASELINE: DEFAULT[name],
+            "− norm": DEFAULT[name],
+            "1 head": 0.1,
+        }.items():
             actual = [
                 run.training.learning_rate
                 for run in parsed.runs
                 if (run.task, without_rate(run.variant, run.training.learning_rate), run.seed)
                 == (name, model, 0)
             ]
-            expected = sorted([own, *(own * f for f in factors), *(own / f for f in factors)])
+            expected = sorted(
+                [
+                    default_rate,
+                    *(default_rate * f for f in factors),
+                    *(default_rate / f for f in factors),
+                ]
+            )
             assert sorted(actual) == pytest.approx(expected, rel=0.005)
     assert guards(text) == ([] if kind == "none" else [RATE_SEARCHED])
 
@@ -104,7 +114,7 @@ def test_tasks_can_have_own_variants():
     ],
 )
 def test_setups_differing_in_searched_rate_alone_are_refused(variants, words):
-    """They would be one model, with the rates of both."""
+    """Such setups would be one model with the rates of both."""
     with pytest.raises(StudyError) as error:
         parse(TEXT.replace('device = "cpu"', 'device = "cpu"\nsearch = "three"') + variants)
     assert words in str(error.value)
@@ -129,10 +139,10 @@ def slowly(outcomes) -> dict:
             if any(isinstance(outcome, str) for _, outcome, _ in several):
                 actual[model][seed] = None
                 continue
-            known = [
+            finished = [
                 (loss, rate, outcome) for rate, outcome, loss in several if not math.isnan(outcome)
             ]
-            least = min(known) if known else (NAN, min(rate for rate, _, _ in several), NAN)
+            least = min(finished) if finished else (NAN, min(rate for rate, _, _ in several), NAN)
             actual[model][seed] = least[2], least[1]
     return actual
 
@@ -146,8 +156,8 @@ OUTCOMES = some.one_of(
 @given(some.lists(OUTCOMES, min_size=len(SEARCHED.runs), max_size=len(SEARCHED.runs)))
 def test_seed_uses_rate_with_least_final_loss(tmp_path_factory, outcomes):
     store = Store(str(tmp_path_factory.mktemp("store") / "studies.sqlite"))
-    of = {run.hash: outcome for run, outcome in zip(SEARCHED.runs, outcomes)}
-    table = searched_table(store, fill(store, SEARCHED, lambda run: of[run.hash]), "")
+    outcome_of = {run.hash: outcome for run, outcome in zip(SEARCHED.runs, outcomes)}
+    table = searched_table(store, fill(store, SEARCHED, lambda run: outcome_of[run.hash]), "")
     expected = slowly(outcomes)
     assert list(zip(table.task, table.variant)) == list(expected)
     for line in table.itertuples():
@@ -181,8 +191,8 @@ def test_differences_use_chosen_runs_with_holm(store):
         base = expected[name, BASELINE]
         apart = {
             model: [round(value - base[seed][0], 6) for seed, (value, _) in seeds.items()]
-            for (of, model), seeds in expected.items()
-            if of == name and model != BASELINE
+            for (task_name, model), seeds in expected.items()
+            if task_name == name and model != BASELINE
         }
         for model, (mean, low, high, _, p) in differences(apart, -1, 1).items():
             line = table.loc[name, model]
@@ -200,8 +210,8 @@ def test_diverged_rate_is_chosen_only_if_all_diverged(store):
         store, fill(store, SEARCHED, lambda run: NAN if run.training.learning_rate == high else 0.1)
     )
     assert (table.diverged == 0).all() and not any(f"{high:g} on" in rates for rates in table.rates)
-    gone = summary_with_guards(store, fill(store, SEARCHED, lambda run: NAN))
-    assert (gone.diverged == 3).all() and gone.accuracy.isna().all()
+    all_diverged = judged_table(store, fill(store, SEARCHED, lambda run: NAN))
+    assert (all_diverged.diverged == 3).all() and all_diverged.accuracy.isna().all()
 
 
 # What is held equal
@@ -215,14 +225,14 @@ def test_matching_works_as_on_training_page(part, kind):
     setting = Setup("recall", "recall", {})
     planned, _ = arms(setting, {"it": changes}, kind)
     first = task["recall"].config()
-    shown, _ = plan(
+    experiment, _ = plan(
         [Variant("baseline", first), Variant("it", apply(changes, first), 1)],
         Training(task="recall"),
         Trial(match=kind),
         Machine(),
     )
     ours = planned.get("it")
-    theirs = next((arm.config for arm in shown.arms if arm.name == "it"), None)
+    theirs = next((arm.config for arm in experiment.arms if arm.name == "it"), None)
     assert (ours and ours[0]) == theirs
     if theirs:
         costs = [match[kind](item, Training(task="recall")) for item in (theirs, first)]

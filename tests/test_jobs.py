@@ -73,7 +73,7 @@ def wait(until, *polled, seconds=60.0):
 
 
 def still_running(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Return which of them have not ended after so long. A zombie has ended."""
+    """Return the processes still running after a while; a zombie has ended."""
     _, left = psutil.wait_procs(processes, timeout=seconds)
     return [process for process in left if not _has_ended(process)]
 
@@ -86,7 +86,7 @@ def _has_ended(process: psutil.Process) -> bool:
 
 
 def is_exact(job, name) -> bool:
-    """Return whether the rows are those of the same training in one piece in this process."""
+    """Return whether the rows equal those of an uninterrupted training in this process."""
     state = job.states[name]
     return job.rows[name] == list(train(state.config, state.training, state.seed))
 
@@ -94,9 +94,9 @@ def is_exact(job, name) -> bool:
 # The numbers
 
 
-@pytest.mark.parametrize("many", [1, 2])
-def test_rows_equal_single_training_on_any_workers(quick, many):
-    pool = ProcessPool(many)
+@pytest.mark.parametrize("count", [1, 2])
+def test_rows_equal_single_training_on_any_workers(quick, count):
+    pool = ProcessPool(count)
     job = Job(pool, states((0, 1, 2), name="reverse", steps=30))
     wait(lambda: job.done, job)
     assert job.error is None and job.progress == 1 and all(is_exact(job, name) for name in job.rows)
@@ -151,8 +151,12 @@ def test_background_job_gets_spare_workers(single, quick):
     watched = [Job(single, endless((seed,))) for seed in (41, 42)]
     wait(lambda: all(job.progress > 0 for job in watched), *watched)
     behind = Job(single, endless((44,)), background=True)
-    seen = [job.progress for job in watched]
-    wait(lambda: all(job.progress > before for job, before in zip(watched, seen)), *watched, behind)
+    progress = [job.progress for job in watched]
+    wait(
+        lambda: all(job.progress > before for job, before in zip(watched, progress)),
+        *watched,
+        behind,
+    )
     assert behind.progress == 0 and single.sharing == 2
     for job in watched:
         job.stop()
@@ -173,19 +177,19 @@ def test_unpolled_job_pauses_and_resumes(workers, quick, monkeypatch):
     job = Job(workers, endless())
     wait(lambda: job.progress > 0, job)
     time.sleep(0.6)
-    seen = job.progress
+    progress = job.progress
     time.sleep(0.4)
-    assert job.progress == seen and not job.alive and not job.done
-    wait(lambda: job.progress > seen, job)
+    assert job.progress == progress and not job.alive and not job.done
+    wait(lambda: job.progress > progress, job)
     job.stop()
 
 
 # What users share
 
 
-@pytest.mark.parametrize("many", [1, 2])
-def test_shared_training_runs_once(quick, many, monkeypatch):
-    pool = ProcessPool(many)
+@pytest.mark.parametrize("count", [1, 2])
+def test_shared_training_runs_once(quick, count, monkeypatch):
+    pool = ProcessPool(count)
     states_given = states((0, 1), steps=200, batch=18)
     steps = []
     take = jobs.SharedTraining.take
@@ -195,15 +199,15 @@ def test_shared_training_runs_once(quick, many, monkeypatch):
         take(training, state, *extra)
 
     monkeypatch.setattr(jobs.SharedTraining, "take", count_steps)
-    one = Job(pool, states_given)
+    first = Job(pool, states_given)
     two = Job(pool, {("other", state.seed): state for state in states_given.values()})
-    wait(lambda: one.progress > 0.3, one, two)
+    wait(lambda: first.progress > 0.3, first, two)
     assert two.progress > 0  # both see how it grows
-    wait(lambda: one.done and two.done, one, two)
-    assert sum(steps) == 400 and all(is_exact(one, name) for name in states_given)
-    assert list(one.rows.values()) == list(two.rows.values())
+    wait(lambda: first.done and two.done, first, two)
+    assert sum(steps) == 400 and all(is_exact(first, name) for name in states_given)
+    assert list(first.rows.values()) == list(two.rows.values())
     third = Job(pool, states_given)
-    assert third.done and third.known == 2 and third.rows == one.rows
+    assert third.done and third.known == 2 and third.rows == first.rows
     pool.close()
 
 
@@ -226,9 +230,9 @@ def test_only_the_very_same_training_is_shared(workers, quick):
     assert job.known == 1 and all(is_exact(job, name) for name in others if name != "machine")
 
 
-def train_until(pool, given, share):
+def train_until(pool, states_given, share):
     """Train up to this share of the steps and stop. Return the states and the rows."""
-    job = Job(pool, given)
+    job = Job(pool, states_given)
     wait(lambda: job.progress >= share, job)
     job.stop()
     return job.states, {name: list(rows) for name, rows in job.rows.items()}
@@ -258,9 +262,9 @@ def test_cache_is_bounded_and_rows_outlive_models(quick, monkeypatch):
     _, rows = train_until(pool, states_given, 1)
     assert pool.kept.bytes <= 3 * size
     with pool.lock:  # the last chunk has been taken
-        known = [pool.finished(jobs.key_of(state)) for state in states_given.values()]
-    assert [state is None for _, state in known].count(True) == 3
-    assert [list(item) for item, _ in known] == list(rows.values())
+        cached = [pool.finished(jobs.key_of(state)) for state in states_given.values()]
+    assert [state is None for _, state in cached].count(True) == 3
+    assert [list(item) for item, _ in cached] == list(rows.values())
     repeated = Job(pool, states_given)  # what was evicted is trained again, to the same rows
     wait(lambda: repeated.done, repeated)
     assert repeated.rows == rows and repeated.known == 3
@@ -271,7 +275,7 @@ def test_cache_is_bounded_and_rows_outlive_models(quick, monkeypatch):
 
 
 class Idle(ProcessPool):
-    """Workers from which nothing comes back."""
+    """Worker pool that never returns a result."""
 
     def train(self, states, seconds):
         return Future()
@@ -298,8 +302,8 @@ def test_time_left_is_corrected_by_measurement():
 
 def test_diverged_trainings_leave_nothing_to_train():
     job = Job(Idle(1), states((0, 1), steps=100))
-    one, two = job.trainings.values()
-    one.state = replace(one.state, step=10, diverged=True)
+    first, two = job.trainings.values()
+    first.state = replace(first.state, step=10, diverged=True)
     two.state = replace(two.state, step=10)
     assert job.progress == (100 + 10) / 200
     assert job.seconds_left() == pytest.approx(

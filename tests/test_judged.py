@@ -95,15 +95,17 @@ def test_comparison_uses_run_at_chosen_rate(data):
     for arm in experiment.arms:
         ways = experiment.ways(arm)
         for seed in (0, 1):
-            here = {name: runs[name, seed] for name in ways}
-            going = {name: rows for name, rows in here.items() if not rows[-1].note}
+            runs_of_seed = {name: runs[name, seed] for name in ways}
+            going = {name: rows for name, rows in runs_of_seed.items() if not rows[-1].note}
             end = min((rows[-1].step for rows in going.values()), default=0)
             worth = {}
             for name, rows in going.items():
                 late = [row.loss for row in rows if 0.9 * end + 1e-9 < row.step <= end]
                 worth[sum(late) / len(late), ways[name].learning_rate] = name
             name = (
-                worth[min(worth)] if worth else min(ways, key=lambda each: ways[each].learning_rate)
+                worth[min(worth)]
+                if worth
+                else min(ways, key=lambda name_of_way: ways[name_of_way].learning_rate)
             )
             assert (
                 actual.names[arm.name, seed] == name
@@ -140,7 +142,11 @@ def test_curve_is_sampled_at_baseline_steps():
             by_then = (
                 entry.step if entry.step == 1 else entry.step * arm.training.steps / SHORT.steps
             )
-            newest = [own for own in runs["− FFN", seed] if own.step <= by_then + 1e-9][-1]
+            newest = [
+                row_of_variant
+                for row_of_variant in runs["− FFN", seed]
+                if row_of_variant.step <= by_then + 1e-9
+            ][-1]
             assert entry == newest._replace(step=entry.step)
         assert actual["− FFN", seed][-1].accuracy == runs["− FFN", seed][-1].accuracy
     table = summary(actual, experiment)
@@ -158,16 +164,16 @@ def test_diverged_run_is_lost_at_its_time():
     experiment = Plan(
         (Arm("baseline", Config(), 0, frozenset()), slow), SHORT, Trial(seeds=1, match="time"), CPU
     )
-    own = [row(1, 0.1), row(2, 0.2), row(4, 0.4), row(5, math.nan, "diverged at step 5")]
-    runs = {("baseline", 0): [row(step, 0.5) for step in (1, 5, 10, 15, 20)], ("slow", 0): own}
-    kept = judged(runs, experiment).runs["slow", 0]
-    assert [(item.step, item.accuracy) for item in kept[:-1]] == [(1, 0.1), (5, 0.2)]
-    assert kept[-1].step == 10 and kept[-1].note == "diverged at step 5"
+    rows = [row(1, 0.1), row(2, 0.2), row(4, 0.4), row(5, math.nan, "diverged at step 5")]
+    runs = {("baseline", 0): [row(step, 0.5) for step in (1, 5, 10, 15, 20)], ("slow", 0): rows}
+    judged_rows = judged(runs, experiment).runs["slow", 0]
+    assert [(item.step, item.accuracy) for item in judged_rows[:-1]] == [(1, 0.1), (5, 0.2)]
+    assert judged_rows[-1].step == 10 and judged_rows[-1].note == "diverged at step 5"
 
 
 @pytest.mark.parametrize(("steps", "lost_at"), [(58, 29), (116, 58), (140, 70)])
 def test_row_at_exact_step_is_used(steps, lost_at):
-    """50 · (58 / 100) is less than 29 in floats, and 29 / (58 / 100) more than 50."""
+    """Rounding in floats gives 50 · (58 / 100) < 29 and 29 / (58 / 100) > 50."""
     plain = dataclasses.replace(SHORT, steps=100, every=10)
     longer = Arm(
         "it",
@@ -185,8 +191,8 @@ def test_row_at_exact_step_is_used(steps, lost_at):
     every_step = [row(step, step / 1000) for step in range(1, steps + 1)]
     runs = {("baseline", 0): [row(1, 0.5)], ("it", 0): every_step}
     due = [1, *range(10, 101, 10)]
-    taken = [round(1000 * item.accuracy) for item in judged(runs, experiment).runs["it", 0]]
-    assert taken == [1, *(step * steps // 100 for step in due[1:])]
+    accuracies = [round(1000 * item.accuracy) for item in judged(runs, experiment).runs["it", 0]]
+    assert accuracies == [1, *(step * steps // 100 for step in due[1:])]
     runs["it", 0] = [*every_step[: lost_at - 1], row(lost_at, math.nan, "diverged")]
     assert judged(runs, experiment).runs["it", 0][-1].step == 50
 

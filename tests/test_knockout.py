@@ -42,16 +42,16 @@ SHAPES = [
 
 
 def legal(**changes) -> Opened:
-    """An untrained model of sentences, with biases and gains that are not 0 and 1."""
+    """Return an untrained model of sentences with random biases and gains."""
     config = Config(
         **{"n_layers": 2, "d_model": 32, "position": "rope", "mask": "causal", **changes}
     )
-    made = Transformer(config, vocabulary())
+    model = Transformer(config, vocabulary())
     stream = torch.Generator().manual_seed(5)
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn(parameter.shape, generator=stream))
-    return Opened("untrained", made, Words(vocabulary()), "sentences")
+    return Opened("untrained", model, Words(vocabulary()), "sentences")
 
 
 def learner(name: str, **training) -> Opened:
@@ -62,19 +62,19 @@ def learner(name: str, **training) -> Opened:
 
 
 @pytest.fixture(scope="module")
-def made() -> knockout.Bench:
+def untrained_bench() -> knockout.Bench:
     return knockout.bench(legal(), 96)
 
 
 @pytest.fixture(scope="module")
-def plain(made):
+def plain(untrained_bench):
     """Return the means, the answers and the effects of the whole model, computed slowly."""
-    full = slow(made)
-    return mean_by_hand(made), full, by_hand(full, full, made.questions)
+    full = slow(untrained_bench)
+    return mean_by_hand(untrained_bench), full, by_hand(full, full, untrained_bench.questions)
 
 
 def slow(bench, edits=lambda n: ()):
-    """Logits at every place asked, one text at a time, without padding, in float32: (Q, V)"""
+    """Return float32 logits (Q, V) of every question, one text at a time, without padding."""
     q = bench.questions
     rows = []
     for row, place in zip(q.row.tolist(), q.position.tolist()):
@@ -116,8 +116,8 @@ def test_grammar_matches_anatomy():
         assert words.count(".") == 1 and words[anatomy(words).verb] in BE
 
 
-def test_questions_ask_for_verb_after_its_context(made):
-    q = made.questions
+def test_questions_ask_for_verb_after_its_context(untrained_bench):
+    q = untrained_bench.questions
     words = [
         [vocabulary()[t] for t in row[:n]] for row, n in zip(q.tokens.tolist(), q.lengths.tolist())
     ]
@@ -132,14 +132,14 @@ def test_questions_ask_for_verb_after_its_context(made):
     assert q.lengths.tolist() == sorted(q.lengths.tolist())
 
 
-@pytest.mark.parametrize("of", ["sentences", "copy", "facts"])
-def test_resampling_uses_other_text_of_same_length(of, made):
-    q = made.questions if of == "sentences" else questions(learner(of), 64)
-    for one, other, length in zip(q.tokens, q.elsewhere, q.lengths.tolist()):
-        assert one[:length].tolist() != other[:length].tolist()
+@pytest.mark.parametrize("task_name", ["sentences", "copy", "facts"])
+def test_resampling_uses_other_text_of_same_length(task_name, untrained_bench):
+    q = untrained_bench.questions if task_name == "sentences" else questions(learner(task_name), 64)
+    for tokens, other, length in zip(q.tokens, q.elsewhere, q.lengths.tolist()):
+        assert tokens[:length].tolist() != other[:length].tolist()
         pad = vocabulary().index(PAD)
-        if of == "sentences":
-            assert int((other != pad).sum()) == length == int((one != pad).sum())
+        if task_name == "sentences":
+            assert int((other != pad).sum()) == length == int((tokens != pad).sum())
 
 
 @pytest.mark.parametrize("name", task)
@@ -164,7 +164,7 @@ def test_ablations_work_on_models_of_all_tasks(name):
 
 
 def by_hand(logits, full, q):
-    """Every effect, question by question, in float64 with plain Python."""
+    """Return every effect, question by question, in float64 with plain Python."""
     rows = []
     for n in range(len(logits)):
         scores = logits[n].double().tolist()
@@ -192,25 +192,25 @@ def test_baseline_answers_match_unpadded_texts(changes):
 
 @pytest.mark.parametrize("how", mode)
 @pytest.mark.parametrize("cut", list_cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
-def test_effects_equal_plain_steps(made, plain, cut, how):
-    q = made.questions
+def test_effects_equal_plain_steps(untrained_bench, plain, cut, how):
+    q = untrained_bench.questions
     means, full, base = plain
 
     def edits(row):
         other = q.elsewhere[row : row + 1, : int(q.lengths[row])]
         with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as on_second:
-            made.model(other)
-        known = {
+            untrained_bench.model(other)
+        recorded = {
             (s, n): Recorded(means[s, n], on_second[s][n]) for s in on_second for n in range(2)
         }
-        return (Lesion((cut,), how, known),)
+        return (Lesion((cut,), how, recorded),)
 
-    expected = by_hand(slow(made, edits), full, q)
-    effect = made.effect((cut,), how)
+    expected = by_hand(slow(untrained_bench, edits), full, q)
+    effect = untrained_bench.effect((cut,), how)
     for name in knockout.effect:
         actual = pd.Series(effect.values[name].numpy())
         np.testing.assert_allclose(actual, expected[name], rtol=2e-3, atol=2e-5, err_msg=name)
-    message = tables.tabulate_effects(effect, made.baseline).set_index("effect")
+    message = tables.tabulate_effects(effect, untrained_bench.baseline).set_index("effect")
     for name in ("probability", "difference"):
         change = expected[name] - base[name]
         low, high = scipy.stats.t.interval(
@@ -232,28 +232,30 @@ def mean_by_hand(bench):
     """
     q = bench.questions
     index = {}
-    own = sorted(q.lengths.tolist())[-8]
+    shared_from = sorted(q.lengths.tolist())[-8]
     for row, length in zip(q.tokens, q.lengths.tolist()):
         with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as record:
             bench.model(row[None, :length])
         for site in record:
             for layer, x in enumerate(record[site]):
                 for position in range(length):
-                    known = index.setdefault((site, layer), {}).setdefault(position, [])
-                    known.append(x[0, ..., position, :].double())
+                    vectors = index.setdefault((site, layer), {}).setdefault(position, [])
+                    vectors.append(x[0, ..., position, :].double())
     means = {}
     for key, words in index.items():
-        rows = [sum(words[position]) / len(words[position]) for position in range(own)]
-        late = [word for position in words if position >= own - 1 for word in words[position]]
+        rows = [sum(words[position]) / len(words[position]) for position in range(shared_from)]
+        late = [
+            word for position in words if position >= shared_from - 1 for word in words[position]
+        ]
         means[key] = torch.stack([*rows, sum(late) / len(late)], -2).float()
     return means
 
 
-def test_means_equal_those_by_hand(made):
-    expected = mean_by_hand(made)
-    for known in made.recorded:
+def test_means_equal_those_by_hand(untrained_bench):
+    expected = mean_by_hand(untrained_bench)
+    for recorded in untrained_bench.recorded:
         for key, x in expected.items():
-            torch.testing.assert_close(known[key].mean, x, rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(recorded[key].mean, x, rtol=1e-4, atol=1e-5)
 
 
 def constant_by_position(**changes) -> Opened:
@@ -266,16 +268,16 @@ def constant_by_position(**changes) -> Opened:
         "mask": "causal",
         "norm": "none",
     }
-    made = Transformer(Config(**{**settings, **changes}), opened.model.vocabulary)
+    model = Transformer(Config(**{**settings, **changes}), opened.model.vocabulary)
     stream = torch.Generator().manual_seed(3)
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=stream))
-        made.embed[:, 24:] = (
+        model.embed[:, 24:] = (
             0  # the last quarter of the stream holds positions, and nothing writes to it
         )
-        made.position.weight[:, :24] = 0
-        first = made.blocks[0]
+        model.position.weight[:, :24] = 0
+        first = model.blocks[0]
         first.mlp.w_in.weight[:, :24] = 0
         for rows in (
             slice(0, 8),
@@ -283,11 +285,11 @@ def constant_by_position(**changes) -> Opened:
             slice(64, 72),
         ):  # queries, keys and values of the first head
             first.attn.qkv.weight[rows, :24] = 0
-        for block in made.blocks:
+        for block in model.blocks:
             for last in (block.attn.out, block.mlp.w_out):
                 last.weight[24:] = 0
                 last.bias[24:] = 0
-    return Opened("constant", made, opened.tokens, "induction")
+    return Opened("constant", model, opened.tokens, "induction")
 
 
 @pytest.mark.parametrize("cut", [Cut(0, "ffn"), Cut(0, "head", 0)], ids=lambda cut: cut.name)
@@ -302,35 +304,38 @@ def test_mean_ablation_of_position_only_part_has_no_effect(cut):
     assert (other.values["difference"] - bench.baseline.values["difference"]).abs().max() > 1e-3
 
 
-def test_joint_ablation_differs_from_sequence(made):
-    both = made.effect((Cut(0, "head", 1), Cut(1, "ffn")), "zero")
-    logits = slow(made, lambda row: (Lesion((Cut(0, "head", 1), Cut(1, "ffn"))),))
-    expected = by_hand(logits, slow(made), made.questions)
+def test_joint_ablation_differs_from_sequence(untrained_bench):
+    both = untrained_bench.effect((Cut(0, "head", 1), Cut(1, "ffn")), "zero")
+    logits = slow(untrained_bench, lambda row: (Lesion((Cut(0, "head", 1), Cut(1, "ffn"))),))
+    expected = by_hand(logits, slow(untrained_bench), untrained_bench.questions)
     np.testing.assert_allclose(both.values["difference"], expected.difference, rtol=1e-3, atol=1e-4)
 
 
-def test_baseline_is_never_overwritten(made):
-    before = {name: x.clone() for name, x in made.baseline.values.items()}
-    streams = [[x.clone() for x in stream] for stream in made.streams]
-    read = prompt.read(made.opened, "the judge , who was late , was right .")
-    full = prompt.look(made, read).sites["pattern"][1].clone()
+def test_baseline_is_never_overwritten(untrained_bench):
+    before = {name: x.clone() for name, x in untrained_bench.baseline.values.items()}
+    streams = [[x.clone() for x in stream] for stream in untrained_bench.streams]
+    read = prompt.read(untrained_bench.opened, "the judge , who was late , was right .")
+    full = prompt.look(untrained_bench, read).sites["pattern"][1].clone()
     for how in mode:
-        for cut in list_cuts(made.model.config):
-            knockout.measured(made, (cut,), how)
-            prompt.look(made, read, (cut,), how)
-    assert all(torch.equal(made.baseline.values[name], x) for name, x in before.items())
+        for cut in list_cuts(untrained_bench.model.config):
+            knockout.measured(untrained_bench, (cut,), how)
+            prompt.look(untrained_bench, read, (cut,), how)
+    assert all(torch.equal(untrained_bench.baseline.values[name], x) for name, x in before.items())
     assert all(
-        torch.equal(one, other) for one, other in zip(sum(made.streams, []), sum(streams, []))
+        torch.equal(stream, other)
+        for stream, other in zip(sum(untrained_bench.streams, []), sum(streams, []))
     )
-    assert torch.equal(prompt.look(made, read).sites["pattern"][1], full)
-    assert knockout.measured(made, (), "zero") is made.baseline
+    assert torch.equal(prompt.look(untrained_bench, read).sites["pattern"][1], full)
+    assert knockout.measured(untrained_bench, (), "zero") is untrained_bench.baseline
 
 
-def test_concurrent_ablations_read_own_numbers(made):
-    every = list_cuts(made.model.config)
+def test_concurrent_ablations_read_own_numbers(untrained_bench):
+    every = list_cuts(untrained_bench.model.config)
     wrong = []
     expected = {
-        (cut, how): made.effect((cut,), how).values["difference"] for cut in every for how in mode
+        (cut, how): untrained_bench.effect((cut,), how).values["difference"]
+        for cut in every
+        for how in mode
     }
 
     def visit(seed):
@@ -338,9 +343,9 @@ def test_concurrent_ablations_read_own_numbers(made):
         np.random.default_rng(seed).shuffle(order)
         for cut, how in order:
             if not torch.equal(
-                made.effect((Cut(int(cut.layer), str(cut.part), int(cut.head)),), str(how)).values[
-                    "difference"
-                ],
+                untrained_bench.effect(
+                    (Cut(int(cut.layer), str(cut.part), int(cut.head)),), str(how)
+                ).values["difference"],
                 expected[cut, how],
             ):
                 wrong.append((cut, how))
@@ -351,24 +356,24 @@ def test_concurrent_ablations_read_own_numbers(made):
     assert not wrong
 
 
-def test_accuracy_by_distance_is_mean_of_correct(made):
-    table = tables.by_distance(made.baseline, made.questions)
-    q = made.questions
+def test_accuracy_by_distance_is_mean_of_correct(untrained_bench):
+    table = tables.by_distance(untrained_bench.baseline, untrained_bench.questions)
+    q = untrained_bench.questions
     assert table.questions.sum() == len(q.row)
     for row in table.itertuples():
-        right = made.baseline.correct[q.value == row.value]
+        right = untrained_bench.baseline.correct[q.value == row.value]
         ends = scipy.stats.binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
         assert row.accuracy == pytest.approx(right.mean().item())
         assert (row.low, row.high) == pytest.approx((ends.low, ends.high), abs=1e-9)
 
 
-def test_readings_are_the_attention_on_the_subject(made):
-    q = made.questions
-    for reading in tables.readings(made):
+def test_readings_are_the_attention_on_the_subject(untrained_bench):
+    q = untrained_bench.questions
+    for reading in tables.readings(untrained_bench):
         shares = []
         for n in q.across.nonzero()[:, 0].tolist():
             with torch.inference_mode(), trace(sites=("pattern",)) as record:
-                made.model(q.tokens[n : n + 1, : int(q.lengths[n])])
+                untrained_bench.model(q.tokens[n : n + 1, : int(q.lengths[n])])
             row = record["pattern"][reading.layer][0, reading.head, :, q.subject[n]]
             shares.append((row[q.verb[n]].item(), row[q.verb[n] - 1].item()))
         assert (reading.verb.mean, reading.before.mean) == pytest.approx(
@@ -412,8 +417,12 @@ def test_text_counts_once_however_many_questions(name):
     assert actual.shape == (2, 24)
     for kind in range(2):
         for text in range(24):
-            mine = [values[kind, n].item() for n, row in enumerate(q.row.tolist()) if row == text]
-            assert actual[kind, text].item() == pytest.approx(math.fsum(mine) / len(mine), abs=1e-6)
+            in_text = [
+                values[kind, n].item() for n, row in enumerate(q.row.tolist()) if row == text
+            ]
+            assert actual[kind, text].item() == pytest.approx(
+                math.fsum(in_text) / len(in_text), abs=1e-6
+            )
 
 
 @pytest.mark.parametrize("name", ["induction", "facts"])
@@ -441,7 +450,7 @@ def test_right_token_must_be_likeliest_without_rivals(name):
 
 
 def test_questions_begin_with_words_unseen_in_training():
-    asked = {words[: anatomy(words).verb] for words in sentences(512, 0)}
+    beginnings = {words[: anatomy(words).verb] for words in sentences(512, 0)}
     read = set()
     for seed in range(4):
         tokens, _ = batch(torch.Generator().manual_seed(seed), 256)
@@ -449,7 +458,7 @@ def test_questions_begin_with_words_unseen_in_training():
             words = tuple(vocabulary()[token] for token in row if token)
             if "<unk>" not in words:
                 read.add(words[: anatomy(words).verb])
-    assert not asked & read and len(read) > 300
+    assert not beginnings & read and len(read) > 300
 
 
 # Contributions
@@ -475,14 +484,14 @@ def test_contributions_add_up_to_the_whole(changes):
     for some_cuts in [(), *(((cut,)) for cut in list_cuts(bench.model.config))]:
         some_cuts = some_cuts if isinstance(some_cuts, tuple) else (some_cuts,)
         for how in mode if some_cuts else ("zero",):
-            each = credit.of_bench(bench, some_cuts, how)
+            contributions = credit.of_bench(bench, some_cuts, how)
             expected = bench.effect(some_cuts, how).values["difference"]
             assert credit.mean_difference(bench, some_cuts, how) == pytest.approx(
-                each.sum(0).mean().item()
+                contributions.sum(0).mean().item()
             )
-            assert len(each) == len(credit.parts(bench.model))
+            assert len(contributions) == len(credit.parts(bench.model))
             torch.testing.assert_close(
-                each.sum(0),
+                contributions.sum(0),
                 expected,
                 rtol=1e-4,
                 atol=1e-5 * max(1.0, bench.whole.logits.abs().max().item()),
@@ -492,13 +501,14 @@ def test_contributions_add_up_to_the_whole(changes):
 def test_contributions_add_up_before_soft_cap():
     bench = knockout.bench(legal(logit_cap=2.0), 48)
     plain = knockout.bench(legal(), 48)  # the same weights
-    for made in ((), (Cut(0, "head", 1),)):
-        before_cap = plain.effect(made, "zero").values["difference"]
+    for removed in ((), (Cut(0, "head", 1),)):
+        before_cap = plain.effect(removed, "zero").values["difference"]
         torch.testing.assert_close(
-            credit.of_bench(bench, made).sum(0), before_cap, rtol=1e-4, atol=1e-4
+            credit.of_bench(bench, removed).sum(0), before_cap, rtol=1e-4, atol=1e-4
         )
         assert (
-            bench.effect(made, "zero").values["difference"].abs().mean() < before_cap.abs().mean()
+            bench.effect(removed, "zero").values["difference"].abs().mean()
+            < before_cap.abs().mean()
         )
 
 
@@ -534,16 +544,16 @@ def test_skips_pass_share_of_early_contribution():
         (Cut(0, "ffn"),),
     ],
 )
-def test_contribution_is_output_through_final_norm(made, out, how):
+def test_contribution_is_output_through_final_norm(untrained_bench, out, how):
     """A part's direct contribution is its output through the final norm's scale, for one text.
 
     A head's z passes its columns of W_O, all others unchanged; centred and scaled as the stream is,
     times gain. The replacement of a whole sub-layer belongs to no head.
     """
-    q = made.questions
+    q = untrained_bench.questions
     n = 7
-    model = made.model
-    with torch.inference_mode(), trace(Lesion(out, how, made.means)) as record:
+    model = untrained_bench.model
+    with torch.inference_mode(), trace(Lesion(out, how, untrained_bench.means)) as record:
         model(q.tokens[n : n + 1, : int(q.lengths[n])])
     place = int(q.position[n])
     width = model.config.d_head
@@ -552,7 +562,7 @@ def test_contribution_is_output_through_final_norm(made, out, how):
     scale = math.sqrt(((stream - stream.mean()) ** 2).mean() + 1e-5)
     words = model.unembed.weight.double()
     direction = model.ln_final.weight.double() * (words[q.right[n]] - words[q.wrong[n]])
-    actual = credit.of_bench(made, out, how)[:, n].tolist()
+    actual = credit.of_bench(untrained_bench, out, how)[:, n].tolist()
     thrown = {cut.layer for cut in out if cut.part in ("attention", "layer")}
     for part, value in zip(credit.parts(model), actual, strict=True):
         wrote = torch.zeros(d, dtype=torch.float64)
@@ -577,20 +587,20 @@ def test_contribution_is_output_through_final_norm(made, out, how):
 
 
 def whole_name(row) -> str:
-    """A part's name from the numbers of its row, which are counted from 1."""
-    made = {
+    """Return a part's name from its row's numbers, which count from 1."""
+    names = {
         "head": f"L{row.layer}H{row.head}",
         "attention": f"attention {row.layer}, bias",
         "ffn": f"FFN {row.layer}",
     }
-    return made.get(row.kind, {"embedding": "embedding", "norms": "norm biases"}.get(row.kind))
+    return names.get(row.kind, {"embedding": "embedding", "norms": "norm biases"}.get(row.kind))
 
 
-def test_contribution_table_has_all_parts_with_intervals(made):
-    table = credit.table(made)
-    each = credit.of_bench(made).numpy()
-    ps = [scipy.stats.ttest_1samp(values, 0).pvalue for values in each]
-    for index, (row, values) in enumerate(zip(table.itertuples(), each, strict=True)):
+def test_contribution_table_has_all_parts_with_intervals(untrained_bench):
+    table = credit.table(untrained_bench)
+    contributions = credit.of_bench(untrained_bench).numpy()
+    ps = [scipy.stats.ttest_1samp(values, 0).pvalue for values in contributions]
+    for index, (row, values) in enumerate(zip(table.itertuples(), contributions, strict=True)):
         assert row.name == whole_name(row)
         assert row.value == pytest.approx(values.mean(), abs=1e-9)
         ends = scipy.stats.ttest_1samp(values, 0).confidence_interval(level(ps, index))
@@ -599,23 +609,23 @@ def test_contribution_table_has_all_parts_with_intervals(made):
     assert len(set(table.name)) == len(table) == 1 + 2 * (4 + 2) + 1
 
 
-def test_only_what_comes_after_a_cut_can_take_over(made):
+def test_only_what_comes_after_a_cut_can_take_over(untrained_bench):
     cut = (Cut(0, "head", 1), Cut(1, "ffn"))
-    table = credit.takeover(made, cut, "zero")
+    table = credit.takeover(untrained_bench, cut, "zero")
     assert set(table.name) == {"FFN 1", "L2H1", "L2H2", "L2H3", "L2H4"}
     assert table.change.is_monotonic_decreasing
-    before = credit.of_bench(made)
-    after = credit.of_bench(made, cut, "zero")
-    names = [part.name for part in credit.parts(made.model)]
+    before = credit.of_bench(untrained_bench)
+    after = credit.of_bench(untrained_bench, cut, "zero")
+    names = [part.name for part in credit.parts(untrained_bench.model)]
     values = [
         (before[names.index(name)].numpy(), after[names.index(name)].numpy()) for name in table.name
     ]
     tests = [scipy.stats.ttest_rel(other, value) for value, other in values]
     ps = [test.pvalue for test in tests]
-    for index, (row, (one, other), test) in enumerate(zip(table.itertuples(), values, tests)):
+    for index, (row, (unchanged, other), test) in enumerate(zip(table.itertuples(), values, tests)):
         assert row.name == whole_name(row)
         assert (row.before, row.after, row.change) == pytest.approx(
-            (one.mean(), other.mean(), (other - one).mean())
+            (unchanged.mean(), other.mean(), (other - unchanged).mean())
         )
         assert row.p == pytest.approx(corrected(ps)[index], rel=1e-6, abs=1e-12)
         assert (row.low, row.high) == pytest.approx(
@@ -625,30 +635,32 @@ def test_only_what_comes_after_a_cut_can_take_over(made):
 
 
 @pytest.mark.parametrize("cut", list_cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
-def test_parts_outside_takeover_are_unchanged(made, cut):
+def test_parts_outside_takeover_are_unchanged(untrained_bench, cut):
     """Parts with a bitwise unchanged output cannot have taken anything over."""
-    asked = set(credit.takeover(made, (cut,), "mean").name)
-    effect = made.effect((cut,), "mean")
-    for part in credit.parts(made.model):
-        if part.kind not in ("head", "ffn") or part.name in asked:
+    takeover_names = set(credit.takeover(untrained_bench, (cut,), "mean").name)
+    effect = untrained_bench.effect((cut,), "mean")
+    for part in credit.parts(untrained_bench.model):
+        if part.kind not in ("head", "ffn") or part.name in takeover_names:
             continue
         site = "z" if part.kind == "head" else "mlp_out"
-        own = (part.kind == cut.part and part.layer == cut.layer) or (
+        is_ablated = (part.kind == cut.part and part.layer == cut.layer) or (
             cut.part in ("attention", "layer") and part.layer == cut.layer
         )
-        one, other = (item.written[site, part.layer] for item in (effect, made.baseline))
+        changed, other = (
+            item.written[site, part.layer] for item in (effect, untrained_bench.baseline)
+        )
         if part.kind == "head":
-            one = one[:, part.head]
+            changed = changed[:, part.head]
             other = other[:, part.head]
-        assert own or torch.equal(one, other), part.name
+        assert is_ablated or torch.equal(changed, other), part.name
 
 
 # One text
 
 
-def test_unknown_word_is_marked_and_read(made):
+def test_unknown_word_is_marked_and_read(untrained_bench):
     read = prompt.read(
-        made.opened, "The defendant , who had filed a motion to dismiss , was liable ."
+        untrained_bench.opened, "The defendant , who had filed a motion to dismiss , was liable ."
     )
     assert [read.labels[index] for index in read.unknown] == ["a", "to", "dismiss"]
     assert read.labels[0] == "The" and vocabulary()[read.ids[0]] == "the"
@@ -656,14 +668,14 @@ def test_unknown_word_is_marked_and_read(made):
 
 
 def short(rows: int) -> Opened:
-    """A model that learnt so many positions, as from a file."""
+    """Return a model with so many learned positions, as from a file."""
     transformer = legal(position="learned").model
     transformer.position.weight = torch.nn.Parameter(transformer.position.weight[:rows].clone())
     return Opened("short", transformer, Words(vocabulary()), "sentences")
 
 
-def test_text_is_cut_to_model_length(made):
-    for opened, limit in ((made.opened, 256), (short(12), 12)):
+def test_text_is_cut_to_model_length(untrained_bench):
+    for opened, limit in ((untrained_bench.opened, 256), (short(12), 12)):
         words = ["judge", "xylophone"] * 256
         for count in (limit - 1, limit, limit + 1, 2 * limit):
             read = prompt.read(opened, " ".join(words[:count]))
@@ -675,7 +687,7 @@ def test_text_is_cut_to_model_length(made):
             assert list(read.notes) == message * (count > limit)
 
 
-def test_verb_is_last_with_context(made):
+def test_verb_is_last_with_context(untrained_bench):
     for text, index in [
         ("was", None),
         ("was late", None),
@@ -684,25 +696,25 @@ def test_verb_is_last_with_context(made):
         ("The judges , who WAS late , were right .", 7),
         ("was was", 1),
     ]:
-        assert prompt.verb_of(prompt.read(made.opened, text)) == index
+        assert prompt.verb_of(prompt.read(untrained_bench.opened, text)) == index
 
 
-def test_resampling_one_text_takes_another_of_its_length(made):
-    read = prompt.read(made.opened, "the judge was")
+def test_resampling_one_text_takes_another_of_its_length(untrained_bench):
+    read = prompt.read(untrained_bench.opened, "the judge was")
     cut = Cut(0, "head", 1)
-    forward_pass = prompt.look(made, read, (cut,), "resample")
-    plain = prompt.look(made, read)
+    forward_pass = prompt.look(untrained_bench, read, (cut,), "resample")
+    plain = prompt.look(untrained_bench, read)
     assert not torch.equal(forward_pass.sites["z"][0][1], plain.sites["z"][0][1])
     assert (
         plain.weights == "Model: untrained" and forward_pass.weights == "Model: untrained, − L1H2"
     )
     others = [
         ids[:n].tolist()
-        for ids, n in zip(made.questions.tokens, made.questions.lengths)
+        for ids, n in zip(untrained_bench.questions.tokens, untrained_bench.questions.lengths)
         if n == len(read.ids)
     ]
     with torch.inference_mode(), trace(sites=("z",)) as on_second:
-        made.model(torch.tensor(others))
+        untrained_bench.model(torch.tensor(others))
     assert any(
         torch.allclose(step, forward_pass.sites["z"][0][1], atol=1e-5)
         for step in on_second["z"][0][:, 1]
@@ -711,27 +723,37 @@ def test_resampling_one_text_takes_another_of_its_length(made):
         forward_pass.sites["z"][0][0], plain.sites["z"][0][0]
     )  # the other heads are as they were
     with pytest.raises(ConfigError, match="resampling needs another text of 100"):
-        prompt.look(made, prompt.read(made.opened, "the judge " * 50), (cut,), "resample")
+        prompt.look(
+            untrained_bench,
+            prompt.read(untrained_bench.opened, "the judge " * 50),
+            (cut,),
+            "resample",
+        )
 
 
-def test_logit_lens_ends_with_prediction(made):
-    read = prompt.read(made.opened, "the judge , who was late , was right .")
-    forward_pass = prompt.look(made, read)
-    table = prompt.logit_lens(made.model, forward_pass, made.opened.tokens.label)
+def test_logit_lens_ends_with_prediction(untrained_bench):
+    read = prompt.read(untrained_bench.opened, "the judge , who was late , was right .")
+    forward_pass = prompt.look(untrained_bench, read)
+    table = prompt.logit_lens(
+        untrained_bench.model, forward_pass, untrained_bench.opened.tokens.label
+    )
     with torch.inference_mode():
-        chances = made.model(torch.tensor([read.ids]))[0].softmax(-1)
+        chances = untrained_bench.model(torch.tensor([read.ids]))[0].softmax(-1)
     assert table.token.tolist() == [*range(1, len(read.ids) + 1)] * 3
     last = table[table.depth == 2]
-    messages = [made.opened.tokens.label(token) for token in chances.argmax(-1).tolist()]
+    messages = [untrained_bench.opened.tokens.label(token) for token in chances.argmax(-1).tolist()]
     assert last.word.tolist() == messages
     np.testing.assert_allclose(last.probability, chances.max(-1).values, rtol=1e-5)
     np.testing.assert_allclose(last.of_last, last.probability)
     first = table[table.depth == 0].probability
     with torch.inference_mode():
-        stream = made.model.embed[list(read.ids)]
-        expected = made.model.unembed(
+        stream = untrained_bench.model.embed[list(read.ids)]
+        expected = untrained_bench.model.unembed(
             torch.nn.functional.layer_norm(
-                stream, (32,), made.model.ln_final.weight, made.model.ln_final.bias
+                stream,
+                (32,),
+                untrained_bench.model.ln_final.weight,
+                untrained_bench.model.ln_final.bias,
             )
         ).softmax(-1)
     np.testing.assert_allclose(first, expected.max(-1).values, rtol=1e-4)
@@ -800,45 +822,54 @@ def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
         assert torch.equal(actual[index] > 0, reached), index
 
 
-def test_with_all_attention_knocked_out_no_word_reaches_another(made):
-    read = prompt.read(made.opened, "the judge , who was late , was right .")
+def test_with_all_attention_knocked_out_no_word_reaches_another(untrained_bench):
+    read = prompt.read(untrained_bench.opened, "the judge , who was late , was right .")
     for how in ("zero", "mean"):
         out = (Cut(0, "attention"), *(Cut(1, "head", n) for n in range(4)))
         assert torch.equal(
-            prompt.rollout(prompt.look(made, read, out, how), out)[-1],
+            prompt.rollout(prompt.look(untrained_bench, read, out, how), out)[-1],
             torch.eye(len(read.ids)).double(),
         )
 
 
-def test_continuation_is_cached_per_ablation(made):
-    read = prompt.read(made.opened, "the judge")
+def test_continuation_is_cached_per_ablation(untrained_bench):
+    read = prompt.read(untrained_bench.opened, "the judge")
     sampling = Sampling(words=6)
-    full = [s.token for s in prompt.continuation(made, read, 1, sampling)]
+    full = [s.token for s in prompt.continuation(untrained_bench, read, 1, sampling)]
     without = [
-        s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")
+        s.token
+        for s in prompt.continuation(untrained_bench, read, 1, sampling, (Cut(0, "layer"),), "mean")
     ]
-    assert [s.token for s in prompt.continuation(made, read, 1, sampling)] == full
+    assert [s.token for s in prompt.continuation(untrained_bench, read, 1, sampling)] == full
     assert [
-        s.token for s in prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "mean")
+        s.token
+        for s in prompt.continuation(untrained_bench, read, 1, sampling, (Cut(0, "layer"),), "mean")
     ] == without
     with pytest.raises(ConfigError, match="Resample ablation"):
-        list(prompt.continuation(made, read, 1, sampling, (Cut(0, "layer"),), "resample"))
+        list(
+            prompt.continuation(untrained_bench, read, 1, sampling, (Cut(0, "layer"),), "resample")
+        )
 
 
 @pytest.mark.parametrize("how", ["", "zero", "mean"])
-def test_continuation_starts_at_named_token(made, how):
+def test_continuation_starts_at_named_token(untrained_bench, how):
     """The reference is generate on the shortened text; another token gives another text."""
-    read = prompt.read(made.opened, "the judge , who was late , was right .")
+    read = prompt.read(untrained_bench.opened, "the judge , who was late , was right .")
     sampling = Sampling(words=5, draw=2)
     cut = (Cut(0, "layer"),) if how else ()
-    edits = (Lesion(cut, how, made.means if how == "mean" else {}),) if how else ()
+    edits = (Lesion(cut, how, untrained_bench.means if how == "mean" else {}),) if how else ()
     texts = []
     for after in (1, 4, 4):
         actual = [
-            s.token for s in prompt.continuation(made, read, after, sampling, cut, how or "zero")
+            s.token
+            for s in prompt.continuation(untrained_bench, read, after, sampling, cut, how or "zero")
         ]
         expected = generate(
-            made.model, read.ids[: after + 1], sampling, *edits, ends=made.opened.ends
+            untrained_bench.model,
+            read.ids[: after + 1],
+            sampling,
+            *edits,
+            ends=untrained_bench.opened.ends,
         )
         assert actual == [s.token for s in expected]
         texts.append(actual)
@@ -863,24 +894,24 @@ def test_continuation_ends_with_positions(after, room):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_on_a_gpu_it_is_the_same():
-    here = knockout.bench(legal(), 64)
-    there = legal()
-    there.model.to("cuda")
-    there = knockout.bench(there, 64)
+    on_cpu = knockout.bench(legal(), 64)
+    on_gpu = legal()
+    on_gpu.model.to("cuda")
+    on_gpu = knockout.bench(on_gpu, 64)
     for how in mode:
-        for cut in list_cuts(here.model.config):
-            one, other = (item.effect((cut,), how) for item in (here, there))
+        for cut in list_cuts(on_cpu.model.config):
+            expected, other = (item.effect((cut,), how) for item in (on_cpu, on_gpu))
             for name in knockout.effect:
                 torch.testing.assert_close(
-                    other.values[name], one.values[name], rtol=1e-3, atol=1e-3
+                    other.values[name], expected.values[name], rtol=1e-3, atol=1e-3
                 )
-    made = (Cut(0, "head", 1),)
+    cuts = (Cut(0, "head", 1),)
     torch.testing.assert_close(
-        credit.of_bench(there, made), credit.of_bench(here, made), rtol=1e-3, atol=1e-3
+        credit.of_bench(on_gpu, cuts), credit.of_bench(on_cpu, cuts), rtol=1e-3, atol=1e-3
     )
-    read = prompt.read(here.opened, "the judge")
+    read = prompt.read(on_cpu.opened, "the judge")
     sampling = Sampling(words=8, temperature=0.0)
-    one, other = (
-        [s.token for s in prompt.continuation(item, read, 1, sampling)] for item in (here, there)
+    expected, other = (
+        [s.token for s in prompt.continuation(item, read, 1, sampling)] for item in (on_cpu, on_gpu)
     )
-    assert one == other
+    assert expected == other

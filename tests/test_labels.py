@@ -68,16 +68,19 @@ def test_removing_one_of_two_equal_pairs_keeps_other():
 
 
 def test_logit_lens_compares_tokens_not_labels(monkeypatch):
-    said = texts(fine(opened(taken="layers")))
+    text = texts(fine(opened(taken="layers")))
     monkeypatch.setattr(Words, "label", lambda self, token: LONG)
-    (first,) = re.findall("top-1 from (layer \\d) onwards", said)
+    (first,) = re.findall("top-1 from (layer \\d) onwards", text)
     assert f"top-1 from {first} onwards" in texts(fine(opened(taken="layers")))
 
 
 def test_variants_whose_names_round_alike_have_two_names():
     variants, notes = lineup(Config(), Pins(variants="dropout-0.12345671~dropout-0.12345672"))
-    assert not notes and [each.config.dropout for each in variants[1:]] == [0.12345671, 0.12345672]
-    assert len({each.name for each in variants}) == 3
+    assert not notes and [variant.config.dropout for variant in variants[1:]] == [
+        0.12345671,
+        0.12345672,
+    ]
+    assert len({variant.name for variant in variants}) == 3
 
 
 def test_cells_whose_names_read_alike_are_two_rows():

@@ -204,7 +204,7 @@ def test_causal_model_ignores_the_future(change):
 
 
 def test_without_a_mask_it_does():
-    """Shows that the test above could fail."""
+    """This shows that the test above could fail."""
     changed = TOKENS.clone()
     changed[:, 5] = 2
     assert (run(BASE, changed)[:, :5] - run(BASE)[:, :5]).abs().max() > 1e-3
@@ -325,7 +325,7 @@ def test_changing_a_part_keeps_other_initial_weights(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "gone"),
+    ("change", "removed"),
     [
         ({"attention": False}, (".attn.", ".ln1.")),
         ({"ffn": False}, (".mlp.", ".ln2.")),
@@ -338,12 +338,12 @@ def test_changing_a_part_keeps_other_initial_weights(change):
     ],
     ids=str,
 )
-def test_switching_off_a_part_removes_it_alone(change, gone):
+def test_switching_off_a_part_removes_it_alone(change, removed):
     full, changed = (
         Transformer(config, WORDS).state_dict() for config in (FULL, FULL.replace(**change))
     )
     assert full.keys() - changed.keys() == {
-        name for name in full if any(part in name for part in gone)
+        name for name in full if any(part in name for part in removed)
     }
     assert not changed.keys() - full.keys()
 
@@ -395,7 +395,7 @@ def test_word_vector_depends_on_whole_word():
 @EVERY
 @pytest.mark.parametrize("padding", ["none", "behind", "before", "everything"])
 def test_weights_sum_to_1_or_are_all_zero(change, padding):
-    """Padding before the text leaves a causal model's first tokens nothing to look at."""
+    """Padding before the text leaves a causal model's first tokens nothing to attend to."""
     config = BASE.replace(**change)
     if not config.attention:
         change = {}
@@ -478,7 +478,7 @@ def test_masked_padding_leaves_the_real_tokens_as_they_were(change, mask):
 
 
 def test_padding_that_is_not_masked_does_change_them():
-    """Shows that the test above could fail."""
+    """This shows that the test above could fail."""
     padded = torch.cat([TOKENS, torch.zeros(2, 3, dtype=torch.long)], dim=1)
     assert (run(BASE, padded)[:, :6] - run(BASE)).abs().max() > 1e-3
 

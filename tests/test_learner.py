@@ -22,7 +22,7 @@ FIELDS = list(Config.settings())
 
 @st.composite
 def given_settings(draw):
-    """Any task, and any settings moved in its model; what then cannot be is mended as a link is."""
+    """Draw any task and any settings of its model; invalid ones are repaired as in a link."""
     name = draw(st.sampled_from(list(task)))
     moved = draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True))
     values = {field: draw(value_of(field)) for field in moved}
@@ -46,8 +46,8 @@ def test_link_has_only_changes_from_task_defaults(settings):
     name, values = settings
     learner = Learner(task=name, **values)
     link = learner.write()
-    own = {f: Learner.settings()[f].follows(learner) for f in FIELDS}
-    assert link.keys() - {"task"} == {f for f in FIELDS if getattr(learner, f) != own[f]}
+    defaults = {f: Learner.settings()[f].follows(learner) for f in FIELDS}
+    assert link.keys() - {"task"} == {f for f in FIELDS if getattr(learner, f) != defaults[f]}
     assert ("task" in link) == (name != "reverse")
     assert Learner.read(link) == (learner, [])
     assert link.keys() - {"task"} <= values.keys()
@@ -80,7 +80,7 @@ def test_learner_is_a_config(settings):
 
 
 @pytest.mark.parametrize(
-    ("params", "field", "kept"),
+    ("params", "field", "remaining"),
     [
         ({"task": "chess", "d_model": "128"}, "task", Learner(d_model=128)),
         (
@@ -96,9 +96,9 @@ def test_learner_is_a_config(settings):
         ),
     ],
 )
-def test_bad_value_is_named_and_rest_kept(params, field, kept):
+def test_bad_value_is_named_and_rest_kept(params, field, remaining):
     learner, problems = Learner.read(params)
-    assert learner == kept
+    assert learner == remaining
     assert [problem.field for problem in problems] == [field]
     assert re.match(rf"(The link sets )?{field} ", str(problems[0]))
 
@@ -106,8 +106,8 @@ def test_bad_value_is_named_and_rest_kept(params, field, kept):
 def test_variants_that_were_chosen_stay_when_the_task_changes():
     chosen = Removed(task="facts", variants="norm-none")
     assert chosen.write() == {"task": "facts", "variants": "norm-none"}
-    made, problems = Removed.read(chosen.write() | {"task": "copy"})
-    assert made.texts == ["norm-none"] and problems == []
+    removed, problems = Removed.read(chosen.write() | {"task": "copy"})
+    assert removed.texts == ["norm-none"] and problems == []
     assert Removed(task="facts", variants=NOTHING).texts == []
     assert Removed.read(Removed(task="facts", variants=NOTHING).write()) == (
         Removed(task="facts", variants=NOTHING),
@@ -129,9 +129,10 @@ def test_presets_are_links_that_train(name):
     assert notes == extra == [] and len(planned.arms) == 2
     full = {
         field: value
-        for made in (training, learner, pins, trial)
-        for field, value in made.write().items()
+        for settings in (training, learner, pins, trial)
+        for field, value in settings.write().items()
     }
     assert all(
-        kind.read(full) == (made, []) for kind, made in zip(kinds, (training, learner, pins, trial))
+        kind.read(full) == (settings, [])
+        for kind, settings in zip(kinds, (training, learner, pins, trial))
     )

@@ -35,7 +35,7 @@ def test_chart_axes_are_plain_and_name_log_scales(open_page, path, log):
 
 
 def cut_off(page) -> list[str]:
-    """Words that are cut: on buttons and switches, and in charts."""
+    """Return clipped text on buttons and switches, and in charts."""
     return page.evaluate("""() => {
           const cut = []
           const labels = "[data-testid=stMain] :is(button p, label p)"

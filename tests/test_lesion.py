@@ -40,18 +40,18 @@ def model(**changes) -> Transformer:
     )
 
 
-def run(made, *edits, ids=IDS, sites=()):
+def run(transformer, *edits, ids=IDS, sites=()):
     with torch.inference_mode(), trace(*edits, sites=sites) as record:
-        return made(ids), record
+        return transformer(ids), record
 
 
-def recorded(made) -> dict:
+def recorded(transformer) -> dict:
     """Return each activation's mean over the batch by position, and its value on other texts."""
-    _, here = run(made, sites=("z", "attn_out", "mlp_out"))
-    _, on_second = run(made, ids=OTHERS, sites=("z", "attn_out", "mlp_out"))
+    _, on_first = run(transformer, sites=("z", "attn_out", "mlp_out"))
+    _, on_second = run(transformer, ids=OTHERS, sites=("z", "attn_out", "mlp_out"))
     actual = {}
-    for site in here:
-        for layer, x in enumerate(here[site]):
+    for site in on_first:
+        for layer, x in enumerate(on_first[site]):
             actual[site, layer] = Recorded(sum(x) / len(x), on_second[site][layer])
     return actual
 
@@ -103,20 +103,20 @@ def test_zeroed_layer_is_both_sublayers_without_touching_stream():
 @pytest.mark.parametrize("how", mode)
 def test_replacement_matches_ablation_mode(cut, how):
     transformer = model()
-    known = recorded(transformer)
+    means = recorded(transformer)
     _, plain = run(transformer, sites=("z", "attn_out", "mlp_out"))
-    _, seen = run(transformer, Lesion((cut,), how, known), sites=("z", "attn_out", "mlp_out"))
+    _, changed = run(transformer, Lesion((cut,), how, means), sites=("z", "attn_out", "mlp_out"))
     for site in cut.sites():
-        x = seen[site][cut.layer]
+        x = changed[site][cut.layer]
         pick = (slice(None), cut.head) if site == "z" else (slice(None),)
         expected = {
             "zero": torch.zeros_like(x[pick]),
             "mean": (
-                known[site, cut.layer]
+                means[site, cut.layer]
                 .mean[cut.head if site == "z" else slice(None)]
                 .expand_as(x[pick])
             ),
-            "resample": known[site, cut.layer].elsewhere[pick],
+            "resample": means[site, cut.layer].elsewhere[pick],
         }[how]
         assert torch.equal(x[pick], expected)
         if site == "z":  # the other heads are as they were
@@ -128,16 +128,16 @@ def test_replacement_matches_ablation_mode(cut, how):
 def test_edit_keeps_model_tensors(how):
     transformer = model()
     before = {name: x.clone() for name, x in transformer.state_dict().items()}
-    known = recorded(transformer)
-    kept = {key: (item.mean.clone(), item.elsewhere.clone()) for key, item in known.items()}
+    means = recorded(transformer)
+    copies = {key: (item.mean.clone(), item.elsewhere.clone()) for key, item in means.items()}
     full, _ = run(transformer)
     for cut in EVERY:
-        run(transformer, Lesion((cut,), how, known))
+        run(transformer, Lesion((cut,), how, means))
     assert all(torch.equal(x, before[name]) for name, x in transformer.state_dict().items())
     assert all(
-        torch.equal(known[key].mean, kept[key][0])
-        and torch.equal(known[key].elsewhere, kept[key][1])
-        for key in kept
+        torch.equal(means[key].mean, copies[key][0])
+        and torch.equal(means[key].elsewhere, copies[key][1])
+        for key in copies
     )
     assert torch.equal(run(transformer)[0], full)
 
@@ -182,15 +182,15 @@ def test_unknown_place_is_named_and_rest_kept(text):
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "message"),
     [
         ("blow up", "must be one of zero"),
         ("mean", "no activations were recorded"),
         ("resample", "no activations were recorded"),
     ],
 )
-def test_impossible_lesion_is_refused_in_words(how, told):
-    with pytest.raises(ConfigError, match=told):
+def test_impossible_lesion_is_refused_in_words(how, message):
+    with pytest.raises(ConfigError, match=message):
         Lesion((Cut(0, "ffn"),), how)
 
 
@@ -198,12 +198,12 @@ def test_impossible_lesion_is_refused_in_words(how, told):
 def test_tokens_beyond_the_means_take_the_last_one(cut):
     transformer = model()
     rows = 4
-    known = {key: Recorded(item.mean[..., :rows, :]) for key, item in recorded(transformer).items()}
+    means = {key: Recorded(item.mean[..., :rows, :]) for key, item in recorded(transformer).items()}
     longer = {
-        key: Recorded(item.mean[..., [0, 1, 2, 3, 3, 3, 3, 3, 3], :]) for key, item in known.items()
+        key: Recorded(item.mean[..., [0, 1, 2, 3, 3, 3, 3, 3, 3], :]) for key, item in means.items()
     }
     assert torch.equal(
-        run(transformer, Lesion((cut,), "mean", known))[0],
+        run(transformer, Lesion((cut,), "mean", means))[0],
         run(transformer, Lesion((cut,), "mean", longer))[0],
     )
 

@@ -36,9 +36,9 @@ WITH_PREDICTION = [name for name in lesson if read_lesson(name).prediction]
 of_each = pytest.mark.parametrize("name", WITH_PREDICTION)
 
 
-def answers(of) -> list:
-    """Answers to a prediction, of every kind of outcome."""
-    prediction = of.prediction
+def answers(predicted) -> list:
+    """Return answers to a prediction, for every kind of outcome."""
+    prediction = predicted.prediction
     if prediction.options:
         return list(range(len(prediction.options)))
     if prediction.ranked:
@@ -85,24 +85,24 @@ def test_ranking_is_judged_pair_by_pair(name):
     lesson_read = read_lesson(name)
     out = measure_outcome(lesson_read)
     order = list(lesson_read.prediction.ranked)
-    for index, one in enumerate(order):
+    for index, first in enumerate(order):
         for other in order[index + 1 :]:
             a, b = (
                 [out.values[item].values[seed] for seed in sorted(out.values[item].values)]
-                for item in (one, other)
+                for item in (first, other)
             )
-            actual = prediction.differences([one, other], out)[one, other]
+            actual = prediction.differences([first, other], out)[first, other]
             assert actual.mean == pytest.approx(sum(a) / len(a) - sum(b) / len(b))
             if a != b and len({round(x - y, 12) for x, y in zip(a, b)}) > 1:
                 assert actual.p == pytest.approx(float(ttest_rel(a, b).pvalue))
             turned = (
-                prediction.verdict(lesson_read.prediction, [other, one], out)
+                prediction.verdict(lesson_read.prediction, [other, first], out)
                 if len(order) == 2
                 else None
             )
             assert turned in (None, *VERDICTS)
     clear = [pair for pair, gap in prediction.differences(order, out).items() if gap.clear]
-    right = sorted(order, key=lambda each: -out.values[each].found.mean)
+    right = sorted(order, key=lambda key: -out.values[key].found.mean)
     settled = all(pair in clear or pair[::-1] in clear for pair in pairwise(right))
     assert prediction.verdict(lesson_read.prediction, right, out) == (
         AS_PREDICTED if settled else UNDECIDED
@@ -127,8 +127,8 @@ def test_verdict_rule(mean, half, low, width):
 
 
 def test_costs_are_counted_on_the_model_and_by_hand():
-    """Attention: two products of T × T × D, two operations each."""
-    values = measure_outcome(read_lesson("heads")).values
+    """Attention has two products of T × T × D, with two operations each."""
+    values = outcome(read_lesson("heads")).values
     model = Transformer(Config(n_heads=8), vocabulary=["a"])
     assert values["eight"].found.mean == sum(
         parameter.numel() for parameter in model.blocks.parameters()
@@ -187,9 +187,11 @@ def test_texts_hold_the_numbers_that_were_measured(name, verdict):
 @of_each
 @given(data=some.data())
 def test_answers_read_back(name, data):
-    asked = read_lesson(name).prediction
+    read_prediction = read_lesson(name).prediction
     answer = data.draw(some.sampled_from(answers(read_lesson(name))))
-    assert prediction.read(asked, prediction.write(answer)) == prediction.check(asked, answer)
+    assert prediction.read(read_prediction, prediction.write(answer)) == prediction.check(
+        read_prediction, answer
+    )
 
 
 BROKEN = {
@@ -285,29 +287,29 @@ def test_translation_names_only_existing_entries(name):
     )
 
 
-def fields_of(name: str, each: str) -> list[set]:
-    """The numbers that its texts tell, text by text."""
+def fields_of(name: str, key: str) -> list[set]:
+    """Return the numbers that a lesson's texts use, text by text."""
     return [
         set(FIELD.findall(text))
-        for text in texts_of(translated(name, each, load(FOLDER / f"{each}.toml")))
+        for text in texts_of(translated(name, key, load(FOLDER / f"{key}.toml")))
     ]
 
 
 def unknown(text) -> list[str]:
     """Return the entries of a translation that the original lessons do not have."""
 
-    def beyond(texts, given, place: str) -> list[str]:
-        if isinstance(texts, list) and isinstance(given, list):
+    def beyond(texts, originals, place: str) -> list[str]:
+        if isinstance(texts, list) and isinstance(originals, list):
             texts = dict(enumerate(texts))
-            given = dict(enumerate(given))
-        if not (isinstance(texts, dict) and isinstance(given, dict)):
-            return [] if isinstance(texts, str) and isinstance(given, str) else [place]
-        here = [f"{place}.{key}" for key in texts if key not in given]
-        return here + [
+            originals = dict(enumerate(originals))
+        if not (isinstance(texts, dict) and isinstance(originals, dict)):
+            return [] if isinstance(texts, str) and isinstance(originals, str) else [place]
+        added = [f"{place}.{key}" for key in texts if key not in originals]
+        return added + [
             item
             for key in texts
-            if key in given
-            for item in beyond(texts[key], given[key], f"{place}.{key}")
+            if key in originals
+            for item in beyond(texts[key], originals[key], f"{place}.{key}")
         ]
 
     return beyond(text, {item: load(FOLDER / f"{item}.toml") for item in lesson}, "lessons")
@@ -343,25 +345,27 @@ def test_untranslated_lesson_is_english_with_its_numbers(monkeypatch):
     assert "99,6 %" in fill_in(german.means, german, measure_outcome(german))
 
 
-def texts_of(given) -> list[str]:
-    """Texts that somebody reads."""
-    if isinstance(given, dict):
-        kept = [value for key, value in given.items() if key not in NOT_READ]
-        return [text for value in kept for text in texts_of(value)]
-    if isinstance(given, list):
-        return [text for value in given for text in texts_of(value)]
-    return [given] if isinstance(given, str) else []
+def texts_of(node) -> list[str]:
+    """Return the texts that a reader sees."""
+    if isinstance(node, dict):
+        texts = [value for key, value in node.items() if key not in NOT_READ]
+        return [text for value in texts for text in texts_of(value)]
+    if isinstance(node, list):
+        return [text for value in node for text in texts_of(value)]
+    return [node] if isinstance(node, str) else []
 
 
 NOT_READ = ("of", "link", "page", "reading", "kind", "ranked", "shown", "difficulty", "right")
 
 
 def test_parameter_axis_ends_at_exact_number():
-    of = read_lesson("heads")
-    exactly = next(n for n, each in enumerate(of.prediction.options) if each.low < 1 < each.high)
+    lesson = read_lesson("heads")
+    exactly = next(
+        n for n, item in enumerate(lesson.prediction.options) if item.low < 1 < item.high
+    )
     drawn = re.findall(
-        r"<text[^>]*>([^<]*)", picture.svg(of, phrases(ENGLISH), exactly, measure_outcome(of))
+        r"<text[^>]*>([^<]*)", picture.svg(lesson, phrases(ENGLISH), exactly, outcome(lesson))
     )
     assert "49,984" in drawn and not any(
-        each.startswith("49,98") for each in drawn if each != "49,984"
+        item.startswith("49,98") for item in drawn if item != "49,984"
     )

@@ -26,7 +26,7 @@ def address(name: str, spoken: str = ENGLISH) -> str:
 
 
 def answered(page, name: str):
-    """Choose an answer by the controls, and say that it is fairly sure -> that answer."""
+    """Choose an answer and "fairly sure" by the controls. Return the answer."""
     chosen = _chosen(page, name)
     settle(page)
     page.locator(f".st-key-sure_{name} button").nth(2).click()
@@ -58,7 +58,7 @@ def _chosen(page, name: str):
 
 
 def kept(page, name: str):
-    """Let the browser have an answer of this lesson from before."""
+    """Store an earlier answer of this lesson in the browser."""
     prediction = read_lesson(name).prediction
     answer = (
         0
@@ -297,17 +297,17 @@ def test_another_tab_undoes_nothing(open_page):
             for name, entry in json.loads(page.evaluate(f"localStorage['{PLACE}']")).items()
         }
 
-    one = open_page(address("heads"))
-    predict(one, "heads", 0)
-    two = one.context.new_page()
-    two.goto(one.url.replace("heads", "mask"))
+    first = open_page(address("heads"))
+    predict(first, "heads", 0)
+    two = first.context.new_page()
+    two.goto(first.url.replace("heads", "mask"))
     settle(two)
-    one.get_by_role("button", name=words["again"]).first.click()
-    predict(one, "heads", 2)
+    first.get_by_role("button", name=words["again"]).first.click()
+    predict(first, "heads", 2)
     predict(two, "mask", 1)
     assert there(two) == {"heads": 2, "mask": 1}
-    one.get_by_role("button", name=words["again"]).first.click()
-    settle(one)
+    first.get_by_role("button", name=words["again"]).first.click()
+    settle(first)
     two.get_by_role("button", name=words["again"]).first.click()
     predict(two, "mask", 0)
     assert there(two) == {"mask": 0}

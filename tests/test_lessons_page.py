@@ -25,7 +25,7 @@ def open_lesson(name: str):
 
 
 def answer(app, name: str, chosen):
-    """Choose it in the controls."""
+    """Choose an answer in the controls."""
     lesson_read = read_lesson(name).prediction
     if lesson_read.options:
         return (
@@ -142,8 +142,8 @@ def test_explanation_follows_from_numbers(name, verdict):
     )
     if lesson_read.prediction.options and verdict == NOT_AS_PREDICTED:
         assert lesson_read.prediction.options[chosen].instead in text
-    shown = lesson_read.values[lesson_read.shown[0]].label
-    assert shown in picture(app) and "?" not in picture(app).replace("?xml", "")
+    label = lesson_read.values[lesson_read.shown[0]].label
+    assert label in picture(app) and "?" not in picture(app).replace("?xml", "")
 
 
 @pytest.mark.parametrize("because", ["<b>bold</b> **strong** $x$ :smile:", "a\nb\x00", "x" * 900])
@@ -184,7 +184,7 @@ def test_stored_predictions_return():
 
 
 @pytest.mark.parametrize(
-    "told",
+    "stored",
     [
         "nonsense",
         "x" * (LONGEST + 1),
@@ -192,8 +192,8 @@ def test_stored_predictions_return():
         '{"moon": {"answer": 1, "sure": 1}}',
     ],
 )
-def test_impossible_stored_predictions_are_dropped(told):
-    assert read(told) == {}
+def test_impossible_stored_predictions_are_dropped(stored):
+    assert read(stored) == {}
 
 
 WAYS = [
@@ -218,7 +218,7 @@ def test_experiments_open_as_intended(way):
 
 
 def pressed(app, name: str):
-    """The button, in one message with what was moved just before."""
+    """Press the button in one message with a control moved just before."""
     return fine(
         next(button for button in app.button if button.key == f"store_{name}").click().run()
     )

@@ -21,23 +21,25 @@ SHOWN = [
         (DEPTH, {"show": show, "passes": "3", "variants": "norm-none"})
         for show in ("statistics", "attention", "play")
     ),
-    *((TRAINED_MODEL, {"taken": taken}) for taken in ("attention", "words", "layers", "knockout")),
+    *((TRAINED_MODEL, {"taken": view}) for view in ("attention", "words", "layers", "knockout")),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page, params", SHOWN, ids=lambda it: it.key if hasattr(it, "key") else "-".join(it.values())
+    "page, params",
+    SHOWN,
+    ids=lambda value: value.key if hasattr(value, "key") else "-".join(value.values()),
 )
 def test_drawn_page_holds_no_inputs(page, params):
     app = fine(opened(page.path, **params))
     gc.collect()
-    held = [
+    objects = [
         get_object
         for get_object in gc.get_objects()
         if isinstance(get_object, BlockContext | DepthContext | TrainedContext)
     ]
-    assert not held and app.session_state  # the visitor is still there
+    assert not objects and app.session_state  # the visitor is still there
 
 
 def test_session_keeps_no_pass():
@@ -51,12 +53,12 @@ def test_session_keeps_no_pass():
         )
     )
     gc.collect()
-    kept = {id(value) for value, _ in _run.cache.entries.values()}
+    cached_ids = {id(value) for value, _ in _run.cache.entries.values()}
     assert not [
         get_object
         for get_object in gc.get_objects()
         if isinstance(get_object, Pass)
         and get_object.config.d_model == 48
-        and id(get_object) not in kept
+        and id(get_object) not in cached_ids
     ]
     assert app.session_state

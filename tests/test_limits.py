@@ -24,7 +24,7 @@ def with_link(limits: Limits, **link) -> Limits:
 
 
 def locked(limits: Limits = BLOCK, page=ONE_BLOCK, **params):
-    """A session that was opened with such a link, made of these settings."""
+    """Open a session with a teacher's link made of these settings."""
     text = with_link(limits, **params).write()
     return fine(
         opened(
@@ -46,9 +46,9 @@ def locked(limits: Limits = BLOCK, page=ONE_BLOCK, **params):
 )
 def test_limits_are_read_as_they_were_written(limits):
     assert read(limits.write()) == limits
-    kept = dataclasses.replace(limits, link={"text": "ä <b>~-.", "norm": "none"})
-    assert read(kept.write()) == dataclasses.replace(
-        kept, link={k: v for k, v in kept.link.items() if k not in limits.moved}
+    escaped = dataclasses.replace(limits, link={"text": "ä <b>~-.", "norm": "none"})
+    assert read(escaped.write()) == dataclasses.replace(
+        escaped, link={k: v for k, v in escaped.link.items() if k not in limits.moved}
     )
 
 
@@ -82,8 +82,8 @@ def test_only_what_was_ticked_is_there():
         and "compared_with" not in names
         and "text" not in names
     )
-    shown = [one["html"] for one in _words(app)]
-    assert any("RMSNorm" in item for item in shown)
+    html_of_words = [control["html"] for control in _words(app)]
+    assert any("RMSNorm" in item for item in html_of_words)
     assert setting(app, "norm") == "RMSNorm" and setting(app, "d_model") == 96
 
 
@@ -92,11 +92,11 @@ def _words(app):
 
     panels = components(app, "ablation_panel")
     return [
-        one
+        control
         for panel in panels
         for group in json.loads(panel.json)["groups"]
-        for one in group["controls"]
-        if one["kind"] == "words"
+        for control in group["controls"]
+        if control["kind"] == "words"
     ]
 
 

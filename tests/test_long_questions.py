@@ -46,7 +46,7 @@ def test_vectorised_sentences_match_single_writer():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("many", "digest"),
+    ("count", "digest"),
     [
         (8, "b5b6adc71252e813"),
         (64, "7acbd517aa1f5254"),
@@ -55,9 +55,9 @@ def test_vectorised_sentences_match_single_writer():
         (4096, "fe365d10bc232441"),
     ],
 )
-def test_questions_stay_the_same(many, digest):
+def test_questions_stay_the_same(count, digest):
     """Digests of drawing one sentence at a time, which took 47 seconds for the last case."""
-    drawn = (sentences.__wrapped__(many, 0), sentences.__wrapped__(8 * many, 1))
+    drawn = (sentences.__wrapped__(count, 0), sentences.__wrapped__(8 * count, 1))
     assert hashlib.blake2b(repr(drawn).encode(), digest_size=8).hexdigest() == digest
 
 
@@ -66,7 +66,7 @@ class Left(BaseException):
 
 
 def leave_after(signs: int):
-    """A visitor who goes when so many signs have come."""
+    """Return a function that leaves after so many progress messages."""
     left = iter(range(signs))
 
     def watch(*_):
@@ -100,9 +100,9 @@ def test_heavy_runs_queue_and_waiting_ones_can_leave(monkeypatch):
     assert signs[0] == (None, "waiting for another large run on this server")
 
 
-@pytest.mark.parametrize("what", ["look", "effect", "text"])
-def test_recording_for_replacement_takes_own_turn(what, monkeypatch):
-    """Six visitors at once who had the mean put in took 3 GB."""
+@pytest.mark.parametrize("kind", ["look", "effect", "text"])
+def test_recording_for_replacement_takes_own_turn(kind, monkeypatch):
+    """Six sessions that recorded means at once took 3 GB."""
     monkeypatch.setattr(memory, "HEAVY", 0)
     model = legal()
     bench = knockout.Bench(model, questions(model, 8))
@@ -113,9 +113,9 @@ def test_recording_for_replacement_takes_own_turn(what, monkeypatch):
     monkeypatch.setattr(
         bench, "_record", lambda: (turns.append(memory._heavy_run.locked()), record())[1]
     )
-    if what == "look":
+    if kind == "look":
         prompt.look(bench, read, tuple(cut), "mean")
-    elif what == "effect":
+    elif kind == "effect":
         bench.effect(tuple(cut), "mean")
     else:
         going_on = prompt.continuation(bench, read, 1, Sampling(words=5), tuple(cut), "mean")
@@ -144,10 +144,10 @@ def test_uncached_bench_is_released(monkeypatch):
     model = legal()
     bench = knockout.bench(model, 64)
     everything(bench)
-    gone = weakref.ref(bench)
+    reference = weakref.ref(bench)
     del bench
     gc.collect()
-    assert gone() is None and model.results.entries
+    assert reference() is None and model.results.entries
 
 
 def test_other_texts_give_another_result():
@@ -161,18 +161,18 @@ def test_other_texts_give_another_result():
 # Time
 
 
-@pytest.mark.parametrize("what", ["effect", "bench", "words", "credit"])
-def test_everything_that_is_long_says_how_far_it_is(what, monkeypatch):
+@pytest.mark.parametrize("kind", ["effect", "bench", "words", "credit"])
+def test_everything_that_is_long_says_how_far_it_is(kind, monkeypatch):
     monkeypatch.setattr(knockout, "SLICE", 8)
     model = legal()
     signs = []
     bench = knockout.bench(model, 64)
     with watched(lambda share, words: signs.append((share, words))):
-        if what == "bench":
+        if kind == "bench":
             knockout.Bench(model, questions(model, 64))
-        elif what == "effect":
+        elif kind == "effect":
             list(bench.sweep("mean"))
-        elif what == "credit":
+        elif kind == "credit":
             monkeypatch.setattr(contributions, "ROOM", 1)
             contributions.of_bench(bench)
         else:
@@ -189,19 +189,19 @@ DEEP = {
 }
 
 
-def deep(what: str, seed: int):
+def deep(kind: str, seed: int):
     """Compute with a given seed, so that no other test has cached the result."""
-    call, extra = DEEP[what]
+    call, extra = DEEP[kind]
     config = Config(d_model=16, n_heads=2, d_ff=24, seed=seed)
-    return call(config, *extra, WORDS, None, Depth(9, "separate" if what == "separate" else "same"))
+    return call(config, *extra, WORDS, None, Depth(9, "separate" if kind == "separate" else "same"))
 
 
-@pytest.mark.parametrize("what", DEEP)
-def test_passes_report_progress_and_can_be_last(what, monkeypatch):
+@pytest.mark.parametrize("kind", DEEP)
+def test_passes_report_progress_and_can_be_last(kind, monkeypatch):
     monkeypatch.setattr(memory, "HEAVY", 0)
     signs = []
     with watched(lambda share, words: signs.append((share, words))):
-        deep(what, 7101)
+        deep(kind, 7101)
     shares = [share for share, _ in signs]
     assert (
         len(shares) >= 9
@@ -212,9 +212,9 @@ def test_passes_report_progress_and_can_be_last(what, monkeypatch):
 
     for last in (1, 5, len(signs) - 2):
         with watched(leave_after(last)), pytest.raises(Left):
-            deep(what, 7102)
+            deep(kind, 7102)
         assert not _open.get() and not memory._heavy_run.locked()
-    deep(what, 7102)
+    deep(kind, 7102)
 
 
 def test_sweep_of_hours_is_refused_of_a_minute_asks(monkeypatch):
@@ -243,19 +243,19 @@ def test_sweep_of_hours_is_refused_of_a_minute_asks(monkeypatch):
 
 @pytest.fixture(scope="module")
 def wordy():
-    """A model of 50,000 words: their scores, and not its weights, are what takes memory."""
+    """Return a model of 50,000 words: its logits need more memory than its weights."""
     words = (*task["copy"].vocabulary, *(f"word {n}" for n in range(50_000)))
     config = Config(d_model=8, n_heads=1, mask="causal", position="rope")
     return files.from_upload(native.write(Transformer(config, words), "many words", "copy"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("many", [8, 64])
-def test_many_texts_take_no_more_memory_than_is_said(wordy, many):
-    asked_questions = questions(wordy, many)
+@pytest.mark.parametrize("count", [8, 64])
+def test_many_texts_take_no_more_memory_than_is_said(wordy, count):
+    asked_questions = questions(wordy, count)
     cut = list_cuts(wordy.config)[:1]
     text = sum(knockout.sizes(wordy, asked_questions)) >> 20
-    assert many == 8 or text > 200
+    assert count == 8 or text > 200
 
     def measure():
         memory.reuse_freed_memory()  # as the app does
@@ -266,7 +266,7 @@ def test_many_texts_take_no_more_memory_than_is_said(wordy, many):
             )
         ]
 
-    assert limited(measure, megabytes=text + 60) == [many] * 4  # and what PyTorch itself takes
+    assert limited(measure, megabytes=text + 60) == [count] * 4  # and what PyTorch itself takes
 
 
 def test_smaller_slices_give_equal_answers(monkeypatch):

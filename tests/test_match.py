@@ -52,7 +52,7 @@ def size(kind, config, tokens, words) -> int:
 
 
 def fitted(kind, name, change):
-    """-> (the task's model, with the change, and that made as large as the first; tokens, words)"""
+    """Return the task's model, the changed one, the matched one, the tokens and the words."""
     full = task[name].config()
     learnt = task[name]
     measured = lambda config: match[kind](config, Training(task=name))  # noqa: E731
@@ -71,19 +71,19 @@ def fitted(kind, name, change):
 @pytest.mark.parametrize("name", task)
 @pytest.mark.parametrize("kind", KINDS)
 def test_matching_comes_within_two_percent_for_all_parts(kind, name, change):
-    full, changed, made, tokens, words = fitted(kind, name, CHANGES[change])
+    full, changed, matched, tokens, words = fitted(kind, name, CHANGES[change])
     expected = size(kind, full, tokens, words)
     if change == "neither":
-        assert made == changed
+        assert matched == changed
     else:
-        assert abs(size(kind, made, tokens, words) / expected - 1) <= CLOSE
-    differing = {f for f in Config.settings() if getattr(made, f) != getattr(changed, f)}
+        assert abs(size(kind, matched, tokens, words) / expected - 1) <= CLOSE
+    differing = {f for f in Config.settings() if getattr(matched, f) != getattr(changed, f)}
     assert differing <= WIDTHS
-    assert made.d_model % made.n_heads == 0
-    assert not MENUS["position"][made.position].turns or made.d_head % 2 == 0
+    assert matched.d_model % matched.n_heads == 0
+    assert not MENUS["position"][matched.position].turns or matched.d_head % 2 == 0
     if abs(size(kind, changed, tokens, words) / expected - 1) <= 0.001:
-        assert made == changed  # nothing had to be done
-    row = Transformer(made, words)(torch.zeros(1, tokens, dtype=torch.long))  # and it runs
+        assert matched == changed  # nothing had to be done
+    row = Transformer(matched, words)(torch.zeros(1, tokens, dtype=torch.long))  # and it runs
     assert row.shape == (1, tokens, len(words)) and row.isfinite().all()
 
 
@@ -123,12 +123,12 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
     full = task[name].config()
     training = Training(task=name)
     changed = apply(CHANGES[change], full)
-    made, how, text = match_cost("time", (changed, training), (full, training))
-    assert made == changed  # no width is touched
-    each = step_seconds(changed, training)
+    matched, how, text = match_cost("time", (changed, training), (full, training))
+    assert matched == changed  # no width is touched
+    seconds_per_step = step_seconds(changed, training)
     expected = training.steps * step_seconds(full, training)
-    assert abs(how.steps * each - expected) <= each / 2 * (1 + 1e-9)
-    off = how.steps * each / expected - 1
+    assert abs(how.steps * seconds_per_step - expected) <= seconds_per_step / 2 * (1 + 1e-9)
+    off = how.steps * seconds_per_step / expected - 1
     notes = []
     if how != training:
         notes.append(f"{how.steps:,} steps")
@@ -147,16 +147,16 @@ def test_steps_are_as_many_as_take_the_baselines_time(name, change):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", task)
 def test_matched_model_is_returned_unchanged(kind, name):
-    full, _, made, *_ = fitted(kind, name, {})
-    assert made is full or made == full
+    full, _, matched, *_ = fitted(kind, name, {})
+    assert matched is full or matched == full
     for change in (
         {"scale": False},
         {"residual_ffn": False},
         {"activation": "relu"},
         {"n_heads": 1},
     ):
-        _, changed, made, *_ = fitted(kind, name, change)
-        assert made == changed
+        _, changed, matched, *_ = fitted(kind, name, change)
+        assert matched == changed
 
 
 @st.composite
@@ -192,25 +192,25 @@ def test_any_model_without_any_part(case, kind, tokens):
         else (lambda config: cost.forward_flops(config, tokens, len(words)))
     )
     expected = measured(full)
-    made = widened(changed, expected, measured)
-    assert measured(made) == size(kind, made, tokens, words)
-    assert abs(measured(made) - expected) <= max(
+    matched = widened(changed, expected, measured)
+    assert measured(matched) == size(kind, matched, tokens, words)
+    assert abs(measured(matched) - expected) <= max(
         abs(measured(changed) - expected), 0.001 * expected
     )  # never farther off
-    assert {f for f in Config.settings() if getattr(made, f) != getattr(changed, f)} <= WIDTHS
-    assert dataclasses.replace(made) == made  # passes every check of Config
+    assert {f for f in Config.settings() if getattr(matched, f) != getattr(changed, f)} <= WIDTHS
+    assert dataclasses.replace(matched) == matched  # passes every check of Config
     name = None
     if changed.ffn:
         name = "d_ff"
     elif changed.attention:
         name = "d_head"
-    if name and made != changed:
+    if name and matched != changed:
         best = nearest(changed, name, expected, measured)
-        if made.d_model == changed.d_model:
-            assert made == changed.replace(**{name: getattr(made, name)})
-            assert abs(measured(made) - expected) == best
+        if matched.d_model == changed.d_model:
+            assert matched == changed.replace(**{name: getattr(matched, name)})
+            assert abs(measured(matched) - expected) == best
         else:  # only where no width of the sub-layer would do
-            assert best > CLOSE * expected and abs(measured(made) - expected) < best
+            assert best > CLOSE * expected and abs(measured(matched) - expected) < best
 
 
 def nearest(config, name, expected, measured) -> int:

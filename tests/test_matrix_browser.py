@@ -39,8 +39,8 @@ def test_matrix_cells_are_one_tab_stop_with_arrows(matrix):
     assert page.locator(f"{CELLS}[tabindex='0']").count() == 1
     assert page.locator(CELLS).count() == page.locator(f"{CELLS}[tabindex]").count() == len(text)
     page.locator(CELLS).first.focus()
-    here = lambda: page.evaluate(FOCUSED)  # noqa: E731
-    assert here() == text[first, tasks[0]]
+    focused_cell = lambda: page.evaluate(FOCUSED)  # noqa: E731
+    assert focused_cell() == text[first, tasks[0]]
     for key, variant, task in [
         ("ArrowLeft", first, tasks[0]),
         ("ArrowUp", first, tasks[0]),
@@ -52,12 +52,12 @@ def test_matrix_cells_are_one_tab_stop_with_arrows(matrix):
         ("ArrowUp", first, tasks[0]),
     ]:
         page.keyboard.press(key)
-        assert here() == text[variant, task], key
+        assert focused_cell() == text[variant, task], key
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
-    assert here() not in text.values()
+    assert focused_cell() not in text.values()
     page.keyboard.press("Shift+Tab")
-    assert here() == text[second, tasks[0]], "Tab comes back to where it was"
+    assert focused_cell() == text[second, tasks[0]], "Tab comes back to where it was"
     page.keyboard.press("Enter")
     page.wait_for_url("**/Training?*")
 
@@ -85,17 +85,17 @@ def test_phone_keeps_row_names_while_scrolling(matrix, theme):
     cell = page.locator(CELLS).nth(2).bounding_box()
     page.locator(".st-key-home_matrix .root").evaluate("root => { root.scrollLeft = 200 }")
     after = names.bounding_box()
-    gone = page.locator(CELLS).nth(2).bounding_box()
-    assert after["x"] == pytest.approx(before["x"], abs=1) and gone["x"] == pytest.approx(
+    cell_box = page.locator(CELLS).nth(2).bounding_box()
+    assert after["x"] == pytest.approx(before["x"], abs=1) and cell_box["x"] == pytest.approx(
         cell["x"] - 200, abs=1
     )
     box = page.locator(".st-key-home_matrix .names svg").bounding_box()
     assert 80 < box["width"] < 200
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     row = page.locator(".st-key-home_matrix .names text").first
-    there = page.locator(".st-key-home_matrix [role=rowheader] text").first
-    assert row.inner_html() == there.inner_html() and row.bounding_box()["y"] == pytest.approx(
-        there.bounding_box()["y"], abs=1
+    row_name = page.locator(".st-key-home_matrix [role=rowheader] text").first
+    assert row.inner_html() == row_name.inner_html() and row.bounding_box()["y"] == pytest.approx(
+        row_name.bounding_box()["y"], abs=1
     )
     page.locator(CELLS).nth(3).focus()  # no cell with the focus lies below the names
     page.keyboard.press("Home")

@@ -1,4 +1,4 @@
-"""Memory: limits that follow from the container, and memory that goes back to the system."""
+"""Memory: limits from the container, and memory that is returned to the system."""
 
 import platform
 import re
@@ -69,7 +69,9 @@ def test_run_limit_follows_memory(monkeypatch, megabytes, expected):
 
 def test_pages_start_no_workers(monkeypatch):
     calls = []
-    monkeypatch.setattr(pool.ProcessPool, "submit", lambda self, call, *given: calls.append(call))
+    monkeypatch.setattr(
+        pool.ProcessPool, "submit", lambda self, call, *arguments: calls.append(call)
+    )
     for path in ("app.py", "pages/1_One_block.py", "pages/3_Training.py"):
         fine(opened(path))
     assert calls == []
@@ -114,5 +116,5 @@ def test_freed_memory_below_live_memory_is_returned():
     text = subprocess.run(
         [sys.executable, "-c", GROWS], capture_output=True, text=True, check=True, timeout=60
     ).stdout
-    asked, freed, left = re.fullmatch(r"(\(.*\)) (\d+) (\d+)\n", text).groups()
-    assert asked == "(True, False)" and int(freed) > 500 and int(left) < 100
+    requested, freed, left = re.fullmatch(r"(\(.*\)) (\d+) (\d+)\n", text).groups()
+    assert requested == "(True, False)" and int(freed) > 500 and int(left) < 100

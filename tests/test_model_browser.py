@@ -50,19 +50,22 @@ def test_generated_words_can_be_opened(open_page):
     steps = list(
         prompt.continuation(bench, read, prompt.verb_of(read) - 1, Sampling(temperature=0.0))
     )
-    made = page.locator(".st-key-text_whole .made")
+    generated = page.locator(".st-key-text_whole .made")
     assert [
-        re.sub(r"[\d.]+$", "", text) if len(text) > 1 else text for text in made.all_inner_texts()
+        re.sub(r"[\d.]+$", "", text) if len(text) > 1 else text
+        for text in generated.all_inner_texts()
     ] == [SHIPPED.tokens.label(s.token) for s in steps]
     layer, head = (n - 1 for n in SHIPPED.about["reader"])
     for n in range(min(3, len(steps))):
-        made.nth(n).click()
+        generated.nth(n).click()
         settle(page)
-        expect(made.nth(n)).to_have_attribute("aria-pressed", "true")
+        expect(generated.nth(n)).to_have_attribute("aria-pressed", "true")
         weights = steps[n].patterns[layer][head]
         best = int(weights.argmax())
-        shown = page.locator(".st-key-text_whole .chip").nth(best).locator("small").inner_text()
-        assert shown == f"{weights[best].item():.2f}"
+        probability = (
+            page.locator(".st-key-text_whole .chip").nth(best).locator("small").inner_text()
+        )
+        assert probability == f"{weights[best].item():.2f}"
 
 
 def test_training_page_opens_trained_model(open_page):

@@ -87,7 +87,7 @@ def test_largest_contribution_is_named_with_share(out):
     adds = contributions.of_bench(bench, some_cuts).mean(1).tolist()
     names = [part.name for part in contributions.parts(SHIPPED.model)]
     full = bench.effect(some_cuts, "zero").values["difference"].mean().item()
-    limit = max(range(len(adds)), key=lambda at: abs(adds[at]))
+    limit = max(range(len(adds)), key=lambda index: abs(adds[index]))
     text = texts(fine(opened(taken="credit", out=out)))
     assert f"correct − wrong token (was vs. were), is {number(full)} on average" in text
     assert 0 < adds[limit] <= full
@@ -127,11 +127,11 @@ def bring(app, **sent) -> AppTest:
 
 
 def small(**changes) -> dict[str, bytes]:
-    made = Transformer(
+    model = Transformer(
         Config(**{"d_model": 16, "n_heads": 2, "mask": "causal", **changes}),
         task["reverse"].vocabulary,
     )
-    return native.write(made, "mine", "reverse")
+    return own.write(model, "mine", "reverse")
 
 
 def test_uploaded_model_opens_for_its_session_only():
@@ -197,12 +197,14 @@ def test_model_folder_is_offered(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("view", views)
 def test_views_have_scripts(view, monkeypatch):
-    taken = []
-    monkeypatch.setattr("ui.kit.takeaway.offer", lambda page, script, *more: taken.append(script()))
+    scripts = []
+    monkeypatch.setattr(
+        "ui.kit.takeaway.offer", lambda page, script, *rest_of_arguments: scripts.append(script())
+    )
     fine(opened(taken=view, out=READER, mode="mean"))
-    (made,) = taken
-    assert compile(made.python(), "script", "exec") and (
-        view == "without" or f'CUTS = "{READER}"' in made.python()
+    (exported,) = scripts
+    assert compile(exported.python(), "script", "exec") and (
+        view == "without" or f'CUTS = "{READER}"' in exported.python()
     )
     expected = {
         "knockout": "effects",
@@ -211,7 +213,7 @@ def test_views_have_scripts(view, monkeypatch):
         "words": "words",
         "without": "family",
     }
-    assert made.tables[0].name == expected.get(view, "readings")
+    assert exported.tables[0].name == expected.get(view, "readings")
 
 
 @pytest.mark.slow
@@ -234,15 +236,15 @@ def test_shipped_model_matches_its_readme():
 
 
 def test_headline_under_soft_cap_is_sum_of_contributions():
-    """The shipped weights under a cap: the same contributions, and smaller logits."""
+    """Shipped weights under a soft-cap have the same contributions and smaller logits."""
     model = Transformer(SHIPPED.config.replace(logit_cap=3.0), SHIPPED.model.vocabulary)
     model.load_state_dict(SHIPPED.model.state_dict())
-    whole = knockout.bench(SHIPPED).baseline.values["difference"].mean().item()
+    difference = knockout.bench(SHIPPED).baseline.values["difference"].mean().item()
     bench = knockout.bench(Opened("capped", model, SHIPPED.tokens, "sentences"))
     capped = bench.baseline.values["difference"].mean().item()
-    said = texts(bring(fine(opened(taken="credit")), **native.write(model, "capped", "sentences")))
+    text = texts(bring(fine(opened(taken="credit")), **own.write(model, "capped", "sentences")))
     assert (
-        f"(was vs. were), is {number(whole)} on average, before the soft-cap of 3 (after it"
-        f" {number(capped)})" in said
+        f"(was vs. were), is {number(difference)} on average, before the soft-cap of 3 (after it"
+        f" {number(capped)})" in text
     )
-    assert capped < 0.9 * whole
+    assert capped < 0.9 * difference

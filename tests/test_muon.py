@@ -34,30 +34,32 @@ def test_muon_iteration_is_odd_polynomial_of_singular_values(shape):
 def test_muon_step_matches_pytorch(shape):
     """PyTorch iterates in bfloat16, so updates agree to two digits; all else agrees exactly."""
     ours, theirs = (torch.nn.Parameter(numbers(*shape)) for _ in range(2))
-    mine = Muon([ours], [(shape[0],)], 0.02, 0.1)
+    optimiser = Muon([ours], [(shape[0],)], 0.02, 0.1)
     other = torch.optim.Muon(
         [theirs], lr=0.02, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw"
     )
     for step in range(6):
         ours.grad, theirs.grad = (numbers(*shape, seed=step + 9) for _ in range(2))
-        mine.step()
+        optimiser.step()
         other.step()
     moved, expected = (
         item.detach() - numbers(*shape) * (1 - 0.02 * 0.1) ** 6 for item in (ours, theirs)
     )
     assert (moved - expected).norm() < 0.02 * expected.norm()
-    torch.testing.assert_close(mine.state[ours]["momentum"], other.state[theirs]["momentum_buffer"])
+    torch.testing.assert_close(
+        optimiser.state[ours]["momentum"], other.state[theirs]["momentum_buffer"]
+    )
 
 
 def test_everything_else_moves_as_under_pytorchs_adamw():
     shapes = [(5,), (7, 3)]
     ours, theirs = ([torch.nn.Parameter(numbers(*shape)) for shape in shapes] for _ in range(2))
-    mine = Muon(ours, [(), ()], 0.01, 0.3)
+    optimiser = Muon(ours, [(), ()], 0.01, 0.3)
     other = torch.optim.AdamW(theirs, lr=0.01, weight_decay=0.3)
     for step in range(8):
         for index, (a, b) in enumerate(zip(ours, theirs)):
             a.grad, b.grad = (numbers(*a.shape, seed=10 * step + index) for _ in range(2))
-        mine.step()
+        optimiser.step()
         other.step()
     for a, b in zip(ours, theirs):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
@@ -66,12 +68,12 @@ def test_everything_else_moves_as_under_pytorchs_adamw():
 def test_stacked_matrices_are_orthogonalised_separately():
     full = torch.nn.Parameter(numbers(20, 8))
     parts = [torch.nn.Parameter(part.clone()) for part in numbers(20, 8).split([12, 4, 4])]
-    one = Muon([full], [(12, 4, 4)], 0.02, 0.0)
+    stacked = Muon([full], [(12, 4, 4)], 0.02, 0.0)
     three = Muon(parts, [(12,), (4,), (4,)], 0.02, 0.0)
     full.grad = numbers(20, 8, seed=5)
     for part, gradient in zip(parts, full.grad.split([12, 4, 4])):
         part.grad = gradient.clone()
-    one.step()
+    stacked.step()
     three.step()
     torch.testing.assert_close(full, torch.cat(list(parts)))
 

@@ -154,10 +154,12 @@ def test_words_are_offered_once_with_following_first():
         groups = group_words(words(text))
         order = [can for _, _, can in groups]
         assert order == sorted(order, reverse=True) and order[0]
-        assert sorted(word for _, there, _ in groups for word in there) == sorted(
+        assert sorted(word for _, offered_words, _ in groups for word in offered_words) == sorted(
             set(VOCABULARY) - {PAD, UNKNOWN}
         )
-        assert {word for _, there, can in groups if can for word in there} == following(words(text))
+        assert {
+            word for _, offered_words, can in groups if can for word in offered_words
+        } == following(words(text))
 
 
 @pytest.mark.slow

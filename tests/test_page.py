@@ -28,7 +28,7 @@ PAGE = "pages/1_One_block.py"
 
 
 def opened(page: str = PAGE, **params) -> AppTest:
-    """Open a page from a link; One block on random weights, where the link does not say which."""
+    """Open a page from a link; by default One block uses random weights."""
     return pages.opened(page, **({"weights": "random"} if page == PAGE else {}) | params)
 
 
@@ -128,17 +128,17 @@ def test_dividing_heads_are_offered_and_conflicts_reported():
 
 
 def test_sessions_do_not_see_each_other():
-    one = opened(d_ff="96", seed="1")
+    first = opened(d_ff="96", seed="1")
     two = opened(d_ff="320", seed="2", text="quite another sentence")
-    moved(one, norm="none")
+    moved(first, norm="none")
     moved(two, mask="causal")
-    assert link(one) == {"weights": "random", "d_ff": "96", "seed": "1", "norm": "none"}
+    assert link(first) == {"weights": "random", "d_ff": "96", "seed": "1", "norm": "none"}
     assert (
         link(two)["text"] == "quite another sentence"
         and link(two)["mask"] == "causal"
         and "norm" not in link(two)
     )
-    assert summary(one) != summary(two)
+    assert summary(first) != summary(two)
 
 
 @pytest.mark.parametrize("view", views)
@@ -156,18 +156,21 @@ def test_numbers_out_of_range_are_said_to_be_so(view, n_layers, activation):
 
 
 def test_script_of_three_head_counts_has_all(monkeypatch):
-    taken = []
-    monkeypatch.setattr("ui.kit.takeaway.offer", lambda page, script, *more: taken.append(script()))
+    scripts = []
+    monkeypatch.setattr(
+        "ui.kit.takeaway.offer", lambda page, script, *rest_of_arguments: scripts.append(script())
+    )
     fine(opened(view="heads", compare="on"))
-    (made,) = taken
-    assert all(f'"{name}":' in made.python() for name in ("1 head", "4 heads", "8 heads"))
+    (exported,) = scripts
+    assert all(f'"{name}":' in exported.python() for name in ("1 head", "4 heads", "8 heads"))
 
 
 def test_controls_without_effect_are_hidden():
-    shown = controls(opened(weights="random"))
+    visible = controls(opened(weights="random"))
     assert (
-        "window" in shown
-        and not {"global_every", "rope_share", "rope_base", "nope_every", "matched"} & shown.keys()
+        "window" in visible
+        and not {"global_every", "rope_share", "rope_base", "nope_every", "matched"}
+        & visible.keys()
     )
     assert {"global_every", "matched"} <= controls(
         opened(weights="random", window="3", activation="swiglu")

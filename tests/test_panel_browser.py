@@ -35,7 +35,7 @@ def params(page) -> dict[str, str]:
 
 
 def thumb(page, name):
-    """-> (the input, x and y of its thumb, width of its way)"""
+    """Return the input, its thumb's x and y, and the width of its track."""
     field = page.locator(f"[data-name={name}] input")
     box = field.bounding_box()
     share = field.evaluate("e => (e.value - e.min) / (e.max - e.min)")
@@ -62,8 +62,8 @@ def test_pictures_and_link_follow_what_is_dragged(open_page, path):
     page.wait_for_timeout(500)
     under = field.input_value()
     if path == "/One_block?weights=random":
-        shown = page.evaluate("window.shown")
-        assert len(shown) >= 4 and shown[-1] == under, (shown, under)  # while the button is down
+        widths = page.evaluate("window.shown")
+        assert len(widths) >= 4 and widths[-1] == under, (widths, under)  # while the button is down
     assert "d_model" not in page.url  # no entry of the history for what is passed over
     page.mouse.up()
     assert params(page) == {"d_model": under} and field.input_value() == under

@@ -29,7 +29,7 @@ def numbers(*shape, seed=0):
 
 
 def shake(module):
-    """Moves every norm's gain and bias away from 1 and 0, so that a forgotten one shows."""
+    """Move every norm's gain and bias from 1 and 0, so that a forgotten one shows."""
     with torch.no_grad():
         for index, (name, parameter) in enumerate(module.named_parameters()):
             if name.startswith("ln") or name in ("weight", "bias"):
@@ -45,9 +45,9 @@ def forbidden(mask, length):
 
 def allowed(mask, real):
     """Return the mask that core.model.transformer.Transformer passes to its blocks."""
-    seen = MENUS["mask"][mask](real.shape[1])
+    visible = MENUS["mask"][mask](real.shape[1])
     keys = real[:, None, None, :]
-    return keys if seen is None else keys & seen
+    return keys if visible is None else keys & visible
 
 
 def torch_attention(ours, config):
@@ -319,15 +319,15 @@ def loss_of(logits):
 
 def test_tied_model_has_equal_tables_and_learns_from_both():
     tied = Transformer(TIED, WORDS)
-    own = Transformer(TIED.replace(tied=False), WORDS)
+    untied = Transformer(TIED.replace(tied=False), WORDS)
     with torch.no_grad():
-        own.unembed.weight.copy_(own.embed)
-    assert torch.equal(tied(TEXT), own(TEXT))
-    for model in (tied, own):
+        untied.unembed.weight.copy_(untied.embed)
+    assert torch.equal(tied(TEXT), untied(TEXT))
+    for model in (tied, untied):
         loss_of(model(TEXT)).backward()
-    same(tied.embed.grad, own.embed.grad + own.unembed.weight.grad)
+    same(tied.embed.grad, untied.embed.grad + untied.unembed.weight.grad)
     assert (
-        sum(p.numel() for p in own.parameters()) - sum(p.numel() for p in tied.parameters())
+        sum(p.numel() for p in untied.parameters()) - sum(p.numel() for p in tied.parameters())
         == len(WORDS) * 32
     )
 
@@ -368,17 +368,17 @@ def scores_of(tokens, position, words="abcdefgh"):
 
 @pytest.mark.parametrize("position", ["none", "rope", "alibi"])
 def test_relative_scores_ignore_shift_of_all_tokens(position):
-    there = scores_of([1, 2, 3, 4, 2], position)
+    shifted = scores_of([1, 2, 3, 4, 2], position)
     moved = scores_of([7, 7, 7, 1, 2, 3, 4, 2], position)[:, 3:, 3:]
-    same(moved, there)
+    same(moved, shifted)
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "learned"])
 def test_scores_of_absolute_positions_do_change(position):
-    """Shows that the test above could fail."""
-    there = scores_of([1, 2, 3, 4, 2], position)
+    """This shows that the test above could fail."""
+    shifted = scores_of([1, 2, 3, 4, 2], position)
     moved = scores_of([7, 7, 7, 1, 2, 3, 4, 2], position)[:, 3:, 3:]
-    assert (moved - there).abs().max() > 0.01
+    assert (moved - shifted).abs().max() > 0.01
 
 
 @pytest.mark.parametrize("position", ["rope", "alibi"])

@@ -77,12 +77,12 @@ def taken(page, row, kind) -> bytes:
 
 
 def alone(chromium, svg: str) -> Image.Image:
-    """The SVG opened by itself in a browser that can reach nothing."""
+    """Return the screenshot of the SVG, opened in a browser without network."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900}, offline=True)
     page.set_content(f"<body style='margin:0'>{svg}")
-    made = Image.open(io.BytesIO(page.locator("svg").first.screenshot())).convert("RGB")
+    image = Image.open(io.BytesIO(page.locator("svg").first.screenshot())).convert("RGB")
     page.close()
-    return made
+    return image
 
 
 def colours(picture: Image.Image) -> np.ndarray:
@@ -115,7 +115,9 @@ def test_exported_picture_has_page_colours(open_page, chromium, address, path):
         settle(page)
     actual = page.evaluate_handle(FOUND)
     elements = [get_property.as_element() for get_property in actual.get_properties().values()]
-    shown = [Image.open(io.BytesIO(element.screenshot())).convert("RGB") for element in elements]
+    screenshots = [
+        Image.open(io.BytesIO(element.screenshot())).convert("RGB") for element in elements
+    ]
     page.locator(".st-key-take_away button").click()
     rows = page.locator(".st-key-pictures .list > div")
     if not elements:  # words and tables alone
@@ -124,18 +126,18 @@ def test_exported_picture_has_page_colours(open_page, chromium, address, path):
     page.locator(".st-key-pictures .root").hover()
     expect(rows).to_have_count(len(elements))
     page.evaluate(SAVED)
-    for element, picture, row in zip(elements, shown, rows.all()):
+    for element, picture, row in zip(elements, screenshots, rows.all()):
         svg = taken(page, row, "SVG").decode()
         assert address not in svg and not re.search(r"url\((?!#)", svg)
         assert {*re.findall(r"url\(#([^)]+)\)", svg)} <= {*re.findall(r'\bid="([^"]+)"', svg)}
         down = above(svg, element.evaluate("each => Boolean(each.toSvg)"), picture.height)
         png = Image.open(io.BytesIO(taken(page, row, "PNG"))).convert("RGB")
-        for made in (
+        for exported in (
             alone(chromium, svg),
             png.resize([size // 2 for size in png.size], Image.Resampling.BOX),
         ):
-            made = made.crop((0, down, picture.width, down + picture.height))
-            apart = np.abs(colours(made) - colours(picture)).max(-1)
+            exported = exported.crop((0, down, picture.width, down + picture.height))
+            apart = np.abs(colours(exported) - colours(picture)).max(-1)
             assert apart.max(initial=0) < 40, (
                 row.inner_text(),
                 np.argwhere(apart >= 40)[:5] * BLOCK,
@@ -149,12 +151,12 @@ def test_numbers_are_readable_on_all_cell_colours(chromium):
     ink_on = re.search(r"^function inkOn.*?^}", source, re.DOTALL | re.MULTILINE).group(0)
     assert "inkOn(pixel)" in source.replace(ink_on, "")  # it is what cells are written with
     page = chromium.new_page()
-    each = [
+    colours_of_cells = [
         (r, g, b) for r in range(0, 256, 17) for g in range(0, 256, 17) for b in range(0, 256, 17)
     ]
-    pixels = [255 << 24 | b << 16 | g << 8 | r for r, g, b in each]
+    pixels = [255 << 24 | b << 16 | g << 8 | r for r, g, b in colours_of_cells]
     inks = page.evaluate(f"pixels => {{ {ink_on}; return pixels.map(inkOn) }}", pixels)
-    for rgb, ink in zip(each, inks):
+    for rgb, ink in zip(colours_of_cells, inks):
         assert contrast(rgb, {"#000": (0, 0, 0), "#fff": (255, 255, 255)}[ink]) >= CONTRAST, (
             rgb,
             ink,

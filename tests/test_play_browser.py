@@ -45,14 +45,14 @@ def scrubber(page):
 @pytest.mark.parametrize("matrix", ["pattern", "alike"])
 def test_played_pass_shows_numbers_and_marks_curves(open_page, matrix):
     page = open_page(f"{LINK}&matrix={matrix}")
-    seen = [
+    journeys = [
         travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), played=1)
         for changes in ({}, {"norm": "none"})
     ]
     scrubber(page).focus()
     for index in range(1, 7):
         expect(page.locator(".st-key-played output")).to_have_text(f"pass {index} of 6")
-        for panel, journey in enumerate(seen):
+        for panel, journey in enumerate(journeys):
             value = (
                 journey.alike[index][3, 5]
                 if matrix == "alike"
@@ -87,13 +87,13 @@ def test_play_runs_to_end_and_restarts(open_page):
 
 
 def frames(download) -> list[bytes]:
-    """The pictures of an animated one, each with its time."""
+    """Return the frames of an animated image, each with its time."""
     picture = Image.open(io.BytesIO(download.value.path().read_bytes()))
-    shown = []
+    images = []
     for index in range(picture.n_frames):
         picture.seek(index)
-        shown.append(picture.convert("RGB").tobytes() + b"%d ms" % picture.info["duration"])
-    return shown
+        images.append(picture.convert("RGB").tobytes() + b"%d ms" % picture.info["duration"])
+    return images
 
 
 def test_animation_has_all_passes(open_page):
@@ -101,8 +101,8 @@ def test_animation_has_all_passes(open_page):
     with page.expect_download() as download:
         page.get_by_role("button", name="Export animation").click()
     assert download.value.suggested_filename == "pass_after_pass_animated.png"
-    shown = frames(download)
-    assert len(shown) == 6 == len(set(shown))
+    images = frames(download)
+    assert len(images) == 6 == len(set(images))
 
 
 MANY = LINK.replace("passes=6", "passes=100")
@@ -135,9 +135,9 @@ def test_animation_is_unaffected_by_actions_during_export(open_page, done):
         return
     expect(page.locator(".st-key-played output")).to_have_text("pass 100 of 100")
     text = page.locator(".st-key-played p").inner_text()
-    seen = cell(page, 0, 3, 5)
+    cell_text = cell(page, 0, 3, 5)
     page.goto(page.url)
     settle(page)
     scrubber(page).press("End")
     expect(page.locator(".st-key-played p")).to_have_text(text)
-    assert cell(page, 0, 3, 5) == seen
+    assert cell(page, 0, 3, 5) == cell_text

@@ -27,8 +27,8 @@ def windows(monkeypatch):
 
 
 def owner(process: int) -> str:
-    here, _, number = new_owner().split("|")
-    return f"{here}|{process}|{number}"
+    host, _, number = new_owner().split("|")
+    return f"{host}|{process}|{number}"
 
 
 def test_process_is_alive_while_heartbeat_is_fresh(windows):

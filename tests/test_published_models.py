@@ -1,8 +1,8 @@
 """Core against Hugging Face's models of 2022 to 2026, small and with random weights.
 
-Each uses some of core's parts together. Features that core does not have (a factor on the
-embedding, a gain counted from 1, a norm over all heads at once) are folded into the weights or
-removed from theirs.
+Each uses some of core's parts together. Features that core does not have are folded into the
+weights or removed from theirs. Examples are a factor on the embedding, a gain counted from 1 and a
+norm over all heads at once.
 """
 
 import pytest
@@ -62,7 +62,7 @@ def llama():
 
 
 def qwen3():
-    """QK-norm, and heads of a width of their own."""
+    """Qwen 3: QK-norm and an independent head width."""
     theirs = transformers.Qwen3ForCausalLM(
         transformers.Qwen3Config(**SIZES, **EPSILON, **rope(10000.0), head_dim=12)
     )
@@ -81,7 +81,7 @@ def olmo2():
 
 
 def llama_with_biases_beside_attention():
-    """Biases in the feed-forward network and none in attention."""
+    """Llama with biases in the feed-forward network alone."""
     theirs = transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
             **SIZES, **EPSILON, **rope(500.0), mlp_bias=True, attention_bias=False
@@ -91,7 +91,7 @@ def llama_with_biases_beside_attention():
 
 
 def llama_with_biases_in_attention():
-    """Biases in attention alone."""
+    """Llama with biases in attention alone."""
     theirs = transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
             **SIZES, **EPSILON, **rope(500.0), mlp_bias=False, attention_bias=True
@@ -101,7 +101,7 @@ def llama_with_biases_in_attention():
 
 
 def large_epsilon():
-    """Qwen 3 with an epsilon that shows, also in QK-norm."""
+    """Qwen 3 with an epsilon large enough to matter, also in QK-norm."""
     theirs = transformers.Qwen3ForCausalLM(
         transformers.Qwen3Config(**SIZES, **rope(10000.0), rms_norm_eps=0.1, head_dim=12)
     )
@@ -138,7 +138,7 @@ def gemma2():
 
 
 def gemma3():
-    """Sandwich norms, QK-norm, a window in all but every third layer."""
+    """Gemma 3: sandwich norms, QK-norm, a window in all but every third layer."""
     theirs = transformers.Gemma3ForCausalLM(
         transformers.Gemma3TextConfig(
             **SIZES,
@@ -178,7 +178,7 @@ def smollm3():
 
 
 def gpt_neox():
-    """Sub-layers in parallel, a quarter of each head turned, LayerNorm and biases."""
+    """GPT-NeoX: parallel sub-layers, RoPE on a quarter of each head, LayerNorm and biases."""
     sizes = {name: value for name, value in SIZES.items() if name != "num_key_value_heads"}
     theirs = transformers.GPTNeoXForCausalLM(
         transformers.GPTNeoXConfig(
@@ -244,7 +244,7 @@ MODELS = [
 
 
 def shaken(theirs):
-    """Weights that show a forgotten gain or bias, and attention that is far from even."""
+    """Draw weights that show a forgotten gain or bias, with attention far from uniform."""
     stream = torch.Generator().manual_seed(4)
     with torch.no_grad():
         for name, parameter in theirs.named_parameters():
@@ -260,7 +260,7 @@ def shaken(theirs):
     return theirs.eval()
 
 
-def by_our_names(theirs, config, norms, one):
+def by_our_names(theirs, config, norms, gain_offset):
     """Map their weights, or their gradients, to core's names.
 
     Args:
@@ -279,74 +279,80 @@ def by_our_names(theirs, config, norms, one):
     def rows(name):  # GPT-NeoX has queries, keys and values head by head
         return lambda w: w[name].unflatten(0, (heads, 3, size)).transpose(0, 1).flatten(0, 2)
 
-    made = {
+    tensors = {
         "embed": lambda w: w[f"{body}.{'embed_in' if neox else 'embed_tokens'}.weight"],
         "unembed.weight": lambda w: w["lm_head.weight"],
     }
-    made["ln_final.weight"] = lambda w: w[f"{body}.{last}.weight"]
+    tensors["ln_final.weight"] = lambda w: w[f"{body}.{last}.weight"]
     if neox:
-        made["ln_final.bias"] = lambda w: w[f"{body}.{last}.bias"]
+        tensors["ln_final.bias"] = lambda w: w[f"{body}.{last}.bias"]
     for layer in range(config.n_layers):
-        there = f"{body}.{layers}.{layer}"
-        here = f"blocks.{layer}"
+        their_prefix = f"{body}.{layers}.{layer}"
+        our_prefix = f"blocks.{layer}"
         for kind in ("weight", "bias")[: 1 + neox]:
             for ours, name in norms.items():
-                made[f"{here}.{ours}.{kind}"] = lambda w, name=f"{there}.{name}.{kind}": w[name]
+                tensors[f"{our_prefix}.{ours}.{kind}"] = (
+                    lambda w, name=f"{their_prefix}.{name}.{kind}": w[name]
+                )
             if neox:
-                made[f"{here}.attn.qkv.{kind}"] = rows(f"{there}.attention.query_key_value.{kind}")
+                tensors[f"{our_prefix}.attn.qkv.{kind}"] = rows(
+                    f"{their_prefix}.attention.query_key_value.{kind}"
+                )
                 for ours, name in {
                     "attn.out": "attention.dense",
                     "mlp.w_in": "mlp.dense_h_to_4h",
                     "mlp.w_out": "mlp.dense_4h_to_h",
                 }.items():
-                    made[f"{here}.{ours}.{kind}"] = lambda w, name=f"{there}.{name}.{kind}": w[name]
+                    tensors[f"{our_prefix}.{ours}.{kind}"] = (
+                        lambda w, name=f"{their_prefix}.{name}.{kind}": w[name]
+                    )
         if not neox:
-            made[f"{here}.attn.qkv.weight"] = lambda w, index=there: torch.cat(
+            tensors[f"{our_prefix}.attn.qkv.weight"] = lambda w, index=their_prefix: torch.cat(
                 [w[f"{index}.self_attn.{item}_proj.weight"] for item in "qkv"]
             )
-            made[f"{here}.attn.out.weight"] = lambda w, index=there: w[
+            tensors[f"{our_prefix}.attn.out.weight"] = lambda w, index=their_prefix: w[
                 f"{index}.self_attn.o_proj.weight"
             ]
-            made[f"{here}.mlp.w_in.weight"] = lambda w, index=there: torch.cat(
+            tensors[f"{our_prefix}.mlp.w_in.weight"] = lambda w, index=their_prefix: torch.cat(
                 [w[f"{index}.mlp.{item}_proj.weight"] for item in ("up", "gate")]
             )
-            made[f"{here}.mlp.w_out.weight"] = lambda w, index=there: w[
+            tensors[f"{our_prefix}.mlp.w_out.weight"] = lambda w, index=their_prefix: w[
                 f"{index}.mlp.down_proj.weight"
             ]
             if config.attention_bias:
-                made[f"{here}.attn.qkv.bias"] = lambda w, index=there: torch.cat(
+                tensors[f"{our_prefix}.attn.qkv.bias"] = lambda w, index=their_prefix: torch.cat(
                     [w[f"{index}.self_attn.{item}_proj.bias"] for item in "qkv"]
                 )
-                made[f"{here}.attn.out.bias"] = lambda w, index=there: w[
+                tensors[f"{our_prefix}.attn.out.bias"] = lambda w, index=their_prefix: w[
                     f"{index}.self_attn.o_proj.bias"
                 ]
             if config.bias:
-                made[f"{here}.mlp.w_in.bias"] = lambda w, index=there: torch.cat(
+                tensors[f"{our_prefix}.mlp.w_in.bias"] = lambda w, index=their_prefix: torch.cat(
                     [w[f"{index}.mlp.{item}_proj.bias"] for item in ("up", "gate")]
                 )
-                made[f"{here}.mlp.w_out.bias"] = lambda w, index=there: w[
+                tensors[f"{our_prefix}.mlp.w_out.bias"] = lambda w, index=their_prefix: w[
                     f"{index}.mlp.down_proj.bias"
                 ]
             if config.softmax == "sink":
-                made[f"{here}.attn.softmax.score"] = lambda w, name=f"{there}.self_attn.sinks": w[
-                    name
-                ]
+                tensors[f"{our_prefix}.attn.softmax.score"] = (
+                    lambda w, name=f"{their_prefix}.self_attn.sinks": w[name]
+                )
             if config.qk_norm:
                 for entry in "qk":
-                    made[f"{here}.attn.{entry}_norm"] = (
-                        lambda w, name=f"{there}.self_attn.{entry}_norm.weight": w[name]
+                    tensors[f"{our_prefix}.attn.{entry}_norm"] = (
+                        lambda w, name=f"{their_prefix}.self_attn.{entry}_norm.weight": w[name]
                     )
-    return made
+    return tensors
 
 
 def both(build, dtype):
-    theirs, config, norms, one = build()
+    theirs, config, norms, gain_offset = build()
     theirs = shaken(theirs).to(dtype)
-    names = by_our_names(theirs, config, norms, one)
+    names = by_our_names(theirs, config, norms, gain_offset)
     weights = {
         name: make(dict(theirs.named_parameters())).detach().clone() for name, make in names.items()
     }
-    if one:  # Gemma multiplies the embedding by √d_model, and by 1 + gain
+    if gain_offset:  # Gemma multiplies the embedding by √d_model, and by 1 + gain
         weights["embed"] *= torch.tensor(config.d_model**0.5, dtype=dtype)
         weights |= {
             name: weight + 1

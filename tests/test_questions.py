@@ -83,23 +83,22 @@ def test_votes_are_counted_once(name, data):
     ]
     assert len(counts) <= (PARTS if question.is_number else SHOWN + 1)
     if question.is_number:
-        for index, each in enumerate(
-            counts
-        ):  # a twentieth at a time, of which a part has two and the last one three
-            mine = [
+        # Answers come in twentieths: a part has two of them, and the last one three.
+        for index, tally in enumerate(counts):
+            is_counted = [
                 round(20 * json.loads(text)[0]) // 2 == index
                 or (index, round(20 * json.loads(text)[0])) == (9, 20)
                 for text in offered
             ]
             for n in (1, 2):
-                assert each.rounds[n - 1] == sum(
-                    votes[n].get(text, 0) for text, is_mine in zip(offered, mine) if is_mine
+                assert tally.rounds[n - 1] == sum(
+                    votes[n].get(text, 0) for text, counted in zip(offered, is_counted) if counted
                 )
         return
     message = {question.in_words(text): text for text in offered}
-    for each in counts:
-        if each.label in message and len(message) == len(offered):
-            assert list(each.rounds) == [votes[n].get(message[each.label], 0) for n in (1, 2)]
+    for tally in counts:
+        if tally.label in message and len(message) == len(offered):
+            assert list(tally.rounds) == [votes[n].get(message[tally.label], 0) for n in (1, 2)]
 
 
 @pytest.mark.parametrize("name", WITH_PREDICTION)
@@ -141,14 +140,14 @@ class Seen(html.parser.HTMLParser):
 
 
 @given(some.lists(some.text(max_size=60), min_size=1, max_size=5), some.integers(0, 10**6))
-def test_vote_picture_describes_itself(labels, many):
-    svg = tally_svg([Count(label, [many, n]) for n, label in enumerate(labels)], "votes")
+def test_vote_picture_describes_itself(labels, count):
+    svg = tally_svg([Count(label, [count, n]) for n, label in enumerate(labels)], "votes")
     parser = Seen()
     parser.feed(svg)
     assert {tag for tag, _ in parser.tags} <= {"svg", "style", "text", "rect"}
-    assert parser.told.count(str(many)) >= len(labels)
+    assert parser.told.count(str(count)) >= len(labels)
     text = dict(parser.tags)["svg"]["aria-label"]
-    assert text == "Votes" + "".join(f". {label}: {many} → {n}" for n, label in enumerate(labels))
+    assert text == "Votes" + "".join(f". {label}: {count} → {n}" for n, label in enumerate(labels))
 
 
 def rows(*lines) -> pd.DataFrame:

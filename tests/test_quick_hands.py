@@ -20,7 +20,7 @@ KINDS = {"one_block": (Config,), "training": (Training, Learner)}
 
 
 def texts_of(setting) -> list[str]:
-    """Return some texts that a link may have for a setting, good ones and one bad."""
+    """Return texts that a link may have for a setting: valid ones and an invalid one."""
     if setting.menu:
         return [*setting.menu, "nonsense"]
     if setting.kind is bool:
@@ -43,14 +43,14 @@ def deltas(page: str):
         if name in definition
     ]
     names = some.one_of(some.sampled_from(often), some.sampled_from([*definition]))
-    one = names.flatmap(
+    single = names.flatmap(
         lambda name: some.tuples(
             some.just(name), some.sampled_from([*texts_of(definition[name]), None])
         )
     )
-    link = some.lists(one.filter(lambda change: change[1] is not None), max_size=3).map(dict)
+    link = some.lists(single.filter(lambda change: change[1] is not None), max_size=3).map(dict)
     return some.one_of(
-        one.map(lambda change: dict([change])), link.map(lambda params: {ALL: None, **params})
+        single.map(lambda change: dict([change])), link.map(lambda params: {ALL: None, **params})
     )
 
 
@@ -71,18 +71,18 @@ def pages(monkeypatch):
 @given(data=some.data())
 @settings(max_examples=80)
 def test_lost_doubled_and_late_messages_apply_once_in_order(page, data):
-    here = Session(page=page)
+    session_ = Session(page=page)
     changes: list[dict] = []
     messages: list[dict] = []
     for _ in range(data.draw(some.integers(1, 6))):
         changes += data.draw(some.lists(deltas(page), min_size=1, max_size=3))
-        waiting = [[n, page, delta] for n, delta in enumerate(changes, 1) if n > here.number]
-        messages.append({"session": here.id, "deltas": waiting})
+        waiting = [[n, page, delta] for n, delta in enumerate(changes, 1) if n > session_.number]
+        messages.append({"session": session_.id, "deltas": waiting})
         for index in data.draw(some.lists(some.integers(0, len(messages) - 1), max_size=3)):
-            here.take(messages[index])  # an old one once more, or none at all
-    here.take(messages[-1])
-    assert here.number == len(changes)
-    assert here.choices == applied(page, changes)
+            session_.take(messages[index])  # an old one once more, or none at all
+    session_.take(messages[-1])
+    assert session_.number == len(changes)
+    assert session_.choices == applied(page, changes)
 
 
 @pytest.mark.parametrize("page", KINDS)
@@ -92,14 +92,15 @@ def test_settings_are_nearest_valid_to_choices(page, data):
     changes = data.draw(some.lists(deltas(page), max_size=8))
     choices = applied(page, changes)
     chosen, _ = store.build(link_of(choices, KINDS[page]), KINDS[page])
-    for kind, made in zip(KINDS[page], chosen):
+    for kind, kind_settings in zip(KINDS[page], chosen):
         values, _ = kind.values(link_of(choices, KINDS[page]))
         mended, problems = kind.repair(values)
-        assert made == mended
+        assert kind_settings == mended
         # A conflict of two choices may have to change a third setting: d_head 1 rules out RoPE.
         untouched = kind.settings().keys() - values.keys() - {error.field for error in problems}
         assert all(
-            made.follows(name) or kind.settings()[name].follows is None for name in untouched
+            kind_settings.follows(name) or kind.settings()[name].follows is None
+            for name in untouched
         )
 
 
@@ -134,13 +135,13 @@ def test_trained_weights_have_own_choices_per_page():
 
 
 def test_messages_from_before_restart_are_ignored():
-    here = Session(page="one_block")
-    here.take({"session": "another", "deltas": [[1, "one_block", {"d_model": "96"}]]})
-    assert here.choices == {} and here.number == 0
+    session_ = Session(page="one_block")
+    session_.take({"session": "another", "deltas": [[1, "one_block", {"d_model": "96"}]]})
+    assert session_.choices == {} and session_.number == 0
 
 
 def page(name):
-    """A page with every control of its settings, and nothing else."""
+    """Draw a page with every control of its settings and nothing else."""
     import streamlit as st
 
     from tests.test_quick_hands import KINDS
@@ -151,17 +152,17 @@ def page(name):
     store.kinds_of[name] = KINDS[name]
     current.take(store.read_message())
     current.open(name, {}, False)
-    made, notes = current.settings(KINDS[name])
+    page_settings, notes = current.settings(KINDS[name])
     st.caption(f"{len(notes)} notes")
     groups = dict.fromkeys(
-        definition.group for variant in made for definition in variant.settings().values()
+        definition.group for variant in page_settings for definition in variant.settings().values()
     )
-    draw_panel(groups, *made, back=print, label="")
+    panel(groups, *page_settings, back=print, label="")
     acknowledge("")
 
 
 class Hands:
-    """A user at a browser who moves what is on screen faster than the page can follow."""
+    """User at a browser who moves controls faster than the page can follow."""
 
     def __init__(self, name, monkeypatch):
         self.app = AppTest.from_function(page, args=(name,), default_timeout=60).run()
@@ -177,7 +178,7 @@ class Hands:
         monkeypatch.setattr(ui.kit.panel.panel, "control_of", of)
 
     def move(self, cut: int, **texts: str):
-        """Change settings; the run is cut short after so many controls, and another follows."""
+        """Change settings; the run stops after so many controls, and another follows."""
         self.drawn = 0
         self.cut = cut
         say(self.app, *({name: text} for name, text in texts.items())).run()
@@ -197,9 +198,9 @@ def test_interrupted_run_loses_no_change(name, monkeypatch):
                 user.cut = cut
                 say(user.app, delta).run()
             assert session(user.app).choices == applied(name, [delta for delta, _ in changes])
-            for made in session(user.app).settings(KINDS[name])[0]:
-                shown = {field: setting(user.app, field) for field in made.settings()}
-                assert shown == dataclasses.asdict(made)
+            for kind_settings in session(user.app).settings(KINDS[name])[0]:
+                values = {field: setting(user.app, field) for field in kind_settings.settings()}
+                assert values == dataclasses.asdict(kind_settings)
 
     hold()
 

@@ -146,8 +146,8 @@ def test_forth_and_back_leaves_matching_address(open_page, gap):
         press(page, "Width (d_model)", "ArrowRight", times, gap)
         press(page, "Width (d_model)", "ArrowLeft", back, gap)
         settle(page)
-        shown = page.get_by_role("slider", name="Width (d_model)").first.input_value()
-        assert params(page)["d_model"] == shown
+        value = page.get_by_role("slider", name="Width (d_model)").first.input_value()
+        assert params(page)["d_model"] == value
 
 
 def test_back_returns_to_page_of_experiment(open_page):
@@ -187,7 +187,7 @@ def test_quick_backs_step_page_by_page(open_page, gap):
     press(page, "Width (d_model)", "ArrowRight", 2, 300)
     visited = []
     for name in ("Depth", "Training", "One block", "Depth"):
-        page.wait_for_timeout(2500)  # what is told of links has come
+        page.wait_for_timeout(2500)  # messages about links have come
         turn_to(page, name)
         visited.append((name, params(page)))
     assert [settings for _, settings in visited] == [

@@ -61,20 +61,20 @@ def observe(model, tokens, real):
     return record
 
 
-def assert_same(seen, expected, tolerance):
-    assert {site: len(layers) for site, layers in seen.items()} == {
+def assert_same(recorded, expected, tolerance):
+    assert {site: len(layers) for site, layers in recorded.items()} == {
         s: len(layers) for s, layers in expected.items()
     }
     for site, layers in expected.items():
         for layer, right in enumerate(layers):
-            got = seen[site][layer].double().numpy()
+            got = recorded[site][layer].double().numpy()
             assert got.shape == right.shape, (site, layer)
             worst = np.abs(got - right).max() / max(1.0, np.abs(right).max())
             assert worst <= tolerance, f"{site}[{layer}] is off by {worst:.1e}"  # also refuses NaN
 
 
 def test_reference_has_formulas_for_all_menu_entries():
-    """All of them also where only some cases of the test below are run."""
+    """This covers all entries, even if only some cases of the test below run."""
     for field, menu in MENUS.items():
         for name in menu:
             config = Config(d_model=8, n_heads=1, d_ff=4).replace(**{field: name})
@@ -121,7 +121,7 @@ def any_config(dice: random.Random) -> Config:
 
 
 def numbers_like(dice: random.Random, heads: int) -> dict:
-    """Numbers that change a formula, each off in half of all cases."""
+    """Draw numbers that change a formula, each disabled in half of all cases."""
     actual = {
         "n_kv_heads": dice.choice([n for n in range(1, heads + 1) if heads % n == 0]),
         "score_cap": dice.choice([0.5, 3.0]),
@@ -164,7 +164,7 @@ def test_single_token_and_padding_only_match_reference():
 
 
 def test_reference_sees_all_sites():
-    """Otherwise a comparison of what both have recorded could leave a site out."""
+    """Otherwise the comparison of recorded sites could leave one out."""
     config = Config(d_model=8, n_heads=2, d_ff=8, placement="sandwich", gate=True)
     model = build(config)
     expected = reference.forward(reference.weights_of(model), config, TOKENS.tolist())
@@ -188,8 +188,8 @@ def test_gradients_are_those_of_the_formulas(seed):
         config = config.replace(activation="silu")
     model = build(config).double()
     stream = torch.Generator().manual_seed(seed)
-    wanted = torch.randn(3, 5, len(WORDS), generator=stream, dtype=torch.float64)
-    (model(TOKENS, REAL) * wanted).sum().backward()
+    direction = torch.randn(3, 5, len(WORDS), generator=stream, dtype=torch.float64)
+    (model(TOKENS, REAL) * direction).sum().backward()
     way = {
         name: torch.randn(p.shape, generator=stream, dtype=torch.float64)
         for name, p in model.named_parameters()
@@ -208,7 +208,7 @@ def test_gradients_are_those_of_the_formulas(seed):
             for name in start
         }
         logits = reference.forward(moved, config, TOKENS.tolist(), REAL)["logits"][0]
-        return float((logits * wanted.numpy()).sum())
+        return float((logits * direction.numpy()).sum())
 
     expected = (value(-2) - 8 * value(-1) + 8 * value(1) - value(2)) / (12 * h)
     assert slope == pytest.approx(expected, rel=1e-7, abs=1e-8)

@@ -54,7 +54,7 @@ texts = some.one_of(
 
 
 class Seen(HTMLParser):
-    """Tags with the names of their attributes, text, and links."""
+    """Parser that collects tags with their attributes' names, text and links."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -76,8 +76,10 @@ def entry(name: str, index: int = 0, because: str = "", carried: int | None = 0)
     return Entry(answers(read_lesson(name))[index], index % len(SURE), because, carried)
 
 
-def write(made: Report, spoken: str = "en") -> str:
-    return write_report(made, spoken, MADE, lambda page, params: f"http://lab/{page}?{len(params)}")
+def write(report: Report, spoken: str = "en") -> str:
+    return write_report(
+        report, spoken, MADE, lambda page, params: f"http://lab/{page}?{len(params)}"
+    )
 
 
 def everything() -> Report:
@@ -118,7 +120,7 @@ def test_typed_text_stays_text(name, conclusion, because):
 def test_report_has_parts_in_order_without_server(spoken):
     text = write(everything(), spoken)
     words = phrases(spoken)
-    shown = plain(text)
+    visible_text = plain(text)
     places = [
         f"{read_lesson(name, spoken).number} · {read_lesson(name, spoken).title}"
         for name in WITH_PREDICTION
@@ -127,9 +129,11 @@ def test_report_has_parts_in_order_without_server(spoken):
         words[f"report_{part}"]
         for part in ("conclusion", "settings", "measured", "made_with", "script")
     ]
-    index = [shown.index(place) for place in places]
-    assert index == sorted(index) and "2026-03-01 12:30 UTC" in shown and "Ada" in shown
-    assert all(kind_name in shown for kind_name in versions().values())
+    index = [visible_text.index(place) for place in places]
+    assert (
+        index == sorted(index) and "2026-03-01 12:30 UTC" in visible_text and "Ada" in visible_text
+    )
+    assert all(kind_name in visible_text for kind_name in versions().values())
     for tag, names in Seen(text).tags:
         assert tag not in ("link", "img", "iframe", "script", "form") and not {
             "src",
@@ -187,7 +191,7 @@ def test_its_script_prints_its_numbers(tmp_path):
 
 
 def test_unmeasurable_value_loses_only_its_numbers(monkeypatch):
-    def missing(of):
+    def missing(value):
         raise ConfigError("study", "/home/somebody/study.npz is missing")
 
     monkeypatch.setattr(report, "measure_outcome", missing)

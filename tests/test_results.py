@@ -52,14 +52,14 @@ def gone(step, loss=math.inf):
     return Row(step, loss, NAN, 1.0, NAN, 0.003, f"diverged at step {step}")
 
 
-def ended(made, accuracies):
+def ended(experiment, accuracies):
     """Return runs from {arm: [accuracy at the last step for each seed; None if it diverged]}.
 
     Divergence is at step 15.
     """
     runs = {}
     for name, values in accuracies.items():
-        for seed, value in zip(made.seeds, values):
+        for seed, value in zip(experiment.seeds, values):
             begun = [row(1, 0.1), row(10, 0.2)]
             runs[name, seed] = begun + (
                 [gone(15)] if value is None else [row(20, 0.3), row(30, value)]
@@ -91,20 +91,20 @@ def test_arms_are_baseline_and_variants_with_equal_seeds():
         )
 
 
-@pytest.mark.parametrize("many", [2, 3, 4])
-def test_combinations_are_all_subsets(many):
-    changes = [NO_NORM, NO_FFN, NO_SCALING, {"position": "learned"}][:many]
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_combinations_are_all_subsets(count):
+    changes = [NO_NORM, NO_FFN, NO_SCALING, {"position": "learned"}][:count]
     experiment, notes = planned(*changes, together=True)
-    assert notes == [] and len(experiment.arms) == 2**many
+    assert notes == [] and len(experiment.arms) == 2**count
     assert (
         len({arm.name for arm in experiment.arms})
         == len({arm.config for arm in experiment.arms})
-        == 2**many
+        == 2**count
     )
-    names = [arm.name for arm in experiment.arms[1 : many + 1]]
+    names = [arm.name for arm in experiment.arms[1 : count + 1]]
     by = {arm.members: arm for arm in experiment.arms}
-    for size in range(many + 1):
-        for several in combinations(range(many), size):
+    for size in range(count + 1):
+        for several in combinations(range(count), size):
             arm = by[frozenset(names[n] for n in several)]
             assert arm.config == apply({f: v for n in several for f, v in changes[n].items()}, BASE)
             if size == 0:
@@ -213,10 +213,12 @@ def test_plan_has_unique_models_and_names(changes, kind, together):
         == len(experiment.arms)
         == len(experiment.states())
     )
-    known = [frozenset(members) for arm in experiment.arms for members in (arm.members, *arm.also)]
-    assert len(known) == len(set(known))
+    members_seen = [
+        frozenset(members) for arm in experiment.arms for members in (arm.members, *arm.also)
+    ]
+    assert len(members_seen) == len(set(members_seen))
     singles = {arm.name for arm in experiment.arms if arm.colour}
-    assert all(members <= singles for members in known)
+    assert all(members <= singles for members in members_seen)
     assert len(singles) == len(changes) - sum(" skipped" in note for note in left_out + notes)
     if together:
         for pair in combinations(sorted(singles), 2):
@@ -224,16 +226,16 @@ def test_plan_has_unique_models_and_names(changes, kind, together):
                 "cannot be combined" in note and all(name in note for name in pair)
                 for note in notes
             )
-            assert (frozenset(pair) in known) != refused or refused
+            assert (frozenset(pair) in members_seen) != refused or refused
 
 
 # Tables
 
 
-def values_of(runs, made, name, step):
-    """Plain second opinion: seed -> accuracy at that step of the runs that did not diverge."""
+def values_of(runs, experiment, name, step):
+    """Return each seed's accuracy at a step, without diverged runs."""
     actual = {}
-    for seed in made.seeds:
+    for seed in experiment.seeds:
         rows = runs[name, seed]
         if rows and not any(row.note for row in rows):
             for one_row in rows:
@@ -315,32 +317,36 @@ def made_up(draw, together=False):
 
 @given(made_up())
 def test_summary_matches_numpy_and_scipy(case):
-    made, runs = case
-    table = summary(runs, made)
-    step = results.common(runs, made)
-    assert list(table.variant) == [arm.name for arm in made.arms]
-    base = values_of(runs, made, "baseline", step)
+    experiment, runs = case
+    table = summary(runs, experiment)
+    step = results.common(runs, experiment)
+    assert list(table.variant) == [arm.name for arm in experiment.arms]
+    base = values_of(runs, experiment, "baseline", step)
     pairs = {}
-    for arm in made.arms[1:]:
-        mine = values_of(runs, made, arm.name, step)
+    for arm in experiment.arms[1:]:
+        accuracies = values_of(runs, experiment, arm.name, step)
         pairs[arm.name] = [
-            round(mine[seed] - base[seed], 6) for seed in sorted(mine.keys() & base.keys())
+            round(accuracies[seed] - base[seed], 6)
+            for seed in sorted(accuracies.keys() & base.keys())
         ]
     expected = differences(pairs, -1, 1)
     for line in table.itertuples():
-        mine = values_of(runs, made, line.variant, step)
-        assert line.seeds == len(mine)
+        accuracies = values_of(runs, experiment, line.variant, step)
+        assert line.seeds == len(accuracies)
         assert line.diverged == sum(
             bool(rows) and rows[-1].note != ""
             for (name, _), rows in runs.items()
             if name == line.variant
         )
         assert line.accuracy == pytest.approx(
-            np.mean(list(mine.values())) if mine else NAN, nan_ok=True
+            np.mean(list(accuracies.values())) if accuracies else NAN, nan_ok=True
         )
-        if len(mine) > 1 and np.ptp(list(mine.values())) > 1e-9:
+        if len(accuracies) > 1 and np.ptp(list(accuracies.values())) > 1e-9:
             low, high = stats.t.interval(
-                0.95, len(mine) - 1, np.mean(list(mine.values())), stats.sem(list(mine.values()))
+                0.95,
+                len(accuracies) - 1,
+                np.mean(list(accuracies.values())),
+                stats.sem(list(accuracies.values())),
             )
             assert (line.low, line.high) == pytest.approx((max(0, low), min(1, high)))
         if line.variant == "baseline":
@@ -366,15 +372,15 @@ def shown_number(text):
 
 @given(made_up())
 def test_finding_matches_table(case):
-    made, runs = case
-    text = describe_finding(runs, made)
-    table = summary(runs, made)
-    step = results.common(runs, made)
+    experiment, runs = case
+    text = finding(runs, experiment)
+    table = summary(runs, experiment)
+    step = results.common(runs, experiment)
     assert "nan" not in text and "undefined" not in text and "e-" not in text and "None" not in text
-    for arm in made.arms:  # what diverged, and first
+    for arm in experiment.arms:  # what diverged, and first
         lost = [
             (runs[arm.name, seed][-1].step, seed)
-            for seed in made.seeds
+            for seed in experiment.seeds
             if runs[arm.name, seed] and runs[arm.name, seed][-1].note
         ]
         message = re.search(
@@ -385,10 +391,10 @@ def test_finding_matches_table(case):
         assert bool(message) == bool(lost)
         if lost:
             assert (int(message[1]), int(message[2])) == min(lost)
-            assert (message[3] is None) == (len(made.seeds) == 1)
+            assert (message[3] is None) == (len(experiment.seeds) == 1)
             assert message[3] is None or (int(message[3]), int(message[4])) == (
                 len(lost),
-                len(made.seeds),
+                len(experiment.seeds),
             )
     assert ("At step" in text) == (0 < step < 30 and "ccuracy is" in text)
     assert "At step" not in text or f"At step {step}, accuracy is " in text
@@ -402,7 +408,7 @@ def test_finding_matches_table(case):
         return
     name = match["name"] or match["alone"]
     by = table.set_index("variant")
-    with_difference = by.difference[[arm.name for arm in made.arms if arm.colour]].dropna()
+    with_difference = by.difference[[arm.name for arm in experiment.arms if arm.colour]].dropna()
     if with_difference.empty:
         assert match["other"] is None and shown_number(match["one"]) == pytest.approx(
             100 * by.accuracy[name], abs=0.0501
@@ -414,17 +420,23 @@ def test_finding_matches_table(case):
         return
     chosen = by.loc[name]
     assert abs(chosen.difference) == with_difference.abs().max()
-    one = shown_number(match["one"])
+    first = shown_number(match["one"])
     other = shown_number(match["other"])
-    assert one - other == pytest.approx(
+    assert first - other == pytest.approx(
         100 * chosen.difference, abs=0.11
     )  # both over the same seeds
-    both = values_of(runs, made, name, step).keys() & values_of(runs, made, "baseline", step).keys()
-    assert (match["n"] is not None) == (len(both) < len(made.seeds))
-    assert match["n"] is None or (int(match["n"]), int(match["of"])) == (len(both), len(made.seeds))
+    both = (
+        values_of(runs, experiment, name, step).keys()
+        & values_of(runs, experiment, "baseline", step).keys()
+    )
+    assert (match["n"] is not None) == (len(both) < len(experiment.seeds))
+    assert match["n"] is None or (int(match["n"]), int(match["of"])) == (
+        len(both),
+        len(experiment.seeds),
+    )
     remaining = text[match.end() :].strip()
     ends = chosen.difference_low, chosen.difference_high
-    full = differences_of(runs, made, step)[name]
+    full = differences_of(runs, experiment, step)[name]
     assert (full.mean, full.low, full.high, full.p) == pytest.approx(
         (chosen.difference, *ends, chosen.p), nan_ok=True
     )
@@ -433,15 +445,15 @@ def test_finding_matches_table(case):
 
 @given(made_up())
 def test_course_is_mean_over_seeds_that_reached_step(case):
-    made, runs = case
-    for arm in made.arms:
+    experiment, runs = case
+    for arm in experiment.arms:
         going = [
-            s for s in made.seeds if not (runs[arm.name, s] and runs[arm.name, s][-1].note)
-        ] or made.seeds
+            s for s in experiment.seeds if not (runs[arm.name, s] and runs[arm.name, s][-1].note)
+        ] or experiment.seeds
         rows = [[row for row in runs[arm.name, seed] if not row.note] for seed in going]
         count = min(map(len, rows))  # made-up runs have rows at the same steps
         for log in (False, True):
-            actual = results.course(runs, made, arm.name, "gradient_norm", log)
+            actual = results.course(runs, experiment, arm.name, "gradient_norm", log)
             assert [step for step, _ in actual] == [row.step for row in rows[0][:count]]
             for index, (_, span) in enumerate(actual):
                 values = np.array([row[index].gradient_norm for row in rows])
@@ -452,17 +464,17 @@ def test_course_is_mean_over_seeds_that_reached_step(case):
 
 
 def test_multiple_differences_need_stronger_evidence():
-    one = {0: 0.1, 1: 0.12, 2: 0.08}
+    accuracies = {0: 0.1, 1: 0.12, 2: 0.08}
     base = dict.fromkeys(range(3), 0.0)
     noise = {0: 0.3, 1: -0.2, 2: 0.1}
-    alone = describe_gap(results.gaps({"one": (one, base)})["one"])
+    alone = describe_gap(results.gaps({"one": (accuracies, base)})["one"])
     assert "p = 0.013)" in alone and "higher (95 % CI 5.0 to 15.0;" in alone
-    actual = results.gaps({"one": (one, base), "noise": (noise, base)})
+    actual = results.gaps({"one": (accuracies, base), "noise": (noise, base)})
     assert "p = 0.026, Holm-corrected for 2 variants)" in describe_gap(
         actual["one"], 2
     ) and "higher" in describe_gap(actual["one"], 2)
     assert "not significant" in describe_gap(actual["noise"], 2)
-    count = results.gaps({"one": (one, base), **{n: (noise, base) for n in range(4)}})["one"]
+    count = results.gaps({"one": (accuracies, base), **{n: (noise, base) for n in range(4)}})["one"]
     assert "p = 0.065, Holm-corrected for 5 variants)" in describe_gap(count, 5)
     assert "not significant" in describe_gap(count, 5) and count.low < 0 < count.high
 
@@ -507,30 +519,30 @@ def test_sentence_matches_difference_in_numbers(gap):
 @pytest.mark.slow
 @given(made_up(together=True))
 def test_effects_and_interactions_match_numpy_and_scipy(case):
-    made, runs = case
-    singles = [arm.name for arm in made.arms if arm.colour]
+    experiment, runs = case
+    singles = [arm.name for arm in experiment.arms if arm.colour]
     assume(len(singles) > 1)
-    by = {arm.members: arm.name for arm in made.arms}
-    step = results.common(runs, made)
-    value = lambda *members: values_of(runs, made, by[frozenset(members)], step)  # noqa: E731
+    by = {arm.members: arm.name for arm in experiment.arms}
+    step = results.common(runs, experiment)
+    value = lambda *members: values_of(runs, experiment, by[frozenset(members)], step)  # noqa: E731
 
     def each(plus, minus):
         seeds = sorted(set.intersection(*(set(value) for value in (*plus, *minus))))
         return [round(sum(v[s] for v in plus) - sum(v[s] for v in minus), 6) for s in seeds]
 
     def check(actual, expected, bound=1):
-        """actual: (value, low, high, p) of each; expected: the differences behind each."""
+        """Compare each (value, low, high, p) with the differences behind it."""
         plain = differences(dict(enumerate(expected)), -bound, bound)
         for index, (mean, low, high, n, p) in plain.items():
             assert actual[index][0] == pytest.approx(mean, abs=2e-6, nan_ok=True)
             if (
                 n > 1
                 and np.ptp(expected[index]) > 1e-3
-                and min(abs(one[-1] - 0.05) for one in plain.values()) > 1e-3
+                and min(abs(figures[-1] - 0.05) for figures in plain.values()) > 1e-3
             ):
                 assert actual[index][1:] == pytest.approx((low, high, p), rel=0.01, abs=1e-4)
 
-    lines = list(effects(runs, made).itertuples())
+    lines = list(effects(runs, experiment).itertuples())
     others = {name: [single for single in singles if single != name] for name in singles}
     assert [line.part for line in lines] == singles
     removed = [each([value()], [value(name)]) for name in singles]
@@ -540,7 +552,7 @@ def test_effects_and_interactions_match_numpy_and_scipy(case):
     )
     alone = [each([value(*others[name])], [value(*singles)]) for name in singles]
     check([(line.alone, line.alone_low, line.alone_high, line.alone_p) for line in lines], alone)
-    table = interactions(runs, made)
+    table = interactions(runs, experiment)
     assert list(zip(table.one, table.other)) == list(combinations(singles, 2))
     fours = [(value(), value(a), value(b), value(a, b)) for a, b in combinations(singles, 2)]
     expected = [each([four[3], four[0]], four[1:3]) for four in fours]
@@ -622,14 +634,14 @@ def test_before_training_it_is_the_model_as_drawn(name):
     fresh = start(state.config, state.training, state.seed, CPU)
     assert before == fresh and before.seconds == 0
     tokens, targets = (item[0] for item in held_out(name, 2))
-    one, other, now = (read(item, tokens, targets) for item in (before, fresh, state))
+    initial, other, now = (read(item, tokens, targets) for item in (before, fresh, state))
     drawn = Transformer(state.config, task[name].vocabulary)
     with torch.no_grad():
-        assert one.answers == other.answers
+        assert initial.answers == other.answers
         scores = drawn(tokens[None])[0].masked_fill(~task[name].choices(targets), -math.inf)
-        assert one.answers == scores.argmax(-1).tolist()
-    assert all(map(torch.equal, one.patterns, other.patterns))
-    assert one.probability != now.probability
+        assert initial.answers == scores.argmax(-1).tolist()
+    assert all(map(torch.equal, initial.patterns, other.patterns))
+    assert initial.probability != now.probability
 
 
 def test_contrast_is_sequence_with_most_disagreement():

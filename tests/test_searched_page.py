@@ -32,10 +32,10 @@ def test_models_stand_at_rate_chosen_by_other_seeds(kind):
     }
     actual = judged(runs, plan)
     assert running(app).runs == actual.runs
-    taken = tables_of(app)["Accuracy and cost of each model"]()
+    accuracy_table = tables_of(app)["Accuracy and cost of each model"]()
     expected = summary(actual.runs, plan, rates(plan, actual.names))
-    pd.testing.assert_frame_equal(taken.reset_index(drop=True), expected)
-    assert set(taken.guards) == {"learning rate searched"}
+    pd.testing.assert_frame_equal(accuracy_table.reset_index(drop=True), expected)
+    assert set(accuracy_table.guards) == {"learning rate searched"}
     assert "Same for every model: tuned learning rate." in texts(app)
     assert "the rate with the lowest training loss is used" in texts(app)
     assert [list(table.value["learning rate on seeds"]) for table in app.dataframe] == [
@@ -72,14 +72,14 @@ def test_link_of_searched_cell_opens_search(tmp_path):
         store, fill(store, parsed, lambda run: 0.5 + run.training.learning_rate)
     )
     store.close()
-    of = {}
+    seeds_of = {}
     for run in parsed.runs:
-        of.setdefault(run.task, set()).add((run.config, run.training))
+        seeds_of.setdefault(run.task, set()).add((run.config, run.training))
     for line in table.itertuples():
         plan = open_link(line.link)
         assert plan.trial == Trial(seeds=3, search="three")
-        asked = {(config.replace(seed=seed), how) for _, config, how, seed in plan.trainings()}
-        assert asked <= of[line.task] and len(asked) == 9 * len(plan.arms)
+        planned = {(config.replace(seed=seed), how) for _, config, how, seed in plan.trainings()}
+        assert planned <= seeds_of[line.task] and len(planned) == 9 * len(plan.arms)
         assert plan.arms[-1].name == (
             "baseline" if line.variant == "baseline" else plan.arms[-1].name
         )

@@ -90,7 +90,7 @@ EVERY = pytest.mark.parametrize("changes", [*ENTRIES, *MORE], ids=str)
 
 
 def both(dtype: str = "float32") -> tuple[Machine, Machine]:
-    """The CPU, and the device."""
+    """Return the machines of the CPU and the device."""
     return Machine("cpu", dtype), Machine(NAME, dtype)
 
 
@@ -102,45 +102,45 @@ def roughly(dtype: str) -> float:
 # What is handed on
 
 
-def assert_same(here, there, near: float = NEAR, index: str = "result"):
+def assert_same(first, second, near: float = NEAR, index: str = "result"):
     """Compare two results relative to each tensor's largest value; no tensor is on a device."""
-    assert type(here) is type(there), index
-    if isinstance(here, torch.Tensor):
-        assert here.device.type == there.device.type == "cpu", f"{index} is on {there.device}"
-        assert here.dtype == there.dtype, index
-        assert_same(here.detach().double().numpy(), there.detach().double().numpy(), near, index)
-    elif isinstance(here, np.ndarray) and here.dtype.kind in "fiub":
+    assert type(first) is type(second), index
+    if isinstance(first, torch.Tensor):
+        assert first.device.type == second.device.type == "cpu", f"{index} is on {second.device}"
+        assert first.dtype == second.dtype, index
+        assert_same(first.detach().double().numpy(), second.detach().double().numpy(), near, index)
+    elif isinstance(first, np.ndarray) and first.dtype.kind in "fiub":
         size = (
-            np.abs(here[np.isfinite(here)], dtype=float).max(initial=0)
-            if here.dtype.kind == "f"
+            np.abs(first[np.isfinite(first)], dtype=float).max(initial=0)
+            if first.dtype.kind == "f"
             else 0
         )
-        np.testing.assert_allclose(there, here, rtol=0, atol=near * max(1, size), err_msg=index)
-    elif isinstance(here, pd.DataFrame):
-        assert list(here) == list(there) and len(here) == len(there), index
-        for name in here:
-            assert_same(here[name].to_numpy(), there[name].to_numpy(), near, f"{index}.{name}")
-    elif dataclasses.is_dataclass(here):
-        for field in dataclasses.fields(here):
+        np.testing.assert_allclose(second, first, rtol=0, atol=near * max(1, size), err_msg=index)
+    elif isinstance(first, pd.DataFrame):
+        assert list(first) == list(second) and len(first) == len(second), index
+        for name in first:
+            assert_same(first[name].to_numpy(), second[name].to_numpy(), near, f"{index}.{name}")
+    elif dataclasses.is_dataclass(first):
+        for field in dataclasses.fields(first):
             if field.name not in ("machine", "timing", "seconds"):
                 assert_same(
-                    getattr(here, field.name),
-                    getattr(there, field.name),
+                    getattr(first, field.name),
+                    getattr(second, field.name),
                     near,
                     f"{index}.{field.name}",
                 )
-    elif isinstance(here, dict):
-        assert list(here) == list(there), index
-        for name in here:
-            assert_same(here[name], there[name], near, f"{index}[{name!r}]")
-    elif isinstance(here, list | tuple | np.ndarray):
-        assert len(here) == len(there), index
-        for n, (one, other) in enumerate(zip(here, there)):
-            assert_same(one, other, near, f"{index}[{n}]")
-    elif isinstance(here, float):
-        assert there == pytest.approx(here, rel=near, abs=near, nan_ok=True), index
+    elif isinstance(first, dict):
+        assert list(first) == list(second), index
+        for name in first:
+            assert_same(first[name], second[name], near, f"{index}[{name!r}]")
+    elif isinstance(first, list | tuple | np.ndarray):
+        assert len(first) == len(second), index
+        for n, (item, other) in enumerate(zip(first, second)):
+            assert_same(item, other, near, f"{index}[{n}]")
+    elif isinstance(first, float):
+        assert second == pytest.approx(first, rel=near, abs=near, nan_ok=True), index
     else:
-        assert here == there, index
+        assert first == second, index
 
 
 # The device
@@ -149,25 +149,25 @@ def assert_same(here, there, near: float = NEAR, index: str = "result"):
 @pytest.mark.skipif(NAME != "second", reason="a real GPU needs no proof that it is one")
 def test_second_device_refuses_what_gpus_refuse():
     x = torch.randn(3, 4, device=NAME)
-    here = torch.ones(4)
+    on_cpu = torch.ones(4)
 
     def set_rows(values):
         x[torch.tensor([0, 2])] = values
 
     for call in (
-        lambda: x + here,
-        lambda: here * x,
-        lambda: torch.cat([x, here[None]]),
-        lambda: torch.stack([x.sum(), here.sum()]),
-        lambda: torch.where(x > 0, x, here),
-        lambda: x @ here,
-        lambda: here[torch.tensor([0], device=NAME)],
-        lambda: set_rows(here),
-        lambda: x.masked_fill(here > 0, 0.0),
-        lambda: here.mul_(x[0]),
+        lambda: x + on_cpu,
+        lambda: on_cpu * x,
+        lambda: torch.cat([x, on_cpu[None]]),
+        lambda: torch.stack([x.sum(), on_cpu.sum()]),
+        lambda: torch.where(x > 0, x, on_cpu),
+        lambda: x @ on_cpu,
+        lambda: on_cpu[torch.tensor([0], device=NAME)],
+        lambda: set_rows(on_cpu),
+        lambda: x.masked_fill(on_cpu > 0, 0.0),
+        lambda: on_cpu.mul_(x[0]),
         lambda: torch.rand(3, device=NAME, generator=torch.Generator()),
         lambda: torch.nn.functional.linear(x, torch.ones(2, 4)),
-        lambda: torch.einsum("ij,j->i", x, here),
+        lambda: torch.einsum("ij,j->i", x, on_cpu),
     ):
         with pytest.raises(RuntimeError, match="second"):
             call()
@@ -185,35 +185,37 @@ def test_second_device_refuses_what_gpus_refuse():
 
 @pytest.mark.skipif(NAME != "second", reason="a real GPU needs no proof that it is one")
 def test_second_device_computes_what_gpus_compute():
-    here = torch.arange(12.0).view(3, 4)
-    x = here.to(NAME)
-    assert x.device.type == NAME and not x.is_cpu and x.cpu().is_cpu and torch.equal(x.cpu(), here)
+    on_cpu = torch.arange(12.0).view(3, 4)
+    x = on_cpu.to(NAME)
+    assert (
+        x.device.type == NAME and not x.is_cpu and x.cpu().is_cpu and torch.equal(x.cpu(), on_cpu)
+    )
     assert (
         x.cpu().data_ptr() != x.numbers.data_ptr() and x.to(NAME) is x
     )  # a copy; nothing to be done
     assert x[torch.tensor([2, 0])].tolist() == [
-        here[2].tolist(),
-        here[0].tolist(),
+        on_cpu[2].tolist(),
+        on_cpu[0].tolist(),
     ]  # indices may be on the CPU
     assert (x * torch.tensor(2.0) + 1).tolist() == (
-        here * 2 + 1
+        on_cpu * 2 + 1
     ).tolist()  # and so may a single number
     x.view(4, 3)[0, :] = torch.ones(
         3
     )  # a view is the same memory, and what is copied may come from the CPU
     assert x[0].tolist() == [1, 1, 1, 3] and f"{x[0, 0]:.1f}" == "1.0" and float(x.sum()) == 66
     layer = torch.nn.Linear(4, 2)
-    expected = torch.autograd.grad(layer(here).square().sum(), layer.weight)[0]
+    expected = torch.autograd.grad(layer(on_cpu).square().sum(), layer.weight)[0]
     moved = torch.nn.Linear(4, 2).to(NAME)
     moved.load_state_dict(layer.state_dict())
     assert isinstance(moved.weight, torch.nn.Parameter) and moved.weight.device.type == NAME
-    moved(here.to(NAME)).square().sum().backward()
+    moved(on_cpu.to(NAME)).square().sum().backward()
     torch.testing.assert_close(moved.weight.grad.cpu(), expected)
     with torch.autocast(NAME, torch.bfloat16):
-        made = moved(x)
+        product = moved(x)
         assert (
-            made.dtype == (x @ x.mT).dtype == torch.bfloat16
-            and made.softmax(-1).dtype == torch.float32
+            product.dtype == (x @ x.mT).dtype == torch.bfloat16
+            and product.softmax(-1).dtype == torch.float32
         )
     assert moved(x).dtype == torch.float32
 
@@ -231,12 +233,14 @@ def test_time_is_taken_by_the_devices_events(monkeypatch):
     event = torch.get_device_module(NAME).Event
     records = []
     record = event.record
-    monkeypatch.setattr(event, "record", lambda each: (records.append(each), record(each)))
-    result, taken = time_call(
+    monkeypatch.setattr(
+        event, "record", lambda recorded: (records.append(recorded), record(recorded))
+    )
+    result, seconds = timed(
         lambda: (torch.ones(64, 64, device=NAME) @ torch.ones(64, 64, device=NAME)).sum().item(),
         NAME,
     )
-    assert result == 64**3 and taken > 0 and len(records) == 2
+    assert result == 64**3 and seconds > 0 and len(records) == 2
     assert median_ms(timed_stream(SMALL, TOKENS, Machine(NAME)), NAME, 3) > 0
     assert forward(SMALL, TOKENS, Machine(NAME)).timing.milliseconds > 0
 
@@ -255,7 +259,7 @@ def test_pass_matches(changes, dtype):
 
 @pytest.mark.parametrize("changes", MORE, ids=str)
 def test_pass_in_float16_matches(changes):
-    """Which a CPU can, but is not asked to outside of this test."""
+    """A CPU can compute in float16, although core does not offer it."""
     machines = Machine.anywhere("cpu", "float16"), Machine(NAME, "float16")
     assert_same(
         *(forward(SMALL.replace(**changes), TOKENS, machine) for machine in machines),
@@ -327,10 +331,10 @@ def test_several_models_on_one_sentence():
         **{str(item): SMALL.replace(**item) for item in MORE},
         "wide": SMALL.replace(d_model=24),
     }
-    made = [
+    comparisons = [
         compare({n: forward(c, TOKENS, machine) for n, c in variants.items()}) for machine in both()
     ]
-    assert_same(*made)
+    assert_same(*comparisons)
 
 
 @EVERY
@@ -389,10 +393,10 @@ def test_grid_matches(axes, way):
     "axes", ["", "position-none+sinusoidal+learned+rope+alibi__mask-none+causal__norm-none"]
 )
 def test_grid_in_bfloat16_matches(axes):
-    made = [
+    grids = [
         grid(SMALL, Axes(axes), TOKENS, machine, Depth(passes=2)) for machine in both("bfloat16")
     ]
-    assert_same(*made, roughly("bfloat16"))
+    assert_same(*grids, roughly("bfloat16"))
 
 
 # Training
@@ -404,20 +408,20 @@ def small(name: str, **changes) -> Config:
 
 
 def trained_on(machine, name, method="adamw", **changes):
-    """-> the state at the end, and the rows, cut into two chunks."""
+    """Train in two chunks. Return the final state and the rows."""
     training = Training(task=name, batch=4, steps=3, every=3, optimiser=method, clip=0.5, warmup=1)
     state, rows = train_chunk(start(small(name, **changes), training, 3, machine), 0)
     state, extra = train_chunk(pickle.loads(pickle.dumps(state)), 100)
     return state, [*rows, *extra]
 
 
-def assert_same_training(here, there, dtype="float32"):
+def assert_same_training(first, second, dtype="float32"):
     """Compare (state, rows) of a training on both devices.
 
     In half precision autocast lowers other operations on a CPU.
     """
-    one, some = here
-    other, others = there
+    state, some = first
+    other, others = second
     near = NEAR if dtype == "float32" else 0.05
     assert_same(
         [row._replace(accuracy=0.0) for row in some],
@@ -428,7 +432,7 @@ def assert_same_training(here, there, dtype="float32"):
         assert [row.accuracy for row in some] == pytest.approx(
             [row.accuracy for row in others], abs=0.02
         )
-        assert_same((one.model, one.optimiser), (other.model, other.optimiser))
+        assert_same((state.model, state.optimiser), (other.model, other.optimiser))
     else:
         fine = train_chunk(start(other.config, other.training, other.seed, Machine(NAME)), 0)[1]
         assert others[0].loss != fine[0].loss
@@ -450,11 +454,11 @@ def test_diverging_training_matches():
     training = Training(
         task="copy", batch=4, steps=20, optimiser="sgd", learning_rate=1000.0, warmup=0
     )
-    made = [
+    results = [
         train_chunk(start(small("copy", norm="none"), training, 0, machine), 100)
         for machine in both()
     ]
-    (on_first, rows), (on_second, others) = made
+    (on_first, rows), (on_second, others) = results
     assert on_first.diverged and on_second.diverged and rows[-1].note == others[-1].note
 
 
@@ -512,7 +516,7 @@ every = 3
 
 
 def test_study_and_job_in_workers_match(tmp_path, monkeypatch):
-    """A job stacks its seeds on such a device, a study trains them one by one."""
+    """A job stacks its seeds on such a device; a study trains them separately."""
     pytest.importorskip("sqlalchemy")
     from core.study.database.schema import DONE
     from core.study.database.store import Store
@@ -537,9 +541,9 @@ def test_study_and_job_in_workers_match(tmp_path, monkeypatch):
         monkeypatch.setattr(
             workers,
             "train",
-            lambda some, *given, _plain=workers.train: (
+            lambda some, *arguments, _plain=workers.train: (
                 sizes.append(len(some)),
-                _plain(some, *given),
+                _plain(some, *arguments),
             )[1],
         )
         while not job.poll().done:
@@ -555,7 +559,7 @@ def test_study_and_job_in_workers_match(tmp_path, monkeypatch):
 
 
 def opened(place: str, **changes) -> Opened:
-    """An untrained model of sentences, with biases and gains that are not 0 and 1."""
+    """Return an untrained model of sentences with random biases and gains."""
     config = Config(
         **{
             "n_layers": 2,
@@ -566,12 +570,12 @@ def opened(place: str, **changes) -> Opened:
             **changes,
         }
     )
-    made = Transformer(config, vocabulary())
+    model = Transformer(config, vocabulary())
     stream = torch.Generator().manual_seed(5)
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn(parameter.shape, generator=stream))
-    return Opened("untrained", made.to(place), Words(vocabulary()), "sentences")
+    return Opened("untrained", model.to(place), Words(vocabulary()), "sentences")
 
 
 @pytest.fixture(autouse=True)
@@ -580,7 +584,7 @@ def small_slices(monkeypatch):
 
 
 def benches(count=24, **changes) -> list[knockout.Bench]:
-    """Texts for two slices."""
+    """Return benches with texts for two slices."""
     return [knockout.bench(opened(place, **changes), count) for place in ("cpu", NAME)]
 
 
@@ -604,25 +608,25 @@ def test_ablations_match(changes, how):
     assert_same(on_first.whole, on_second.whole)
     assert_same(on_first.patterns, on_second.patterns)
     several = tuple(list_cuts(on_first.model.config)[:3])
-    made = [[*item.sweep(how), item.effect(several, how)] for item in (on_first, on_second)]
-    for one, other in zip(*made):
-        assert_same((one.values, one.correct), (other.values, other.correct))
+    effects = [[*item.sweep(how), item.effect(several, how)] for item in (on_first, on_second)]
+    for first, other in zip(*effects):
+        assert_same((first.values, first.correct), (other.values, other.correct))
     assert_same(
         *(
             tables.tabulate_effects(item[-1], bench.baseline)
-            for item, bench in zip(made, (on_first, on_second))
+            for item, bench in zip(effects, (on_first, on_second))
         )
     )
     assert_same(
         *(
             tables.ranked(item[:-1], bench.baseline)
-            for item, bench in zip(made, (on_first, on_second))
+            for item, bench in zip(effects, (on_first, on_second))
         )
     )
     assert_same(
         *(
             tables.by_distance(item[-1], bench.questions)
-            for item, bench in zip(made, (on_first, on_second))
+            for item, bench in zip(effects, (on_first, on_second))
         )
     )
     assert_same(*(contributions.of_bench(item, several, how) for item in (on_first, on_second)))
@@ -630,11 +634,11 @@ def test_ablations_match(changes, how):
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
 def test_contributions_and_readings_match(changes):
-    made = benches(**changes)
-    assert_same(*(contributions.table(variant) for variant in made))
-    some = (list_cuts(made[0].model.config)[0],)
-    assert_same(*(contributions.takeover(variant, some, "mean") for variant in made))
-    assert_same(*(tables.readings(variant) for variant in made))
+    both_benches = benches(**changes)
+    assert_same(*(contributions.table(variant) for variant in both_benches))
+    some = (list_cuts(both_benches[0].model.config)[0],)
+    assert_same(*(contributions.takeover(variant, some, "mean") for variant in both_benches))
+    assert_same(*(tables.readings(variant) for variant in both_benches))
 
 
 @pytest.mark.parametrize("how", mode)
@@ -687,7 +691,7 @@ def test_continuation_after_ablation_matches(how):
 )
 def test_continuation_matches(changes, cache):
     ids = torch.tensor([3, 7, 11, 4])
-    made = [
+    continuations = [
         list(
             map(
                 tuple,
@@ -698,7 +702,7 @@ def test_continuation_matches(changes, cache):
         )
         for place in ("cpu", NAME)
     ]
-    assert_same(*made)
+    assert_same(*continuations)
 
 
 def of_files(written: dict[str, bytes]) -> Opened:
@@ -716,13 +720,14 @@ def test_files_of_a_model_that_is_on_the_device():
 def test_files_of_a_training_on_the_device():
     states = [trained_on(machine, "reverse")[0] for machine in both()]
     ids = torch.arange(1, 9)[None]
-    for made in (
-        native.of_training(states[1], "a model"),
-        of_files(native.write_trained(states[1], "a model", 0.5)),
+    for opened_model in (
+        own.of_training(states[1], "a model"),
+        of_files(own.write_trained(states[1], "a model", 0.5)),
     ):
-        assert made.model.embed.device.type == "cpu"
+        assert opened_model.model.embed.device.type == "cpu"
         assert_same(
-            native.of_training(states[0], "a model").model(ids).detach(), made.model(ids).detach()
+            own.of_training(states[0], "a model").model(ids).detach(),
+            opened_model.model(ids).detach(),
         )
 
 
@@ -730,7 +735,7 @@ def test_files_of_a_training_on_the_device():
 
 
 def opens(page: str, **params):
-    """A page as it opens from a link, without an error."""
+    """Open a page from a link and expect no error."""
     app = pytest.importorskip("streamlit.testing.v1").AppTest.from_file(
         "../app.py", default_timeout=90
     )
@@ -740,9 +745,9 @@ def opens(page: str, **params):
     return _fine(app.run(), params)
 
 
-def _fine(app, what):
-    assert not app.exception, (what, [error.value for error in app.exception])
-    assert not app.error, (what, [error.value for error in app.error])
+def _fine(app, link):
+    assert not app.exception, (link, [error.value for error in app.exception])
+    assert not app.error, (link, [error.value for error in app.error])
     return app
 
 
@@ -769,7 +774,7 @@ def test_views_of_depth_open():
 
 
 def test_views_of_trained_model_open(monkeypatch):
-    """Which goes to the fastest device if it is large."""
+    """A large pass goes to the fastest device."""
     views = pytest.importorskip("ui.trained").view
     choose = pytest.importorskip("ui.shared.models")
     monkeypatch.setattr(choose, "LARGE", 0)
@@ -844,11 +849,11 @@ def scripts(machine: Machine) -> dict[str, Script]:
 @pytest.mark.parametrize("name", ["block", "compare", "depth", "grid", "training"])
 def test_exported_scripts_match(name):
     on_first, on_second = (printed(scripts(machine)[name].python()) for machine in both())
-    one, other = (
+    first, other = (
         list(chain.from_iterable(line.split(",") for line in text.splitlines()))
         for text in (on_first, on_second)
     )
-    numbers = [[_number(cell) for cell in cells] for cells in (one, other)]
+    numbers = [[_number(cell) for cell in cells] for cells in (first, other)]
     assert [n if n is None else 0 for n in numbers[0]] == [
         n if n is None else 0 for n in numbers[1]
     ]

@@ -32,7 +32,7 @@ def close(value, expected):
 
 
 def scipy_interval(values):
-    """Mean and Student's t interval, for values that are not all the same."""
+    """Return mean and Student's t interval of values that are not all equal."""
     low, high = stats.t.interval(
         0.95, len(values) - 1, loc=np.mean(values), scale=stats.sem(values)
     )
@@ -46,12 +46,12 @@ def varied(values, least=1e-6):
 # A share
 
 
-@pytest.mark.parametrize("of", [1, 2, 7, 40, 333])
-def test_share_interval_matches_scipy(of):
-    for right in range(of + 1):
-        ends = stats.binomtest(right, of).proportion_ci(0.95, method="wilson")
-        assert close(wilson(right, of), (right / of, ends.low, ends.high))
-    assert wilson(0, of)[:2] == (0, 0) and wilson(of, of)[::2] == (1, 1)  # to the last bit
+@pytest.mark.parametrize("count", [1, 2, 7, 40, 333])
+def test_share_interval_matches_scipy(count):
+    for right in range(count + 1):
+        ends = stats.binomtest(right, count).proportion_ci(0.95, method="wilson")
+        assert close(wilson(right, count), (right / count, ends.low, ends.high))
+    assert wilson(0, count)[:2] == (0, 0) and wilson(count, count)[::2] == (1, 1)  # to the last bit
 
 
 def test_share_of_nothing_is_nan():
@@ -83,9 +83,9 @@ def test_interval_matches_hand_computation():
 
 def test_fewer_than_two_values_have_no_interval():
     nothing = interval([])
-    one = interval([0.25])
+    single = interval([0.25])
     assert nothing.n == 0 and all(map(math.isnan, nothing[:3]))
-    assert one.n == 1 and one.mean == 0.25 and all(map(math.isnan, one[1:3]))
+    assert single.n == 1 and single.mean == 0.25 and all(map(math.isnan, single[1:3]))
     assert math.isnan(interval([], (0, 1)).low) and math.isnan(interval([0.3], (0, 1)).high)
     assert interval([NAN]) == pytest.approx(nothing, nan_ok=True)
 
@@ -160,19 +160,19 @@ def test_pairs_are_made_by_seed_whatever_is_missing(values, base):
 
 
 def test_seed_order_does_not_matter():
-    one = {3: 0.9, 1: 0.5, 2: 0.8}
+    first = {3: 0.9, 1: 0.5, 2: 0.8}
     other = {1: 0.4, 2: 0.1, 3: 0.6}
-    assert paired(one, other) == paired(dict(sorted(one.items())), other)
-    assert paired(one, other).mean == pytest.approx((0.3 + 0.1 + 0.7) / 3)
+    assert paired(first, other) == paired(dict(sorted(first.items())), other)
+    assert paired(first, other).mean == pytest.approx((0.3 + 0.1 + 0.7) / 3)
 
 
 def test_reversed_difference_flips_sign():
-    one = {0: 0.9, 1: 0.5, 2: 0.8}
+    first = {0: 0.9, 1: 0.5, 2: 0.8}
     other = {0: 0.4, 1: 0.1, 2: 0.6}
-    there = paired(one, other)
-    back = paired(other, one)
+    forward = paired(first, other)
+    back = paired(other, first)
     assert (back.mean, back.low, back.high, back.p) == pytest.approx(
-        (-there.mean, -there.high, -there.low, there.p)
+        (-forward.mean, -forward.high, -forward.low, forward.p)
     )
 
 
@@ -218,32 +218,32 @@ def test_holm_matches_closed_test(samples):
     expected = differences(dict(enumerate(samples)))
     assert list(actual) == list(range(len(samples)))
     for index, (mean, low, high, n, p) in expected.items():
-        one = actual[index]
+        result = actual[index]
         assert (
-            one.n == n
-            and close(one.mean, mean)
-            and one.p == pytest.approx(p, rel=1e-6, abs=1e-12, nan_ok=True)
+            result.n == n
+            and close(result.mean, mean)
+            and result.p == pytest.approx(p, rel=1e-6, abs=1e-12, nan_ok=True)
         )
         if all(abs(item[-1] - 0.05) > 1e-6 for item in expected.values()):
-            assert close((one.low, one.high), (low, high))
-            assert one.clear == (one.p < 0.05)  # what the interval says is what the test says
+            assert close((result.low, result.high), (low, high))
+            assert result.clear == (result.p < 0.05)  # what the interval says is what the test says
 
 
 @given(FAMILIES)
 def test_more_comparisons_never_make_an_interval_narrower(samples):
     samples = [sample for sample in samples if len(sample) < 2 or varied(sample)]
-    for index, one in compared(samples).items():
+    for index, result in compared(samples).items():
         alone = compared([samples[index]])[0]
-        assert not one.reach < alone.reach * (1 - 1e-9) and not one.p < alone.p
-        assert not one.clear or alone.clear
+        assert not result.reach < alone.reach * (1 - 1e-9) and not result.p < alone.p
+        assert not result.clear or alone.clear
 
 
 def test_single_difference_is_uncorrected_and_single_seed_ignored():
-    one = [0.1, 0.12, 0.02]
+    differences = [0.1, 0.12, 0.02]
     assert (
-        compared([one])[0]
-        == compared([one, [0.5], []])[0]
-        == paired(dict(enumerate(one)), dict.fromkeys(range(3), 0.0))
+        compared([differences])[0]
+        == compared([differences, [0.5], []])[0]
+        == paired(dict(enumerate(differences)), dict.fromkeys(range(3), 0.0))
     )
 
 
@@ -263,8 +263,8 @@ def test_family_error_of_twelve_noise_differences_is_5_percent():
 def test_mean_interval_covers_truth_in_95_of_100(n):
     random = np.random.default_rng(n)
     drawn = random.normal(0.4, 0.2, (4000, n)).tolist()
-    held = [actual.low <= 0.4 <= actual.high for actual in map(interval, drawn)]
-    assert np.mean(held) == pytest.approx(0.95, abs=0.012)  # 3.5 standard errors
+    covered = [actual.low <= 0.4 <= actual.high for actual in map(interval, drawn)]
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.012)  # 3.5 standard errors
 
 
 @pytest.mark.parametrize("n", [2, 3, 10])

@@ -88,8 +88,8 @@ def test_lower_case_address_leads_to_its_page(typed, page):
 def test_base_path_gets_its_slash_behind_any_proxy(monkeypatch):
     monkeypatch.setattr(served.config, "get_option", lambda name: "/lab/blocks")
     client = TestClient(Starlette(routes=served.routes()), follow_redirects=False)
-    for asked, found in (("/lab/blocks", "./blocks/"), ("/lab/blocks?a=1", "./blocks/?a=1")):
-        assert client.get(asked).headers["Location"] == found  # neither scheme nor host
+    for path, target in (("/lab/blocks", "./blocks/"), ("/lab/blocks?a=1", "./blocks/?a=1")):
+        assert client.get(path).headers["Location"] == target  # neither scheme nor host
 
 
 def test_nginx_log_has_no_keys():
@@ -103,7 +103,7 @@ def test_nginx_log_has_no_keys():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 @pytest.mark.parametrize(
-    "limits, wanted",
+    "limits, expected",
     [
         ((256, 4096), (4096, 4096)),
         ((1024, -1), (10_240, -1)),
@@ -111,14 +111,14 @@ def test_nginx_log_has_no_keys():
         ((-1, -1), None),
     ],
 )
-def test_server_raises_file_handle_limit(monkeypatch, limits, wanted):
+def test_server_raises_file_handle_limit(monkeypatch, limits, expected):
     import resource
 
     requests = []
     monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda kind, pair: requests.append(pair))
     served.raise_file_limit()
-    assert requests == ([wanted] if wanted else [])
+    assert requests == ([expected] if expected else [])
 
 
 def test_failing_task_is_retried(caplog):

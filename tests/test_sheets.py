@@ -97,20 +97,26 @@ def test_csv_and_parquet_hold_the_same_tables(store, tmp_path):
     for kind in ("csv", "parquet"):
         export(store, number, tmp_path, kind)
     for name in TABLES:
-        one = pd.read_csv(tmp_path / f"{name}.csv")
+        from_csv = pd.read_csv(tmp_path / f"{name}.csv")
         other = pd.read_parquet(tmp_path / f"{name}.parquet")
-        texts = [column for column in one if one[column].isna().any()]  # CSV has no empty text
+        texts = [
+            column for column in from_csv if from_csv[column].isna().any()
+        ]  # CSV has no empty text
         pd.testing.assert_frame_equal(
-            one.drop(columns=texts), other.drop(columns=texts), check_dtype=False, rtol=0, atol=0
+            from_csv.drop(columns=texts),
+            other.drop(columns=texts),
+            check_dtype=False,
+            rtol=0,
+            atol=0,
         )
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_export_has_all_tables_and_study_file(store, tmp_path, kind):
     number = fill(store, study(), score)
-    made = export(store, number, tmp_path / "x", kind)
-    assert [path.name for path in made] == ["study.toml", *(f"{name}.{kind}" for name in TABLES)]
-    assert made[0].read_text(encoding="utf-8") == study().source
+    paths = export(store, number, tmp_path / "x", kind)
+    assert [path.name for path in paths] == ["study.toml", *(f"{name}.{kind}" for name in TABLES)]
+    assert paths[0].read_text(encoding="utf-8") == study().source
 
 
 @pytest.mark.parametrize(

@@ -45,23 +45,23 @@ def test_table_has_all_cells_with_links(name):
     study = STUDIES[name]
     first = {run.task: run for run in study.runs if run.variant == BASELINE}
     search = tomllib.loads(study.source).get("search", "none")
-    asked = [
+    required = [
         run
         for run in study.runs
         if search == "none" or without_rate(run.variant, run.training.learning_rate) == run.variant
     ]
-    seeds = {(run.task, run.variant): [] for run in asked}
-    for run in asked:
+    seeds = {(run.task, run.variant): [] for run in required}
+    for run in required:
         seeds[run.task, run.variant].append(run.seed)
     links = {}
-    for run in asked:
+    for run in required:
         base = first[run.task]
         machine = {"device": run.machine.device, "dtype": run.machine.dtype}
         several = seeds[run.task, run.variant]
-        made = parameters(
+        params = parameters(
             run.config, run.training, (base.config, base.training), several, machine, search
         )
-        links[run.task, run.variant] = query(made)
+        links[run.task, run.variant] = query(params)
     assert dict(zip(zip(table.task, table.variant), table.link)) == links
     assert (table.seeds + table.diverged == 5).all() and (table.missing == 0).all()
 
@@ -139,16 +139,16 @@ NO_PARTS = set(
 
 @pytest.mark.parametrize("setting", sorted((MODEL | TRAINING).keys() - NO_PARTS))
 def test_parts_and_menu_entries_have_rows(setting):
-    asked = {
-        getattr(of, setting)
+    required = {
+        getattr(settings, setting)
         for name in shipped
         for run in STUDIES[name].runs
-        for of in (run.config, run.training)
-        if hasattr(of, setting)
+        for settings in (run.config, run.training)
+        if hasattr(settings, setting)
     }
     approximations = {"gelu_tanh", "geglu_tanh"}  # GELU and GeGLU to three digits
     menu = set((MODEL | TRAINING)[setting].menu or ()) - approximations
-    assert len(asked) > 1 and menu <= asked
+    assert len(required) > 1 and menu <= required
 
 
 def test_parts_are_searched_on_most_informative_task():
@@ -181,12 +181,12 @@ def test_searched_cells_stand_beside_single_rate_cells():
     assert list(dict.fromkeys(both.task)) == [AS_SET, SEARCHED] and len(both) == 2 * len(searched)
     for _, pair in both.groupby("variant"):
         left, right = (pair[pair.task == side].iloc[0] for side in (AS_SET, SEARCHED))
-        there = searched[
+        counterpart = searched[
             (searched.task == right.cell[0]) & (searched.variant == right.cell[1])
         ].iloc[0]
         assert (
-            right.variant == f"{there.variant}: {there.task}"
-            and right.difference == there.difference
+            right.variant == f"{counterpart.variant}: {counterpart.task}"
+            and right.difference == counterpart.difference
         )
         assert right.link.replace("&search=three", "") == left.link
     assert is_sparse(tables[-1]) and not any(map(is_sparse, tables[:-1]))

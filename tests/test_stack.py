@@ -31,34 +31,34 @@ def begun(config=SMALL, training=SHORT, seeds=(5, 6, 7), machine=CPU):
 
 
 def assert_near(some, others, tolerance=1e-5):
-    """Rows of runs, compared number by number."""
+    """Compare rows of runs number by number."""
     assert len(some) == len(others)
-    for mine, yours in zip(some, others):
-        assert [row.step for row in mine] == [row.step for row in yours]
-        for a, b in zip(mine, yours):
+    for rows, yours in zip(some, others):
+        assert [row.step for row in rows] == [row.step for row in yours]
+        for a, b in zip(rows, yours):
             assert a[:6] == pytest.approx(b[:6], rel=tolerance, abs=tolerance, nan_ok=True), a.step
             assert a.note == b.note
 
 
 def assert_states_near(some, others, tolerance=1e-4):
-    for mine, yours in zip(some, others):
-        assert (mine.config, mine.training, mine.machine) == (
+    for first, yours in zip(some, others):
+        assert (first.config, first.training, first.machine) == (
             yours.config,
             yours.training,
             yours.machine,
         )
-        assert (mine.step, mine.diverged) == (yours.step, yours.diverged)
-        assert torch.equal(mine.data, yours.data) and torch.equal(mine.dropout, yours.dropout)
-        assert mine.model.keys() == yours.model.keys()
-        for name, item in mine.model.items():
+        assert (first.step, first.diverged) == (yours.step, yours.diverged)
+        assert torch.equal(first.data, yours.data) and torch.equal(first.dropout, yours.dropout)
+        assert first.model.keys() == yours.model.keys()
+        for name, item in first.model.items():
             torch.testing.assert_close(
                 item, yours.model[name], rtol=tolerance, atol=tolerance, equal_nan=True
             )
-        assert mine.optimiser["param_groups"] == yours.optimiser["param_groups"]
-        assert mine.optimiser["state"].keys() == yours.optimiser["state"].keys()
-        for index, kept in yours.optimiser["state"].items():
-            assert {k: v.shape for k, v in mine.optimiser["state"][index].items()} == {
-                k: v.shape for k, v in kept.items()
+        assert first.optimiser["param_groups"] == yours.optimiser["param_groups"]
+        assert first.optimiser["state"].keys() == yours.optimiser["state"].keys()
+        for index, moments in yours.optimiser["state"].items():
+            assert {k: v.shape for k, v in first.optimiser["state"][index].items()} == {
+                k: v.shape for k, v in moments.items()
             }
 
 
@@ -111,8 +111,8 @@ def test_so_are_weights_that_magnify_every_rounding(method, monkeypatch):
 
     See test_reference.py.
     """
-    made = run.model
-    monkeypatch.setattr(run, "model", lambda state: made(state).double())
+    original = run.model
+    monkeypatch.setattr(run, "model", lambda state: original(state).double())
     training = dataclasses.replace(SHORT, optimiser=method, steps=15)
     assert_as_alone(begun(SMALL.replace(init="normal_1"), training))
 
@@ -137,7 +137,7 @@ def test_so_it_is_with_every_way_of_training(change, method):
 
 
 def test_stacked_seeds_are_clipped_by_own_norm():
-    """Between the norms of the seeds: some are shortened, and others are not."""
+    """The limit lies between the seeds' norms: some gradients are clipped, others are not."""
     sgd = dataclasses.replace(SHORT, optimiser="sgd", weight_decay=0.0, steps=1, warmup=0)
     norms = sorted(rows[0].gradient_norm for _, rows in chunk(begun(training=sgd), FOREVER))
     assert norms[0] < norms[1] < norms[2]
@@ -162,12 +162,12 @@ def test_stacked_bfloat16_matches_within_its_precision():
 def in_steps(states, *ways):
     """Train one step at a time, in turn by these ways. Return each one's rows and end states."""
     rows = [[] for _ in states]
-    taken = 0
+    step = 0
     while not all(state.done for state in states):
         states = pickle.loads(pickle.dumps(states))
-        done = ways[taken % len(ways)](states)
+        done = ways[step % len(ways)](states)
         states = [state for state, _ in done]
-        taken = taken + 1
+        step = step + 1
         rows = [before + new for before, (_, new) in zip(rows, done)]
     return rows, states
 
@@ -185,7 +185,7 @@ def test_chunking_keeps_stacked_rows_and_weights_exact(method):
     states = begun(training=dataclasses.replace(SHORT, optimiser=method, steps=9))
     full = chunk(states, FOREVER)
     rows, ends = in_steps(states, stacked)
-    assert repr(rows) == repr([mine for _, mine in full])
+    assert repr(rows) == repr([rows_alone for _, rows_alone in full])
     assert all(same_state(a, b) for a, (b, _) in zip(ends, full))
     repeated = chunk(states, FOREVER)
     assert all(
@@ -204,7 +204,7 @@ def test_stacked_run_can_continue_alone(method, ways):
     states = begun(BARE, dataclasses.replace(SHORT, optimiser=method))
     rows, ends = in_steps(states, *ways)
     apart = [alone(state, FOREVER) for state in states]
-    assert_near(rows, [mine for _, mine in apart])
+    assert_near(rows, [rows_alone for _, rows_alone in apart])
     assert_states_near(ends, [state for state, _ in apart])
 
 
@@ -222,12 +222,12 @@ def spoiled(state, which, factor):
         return dataclasses.replace(
             state, model={name: factor * item for name, item in state.model.items()}
         )
-    kept = state.optimiser["state"].items()
-    kept = {
+    moments = state.optimiser["state"].items()
+    moments = {
         index: {k: v if k == "step" else factor * v for k, v in item.items()}
-        for index, item in kept
+        for index, item in moments
     }
-    return dataclasses.replace(state, optimiser=state.optimiser | {"state": kept})
+    return dataclasses.replace(state, optimiser=state.optimiser | {"state": moments})
 
 
 @pytest.mark.slow
@@ -289,5 +289,5 @@ def test_gpu_trains_stacked_seeds_as_alone(change, method):
     states = begun(BARE.replace(**change), training, machine=Machine(device="cuda"))
     rows, ends = in_steps(states, stacked, one_by_one, stacked)
     apart = [alone(state, FOREVER) for state in states]
-    assert_near(rows, [mine for _, mine in apart], 1e-4)
+    assert_near(rows, [rows_alone for _, rows_alone in apart], 1e-4)
     assert_states_near(ends, [state for state, _ in apart], 1e-3)

@@ -52,20 +52,20 @@ def slowly(words, removed: bool):
 
 
 @pytest.fixture(scope="module")
-def made() -> Flip:
+def start_figures() -> Flip:
     return flip(SHIPPED, LAYER, HEAD)
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_start_figures_match_single_sentences(made, removed):
-    side = made.without if removed else made.whole
+def test_start_figures_match_single_sentences(start_figures, removed):
+    side = start_figures.without if removed else start_figures.whole
     chances, weights = slowly(TEXT.split(), removed)
     assert side.chances == pytest.approx(chances, abs=1e-5) and side.wrong == removed
     if not removed:
-        assert made.words == tuple(TEXT.split()) and made.weights == pytest.approx(
-            weights, abs=1e-5
-        )
-        assert made.words[weights.index(max(weights))] == SUBJECT
+        assert start_figures.words == tuple(
+            TEXT.split()
+        ) and start_figures.weights == pytest.approx(weights, abs=1e-5)
+        assert start_figures.words[weights.index(max(weights))] == SUBJECT
     right = 0
     for sentence in sentences(256, SEED):
         verb = anatomy(list(sentence)).verb
@@ -75,12 +75,12 @@ def test_start_figures_match_single_sentences(made, removed):
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_switch_shows_ablated_side_and_figures(made, removed):
+def test_switch_shows_ablated_side_and_figures(start_figures, removed):
     app = fine(pages.opened("app.py"))
     (switch,) = app.toggle
     if removed:
         app = fine(switch.set_value(True).run())
-    side = made.without if removed else made.whole
+    side = start_figures.without if removed else start_figures.whole
     text = " ".join(markdown.value for markdown in app.markdown)
     share = 100 * side.right / side.of
     assert f"**{share:.0f} %**" in text and ("100 % with the head" in text) == removed
@@ -122,13 +122,13 @@ def test_start_picture_has_all_words_and_description(chosen, wrong, removed):
 def test_prediction_states_whether_top_token_is_correct():
     likeliest = {"was": 0.48, ",": 0.23, "<b>": 0.093, "were": 0.0021}
     full = Side({"was": 0.48, "were": 0.0021}, likeliest, 10, 10)
-    shown = prediction_html(full)
-    assert re.findall(r"<span>([^<]*) %</span>", shown) == ["48", "23", "9.3", "0.21"]
+    html = prediction_html(full)
+    assert re.findall(r"<span>([^<]*) %</span>", html) == ["48", "23", "9.3", "0.21"]
     assert (
-        f"prefers “{RIGHT}” (correct)" in shown
-        and "Most likely" not in shown
-        and "<b>&lt;" not in shown
-        and "&lt;b&gt;" in shown
+        f"prefers “{RIGHT}” (correct)" in html
+        and "Most likely" not in html
+        and "<b>&lt;" not in html
+        and "&lt;b&gt;" in html
     )
     without = Side({"was": 0.2, "were": 0.3}, {"were": 0.3, "was": 0.2}, 5, 10)
     assert "“were” (incorrect)" in prediction_html(without)

@@ -17,23 +17,23 @@ def press(page, box):
 
 
 @pytest.mark.parametrize(
-    "here", [ONE_BLOCK, DEPTH, STUDIES, TRAINED_MODEL], ids=lambda page: page.key
+    "path", [ONE_BLOCK, DEPTH, STUDIES, TRAINED_MODEL], ids=lambda page: page.key
 )
-def test_tabs_stand_still_whichever_view_is_open(open_page, here):
-    page = open_page(f"/{here.name.replace(' ', '_')}", width=1300)
+def test_tabs_stand_still_whichever_view_is_open(open_page, path):
+    page = open_page(f"/{path.name.replace(' ', '_')}", width=1300)
     settle(page)
     first = page.evaluate(WHERE)
-    labels = list(here.groups) or [here.views.label(view) for view in here.views]
-    there = [item for item in first if item in (*labels, "Restore all")]
-    assert len(there) >= 2
+    labels = list(path.groups) or [path.views.label(view) for view in path.views]
+    fixed = [item for item in first if item in (*labels, "Restore all")]
+    assert len(fixed) >= 2
     for label in labels:
-        if label in there:
+        if label in fixed:
             press(page, page.evaluate(WHERE)[label])
             params(page)
             now = page.evaluate(WHERE)
             moved = {
                 item
-                for item in there
+                for item in fixed
                 if item not in now or max(abs(a - b) for a, b in zip(first[item], now[item])) > 1
             }
             assert not moved, (label, moved)

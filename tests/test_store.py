@@ -28,9 +28,9 @@ ROWS = [
 
 @pytest.fixture
 def store(database):  # noqa: F811
-    made = Store(database)
-    yield made
-    made.close()
+    opened_store = Store(database)
+    yield opened_store
+    opened_store.close()
 
 
 @pytest.fixture
@@ -107,10 +107,10 @@ def test_rows_come_back_to_the_last_bit(store, study):
 
 
 def test_nobody_gets_what_another_has(store, study):
-    one = taken(store, study, "me|1|a", 5)
+    first = taken(store, study, "me|1|a", 5)
     two = taken(store, study, "me|1|b", 100)
-    assert len(one) == 5 and len(two) == 7 and not set(one) & set(two)
-    assert one == [run.id for run in store.runs(study)][:5]  # in the order of the study
+    assert len(first) == 5 and len(two) == 7 and not set(first) & set(two)
+    assert first == [run.id for run in store.runs(study)][:5]  # in the order of the study
     assert taken(store, study, "me|1|c") == []
     assert states(store, study) == {RUNNING: 12}
 
@@ -145,28 +145,30 @@ def test_stopped_and_failed_runs_requeue_without_rows(store, study):
 
 
 def test_concurrent_writers_share_runs_without_loss(store, study):
-    """Each through a connection of its own, as fast as they can."""
+    """Each writer has its own connection and works as fast as it can."""
     got = {}
     problems = []
 
     def work(name):
-        own = Store(store.url.render_as_string(hide_password=False))
+        connection = Store(store.url.render_as_string(hide_password=False))
         try:
             while True:
-                mine = patiently(lambda: taken(own, study, name, 2))
-                if not mine:
+                claimed = patiently(lambda: taken(connection, study, name, 2))
+                if not claimed:
                     break
-                for run in mine:
+                for run in claimed:
                     got.setdefault(run, []).append(name)
                 for count in (1, 2):
                     reports = [
                         Report(run, DONE if count == 2 else RUNNING, ROWS[:count], count)
-                        for run in mine
+                        for run in claimed
                     ]
-                    assert patiently(lambda reports=reports: own.keep(name, reports)) == set()
+                    assert (
+                        patiently(lambda reports=reports: connection.keep(name, reports)) == set()
+                    )
         except BaseException as error:
             problems.append(error)
-        own.close()
+        connection.close()
 
     threads = [threading.Thread(target=work, args=(f"me|1|{number}",)) for number in range(4)]
     for thread in threads:
@@ -243,19 +245,19 @@ def test_locked_database_is_busy_temporarily(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "given", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"]
+    "address", ["postgres://a:b@h/d", "postgresql://a:b@h/d", "postgresql+psycopg://a:b@h/d"]
 )
-def test_postgresql_uses_psycopg_3_without_prepared_statements(given, monkeypatch):
+def test_postgresql_uses_psycopg_3_without_prepared_statements(address, monkeypatch):
     """Addresses without a driver use psycopg 3 and no prepared statements.
 
     SQLAlchemy 2.0 would take psycopg2; a transaction pooler knows no prepared statement.
     """
-    asked = {}
+    options = {}
     monkeypatch.setattr(
-        databases, "create_engine", lambda url, **how: asked.update(how, driver=url.drivername)
+        databases, "create_engine", lambda url, **how: options.update(how, driver=url.drivername)
     )
-    databases.connect(databases.address(given))
+    databases.connect(databases.address(address))
     assert (
-        asked["driver"] == "postgresql+psycopg"
-        and asked["connect_args"]["prepare_threshold"] is None
+        options["driver"] == "postgresql+psycopg"
+        and options["connect_args"]["prepare_threshold"] is None
     )

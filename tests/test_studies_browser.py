@@ -20,7 +20,7 @@ CONTRAST = 4.5  # WCAG 2.2, 1.4.3
 
 
 def score(run) -> float:
-    """Losses from none to nearly all, gains, and a variant that diverges."""
+    """Return a synthetic accuracy: losses, gains, and a variant that diverges."""
     lost = {"− norm": 0.95, "1 head": 0.5, STRANGE: -0.02}.get(run.variant, 0.0)
     if (run.task, run.variant) == ("copy", "1 head"):
         return math.nan
@@ -29,13 +29,13 @@ def score(run) -> float:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A store of two studies."""
+    """Fill a store with two studies."""
     url = f"sqlite:///{tmp_path_factory.mktemp('store')}/studies.sqlite"
-    made = Store(url)
-    fill(made, study("other"), lambda run: 0.5)
-    fill(made, study("first", text=TEXT), score)
-    yield made
-    made.close()
+    store = Store(url)
+    fill(store, study("other"), lambda run: 0.5)
+    fill(store, study("first", text=TEXT), score)
+    yield store
+    store.close()
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def opened(open_page, where):
 
 
 def cells(page) -> list[dict]:
-    """Every cell of the matrix as it is drawn: its title, its words, its address."""
+    """Return every drawn cell of the matrix: title, words, address."""
     page.locator(".st-key-study_matrix svg a").first.wait_for()
     return page.locator(".st-key-study_matrix svg a").evaluate_all(
         """all => all.map(a => ({
@@ -61,13 +61,13 @@ def cells(page) -> list[dict]:
     )
 
 
-@pytest.mark.parametrize("said", [True, False], ids=["said", "just typed"])
-def test_escape_keeps_text_of_new_study(opened, said):
+@pytest.mark.parametrize("is_submitted", [True, False], ids=["said", "just typed"])
+def test_escape_keeps_text_of_new_study(opened, is_submitted):
     page = opened()
     page.get_by_role("button", name="New study").click()
     page.get_by_text("Edit as TOML").click()
     page.get_by_label("Study file (TOML)").fill('name = "half written"')
-    if said:
+    if is_submitted:
         page.keyboard.press("Control+Enter")
         settle(page)
     page.keyboard.press("Escape")
@@ -87,8 +87,8 @@ def luminance(colour) -> float:
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def contrast(one, other) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(first, other) -> float:
+    light, dark = sorted((luminance(first), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 

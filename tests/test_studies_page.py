@@ -56,9 +56,9 @@ def url(tmp_path, monkeypatch):
 
 @pytest.fixture
 def store(url):
-    made = Store(url)
-    yield made
-    made.close()
+    opened_store = Store(url)
+    yield opened_store
+    opened_store.close()
 
 
 def score(run) -> float:
@@ -182,18 +182,20 @@ def test_table_selection_is_in_link_and_returns(store, view):
     widget(app.multiselect, "only_variants_list").set_value(["baseline", STRANGELY]).run()
     widget(good(app).multiselect, "only_tasks_list").set_value(["copy"]).run()
     address = link(good(app))
-    shown = [(line.task, line.variant) for line in table(app).itertuples()]
-    assert {task for task, _ in shown} == {"copy"} and {variant for _, variant in shown} <= {
+    cells_shown = [(line.task, line.variant) for line in table(app).itertuples()]
+    assert {task for task, _ in cells_shown} == {"copy"} and {
+        variant for _, variant in cells_shown
+    } <= {
         "baseline",
         STRANGELY,
     }
     tell(app, "shown", view)
     back = good(tell(good(app), "shown", "matrix"))
     for item in (back, good(opened(**address))):
-        assert [(line.task, line.variant) for line in table(item).itertuples()] == shown
+        assert [(line.task, line.variant) for line in table(item).itertuples()] == cells_shown
         assert list(widget(item.multiselect, "only_variants_list").value) == ["baseline", STRANGELY]
     widget(back.multiselect, "only_variants_list").set_value([]).run()
-    assert "only_variants" not in link(good(back)) and len(table(back)) > len(shown)
+    assert "only_variants" not in link(good(back)) and len(table(back)) > len(cells_shown)
 
 
 def cell(line):
@@ -340,12 +342,16 @@ def test_faulty_study_is_explained_and_cannot_start(text, words, url, tmp_path):
 
 def test_study_without_comparison_or_fitting_question_is_named():
     changed = TEMPLATE.replace('"− norm" = { norm = "none" }', '"− FFN" = { ffn = false }')
-    gone = TEMPLATE.partition("[variants]")[0]
+    without_variants = TEMPLATE.partition("[variants]")[0]
     nothing = "Only the baseline would be trained."
     question = "The research question is still the template's."
-    for text, said in ((TEMPLATE, []), (changed, [question]), (gone, [nothing, question])):
-        warned = [each.value for each in good(dialog(text)).warning]
-        assert len(warned) == len(said) and all(map(str.startswith, warned, said)), warned
+    for text, messages in (
+        (TEMPLATE, []),
+        (changed, [question]),
+        (without_variants, [nothing, question]),
+    ):
+        warned = [warning.value for warning in good(dialog(text)).warning]
+        assert len(warned) == len(messages) and all(map(str.startswith, warned, messages)), warned
 
 
 def test_study_starts_stops_resumes_and_is_deleted(url, monkeypatch):
@@ -409,37 +415,37 @@ def test_unavailable_database_is_named_in_words(tmp_path, monkeypatch):
 
 def gone(app, name: str) -> bool:
     """Return whether the study is reported as deleted, with no button of another one."""
-    there = {"Stop", "Resume", "Delete study"} & set(labels(app))
-    return f"The study “{name}” was deleted, here or in another tab." in told(app) and not there
+    buttons = {"Stop", "Resume", "Delete study"} & set(labels(app))
+    return f"The study “{name}” was deleted, here or in another tab." in told(app) and not buttons
 
 
 @pytest.mark.parametrize("view", views)
 def test_study_deleted_elsewhere_is_reported(store, view):
     filled(store, "complete", "half")
-    one = good(opened(study="half", shown=view))
+    app = good(opened(study="half", shown=view))
     two = good(opened(study="half"))
     two = good(press(two, "Delete study"))
     assert setting(two, "study") == "complete" and not two.warning
-    one = good(one.run())
-    assert gone(one, "half")
-    instead = next(box for box in one.selectbox if box.key == "study_instead")
+    app = good(app.run())
+    assert gone(app, "half")
+    instead = next(box for box in app.selectbox if box.key == "study_instead")
     assert instead.options == ["complete", *map(_study_label, NAMES)]
     assert setting(
         good(instead.set_value("complete").run()), "study"
-    ) == "complete" and "Delete study" in labels(one)
+    ) == "complete" and "Delete study" in labels(app)
     two = good(press(two, "Delete study"))
-    assert "You have no studies yet" in texts(two) and gone(good(one.run()), "complete")
+    assert "You have no studies yet" in texts(two) and gone(good(app.run()), "complete")
 
 
 def test_study_started_elsewhere_is_shown_and_can_stop(store):
     fill(store, study(text=LONG), lambda run: QUEUED)
-    one = good(opened())
+    first = good(opened())
     two = good(opened())
-    one = good(press(one, "Resume"))
+    first = good(press(first, "Resume"))
     two = good(two.run())
     assert "Stop" in labels(two)
     two = good(press(two, "Stop"))
-    assert "4 stopped" in texts(two) and "4 stopped" in texts(good(one.run()))
+    assert "4 stopped" in texts(two) and "4 stopped" in texts(good(first.run()))
     until(two, lambda _: not server.service().has(1))
 
 
@@ -450,8 +456,11 @@ def test_damaged_store_is_one_error_without_path(store, tmp_path):
             f"UPDATE runs SET message = 'no room in ''{tmp_path}/a.bin''' WHERE state = 'failed'"
         )
     app = fine(opened(shown="runs"))
-    shown = next(table.value for table in app.dataframe if "message" in table.value)
-    assert "no room in '…/a.bin'" in set(shown.message) and str(tmp_path) not in shown.to_csv()
+    table_shown = next(table.value for table in app.dataframe if "message" in table.value)
+    assert (
+        "no room in '…/a.bin'" in set(table_shown.message)
+        and str(tmp_path) not in table_shown.to_csv()
+    )
     with store.writing() as connection:
         connection.exec_driver_sql("DROP TABLE rows")
         connection.exec_driver_sql("DROP TABLE runs")

@@ -24,17 +24,17 @@ RUN = Run("reverse", "baseline", task["reverse"].config(seed=3), Training(), Mac
 
 
 def arms(study, name="reverse") -> dict:
-    """Variant -> its first run on one task."""
+    """Return each variant's first run on one task."""
     return {run.variant: run for run in reversed(study.runs) if run.task == name}
 
 
-def other(made, value):
-    """A value of a setting that is not the given one."""
-    if made.menu:
-        return next(variant for variant in made.menu if variant != value)
-    if made.kind is bool:
+def other(setting, value):
+    """Return a value of a setting that differs from the given one."""
+    if setting.menu:
+        return next(variant for variant in setting.menu if variant != value)
+    if setting.kind is bool:
         return not value
-    return value + 1 if made.kind is int and value < made.high else value / 2 or 0.25
+    return value + 1 if setting.kind is int and value < setting.high else value / 2 or 0.25
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ def folder(tmp_path):
 
 
 def start(folder, *args, **environment):
-    """The command in a process group of its own, as a shell starts it."""
+    """Start the command in its own process group, as a shell does."""
     call = [sys.executable, "-m", "core.study", *args]
     with_path = os.environ | {"PYTHONPATH": str(ROOT)} | environment
     pipe = subprocess.PIPE
@@ -60,7 +60,7 @@ def start(folder, *args, **environment):
 
 
 def look(folder) -> Store | None:
-    """The store as soon as there is one."""
+    """Return the store as soon as it exists."""
     path = folder / "studies.sqlite"
     wait(path.exists)
     return Store(str(path))
@@ -165,20 +165,20 @@ def called(capsys, *args) -> tuple[int, str, str]:
 
 @pytest.fixture
 def half(folder, monkeypatch):
-    """A store in which half of the study is done."""
+    """Return a store in which half of the study is done."""
     monkeypatch.chdir(folder)
     monkeypatch.delenv("ABLATION_DATABASE_URL", raising=False)
     store = Store("studies.sqlite")
     number = store.enrol(parse(TEXT)).study
-    here, process, name = new_owner().split("|")
-    taken = [run for run, *_ in store.claim(number, f"{here}|{process}|{name}", 6)]
+    host, process, name = new_owner().split("|")
+    claimed = [run for run, *_ in store.claim(number, f"{host}|{process}|{name}", 6)]
     row = [Row(300, 0.5, 0.75, 1.0, 0.1, 0.01)]
-    reports = [Report(run, DONE, row, 300, 2.0) for run in taken[:3]]
+    reports = [Report(run, DONE, row, 300, 2.0) for run in claimed[:3]]
     reports += [
-        Report(taken[3], FAILED, [], message="RuntimeError: why"),
-        Report(taken[4], STOPPED, row, 300),
+        Report(claimed[3], FAILED, [], message="RuntimeError: why"),
+        Report(claimed[4], STOPPED, row, 300),
     ]
-    store.keep(f"{here}|{process}|{name}", [*reports, Report(taken[5], RUNNING, [], 10)])
+    store.keep(f"{host}|{process}|{name}", [*reports, Report(claimed[5], RUNNING, [], 10)])
     return store
 
 
@@ -213,7 +213,7 @@ def test_export_writes_the_tables_of_each_study(half, capsys, folder):
 
 
 @pytest.mark.parametrize(
-    "given, code, words",
+    "arguments, code, words",
     [
         (["run", "none.toml"], command.MISTAKE, "none.toml: No such file or directory."),
         (["run", "wrong.toml"], command.MISTAKE, "wrong.toml: name is 3;"),
@@ -226,11 +226,13 @@ def test_export_writes_the_tables_of_each_study(half, capsys, folder):
         ),
     ],
 )
-def test_mistakes_end_with_a_sentence_and_a_code(folder, capsys, monkeypatch, given, code, words):
+def test_mistakes_end_with_a_sentence_and_a_code(
+    folder, capsys, monkeypatch, arguments, code, words
+):
     monkeypatch.chdir(folder)
     monkeypatch.delenv("ABLATION_DATABASE_URL", raising=False)
     Path("wrong.toml").write_text(TEXT.replace('"small"', "3"))
-    actual, out, errors = called(capsys, *given)
+    actual, out, errors = called(capsys, *arguments)
     assert (
         actual == code and words in errors and "Traceback" not in errors and "secret" not in errors
     )

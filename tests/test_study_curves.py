@@ -17,14 +17,14 @@ WHO = dict.fromkeys(MADE, ("somebody",))
 
 
 def runs() -> list[Run]:
-    """Two that are trained to the end, and one that diverges."""
+    """Return two finished runs and one that diverges."""
     tiny = task["reverse"].config(d_model=8, n_heads=2, n_layers=1)
     short = Training(task="reverse", steps=6, batch=4, warmup=2, decay="cosine")
     hot = Training(
         task="reverse", steps=40, batch=4, learning_rate=1000.0, optimiser="sgd", warmup=0
     )
-    made = [(tiny, short), (tiny.replace(seed=3), short), (tiny.replace(norm="none"), hot)]
-    return [Run("reverse", "", config, training, Machine("cpu")) for config, training in made]
+    settings = [(tiny, short), (tiny.replace(seed=3), short), (tiny.replace(norm="none"), hot)]
+    return [Run("reverse", "", config, training, Machine("cpu")) for config, training in settings]
 
 
 def trained(run: Run) -> list[Row]:
@@ -82,14 +82,14 @@ def test_command_exports_all_finished_runs(tmp_path, capsys):
 
 
 def changed(name, values):
-    def change(there):
-        there[name] = values(there[name]) if callable(values) else values
+    def change(columns):
+        columns[name] = values(columns[name]) if callable(values) else values
 
     return change
 
 
 HARM = {
-    "a list is missing": lambda there: there.pop("loss"),
+    "a list is missing": lambda columns: columns.pop("loss"),
     "objects": changed("loss", np.array([{}, []], object)),
     "one list is shorter": changed("loss", lambda old: old[:-1]),
 }
@@ -99,8 +99,8 @@ HARM = {
 def test_incomplete_curve_file_is_refused(tmp_path, file, harm):
     path = tmp_path / "curves.npz"
     with np.load(file) as packed:
-        there = {name: packed[name] for name in KINDS}
-    harm(there)
-    np.savez_compressed(path, **there)
+        columns = {name: packed[name] for name in KINDS}
+    harm(columns)
+    np.savez_compressed(path, **columns)
     with pytest.raises(StudyError, match="does not contain study curves"):
         read_curves(path)

@@ -41,21 +41,21 @@ _trained = {}
 
 @pytest.fixture(scope="module")
 def pool():
-    made = ProcessPool(2)
-    yield made
-    made.close()
+    process_pool = ProcessPool(2)
+    yield process_pool
+    process_pool.close()
 
 
 @pytest.fixture
 def workers(pool):
-    """Processes for all tests, which know nothing of what they did for the test before."""
+    """Return the shared processes, cleared of what earlier tests left."""
     pool.kept.clear()
     pool.trainings.clear()
     return pool
 
 
 def plain(run: Run) -> str:
-    """The rows of a run trained in one piece, in this process; NaN compare."""
+    """Return a run's rows, trained in one piece in this process; NaN compares equal."""
     if run.hash not in _trained:
         _trained[run.hash] = repr(list(train(run.config, run.training, run.seed, run.machine)))
     return _trained[run.hash]
@@ -78,7 +78,7 @@ def check_complete(store, study):
 
 
 def finish(store, study, workers, until=None, seconds=240) -> list[Progress]:
-    """Work on a study to its end, or until until(progress)."""
+    """Work on a study until it ends or until(progress) holds."""
     runner = Runner(store, [store.enrol(study).study], workers)
     end = time.monotonic() + seconds
     observed = []
@@ -205,18 +205,16 @@ def counts(service, number) -> dict:
 
 
 def test_studies_train_side_by_side_and_more_may_join(service):
-    one = begin(service, STUDY)
-    wait(lambda: counts(service, one).get(DONE))
+    number = begin(service, STUDY)
+    wait(lambda: counts(service, number).get(DONE))
     other = begin(service, OTHER)
-    assert service.has(one) and service.has(other)
+    assert service.has(number) and service.has(other)
     wait(
-        lambda: (
-            progress_of(service.store, one).complete and progress_of(service.store, other).complete
-        )
+        lambda: standing(service.store, number).complete and standing(service.store, other).complete
     )
-    wait(lambda: not service.has(one))
+    wait(lambda: not service.has(number))
     begin(service, STUDY)  # nothing is left of it
-    wait(lambda: not service.has(one))
+    wait(lambda: not service.has(number))
     check_complete(service.store, STUDY)
     check_complete(service.store, OTHER)
     assert service.trouble == ""

@@ -53,18 +53,18 @@ HERE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_sco
 
 
 def score(run) -> float:
-    """A made-up accuracy of a run, another for each."""
+    """Return a synthetic accuracy, different for each run."""
     return round(0.5 + 0.3 * math.sin(len(run.variant) * 7 + len(run.task) + run.seed), 3)
 
 
-def same(one: float, other: float) -> bool:
-    return (math.isnan(one) and math.isnan(other)) or one == pytest.approx(
+def same(first: float, other: float) -> bool:
+    return (math.isnan(first) and math.isnan(other)) or first == pytest.approx(
         other, rel=1e-6, abs=1e-9
     )
 
 
 def student(values, low: float, high: float) -> tuple[float, float, float, int]:
-    """Mean and 95 % interval by SciPy, cut to what can be."""
+    """Return mean and 95 % interval by SciPy, clipped to possible values."""
     values = np.array([value for value in values if not math.isnan(value)])
     if len(values) == 0:
         return NAN, NAN, NAN, 0
@@ -101,11 +101,11 @@ OUTCOMES = some.one_of(
 
 
 def ends(study_) -> some.SearchStrategy:
-    """An outcome for every run of a study: any at all, or one and the same for all."""
+    """Draw an outcome for every run of a study: any, or the same for all."""
     count = len(study_.runs)
     return some.one_of(
         some.lists(OUTCOMES, min_size=count, max_size=count),
-        OUTCOMES.map(lambda one: [one] * count),
+        OUTCOMES.map(lambda outcome: [outcome] * count),
     )
 
 
@@ -115,7 +115,7 @@ def by_run(study_, outcomes):
 
 
 def accuracies(study_, outcomes) -> dict:
-    """{(task, variant): {seed: accuracy}}, NaN for what has none."""
+    """Return {(task, variant): {seed: accuracy}}, NaN where there is none."""
     built = {}
     for run, outcome in zip(study_.runs, outcomes):
         built.setdefault((run.task, run.variant), {})[run.seed] = (
@@ -136,7 +136,7 @@ def check_summary(table, study_, outcomes):
         off_by |= paired({cell: (values[cell], values[name, BASELINE]) for cell in several})
     for line in table.itertuples():
         cell = (line.task, line.variant)
-        mine = [
+        outcomes_of_line = [
             (run, end) for run, end in zip(study_.runs, outcomes) if (run.task, run.variant) == cell
         ]
         mean = student(values[cell].values(), 0, 1)
@@ -146,13 +146,13 @@ def check_summary(table, study_, outcomes):
             cell
         )
         assert same(line.p, off[4])
-        lost = [end for _, end in mine if not isinstance(end, str) and math.isnan(end)]
+        lost = [end for _, end in outcomes_of_line if not isinstance(end, str) and math.isnan(end)]
         assert line.diverged == len(lost) and line.missing == sum(
-            isinstance(end, str) for _, end in mine
+            isinstance(end, str) for _, end in outcomes_of_line
         )
-        took = [1.0 + run.seed for run, end in mine if not isinstance(end, str)]
+        took = [1.0 + run.seed for run, end in outcomes_of_line if not isinstance(end, str)]
         assert same(line.seconds, np.mean(took) if took else NAN)
-        run = mine[0][0]
+        run = outcomes_of_line[0][0]
         learnt = task[run.training.task]
         assert (line.of, line.steps, line.chance, line.best) == (
             run.training.task,
@@ -175,27 +175,27 @@ def test_study_summary_matches_numpy_and_scipy(store, outcomes):
 
 
 def test_summary_is_equal_on_all_databases(database):  # noqa: F811
-    made = Store(database)
+    store_ = Store(database)
     ends_ = [score(run) for run in SCATTERED.runs]
     ends_[4] = NAN
     ends_[9] = FAILED
-    number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
-    check_summary(summary_table(made, number), SCATTERED, ends_)
-    made.close()
+    number = fill(store_, SCATTERED, by_run(SCATTERED, ends_))
+    check_summary(summary_table(store_, number), SCATTERED, ends_)
+    store_.close()
 
 
 # Runs and rows
 
 
 def test_tables_have_all_stored_numbers(database):  # noqa: F811
-    made = Store(database)
+    store_ = Store(database)
     ends_ = [
         [0.25, NAN, RUNNING, QUEUED, FAILED, STOPPED][n % 6] for n in range(len(SCATTERED.runs))
     ]
-    number = fill(made, SCATTERED, by_run(SCATTERED, ends_))
-    runs_ = run_table(made, number)
-    rows_ = row_table(made, number)
-    made.close()
+    number = fill(store_, SCATTERED, by_run(SCATTERED, ends_))
+    runs_ = run_table(store_, number)
+    rows_ = row_table(store_, number)
+    store_.close()
     assert list(rows_.columns) == ["run", "task", "variant", "seed", *Row._fields]
     assert (
         not set(runs_.columns) & {"owner", "heartbeat", "id", "study", "wanted"}
@@ -207,11 +207,13 @@ def test_tables_have_all_stored_numbers(database):  # noqa: F811
     }
     assert list(names.values()) == [(run.task, run.variant, run.seed) for run in SCATTERED.runs]
     for run, outcome, line in zip(SCATTERED.runs, ends_, runs_.itertuples()):
-        mine = rows_[rows_.run == line.run]
+        rows_of_run = rows_[rows_.run == line.run]
         expected = [] if outcome == QUEUED else rows_of(run, outcome)
-        actual = [Row(*item) for item in mine[list(Row._fields)].itertuples(index=False)]
+        actual = [Row(*item) for item in rows_of_run[list(Row._fields)].itertuples(index=False)]
         assert repr(actual) == repr(expected)
-        assert set(zip(mine.task, mine.variant, mine.seed)) <= {names[line.run]}
+        assert set(zip(rows_of_run.task, rows_of_run.variant, rows_of_run.seed)) <= {
+            names[line.run]
+        }
         if isinstance(outcome, str):
             state = outcome
         else:
@@ -235,9 +237,9 @@ def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
         + "new = {scale = false}\n[task.reverse]\nsteps = 30\n",
     )
     theirs = theirs[: len(other.runs)]
-    one = fill(store, SCATTERED, by_run(SCATTERED, ours))
+    number = fill(store, SCATTERED, by_run(SCATTERED, ours))
     two = fill(store, other, by_run(other, theirs))
-    actual = compare_studies(store, one, two)
+    actual = comparison(store, number, two)
     first = accuracies(SCATTERED, ours)
     second = accuracies(other, theirs)
     assert list(zip(actual.task, actual.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
@@ -250,13 +252,13 @@ def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
         his = second[line.task, line.variant]
         shared = shared_by[line.task, line.variant]
         off = off_by[line.task, line.variant]
-        mine = first[line.task, line.variant]
+        accuracies_of_cell = first[line.task, line.variant]
         assert all(map(same, (line.difference, line.low, line.high, line.seeds, line.p), off))
-        both = [seed for seed in shared if not math.isnan(mine[seed] - his[seed])]
-        assert same(line.accuracy, student([mine[seed] for seed in both], 0, 1)[0])
+        both = [seed for seed in shared if not math.isnan(accuracies_of_cell[seed] - his[seed])]
+        assert same(line.accuracy, student([accuracies_of_cell[seed] for seed in both], 0, 1)[0])
         assert same(line.other_accuracy, student([his[seed] for seed in both], 0, 1)[0])
         assert line.settings == "differ"
-    back = compare_studies(store, two, one)
+    back = comparison(store, two, number)
     assert all(map(same, back.difference, -actual.difference)) and all(map(same, back.p, actual.p))
 
 
@@ -271,20 +273,20 @@ def summary(store):
 
 
 @pytest.mark.parametrize("end", ["low", "high"])
-@pytest.mark.parametrize("at", range(6))
-def test_cell_agrees_within_its_interval(summary, at, end):
-    line = summary.loc[at]
+@pytest.mark.parametrize("accuracy", range(6))
+def test_cell_agrees_within_its_interval(summary, accuracy, end):
+    line = summary.loc[accuracy]
     value, prefix = ("accuracy", "") if line.variant == BASELINE else ("difference", "difference_")
     if math.isnan(line[value]):
         pytest.raises(
-            AssertionError, lambda: check(summary, at, value, 0.5, True)
+            AssertionError, lambda: check(summary, accuracy, value, 0.5, True)
         )  # it had diverged
         return
     edge = line[prefix + end]
     sign = -1 if end == "low" else 1
-    check(summary, at, value, edge + sign * 0.009, True)
-    check(summary, at, value, edge + sign * 0.011, False)
-    check(summary, at, value, NAN, False)
+    check(summary, accuracy, value, edge + sign * 0.009, True)
+    check(summary, accuracy, value, edge + sign * 0.011, False)
+    check(summary, accuracy, value, NAN, False)
 
 
 def check(summary, index, column, value, agrees):
@@ -346,14 +348,14 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
     )
     actual = stored(store, number, "copy", ["1 head", "− norm"])
     table = summary_table(store, number)
-    mine = table[table.task == "copy"].set_index("variant")
+    lines = table[table.task == "copy"].set_index("variant")
     theirs = results.summary(actual.runs, actual.plan).set_index("variant")
     for name in ["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"]:
-        for variant in mine.index:
-            assert same(theirs.loc[variant, name], mine.loc[variant, name]), (variant, name)
-    assert list(theirs.seeds) == list(mine.loc[theirs.index].seeds)
-    assert theirs.diverged.to_dict() == mine.diverged.to_dict()
-    sentence = sentences.describe_finding(actual.runs, actual.plan)
+        for variant in lines.index:
+            assert same(theirs.loc[variant, name], lines.loc[variant, name]), (variant, name)
+    assert list(theirs.seeds) == list(lines.loc[theirs.index].seeds)
+    assert theirs.diverged.to_dict() == lines.diverged.to_dict()
+    sentence = sentences.finding(actual.runs, actual.plan)
     assert f"− norm diverged at step 21, seed {seeds[0]}" in sentence
     assert len(results.every_row(actual.runs, actual.plan)) == 9 * len(seeds)
     for arm in actual.plan.arms:
@@ -386,13 +388,13 @@ def test_run_is_lost_when_process_is_dead_or_silent(store):
     number = fill(store, study(), lambda run: RUNNING)
     actual = progress_of(store, number)
     assert actual.running and actual.lost == 0 and not actual.open
-    here, _, name = new_owner().split("|")
+    host, _, name = new_owner().split("|")
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     of_seed = update(schema.runs).where(schema.runs.c.seed == 0)
     with store.writing() as connection:
-        connection.execute(of_seed.values(owner=f"{here}|{child.pid}|{name}"))
-    actual = progress_of(store, number)
+        connection.execute(of_seed.values(owner=f"{host}|{child.pid}|{name}"))
+    actual = standing(store, number)
     assert actual.lost == 6 and actual.running and actual.open
     with store.writing() as connection:
         connection.execute(update(schema.runs).values(heartbeat=time.time() - process.STALE - 1))
@@ -404,48 +406,47 @@ def test_run_is_lost_when_process_is_dead_or_silent(store):
 
 
 def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F811
-    made = Store(database)
-    mine = study()
+    store_ = Store(database)
+    stopped = study()
     other = study("other")
     ends_ = [[0.5, RUNNING, QUEUED, STOPPED, FAILED, NAN][n % 6] for n in range(18)]
-    number = fill(made, mine, by_run(mine, ends_))
-    second = fill(made, other, by_run(other, ends_))
-    before = made.runs(second)
-    rows = made.rows(number)
-    assert made.stop(number) == 6
-    assert progress_of(made, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
-    assert made.runs(second) == before and repr(made.rows(number)) == repr(rows)
-    assert made.stop(number) == 0 and made.claim(number, "me|1|a", 9) == []
-    running = [run.id for run, end in zip(made.runs(number), ends_) if end == RUNNING]
+    number = fill(store_, stopped, by_run(stopped, ends_))
+    second = fill(store_, other, by_run(other, ends_))
+    before = store_.runs(second)
+    rows = store_.rows(number)
+    assert store_.stop(number) == 6
+    assert standing(store_, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
+    assert store_.runs(second) == before and repr(store_.rows(number)) == repr(rows)
+    assert store_.stop(number) == 0 and store_.claim(number, "me|1|a", 9) == []
+    running = [run.id for run, end in zip(store_.runs(number), ends_) if end == RUNNING]
     report = [Report(run, DONE, [Row(40, 0.1, 1.0, 1.0, 1.0, 1.0)], 40) for run in running]
-    assert made.keep("another machine|1|made-up", report) == set(
-        running
-    )  # it is told so, and writes nothing
-    assert repr(made.rows(number)) == repr(rows)
-    assert made.requeue(number) == 12 and progress_of(made, number).counts[QUEUED] == 12
-    made.close()
+    # The returned numbers say which runs it lost; nothing is written.
+    assert store_.keep("another machine|1|made-up", report) == set(running)
+    assert repr(store_.rows(number)) == repr(rows)
+    assert store_.requeue(number) == 12 and standing(store_, number).counts[QUEUED] == 12
+    store_.close()
 
 
 def test_deleting_study_never_reuses_its_number(database):  # noqa: F811
-    made = Store(database)
-    first = fill(made, study(), score)
-    second = fill(made, study("other"), score)
-    ids = {run.id for number in (first, second) for run in made.runs(number)}
-    runs_ = made.runs(first)
-    rows_ = made.rows(first)
-    made.delete(second)
-    assert made.find("other") is None and [study.id for study in made.studies()] == [first]
-    assert made.runs(second) == [] and made.rows(second) == [] and made.results(second) == {}
-    with made.reading() as connection:  # nothing stays behind that nobody could reach
+    store_ = Store(database)
+    first = fill(store_, study(), score)
+    second = fill(store_, study("other"), score)
+    ids = {run.id for number in (first, second) for run in store_.runs(number)}
+    runs_ = store_.runs(first)
+    rows_ = store_.rows(first)
+    store_.delete(second)
+    assert store_.find("other") is None and [study.id for study in store_.studies()] == [first]
+    assert store_.runs(second) == [] and store_.rows(second) == [] and store_.results(second) == {}
+    with store_.reading() as connection:  # nothing stays behind that nobody could reach
         assert connection.exec_driver_sql("SELECT count(*) FROM runs").scalar() == len(runs_)
         assert connection.exec_driver_sql("SELECT count(*) FROM rows").scalar() == len(rows_)
-    assert made.runs(first) == runs_ and made.rows(first) == rows_
-    third = made.enrol(study("other")).study
-    assert third > second and not ids & {run.id for run in made.runs(third)}
-    assert {run.state for run in made.runs(third)} == {QUEUED}
-    made.delete(third)
-    made.delete(third)  # twice is once
-    made.close()
+    assert store_.runs(first) == runs_ and store_.rows(first) == rows_
+    third = store_.enrol(study("other")).study
+    assert third > second and not ids & {run.id for run in store_.runs(third)}
+    assert {run.state for run in store_.runs(third)} == {QUEUED}
+    store_.delete(third)
+    store_.delete(third)  # twice is once
+    store_.close()
 
 
 @pytest.fixture(scope="module")
@@ -456,7 +457,7 @@ def workers():
 
 
 def changes_of_a_store(number):
-    """Name -> what changes a store, and whether the summary is another after it."""
+    """Return changes of a store by name, each with whether the summary changes."""
     done = Row(40, 0.5, 0.75, 1.0, 0.01, 0.003)
 
     def end(state, rows):
@@ -484,21 +485,21 @@ def changes_of_a_store(number):
     }
 
 
-@pytest.mark.parametrize("what", changes_of_a_store(1))
-def test_stamp_changes_with_summary(database, what):  # noqa: F811
-    made = Store(database)
+@pytest.mark.parametrize("change", changes_of_a_store(1))
+def test_stamp_changes_with_summary(database, change):  # noqa: F811
+    store_ = Store(database)
     number = fill(
-        made, study(), lambda run: RUNNING if (run.task, run.seed) == ("copy", 1) else score(run)
+        store_, study(), lambda run: RUNNING if (run.task, run.seed) == ("copy", 1) else score(run)
     )
-    act, differs = changes_of_a_store(number)[what]
-    stamp = made.stamp(number)
-    table = summary_table(made, number)
-    assert made.stamp(number) == stamp
-    act(made)
+    act, differs = changes_of_a_store(number)[change]
+    stamp = store_.stamp(number)
+    table = summary_table(store_, number)
+    assert store_.stamp(number) == stamp
+    act(store_)
     if differs is not None:
-        assert summary_table(made, number).equals(table) != differs
-        assert (made.stamp(number) != stamp) == differs
-    made.close()
+        assert summary_table(store_, number).equals(table) != differs
+        assert (store_.stamp(number) != stamp) == differs
+    store_.close()
 
 
 # Links to the page "Training"
@@ -507,12 +508,12 @@ def test_stamp_changes_with_summary(database, what):  # noqa: F811
 def open_link(text: str):
     """Return the plan that the page "Training" would train; fail where the page would complain."""
     params = dict(parse_qsl(urlsplit(text).query, keep_blank_values=True, strict_parsing=True))
-    made, problems = zip(
+    settings, problems = zip(
         *(kind.read(params) for kind in (Training, Learner, Machine, Removed, Trial))
     )
     assert not any(problems), problems
-    training, learner, machine, pins, trial = made
-    definition = {name for kind in made for name in kind.settings()}
+    training, learner, machine, pins, trial = settings
+    definition = {name for kind in settings for name in kind.settings()}
     assert set(params) <= definition
     variants, left_out = lineup(learner.plain(), pins, padding=0)
     plan, not_combined = planned(variants, training, trial, machine)
@@ -564,16 +565,16 @@ def test_runs_of_ablation_matrix_open_from_links(matrix):
 
 
 def values_of(name: str) -> some.SearchStrategy:
-    made = SETTINGS[name]
-    if made.kind is bool:
+    setting = SETTINGS[name]
+    if setting.kind is bool:
         return some.booleans()
-    if made.menu:
-        return some.sampled_from(list(made.menu))
-    if made.kind is int:
-        return some.integers(int(made.low), int(min(made.high, 64)))
+    if setting.menu:
+        return some.sampled_from(list(setting.menu))
+    if setting.kind is int:
+        return some.integers(int(setting.low), int(min(setting.high, 64)))
     return some.one_of(
-        some.sampled_from([0.012, 1e-05, 0.1 + 0.2, 0.5]), some.floats(made.low, made.high)
-    ).filter(lambda value: made.low <= value <= made.high)
+        some.sampled_from([0.012, 1e-05, 0.1 + 0.2, 0.5]), some.floats(setting.low, setting.high)
+    ).filter(lambda value: setting.low <= value <= setting.high)
 
 
 CHANGES = some.lists(some.sampled_from(sorted(SETTINGS)), max_size=4, unique=True).flatmap(
@@ -595,10 +596,10 @@ CHANGES = some.lists(some.sampled_from(sorted(SETTINGS)), max_size=4, unique=Tru
 @example("copy", {"d_ff": 100}, {"d_model": 64, "d_ff": 256}, [1])
 def test_any_variant_opens_from_its_link(name, base, changes, seeds):
     try:
-        made, _ = arms(TaskSetup("named", name, base), {"changed": changes})
+        variants, _ = arms(TaskSetup("named", name, base), {"changed": changes})
     except ConfigError:
         assume(False)
-    trained = runs({"named": made}, seeds, Machine(device="cpu"))
+    trained = runs({"named": variants}, seeds, Machine(device="cpu"))
     first = [run for run in trained if run.variant == BASELINE]
     opens(first, first)
     several = [run for run in trained if run.variant == "changed"]

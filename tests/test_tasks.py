@@ -141,19 +141,22 @@ def test_test_questions_never_begin_like_training(name):
     ],
 )
 def test_overlap_of_test_and_training_is_estimated(name, length):
-    """Said of the task by a formula; here counted in what is drawn."""
+    """The task's formula is checked by counting drawn sequences."""
     training = Training(task=name, length=length)
-    made = training.steps * training.batch
+    sequences = training.steps * training.batch
     shares = []
     for seed in range(6):
         drawn_inputs = set(
-            map(tuple, task[name](generator(seed, f"{name}.training"), made, length)[0].tolist())
+            map(
+                tuple,
+                task[name](generator(seed, f"{name}.training"), sequences, length)[0].tolist(),
+            )
         )
         test = list(map(tuple, held_out(name, seed, length)[0].tolist()))
         shares.append(sum(row in drawn_inputs for row in test) / len(test))
-    expected = task[name].met(length, made)
+    expected = task[name].met(length, sequences)
     assert expected == pytest.approx(sum(shares) / len(shares), abs=0.05)
-    assert ("seen in training" in task[name].tested_on(length, made)) == (expected >= 0.005)
+    assert ("seen in training" in task[name].tested_on(length, sequences)) == (expected >= 0.005)
 
 
 # Right answers, found again from the words alone
@@ -232,7 +235,7 @@ def test_keys_and_symbols_are_unique():
 
 
 def agreements(words):
-    """(subject, verb) as places, by a stack of subjects that wait for their verb."""
+    """Return (subject, verb) positions, by a stack of subjects that await their verb."""
     actual = []
     waiting = [words.index("that") + 2 if "that" in words else 1]
     for index, word in enumerate(words):

@@ -14,7 +14,7 @@ from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINING
 
 
 def built(**chosen):
-    """-> (the page, the link's parameters)"""
+    """Return the page and the link's parameters."""
     fine(opened(ONE_BLOCK.path))  # so that its settings are known
     fine(opened(TRAINING.path))
     app = fine(opened(LESSONS.path, shown="teacher_link"))
@@ -67,8 +67,8 @@ def test_teacher_access_is_never_shared(tmp_path, monkeypatch):
     server.classroom.clear()
     app = fine(opened(CLASS.path))
     app = fine(next(button for button in app.button if button.key == "start_class").click().run())
-    (held,) = app.session_state[SESSION].kept[TEACHER_KEYS].values()
-    token = held.value
+    (keys,) = app.session_state[SESSION].kept[TEACHER_KEYS].values()
+    token = keys.value
     app = fine(app.switch_page(LESSONS.path).run())
     app = fine(move(app, shown="teacher_link").run())
     app = fine(

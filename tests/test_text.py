@@ -110,7 +110,7 @@ def composed(text):
 
 
 def seen(text):
-    """The characters that a reader sees as something: letters, digits, punctuation, symbols."""
+    """Return the visible characters: letters, digits, punctuation, symbols."""
     return [c for c in text if unicodedata.category(c)[0] in "LNPS"]
 
 
@@ -141,10 +141,10 @@ def test_typed_token_is_one_token(text):
 @given(ANY_TEXT)
 def test_omitted_parts_are_reported_exactly(text):
     inputs, problems = Input.read({"text": text})
-    kept = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
-    assert inputs.text == kept
-    assert len(problems) == (kept != text)
-    assert cut(inputs.text) == (words(kept), [])  # too short to be cut
+    visible = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+    assert inputs.text == visible
+    assert len(problems) == (visible != text)
+    assert cut(inputs.text) == (words(visible), [])  # too short to be cut
 
 
 def test_excess_token_is_cut_and_reported():
@@ -180,7 +180,7 @@ def test_example_pairs_are_tokens_of_the_text(example):
 
 @EACH
 def test_repeated_words_are_numbered(example):
-    """ "the" alone would be right by luck only."""
+    """A single "the" would be right by luck."""
     tokens = words(example.text)
     for word in (word for pair in example.about for word in pair):
         assert "#" in word or tokens.count(word) == 1, word

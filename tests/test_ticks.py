@@ -69,7 +69,7 @@ def test_tickable_changes_have_effects_and_own_names(text):
 
 
 @pytest.mark.parametrize(
-    "more",
+    "addition",
     [
         "[base]\nn_layers = 2",
         "[training]\nsteps = 5",
@@ -91,8 +91,8 @@ def test_tickable_changes_have_effects_and_own_names(text):
         "[" * 3000,
     ],
 )
-def test_richer_file_is_left_to_its_author(more):
-    assert ticks(more) is None
+def test_richer_file_is_left_to_its_author(addition):
+    assert ticks(addition) is None
 
 
 def test_files_that_ship_are_ticked_where_they_can_be():
@@ -113,15 +113,15 @@ def test_ticks_and_file_match_both_ways(url):  # noqa: F811
     widget(app.slider, "tick_seeds").set_value(2).run()
     widget(app.multiselect, "tick_others").set_value(["norm-RMSNorm"]).run()
     widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
-    made = ticks(area(good(app)).value)
-    assert (set(made.tasks), made.seeds, made.axes) == (
+    ticked = ticks(area(good(app)).value)
+    assert (set(ticked.tasks), ticked.seeds, ticked.axes) == (
         {"copy", "reverse"},
         2,
         {"placement": ("pre", "post")},
     )
-    assert made.changes == ("norm-none", "ffn-off", "norm-RMSNorm")
-    assert f"{len(parse(made.write()).runs)} runs, 2 seeds per model" in texts(app)
-    area(app).set_value(made.write().replace("seeds = 2", "seeds = 4")).run()
+    assert ticked.changes == ("norm-none", "ffn-off", "norm-RMSNorm")
+    assert f"{len(parse(ticked.write()).runs)} runs, 2 seeds per model" in texts(app)
+    area(app).set_value(ticked.write().replace("seeds = 2", "seeds = 4")).run()
     assert widget(app.slider, "tick_seeds").value == 4
     widget(app.button_group, "tick_tasks").set_value([]).run()  # said, and the ticks stay
     assert app.error and widget(app.slider, "tick_seeds").value == 4

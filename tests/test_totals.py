@@ -28,14 +28,14 @@ MEANING = {
 
 
 def recorded(**sites) -> trace:
-    """A trace as a pass leaves it behind."""
-    made = trace()
-    made.update(sites)
-    return made
+    """Return a trace as a pass leaves it."""
+    record_ = trace()
+    record_.update(sites)
+    return record_
 
 
 def measured(*tensors) -> list[dict]:
-    """The statistics of each of these tensors, measured together."""
+    """Return the statistics of these tensors, measured together."""
     table = measure(recorded(resid_post=list(tensors)))
     return [
         dict(zip(rows["meter"], rows["value"], strict=True))
@@ -94,7 +94,7 @@ def with_minus_zeros(*shape):
 
 
 def sparse(*shape):
-    """A causal pattern: mostly zeros, the rest positive."""
+    """Return a causal pattern: mostly zeros, the rest positive."""
     return uniform(*shape) * (uniform(*shape, seed=1) < 0.1)
 
 
@@ -153,7 +153,7 @@ def test_statistics_are_those_of_float64(content, shape):
 @pytest.mark.parametrize("content", CONTENTS)
 @SHAPES
 def test_meters_print_no_warnings(content, shape):
-    """A server's log would fill with NumPy's remarks about numbers that the table shows anyway."""
+    """NumPy's warnings about numbers that the table shows would fill a server's log."""
     with warnings.catch_warnings():
         warnings.simplefilter(
             "error"
@@ -164,7 +164,7 @@ def test_meters_print_no_warnings(content, shape):
 @pytest.mark.parametrize("content", CONTENTS)
 @SHAPES
 def test_tensors_are_measured_independently(content, shape):
-    """Its overflow, its NaN, its zeros are its own, in whatever order and size they come."""
+    """A tensor's overflow, NaN or zeros do not affect others, in any order and size."""
     others = [normal(1, 12, 64, seed=1), with_zeros(2, 40, 64), normal(*shape, seed=2)]
     for index in range(4):
         tensors = [*others[:index], CONTENTS[content](*shape), *others[index:]]
@@ -180,7 +180,7 @@ def test_small_middling_and_large_together():
 
 
 def test_long_text_measures_all_heads():
-    """64 heads, 256 tokens: 4 million numbers, where rounding errors of float32 would pile up."""
+    """64 heads and 256 tokens are 4 million numbers: float32 rounding errors would add up."""
     pattern = (2 * normal(1, 64, 256, 256)).softmax(-1)
     assert_right(measured(pattern)[0], pattern)
 
@@ -263,9 +263,9 @@ def test_measuring_during_pass_equals_after(d_model):
     with torch.no_grad(), trace(watcher) as record:
         model(tokens)
     by = ["site", "layer", "meter"]
-    there, after = (t.set_index(by)["value"] for t in (tidy(*reduce(watcher)), measure(record)))
-    assert len(there) == len(after) == len(meter) * sum(map(len, record.values()))
-    pd.testing.assert_series_equal(there.sort_index(), after.sort_index(), rtol=1e-6)
+    during, after = (t.set_index(by)["value"] for t in (tidy(*reduce(watcher)), measure(record)))
+    assert len(during) == len(after) == len(meter) * sum(map(len, record.values()))
+    pd.testing.assert_series_equal(during.sort_index(), after.sort_index(), rtol=1e-6)
     for (site, layer), values in after.groupby(level=["site", "layer"]):
         assert_right(dict(zip(values.index.get_level_values("meter"), values)), record[site][layer])
 

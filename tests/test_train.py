@@ -26,7 +26,7 @@ CPU = Machine(device="cpu")
 
 
 def run(config=SMALL, training=SHORT, seed=5):
-    """-> (rows, last state)"""
+    """Return the rows and the last state of a training."""
     rows = []
     stream = train(config, training, seed, CPU)
     while True:
@@ -37,7 +37,7 @@ def run(config=SMALL, training=SHORT, seed=5):
 
 
 def same(a, b):
-    """Equal to the last bit, NaN to NaN."""
+    """Return whether rows are bitwise equal; NaN equals NaN."""
     return repr(a) == repr(b)
 
 
@@ -62,42 +62,42 @@ def alike(a, b):
 def reference(config, training, seed):
     """Train with a plain loop and PyTorch's plain optimisers. Return a row for every step."""
     config = config.replace(seed=seed)
-    each = task[training.task]
-    network = Transformer(config, each.vocabulary)
+    learnt_task = task[training.task]
+    network = Transformer(config, learnt_task.vocabulary)
     parameters = list(network.parameters())
     if training.optimiser == "adamw":
-        made = torch.optim.AdamW(
+        optimiser = torch.optim.AdamW(
             parameters, weight_decay=training.weight_decay, foreach=False, fused=False
         )
     elif training.optimiser == "sgd":
-        made = torch.optim.SGD(
+        optimiser = torch.optim.SGD(
             parameters, momentum=0.9, weight_decay=training.weight_decay, foreach=False
         )
     else:
-        made = MuonByHand(network, training.weight_decay)
+        optimiser = MuonByHand(network, training.weight_decay)
     data = generator(seed, f"{training.task}.training")
     dropout = generator(seed, "dropout")
-    test_tokens, test_targets = each(
-        generator(seed, f"{training.task}.held_out"), each.test, held_out=True
+    test_tokens, test_targets = learnt_task(
+        generator(seed, f"{training.task}.held_out"), learnt_task.test, held_out=True
     )
     for step in range(1, training.steps + 1):
         rate = training.learning_rate * min(1, step / training.warmup)
         if step > training.warmup and training.decay == "linear":
             rate *= 1 - (step - 1 - training.warmup) / (training.steps - training.warmup)
-        made.param_groups[0]["lr"] = rate
-        tokens, targets = each(data, training.batch)
+        optimiser.param_groups[0]["lr"] = rate
+        tokens, targets = learnt_task(data, training.batch)
         with enable_dropout(dropout):
             logits = network(tokens)
         chosen = logits.log_softmax(-1)[targets != IGNORE]
         loss = -chosen[torch.arange(len(chosen)), targets[targets != IGNORE]].mean()
-        made.zero_grad()
+        optimiser.zero_grad()
         loss.backward()
         norm = torch.cat([p.grad.flatten() for p in parameters]).norm()
         if training.clip and norm > training.clip:
             for p in parameters:
                 p.grad *= training.clip / norm
         before = torch.cat([p.detach().flatten() for p in parameters])
-        made.step()
+        optimiser.step()
         change = torch.cat([p.detach().flatten() for p in parameters]) - before
         with torch.no_grad():
             right = network(test_tokens).argmax(-1) == test_targets
@@ -305,10 +305,10 @@ def test_chunking_keeps_rows_and_weights(method, share):
 
 def test_chunk_keeps_its_starting_state():
     state, _ = chunk(chunk(start(SMALL, SHORT, 5, CPU), 0)[0], 0)
-    kept = pickle.loads(pickle.dumps(state))
+    copied = pickle.loads(pickle.dumps(state))
     once = chunk(state, 0)
     repeated = chunk(state, 0)
-    assert same_state(state, kept)
+    assert same_state(state, copied)
     assert same(once[1], repeated[1]) and same_state(once[0], repeated[0])
     assert once[0].step == state.step + 1
 

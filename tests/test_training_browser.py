@@ -65,16 +65,16 @@ def test_training_curves_show_numbers(open_page, theme):
 
 def test_closed_tab_frees_workers(open_page, chromium):
     with server() as (address, _):
-        one = chromium.new_page()
-        one.goto(f"{address}/Training?{LONG}")
-        settle(one)
-        start(one)
+        page = chromium.new_page()
+        page.goto(f"{address}/Training?{LONG}")
+        settle(page)
+        start(page)
         two = open_page(f"/Training?{LONG}&task=copy", at=address)
         start(two)
         three = open_page(f"/Training?{LONG}&task=recall", at=address)
         start(three)
         three.get_by_text("sharing the workers with 2 other").wait_for(timeout=30_000)
-        one.close()
+        page.close()
         expect(three.get_by_text("sharing the workers")).to_have_count(0, timeout=60_000)
         expect(two.get_by_role("button", name="Stop", exact=True)).to_have_count(1)
 
@@ -98,7 +98,7 @@ def test_card_is_clickable_everywhere_and_only_there(open_page):
     page = open_page("/Training")
     cards = page.locator("[class*=st-key-card_]")
     names = cards.evaluate_all(NAMES_UNDER_CARDS)
-    assert len(names) >= 6 and all(own == pressed for own, pressed in names)
+    assert len(names) >= 6 and all(card == pressed for card, pressed in names)
     page.get_by_role("button", name="Start", exact=True).click()
     page.get_by_role("button", name="Stop").wait_for()
     assert "n_layers" not in page.url  # which presets change

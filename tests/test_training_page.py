@@ -60,7 +60,7 @@ def finish(app) -> AppTest:
 
 
 def trained(**params) -> AppTest:
-    """The page with a training that is done."""
+    """Return the page with a finished training."""
     app = fine(opened(**params))
     return finish(fine(button(app, "start").click().run()))
 
@@ -242,10 +242,10 @@ def test_stop_and_go_on():
         and running(app).job.stopped
         and "Stopped at" in start_line(app)
     )
-    kept = {name: len(rows) for name, rows in running(app).runs.items()}
+    counts = {name: len(rows) for name, rows in running(app).runs.items()}
     app = fine(button(app, "resume").click().run())
     assert running(app).going
-    assert all(len(running(app).runs[name]) >= n for name, n in kept.items())
+    assert all(len(running(app).runs[name]) >= n for name, n in counts.items())
     running(app).job.stop()
 
 
@@ -318,7 +318,7 @@ def test_script_matches_what_is_shown(offered):
 
 
 def test_trainings_of_all_users_together_are_limited(monkeypatch):
-    """Stopped ones count as long as their users are there; the same training counts once."""
+    """Stopped trainings count while their users stay; duplicates count once."""
     monkeypatch.setattr(jobs, "_jobs", weakref.WeakSet())  # of no other test
     monkeypatch.setenv("ABLATION_MAX_MB", "140")
     large = dict(
@@ -335,7 +335,9 @@ def test_trainings_of_all_users_together_are_limited(monkeypatch):
         fine(opened(begin="on", **large, seed=seed)).session_state[SESSION].kept
         for seed in ("0", "0", "4")
     ]
-    started = [kept[RUNNING].job for kept in users if RUNNING in kept]
+    started = [
+        session_of_user[RUNNING].job for session_of_user in users if RUNNING in session_of_user
+    ]
     try:
         assert len(started) == 2 and users[1][RUNNING].job.rows == users[0][RUNNING].job.rows
         assert "140 MB" in users[2][REFUSED][1]

@@ -83,8 +83,8 @@ def test_key_bias_gradient_is_nonzero_unless_called_rounding(changes):
     loss = successor_loss(model, model.run_blocks(ids, real), ids, len(WORDS))
     blocks = dict(model.blocks.named_parameters())
     norms = weight_rows(model, dict(zip(blocks, torch.autograd.grad(loss, list(blocks.values())))))
-    of = lambda part: [value for _, name, value in norms if name == part]  # noqa: E731
-    rounding = [key < 1e-9 * query for key, query in zip(of("b_K"), of("b_Q"))]
+    norms_of = lambda part: [value for _, name, value in norms if name == part]  # noqa: E731
+    rounding = [key < 1e-9 * query for key, query in zip(norms_of("b_K"), norms_of("b_Q"))]
     assert ignores_key_bias(config) == all(rounding)
 
 
@@ -95,9 +95,9 @@ def test_entropies_match_models_with_and_without_scaling(softmax):
         forward(SMALL.replace(softmax=softmax, scale=scale, init="normal_1"), WORDS, Machine("cpu"))
         for scale in (True, False)
     )
-    for seen in (on, off):
+    for forward_pass in (on, off):
         for head in range(2):
-            actual = scaling(seen, 0, head)
+            actual = scaling(forward_pass, 0, head)
             for name, other in (("scaled", on), ("unscaled", off)):
                 assert actual[name] == pytest.approx(
                     row_entropy(other.sites["pattern"][0][head]).mean().item(), abs=1e-5
@@ -115,16 +115,16 @@ def test_entropy_includes_attention_sink():
         passes.append(watched(model, ids, tuple(WORDS), len(WORDS), Machine("cpu"), "test"))
     for head in range(2):
         actual = scaling(passes[0], 0, head)
-        for name, seen in zip(("scaled", "unscaled"), passes):
+        for name, forward_pass in zip(("scaled", "unscaled"), passes):
             assert actual[name] == pytest.approx(
-                row_entropy(seen.sites["pattern"][0][head]).mean().item(), abs=1e-4
+                row_entropy(forward_pass.sites["pattern"][0][head]).mean().item(), abs=1e-4
             )
 
 
 def test_averaged_heads_show_mean_of_entropies():
     learnt = task["sentences"]
     state = start(learnt.config(), Training(task="sentences"), 0)
-    reading = read(state, *(each[0] for each in learnt(generator(0, "entropy"), 1)))
+    reading = read(state, *(learnt_head[0] for learnt_head in learnt(generator(0, "entropy"), 1)))
     assert answers._head_of(reading, 2, 0, state.config)[1] == fixed(
         reading.entropy(1).mean().item()
     )
@@ -176,7 +176,7 @@ def _grid(ends, shares=None):
 
 
 @pytest.mark.parametrize(
-    ("share", "said"),
+    ("share", "sentence"),
     [
         (0.496, "No component explains more than half; norm explains 49.6 % of"),
         (0.4999, "No component explains more than half; norm explains 50 % of"),
@@ -184,12 +184,12 @@ def _grid(ends, shares=None):
         (0.504, "Norm explains 50.4 % of"),
     ],
 )
-def test_sentence_about_half_matches_percentage(share, said):
-    assert said in grid_view.describe_grid(_grid([1.0, 2.0], {"norm": share}), "rms")
+def test_sentence_about_half_matches_percentage(share, sentence):
+    assert sentence in grid_view.describe_grid(_grid([1.0, 2.0], {"norm": share}), "rms")
 
 
 def _ranked(*heads) -> pd.DataFrame:
-    """heads: change of the logit difference, and its interval."""
+    """Return a ranking; heads: change of the logit difference, and its interval."""
     rows = [
         (
             f"1.{n}",
@@ -216,28 +216,32 @@ def test_largest_loss_is_significant():
 
 
 def _rank(**values):
-    """An outcome with these values by seed, and the prediction of their order."""
+    """Return an outcome with these values by seed, and the prediction of their order."""
     actual = {
         name: Measured(dict(enumerate(value)), interval(value)) for name, value in values.items()
     }
-    asked = Prediction("rank", "?", Number("value", ("a",), ""), ranked=tuple(values))
-    return asked, Outcome(actual, actual["a"], "percent")
+    prediction = Prediction("rank", "?", Number("value", ("a",), ""), ranked=tuple(values))
+    return prediction, Outcome(actual, actual["a"], "percent")
 
 
 def test_ranking_is_as_predicted_only_if_neighbours_differ():
-    """The means are a > b > c; of a and b the seeds do not tell which is larger."""
-    asked, out = _rank(a=[0.9, 0.7, 0.8], b=[0.8, 0.75, 0.82], c=[0.1, 0.12, 0.11])
-    assert verdict(asked, ["a", "b", "c"], out) == verdict(asked, ["b", "a", "c"], out) == UNDECIDED
-    assert verdict(asked, ["c", "b", "a"], out) == NOT_AS_PREDICTED
+    """The means are a > b > c; the seeds do not separate a and b."""
+    prediction, out = _rank(a=[0.9, 0.7, 0.8], b=[0.8, 0.75, 0.82], c=[0.1, 0.12, 0.11])
+    assert (
+        verdict(prediction, ["a", "b", "c"], out)
+        == verdict(prediction, ["b", "a", "c"], out)
+        == UNDECIDED
+    )
+    assert verdict(prediction, ["c", "b", "a"], out) == NOT_AS_PREDICTED
     assert set(clear_pairs(["c", "b", "a"], out)) == {("a", "c"), ("b", "c")}
     lesson = SimpleNamespace(
-        prediction=asked, values={name: SimpleNamespace(label=name.upper()) for name in "abc"}
+        prediction=prediction, values={name: SimpleNamespace(label=name.upper()) for name in "abc"}
     )
     tied, clear = describe_ties(lesson, out, ENGLISH_WORDS).split(". ")
     assert tied.endswith("A / B") and clear.endswith("A > C, B > C.")
-    asked, out = _rank(a=[0.9, 0.88, 0.91], b=[0.5, 0.52, 0.51], c=[0.1, 0.12, 0.11])
+    prediction, out = _rank(a=[0.9, 0.88, 0.91], b=[0.5, 0.52, 0.51], c=[0.1, 0.12, 0.11])
     assert (
-        verdict(asked, ["a", "b", "c"], out) == AS_PREDICTED
+        verdict(prediction, ["a", "b", "c"], out) == AS_PREDICTED
         and describe_ties(lesson, out, ENGLISH_WORDS) == ""
     )
 
@@ -247,18 +251,20 @@ def test_fading_streams_never_end_at_nan():
         name: travel(config, WORDS, None, Depth(30))
         for name, config in (("baseline", FADES), ("v1", FADES.replace(activation="gelu")))
     }
-    assert all(float(each.values_of("rms")[-1]) == 0 for each in journeys.values())
-    said = {meter: depth_finding(meter, journeys) for meter in statistic}
-    assert not any(re.search(r"\bnan\b|undefined", text) for text in said.values()), said
-    assert "ends with all zeros, like the baseline" in said["rank"]
+    assert all(float(journey.values_of("rms")[-1]) == 0 for journey in journeys.values())
+    sentences = {meter: depth_finding(meter, journeys) for meter in statistic}
+    assert not any(re.search(r"\bnan\b|undefined", text) for text in sentences.values()), sentences
+    assert "ends with all zeros, like the baseline" in sentences["rank"]
 
 
 def test_small_distance_is_not_rounded_to_zero():
     table = pd.DataFrame(
         {"variant": ["baseline", "v1"], "distance": [0.0, 0.0031], "direction": [1.0, 0.9999]}
     )
-    seen = SimpleNamespace(finite=True, config=Config())
-    assert "relative distance 0.0031," in farthest(table, {"baseline": seen, "v1": seen})
+    forward_pass = SimpleNamespace(finite=True, config=Config())
+    assert "relative distance 0.0031," in farthest(
+        table, {"baseline": forward_pass, "v1": forward_pass}
+    )
 
 
 def test_grid_ends_read_differently():
@@ -269,8 +275,8 @@ def test_grid_ends_read_differently():
 
 
 def test_gain_is_never_called_loss():
-    said = sweep._describe_ranking(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
-    assert said.startswith(
+    sentence = sweep._describe_ranking(_ranked((0.5, 0.4, 0.6), (0.9, 0.8, 1.0), (0.1, -0.1, 0.3)))
+    assert sentence.startswith(
         "Removing any single head does no significant harm; "
         "largest gain: L1H2, 0.90 in logit difference"
     )
@@ -279,9 +285,9 @@ def test_gain_is_never_called_loss():
 def test_diverged_model_is_called_diverged():
     arms = [SimpleNamespace(name=name) for name in ("baseline", "− norm", "− FFN")]
     cells = [[math.nan, math.nan], [math.nan, math.nan], [0.5, math.nan]]
-    said = curves._words(arms, cells, {"baseline": 0, "− norm": 2, "− FFN": 1})
+    sentence = curves._words(arms, cells, {"baseline": 0, "− norm": 2, "− FFN": 1})
     assert (
-        said
+        sentence
         == "Mean accuracy: baseline: no results yet; − norm: diverged (2 of 2 seeds diverged); "
         "− FFN: 50.0 % (1 of 2 seeds diverged)."
     )
@@ -291,14 +297,14 @@ def test_numbers_of_one_column_have_the_same_decimals():
     assert format_aligned([12.345, 0.004, -0.003]) == ["12.3", "0.0", "0.0"]
     svg = matrix_svg(read_summary(table_of("ablation_matrix")))
     figures = re.findall(r">(−?\d+\.\d+)(?: %)?</text>", svg)
-    assert len(figures) > 100 and all(len(each.partition(".")[2]) == 1 for each in figures)
+    assert len(figures) > 100 and all(len(figure.partition(".")[2]) == 1 for figure in figures)
 
 
 # What stands on the page
 
 
 @pytest.mark.parametrize(
-    ("view", "settings", "said"),
+    ("view", "settings", "sentence"),
     [
         (
             "gradients",
@@ -321,7 +327,7 @@ def test_numbers_of_one_column_have_the_same_decimals():
         ("cost", {"mask": "causal"}, "bytes per token"),
     ],
 )
-def test_sentences_follow_from_settings(view, settings, said):
+def test_sentences_follow_from_settings(view, settings, sentence):
     where = {
         "page": "pages/1_One_block.py",
         "view": view,
@@ -332,4 +338,4 @@ def test_sentences_follow_from_settings(view, settings, said):
         where = {"page": "pages/2_Depth.py", "show": view, "position": "sinusoidal"}
     if view == "steps":
         where |= {"step": "7"}
-    assert said in texts(fine(opened(**where, **settings)))
+    assert sentence in texts(fine(opened(**where, **settings)))

@@ -7,7 +7,7 @@ from ui.kit import guard, turns
 
 
 def other() -> list[bool]:
-    """Whether another run has its turn now, as it finds out itself."""
+    """Return whether another run has its turn now, by its own check."""
     had = []
 
     def run():

@@ -31,15 +31,15 @@ LINK = set(string.ascii_letters + string.digits + "_.-~+")
 
 
 def value_of(name):
-    """Any value that one setting may have, whatever the others are."""
-    made = Config.settings()[name]
-    if made.menu:
-        return st.sampled_from(list(made.menu))
-    if made.kind is bool:
+    """Draw any value of one setting, whatever the others are."""
+    setting = Config.settings()[name]
+    if setting.menu:
+        return st.sampled_from(list(setting.menu))
+    if setting.kind is bool:
         return st.booleans()
-    if made.kind is int:
-        return st.integers(made.low, made.high)
-    return st.floats(made.low, made.high)
+    if setting.kind is int:
+        return st.integers(setting.low, setting.high)
+    return st.floats(setting.low, setting.high)
 
 
 @st.composite
@@ -66,17 +66,17 @@ def configs(draw):
 
 @st.composite
 def neighbours(draw, config):
-    """Another Config that has most of its settings from this one."""
+    """Draw another Config that shares most settings with this one."""
     other = draw(configs())
     built = {}
-    kept = draw(
+    names = draw(
         st.sets(
             st.sampled_from(
                 [name for name in Config.settings() if name not in ("d_model", "n_heads")]
             )
         )
     )
-    for name in kept:
+    for name in names:
         built[name] = getattr(config, name)
     if draw(st.booleans()):
         built |= {"d_model": config.d_model, "n_heads": config.n_heads}
@@ -88,13 +88,13 @@ def neighbours(draw, config):
 
 @st.composite
 def pairs(draw):
-    one = draw(configs())
-    return one, draw(st.one_of(configs(), neighbours(one)))
+    variant = draw(configs())
+    return variant, draw(st.one_of(configs(), neighbours(variant)))
 
 
 @st.composite
 def change_sets(draw):
-    """Changed settings that need not be possible together."""
+    """Draw changed settings that may be impossible together."""
     names = draw(st.sets(st.sampled_from(list(Config.settings())), min_size=1))
     return {name: draw(value_of(name)) for name in Config.settings() if name in names}
 
@@ -104,19 +104,19 @@ def change_sets(draw):
 
 @given(pairs())
 def test_applying_difference_gives_config(pair):
-    one, baseline = pair
-    assert apply(difference(one, baseline), baseline) == one
+    variant, baseline = pair
+    assert apply(difference(variant, baseline), baseline) == variant
 
 
 @given(pairs())
 def test_difference_is_minimal(pair):
-    one, baseline = pair
-    changes = difference(one, baseline)
+    variant, baseline = pair
+    changes = difference(variant, baseline)
     for name, value in changes.items():
-        assert value == getattr(one, name)
+        assert value == getattr(variant, name)
         remaining = {other: change for other, change in changes.items() if other != name}
         try:
-            assert apply(remaining, baseline) != one
+            assert apply(remaining, baseline) != variant
         except ConfigError:
             pass  # not possible without it
 
@@ -144,15 +144,15 @@ def test_written_variants_read_back(changes):
 
 @given(pairs())
 def test_difference_in_link_needs_no_escaping(pair):
-    one, baseline = pair
-    changes = difference(one, baseline)
+    variant, baseline = pair
+    changes = difference(variant, baseline)
     assert set(encode(changes)) <= LINK
     if changes:
         assert decode(encode(changes), "variants") == changes
-    made = Pins(pin(baseline), encode(changes) or NOTHING)
-    assert set(made.baseline + made.variants) <= LINK
-    assert made.pinned() == baseline
-    assert [apply(change, baseline) for change in made.changes] == [one] * bool(changes)
+    pins = Pins(pin(baseline), encode(changes) or NOTHING)
+    assert set(pins.baseline + pins.variants) <= LINK
+    assert pins.pinned() == baseline
+    assert [apply(change, baseline) for change in pins.changes] == [variant] * bool(changes)
 
 
 # Names
@@ -289,10 +289,10 @@ def test_pinned_variants_appear_once_or_are_explained(pair, sets):
     assert [variant.colour for variant in variants] == sorted(
         {variant.colour for variant in variants}
     )
-    for each in variants[1:]:
-        if each.colour != NOW:
-            assert each.config == apply(sets[each.colour - 1], baseline)
-            assert each.name == name_of(sets[each.colour - 1])
+    for shown_variant in variants[1:]:
+        if shown_variant.colour != NOW:
+            assert shown_variant.config == apply(sets[shown_variant.colour - 1], baseline)
+            assert shown_variant.name == name_of(sets[shown_variant.colour - 1])
     assert any(variant.config == config for variant in variants)
     missing = set(range(1, len(sets) + 1)) - {variant.colour for variant in variants}
     assert all(" skipped: " in note for note in notes)
@@ -321,7 +321,7 @@ def test_remaining_variants_keep_place_and_colour(texts, data):
     after = Pins(variants=before.compare(after_texts))
     assert sorted(after.texts) == sorted(after_texts)
     places = {variant.name: variant.colour for variant in lineup(Config(), before)[0]}
-    for each in lineup(Config(), after)[0]:
-        assert each.colour <= 4
-        if each.name in places:
-            assert each.colour == places[each.name]
+    for shown_variant in lineup(Config(), after)[0]:
+        assert shown_variant.colour <= 4
+        if shown_variant.name in places:
+            assert shown_variant.colour == places[shown_variant.name]

@@ -1,4 +1,4 @@
-"""A vector typed in by hand, and what every norm makes of it: against plain float64."""
+"""A typed vector through every norm, against plain float64."""
 
 import math
 
@@ -53,7 +53,7 @@ def test_typed_vector_is_read(text, values):
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("1, two, 3", "'two', which is not a number"),
         ("1,,2", "a comma without a number"),
@@ -62,17 +62,17 @@ def test_typed_vector_is_read(text, values):
         (",".join(["1"] * 65), "has 65 numbers; at most 64"),
     ],
 )
-def test_text_without_vector_is_refused_in_words(text, said):
+def test_text_without_vector_is_refused_in_words(text, message):
     with pytest.raises(ConfigError) as refused:
         read_vector(text)
     assert (
-        said in str(refused.value).replace("“", "'").replace("”", "'").replace('"', "'")
+        message in str(refused.value).replace("“", "'").replace("”", "'").replace('"', "'")
         and refused.value.field == "vector"
     )
 
 
 def page(**params) -> tuple:
-    """The page, and its words and tables."""
+    """Return the page with its text and tables."""
     app = fine(opened(view="norm", **params))
     tables = " ".join(table.value.to_string() for table in app.table)
     return app, " ".join([markdown.value for markdown in app.markdown] + [tables]).replace("\\", "")

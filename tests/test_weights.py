@@ -28,20 +28,22 @@ SITES = ("embed", "scores", "pattern", "resid_mid", "resid_post")
 
 
 def as_in_the_file(member: str, seed: int, config: Config, numbers=NUMBERS) -> dict:
-    """The sites of a pass, by the reference and the file's numbers alone."""
+    """Return the sites of a pass by the reference, from the file's numbers alone."""
     actual = load_file(FOLDER / file_of(member, seed))
     return reference.forward(
         {name: x.astype(np.float64) for name, x in actual.items()}, config, [numbers]
     )
 
 
-def same(seen, expected) -> bool:
-    both = [site for site in SITES if site in seen.sites]
+def same(forward_pass, expected) -> bool:
+    both = [site for site in SITES if site in forward_pass.sites]
     assert "resid_post" in both
     return all(
-        np.allclose(seen.sites[site][layer].numpy(), expected[site][layer][0], rtol=1e-4, atol=2e-4)
+        np.allclose(
+            forward_pass.sites[site][layer].numpy(), expected[site][layer][0], rtol=1e-4, atol=2e-4
+        )
         for site in both
-        for layer in range(len(seen.sites[site]))
+        for layer in range(len(forward_pass.sites[site]))
     )
 
 
@@ -126,26 +128,26 @@ def test_opened_model_can_be_trained_further():
 @pytest.mark.parametrize("kind", weights)
 def test_word_orders_are_compared_on_trained_weights(kind):
     config = BASELINE
-    seen = forward(config, TOKENS, kind=kind)
-    table = positions.order(seen).set_index(["position", "mask"])
-    one = weights[kind].order
+    forward_pass = forward(config, TOKENS, kind=kind)
+    table = positions.order(forward_pass).set_index(["position", "mask"])
+    order = weights[kind].order
     two = tuple(reversed(weights[kind].order))
-    first, second = (forward(config, item, kind=kind).output for item in (one, two))
+    first, second = (forward(config, item, kind=kind).output for item in (order, two))
     apart = (first - second.flip(0)).abs().max().item()
     assert table.value["rope", "causal"] == pytest.approx(apart, rel=1e-3) and apart > 0.01
     assert table.value["none", "none"] < 1e-9 and not table.notices["none", "none"]
 
 
 def test_other_activations_are_tried_on_the_same_trained_weights():
-    seen = forward(config_of("norm-none", 0), TOKENS, kind="trained")
-    table = neurons.every_activation(seen, 1).set_index("activation")
+    forward_pass = forward(config_of("norm-none", 0), TOKENS, kind="trained")
+    table = neurons.every_activation(forward_pass, 1).set_index("activation")
     assert "swiglu" not in table.index and "relu" in table.index
-    expected = as_in_the_file("norm-none", 0, seen.config.replace(activation="relu"))["mlp_post"][
-        1
-    ][0]
+    expected = as_in_the_file("norm-none", 0, forward_pass.config.replace(activation="relu"))[
+        "mlp_post"
+    ][1][0]
     assert table.zeros["relu"] == pytest.approx((expected == 0).mean(), abs=1e-3)
     with pytest.raises(ConfigError, match="has no weights for that"):
-        seen.run_with(seen.config.replace(activation="swiglu"), same_weights=True)
+        forward_pass.run_with(forward_pass.config.replace(activation="swiglu"), same_weights=True)
 
 
 REFUSED = [
@@ -203,10 +205,14 @@ def test_page_opens_on_trained_weights_and_known_words():
 def test_whatever_control_is_moved_there_are_weights_for_it(kind):
     """Every setting one click from the baseline has weights: the page offers no other."""
     app = fine(opened(weights=kind))
-    for name, made in controls(app).items():
-        if name not in Config.settings() or made["kind"] == "range":
+    for name, drawn_control in controls(app).items():
+        if name not in Config.settings() or drawn_control["kind"] == "range":
             continue
-        texts = [text for text, _ in made["options"]] if "options" in made else ["on", "off"]
+        texts = (
+            [text for text, _ in drawn_control["options"]]
+            if "options" in drawn_control
+            else ["on", "off"]
+        )
         for text in texts:
             config, problems = BlockConfig.read({"weights": kind, name: text})
             assert not problems
@@ -230,7 +236,7 @@ def test_removed_part_appears_beside_trained_model():
 def test_carried_settings_do_not_count_as_changed():
     app = fine(tell(opened(weights="trained"), "weights", "random"))
     assert link(app) == {"weights": "random", "n_layers": "2", "position": "rope", "mask": "causal"}
-    assert {name for name, shown in controls(app).items() if shown.get("carried")} == {
+    assert {name for name, entry in controls(app).items() if entry.get("carried")} == {
         "n_layers",
         "position",
         "mask",

@@ -1,10 +1,10 @@
-"""Waiting for what other processes do."""
+"""Helper that waits for other processes."""
 
 import time
 
 
 def wait(until, seconds: float = 120, process=None):
-    """Wait until this is so; fail after so many seconds, or where the process has ended before."""
+    """Wait until a condition holds; fail after so many seconds or if the process has ended."""
     end = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < end, "it did not come"

@@ -1,4 +1,4 @@
-"""The house: what may import what."""
+"""Layers of the project: the imports that each module may have."""
 
 import ast
 from pathlib import Path
@@ -32,7 +32,7 @@ MODULES = {name_of(path) for path in FILES}
 
 
 def imported(path: Path) -> set[str]:
-    """The project's modules that a file imports, those within functions too."""
+    """Return the project's modules that a file imports, also within functions."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -45,26 +45,26 @@ def imported(path: Path) -> set[str]:
 
 
 def room(module: str) -> tuple[str, str]:
-    """core.model.parts.norm -> ("core", "model")"""
+    """Return a module's layer and folder: core.model.parts.norm -> ("core", "model")."""
     first, _, remaining = module.partition(".")
     return first, remaining.partition(".")[0]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_arrows_never_point_up(path):
-    house, here = room(name_of(path))
+    house, band = room(name_of(path))
     for module in imported(path):
         other, on_second = room(module)
         if house == "core":
             assert other == "core", f"{path.name} imports {module}"
-            if here in CORE and on_second in CORE:
-                assert CORE.index(on_second) <= CORE.index(here), f"{here} imports {module}"
+            if band in CORE and on_second in CORE:
+                assert CORE.index(on_second) <= CORE.index(band), f"{band} imports {module}"
         elif house == "ui":
             assert other in ("core", "ui"), f"{path.name} imports {module}"
-            if other == "ui" and on_second != here:
-                assert on_second in SHARED, f"{here} imports {module}"
-                assert here not in SHARED or SHARED.index(on_second) < SHARED.index(here), (
-                    f"{here} imports {module}"
+            if other == "ui" and on_second != band:
+                assert on_second in SHARED, f"{band} imports {module}"
+                assert band not in SHARED or SHARED.index(on_second) < SHARED.index(band), (
+                    f"{band} imports {module}"
                 )
         else:
             assert other in ("core", "ui", house)
@@ -80,8 +80,8 @@ def test_list_has_every_folder_of_core():
 
 
 def test_menu_has_every_task_file():
-    there = {path.stem for path in (ROOT / "core" / "tasks").glob("*.py")} - {"__init__", "task"}
-    missing = there - {part.draw.__module__.removeprefix("core.tasks.") for part in task.values()}
+    names = {path.stem for path in (ROOT / "core" / "tasks").glob("*.py")} - {"__init__", "task"}
+    missing = names - {part.draw.__module__.removeprefix("core.tasks.") for part in task.values()}
     assert not missing, (
         f"no task of {missing} is in the menu: name the file in core/tasks/__init__.py"
     )
@@ -89,11 +89,11 @@ def test_menu_has_every_task_file():
 
 def test_experiments_of_different_pages_are_independent():
     for path in (ROOT / "core" / "experiments").rglob("*.py"):
-        here = path.relative_to(ROOT / "core" / "experiments").parts
+        location = path.relative_to(ROOT / "core" / "experiments").parts
         for module in imported(path):
             parts = module.split(".")
-            if len(here) > 1 and parts[:2] == ["core", "experiments"] and len(parts) > 3:
-                assert parts[2] == here[0], f"{path.name} imports {module}"
+            if len(location) > 1 and parts[:2] == ["core", "experiments"] and len(parts) > 3:
+                assert parts[2] == location[0], f"{path.name} imports {module}"
 
 
 def test_model_and_measure_need_torch_and_numpy_alone():

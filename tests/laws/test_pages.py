@@ -24,7 +24,7 @@ of_each_page = pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
 
 
 def context_of(page):
-    """The class of what its views are handed."""
+    """Return the class of the views' argument."""
     package = importlib.import_module(f"ui.{page.key}")
     module = getattr(package, "context", package)
     (context,) = [part for name, part in vars(module).items() if name.endswith("Context")]
@@ -77,5 +77,7 @@ def test_nobody_loads_the_views_of_another_page(module):
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     folders = {name.split(".")[1] for name in loaded.stdout.split()}
-    own = module.split(".")[1]  # a page may live in the folder of another, whose lessons it teaches
-    assert not folders & {page.key for page in SHOWN} - {own}
+    folder = module.split(".")[
+        1
+    ]  # a page may live in the folder of another, whose lessons it teaches
+    assert not folders & {page.key for page in SHOWN} - {folder}

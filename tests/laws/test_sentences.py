@@ -1,4 +1,4 @@
-"""A sentence on screen has at most 25 words: what is longer is cut in two."""
+"""Sentences on screen have at most 25 words."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ SAID = {
 
 
 def too_long(text: str) -> list[str]:
-    """Return the sentences of more than so many words; styles and drawings are none."""
+    """Return the sentences that have too many words; styles and drawings do not count."""
     sentences = re.split(r"(?<=[.!?])\)?\s+|\n", text)
     return [
         sentence

@@ -46,7 +46,7 @@ TOYS = [toy_meter, toy_statistic, toy_effect]
         (statistic, toy_statistic, {"question": "How large is the stream in all?"}),
         (effect, toy_effect, {"distance": True}),
     ],
-    ids=lambda of: of[1].__name__,
+    ids=lambda parameter: parameter[1].__name__,
 )
 def toy(request):
     menu, part, facts = request.param
@@ -56,13 +56,15 @@ def toy(request):
 
 
 def only(*parts):
-    return pytest.mark.parametrize("toy", parts, indirect=True, ids=lambda of: of[1].__name__)
+    return pytest.mark.parametrize(
+        "toy", parts, indirect=True, ids=lambda parameter: parameter[1].__name__
+    )
 
 
 @only((meter, toy_meter, {}))
 def test_stages_measure_new_meter(toy):
-    seen = forward(SMALL, WORDS)
-    table = stages.stages(seen, 0)
+    forward_pass = forward(SMALL, WORDS)
+    table = stages.stages(forward_pass, 0)
     np.testing.assert_allclose(table.toy_meter, table["max"] - table["min"], rtol=1e-6)
 
 

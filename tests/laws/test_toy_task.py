@@ -1,4 +1,4 @@
-"""A task that nobody has heard of goes through everything that asks the menu of tasks."""
+"""A new task works everywhere the menu of tasks is used."""
 
 import contextlib
 import io

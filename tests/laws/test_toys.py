@@ -34,7 +34,7 @@ SMALL = {"d_model": 16, "n_heads": 2}
 
 @pytest.fixture(params=TOYS)
 def toy(request):
-    """A setting and its value: a toy part is in the menu for as long as a test lasts."""
+    """Yield a setting and its value; the toy part is in the menu during the test."""
     menu = MENUS[request.param]
     part = TOYS[request.param]
     enter(menu, part)
@@ -49,19 +49,19 @@ def config(toy):
 
 
 def test_pass_with_all_experiments(config):
-    seen = forward(config, WORDS)
-    assert seen.finite
-    table = stages.stages(seen, 0)
+    forward_pass = forward(config, WORDS)
+    assert forward_pass.finite
+    table = stages.stages(forward_pass, 0)
     assert len(table) == len(set(table.site)) and table.notna().all(axis=None)
     for site in ("ln1", "ln2"):
-        before, numbers = stages.normalised(seen, 0, site, 1)
+        before, numbers = stages.normalised(forward_pass, 0, site, 1)
         norm = Transformer(config, WORDS).blocks[0].ln1
         expected = norm(torch.tensor(before.before.to_numpy())[None, None])[0, 0].detach()
         # The norm reads the tensor recorded before it.
         np.testing.assert_allclose(before.after, expected, atol=1e-5)
-    steps = attention.walk(seen, 0, 0)
+    steps = attention.walk(forward_pass, 0, 0)
     assert len(steps) == 10
-    svg = block_svg(seen)
+    svg = block_svg(forward_pass)
     assert svg.startswith("<svg") and describe(config) in svg.replace("&#x27;", "'")
 
 
@@ -165,26 +165,26 @@ def test_views_show_it(toy, page, field, views):
 @pytest.mark.parametrize("name", [*MENUS["mask"], key_of(TOYS["mask"])])
 def test_mask_descriptions_hold(name):
     mask = MENUS["mask"].get(name, TOYS["mask"])
-    seen = mask(6)
-    seen = torch.ones(6, 6, dtype=torch.bool) if seen is None else seen
+    visible = mask(6)
+    visible = torch.ones(6, 6, dtype=torch.bool) if visible is None else visible
     if name in MENUS["mask"]:
-        assert mask.looks_ahead == bool(seen.triu(1).any())
+        assert mask.looks_ahead == bool(visible.triu(1).any())
         assert mask.sees_all_before == (
-            not mask.looks_ahead and bool(seen.tril().equal(torch.ones(6, 6).tril().bool()))
+            not mask.looks_ahead and bool(visible.tril().equal(torch.ones(6, 6).tril().bool()))
         )
 
 
 def test_generation_under_forgetting_mask_matches_without_cache():
-    """The newest token may not see all there is: it needs its mask."""
+    """The newest token needs its mask: it may not attend to all tokens."""
     enter(MENUS["mask"], TOYS["mask"], looks_ahead=False)
     try:
         model = Transformer(Config(**SMALL, n_layers=2, mask="toy_mask"), WORDS)
-        kept, anew = (
+        cached, anew = (
             list(generate(model, [0, 1, 2, 3], Sampling(words=5), cache=cache))
             for cache in (True, False)
         )
     finally:
         del MENUS["mask"]["toy_mask"], MENUS["mask"]._words["toy_mask"]
-    for one, other in zip(kept, anew, strict=True):
-        assert one.token == other.token
-        np.testing.assert_allclose(one.logits, other.logits, atol=1e-5)
+    for step, other in zip(cached, anew, strict=True):
+        assert step.token == other.token
+        np.testing.assert_allclose(step.logits, other.logits, atol=1e-5)

@@ -37,8 +37,8 @@ WORDS = ["the", "dog", "bites", "man"]
 
 LINKS = {
     "block": (
-        "weights=random&d_model=96&n_heads=8&view=steps&step=7&variants=scale-off~norm-none&text=The"
-        " dog bites"
+        "weights=random&d_model=96&n_heads=8&view=steps&step=7"
+        "&variants=scale-off~norm-none&text=The dog bites"
     ),
     "block_trained": (
         "view=change&variants=residual_attention-off&layer=1&beside=residual_attention-off"
