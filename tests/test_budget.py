@@ -76,12 +76,14 @@ def test_larger_models_longer_sequences_and_more_rows_take_longer(name):
 
 
 def test_seeds_add_up_and_workers_share_them():
-    single, three, four = (expected(states(n), 1) for n in (1, 3, 4))
+    single, three, four = (estimate_seconds_left(states(n), 1) for n in (1, 3, 4))
     assert three == pytest.approx(3 * single) and four == pytest.approx(4 * single)
-    assert expected(states(4), 2) == pytest.approx(2 * single)
-    assert expected(states(1), 2) == pytest.approx(single)  # one training cannot be shared
-    assert expected(states(3), 2, pace=2.0) == pytest.approx(3 * single)
-    assert expected([], 2) == 0
+    assert estimate_seconds_left(states(4), 2) == pytest.approx(2 * single)
+    assert estimate_seconds_left(states(1), 2) == pytest.approx(
+        single
+    )  # one training cannot be shared
+    assert estimate_seconds_left(states(3), 2, pace=2.0) == pytest.approx(3 * single)
+    assert estimate_seconds_left([], 2) == 0
     long = states(1, steps=5000)
     short = states(1, steps=10)
     assert estimate_seconds_left(long + short, 2) == pytest.approx(estimate_seconds_left(long, 1))

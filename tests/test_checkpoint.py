@@ -9,7 +9,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from core.checkpoints import CheckpointError, files, native
+from core.checkpoints import CheckpointError, Opened, files, native
 from core.model.config import Config
 from core.model.knockout import Lesion, list_cuts
 from core.model.parts import MENUS
@@ -172,7 +172,7 @@ def test_oversized_files_are_refused_before_reading(monkeypatch):
 @pytest.mark.parametrize("typed", ["caf\u00e9", "cafe\u0301", "Cafe\u0301"])
 def test_unicode_forms_of_a_word_are_equal(stored, typed):
     model = Transformer(Config(d_model=16, n_heads=2, mask="causal"), ("the", stored))
-    encoded = opened(own.write(model, "accents")).tokens.encode(f"the {typed}")
+    encoded = opened(native.write(model, "accents")).tokens.encode(f"the {typed}")
     assert encoded.ids == [0, 1] and not encoded.left_out
 
 
@@ -322,7 +322,7 @@ def test_gpt2_without_tokenizer_is_refused(tmp_path):
 IDS = torch.randint(0, len(SPELLED), (2, 40), generator=torch.Generator().manual_seed(1))
 
 
-def equals(folder, theirs) -> files.Opened:
+def equals(folder, theirs) -> Opened:
     """Open a folder and compare its logits with a Hugging Face model's."""
     ours = files.from_folder(folder)
     with torch.inference_mode():

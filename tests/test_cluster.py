@@ -334,7 +334,7 @@ def test_workers_must_be_alike_and_the_difference_is_named():
     def unlike(actual, local, first, needed):
         answer = Future()
         answer.set_result(actual)
-        return difference(answer, local, first, needed)
+        return describe_difference(answer, local, first, needed)
 
     local = changed(worker.describe(), torch="2.13.0+cpu")
     assert unlike(local, local, None, {"cpu"}) == unlike(local, local, local, {"cpu"}) == ""

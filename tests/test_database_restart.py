@@ -93,7 +93,7 @@ def test_commands_and_app_survive_restarts_and_killed_backends(postgresql, tmp_p
                 wait(lambda: service.seen.trouble)
                 postgresql.start()
             wait(lambda before=before: trained() > before)
-        wait(lambda: patiently(lambda: standing(store, number)).complete)
+        wait(lambda: patiently(lambda: progress_of(store, number)).complete)
         for process in commands:
             out, errors = process.communicate(timeout=60)
             assert process.returncode == 0 and "16 done" in out and "Traceback" not in errors, (

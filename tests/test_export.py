@@ -565,4 +565,4 @@ def plans():
 
 def test_script_has_whole_training_plan():
     for training_plan in plans():
-        assert assigned(training_script(training_plan).python())["PLAN"] == training_plan
+        assert assigned(write_training_script(training_plan).python())["PLAN"] == training_plan

@@ -358,7 +358,7 @@ def test_by_distance_is_paired_test_with_holm(measured, member):
         assert row.value == pytest.approx(values(*lines[row.line], row.distance).mean())
         assert {row.n} == set(accuracies[accuracies["at"] == row.distance].n)
     assert list(dict.fromkeys(rows.distance)) == list(dict.fromkeys(accuracies["at"]))
-    text = told_by_distance(rows)
+    text = describe_by_distance(rows)
     for how in (CUT, TRAINED):
         rows_of_line = [row for row in tested if row.line == how]
         lower = sum(row.p < 0.05 and row.difference < 0 for row in rows_of_line)

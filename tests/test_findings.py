@@ -91,7 +91,7 @@ def test_equal_sentence_requires_equality_at_all_passes(parts, data):
     base = Config(**parts)
     other = base.replace(**{field: data.draw(some.sampled_from(PARTS[field]))})
     meter = data.draw(some.sampled_from(list(statistic)))
-    text = finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
+    text = describe_finding(meter, {"baseline": travel(base, TOKENS), "v1": travel(other, TOKENS)})
     first, two = (travel(c, TOKENS).values_of(meter) for c in (other, base))
     with np.errstate(all="ignore"):
         apart = np.abs(np.log(first / two)) if statistic[meter].log else np.abs(first - two)

@@ -210,7 +210,7 @@ def test_diverged_rate_is_chosen_only_if_all_diverged(store):
         store, fill(store, SEARCHED, lambda run: NAN if run.training.learning_rate == high else 0.1)
     )
     assert (table.diverged == 0).all() and not any(f"{high:g} on" in rates for rates in table.rates)
-    all_diverged = judged_table(store, fill(store, SEARCHED, lambda run: NAN))
+    all_diverged = summary_with_guards(store, fill(store, SEARCHED, lambda run: NAN))
     assert (all_diverged.diverged == 3).all() and all_diverged.accuracy.isna().all()
 
 

@@ -128,7 +128,7 @@ def test_verdict_rule(mean, half, low, width):
 
 def test_costs_are_counted_on_the_model_and_by_hand():
     """Attention has two products of T × T × D, with two operations each."""
-    values = outcome(read_lesson("heads")).values
+    values = measure_outcome(read_lesson("heads")).values
     model = Transformer(Config(n_heads=8), vocabulary=["a"])
     assert values["eight"].found.mean == sum(
         parameter.numel() for parameter in model.blocks.parameters()
@@ -364,7 +364,8 @@ def test_parameter_axis_ends_at_exact_number():
         n for n, item in enumerate(lesson.prediction.options) if item.low < 1 < item.high
     )
     drawn = re.findall(
-        r"<text[^>]*>([^<]*)", picture.svg(lesson, phrases(ENGLISH), exactly, outcome(lesson))
+        r"<text[^>]*>([^<]*)",
+        picture.svg(lesson, phrases(ENGLISH), exactly, measure_outcome(lesson)),
     )
     assert "49,984" in drawn and not any(
         item.startswith("49,98") for item in drawn if item != "49,984"

@@ -131,7 +131,7 @@ def small(**changes) -> dict[str, bytes]:
         Config(**{"d_model": 16, "n_heads": 2, "mask": "causal", **changes}),
         task["reverse"].vocabulary,
     )
-    return own.write(model, "mine", "reverse")
+    return native.write(model, "mine", "reverse")
 
 
 def test_uploaded_model_opens_for_its_session_only():
@@ -242,7 +242,7 @@ def test_headline_under_soft_cap_is_sum_of_contributions():
     difference = knockout.bench(SHIPPED).baseline.values["difference"].mean().item()
     bench = knockout.bench(Opened("capped", model, SHIPPED.tokens, "sentences"))
     capped = bench.baseline.values["difference"].mean().item()
-    text = texts(bring(fine(opened(taken="credit")), **own.write(model, "capped", "sentences")))
+    text = texts(bring(fine(opened(taken="credit")), **native.write(model, "capped", "sentences")))
     assert (
         f"(was vs. were), is {number(difference)} on average, before the soft-cap of 3 (after it"
         f" {number(capped)})" in text

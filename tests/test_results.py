@@ -373,7 +373,7 @@ def shown_number(text):
 @given(made_up())
 def test_finding_matches_table(case):
     experiment, runs = case
-    text = finding(runs, experiment)
+    text = describe_finding(runs, experiment)
     table = summary(runs, experiment)
     step = results.common(runs, experiment)
     assert "nan" not in text and "undefined" not in text and "e-" not in text and "None" not in text

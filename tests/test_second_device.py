@@ -236,7 +236,7 @@ def test_time_is_taken_by_the_devices_events(monkeypatch):
     monkeypatch.setattr(
         event, "record", lambda recorded: (records.append(recorded), record(recorded))
     )
-    result, seconds = timed(
+    result, seconds = time_call(
         lambda: (torch.ones(64, 64, device=NAME) @ torch.ones(64, 64, device=NAME)).sum().item(),
         NAME,
     )
@@ -721,12 +721,12 @@ def test_files_of_a_training_on_the_device():
     states = [trained_on(machine, "reverse")[0] for machine in both()]
     ids = torch.arange(1, 9)[None]
     for opened_model in (
-        own.of_training(states[1], "a model"),
-        of_files(own.write_trained(states[1], "a model", 0.5)),
+        native.of_training(states[1], "a model"),
+        of_files(native.write_trained(states[1], "a model", 0.5)),
     ):
         assert opened_model.model.embed.device.type == "cpu"
         assert_same(
-            own.of_training(states[0], "a model").model(ids).detach(),
+            native.of_training(states[0], "a model").model(ids).detach(),
             opened_model.model(ids).detach(),
         )
 

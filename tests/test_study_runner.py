@@ -210,7 +210,10 @@ def test_studies_train_side_by_side_and_more_may_join(service):
     other = begin(service, OTHER)
     assert service.has(number) and service.has(other)
     wait(
-        lambda: standing(service.store, number).complete and standing(service.store, other).complete
+        lambda: (
+            progress_of(service.store, number).complete
+            and progress_of(service.store, other).complete
+        )
     )
     wait(lambda: not service.has(number))
     begin(service, STUDY)  # nothing is left of it

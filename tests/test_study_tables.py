@@ -239,7 +239,7 @@ def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
     theirs = theirs[: len(other.runs)]
     number = fill(store, SCATTERED, by_run(SCATTERED, ours))
     two = fill(store, other, by_run(other, theirs))
-    actual = comparison(store, number, two)
+    actual = compare_studies(store, number, two)
     first = accuracies(SCATTERED, ours)
     second = accuracies(other, theirs)
     assert list(zip(actual.task, actual.variant)) == [("reverse", BASELINE), ("reverse", "− norm")]
@@ -258,7 +258,7 @@ def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
         assert same(line.accuracy, student([accuracies_of_cell[seed] for seed in both], 0, 1)[0])
         assert same(line.other_accuracy, student([his[seed] for seed in both], 0, 1)[0])
         assert line.settings == "differ"
-    back = comparison(store, two, number)
+    back = compare_studies(store, two, number)
     assert all(map(same, back.difference, -actual.difference)) and all(map(same, back.p, actual.p))
 
 
@@ -355,7 +355,7 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
             assert same(theirs.loc[variant, name], lines.loc[variant, name]), (variant, name)
     assert list(theirs.seeds) == list(lines.loc[theirs.index].seeds)
     assert theirs.diverged.to_dict() == lines.diverged.to_dict()
-    sentence = sentences.finding(actual.runs, actual.plan)
+    sentence = sentences.describe_finding(actual.runs, actual.plan)
     assert f"− norm diverged at step 21, seed {seeds[0]}" in sentence
     assert len(results.every_row(actual.runs, actual.plan)) == 9 * len(seeds)
     for arm in actual.plan.arms:
@@ -394,7 +394,7 @@ def test_run_is_lost_when_process_is_dead_or_silent(store):
     of_seed = update(schema.runs).where(schema.runs.c.seed == 0)
     with store.writing() as connection:
         connection.execute(of_seed.values(owner=f"{host}|{child.pid}|{name}"))
-    actual = standing(store, number)
+    actual = progress_of(store, number)
     assert actual.lost == 6 and actual.running and actual.open
     with store.writing() as connection:
         connection.execute(update(schema.runs).values(heartbeat=time.time() - process.STALE - 1))
@@ -415,7 +415,7 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
     before = store_.runs(second)
     rows = store_.rows(number)
     assert store_.stop(number) == 6
-    assert standing(store_, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
+    assert progress_of(store_, number).counts == {DONE: 3, DIVERGED: 3, FAILED: 3, STOPPED: 9}
     assert store_.runs(second) == before and repr(store_.rows(number)) == repr(rows)
     assert store_.stop(number) == 0 and store_.claim(number, "me|1|a", 9) == []
     running = [run.id for run, end in zip(store_.runs(number), ends_) if end == RUNNING]
@@ -423,7 +423,7 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
     # The returned numbers say which runs it lost; nothing is written.
     assert store_.keep("another machine|1|made-up", report) == set(running)
     assert repr(store_.rows(number)) == repr(rows)
-    assert store_.requeue(number) == 12 and standing(store_, number).counts[QUEUED] == 12
+    assert store_.requeue(number) == 12 and progress_of(store_, number).counts[QUEUED] == 12
     store_.close()
 
 

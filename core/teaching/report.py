@@ -53,7 +53,7 @@ TEMPLATES = Environment(
 )
 VALUES = read_tables("""
 # %% values: every value with its 95 % interval; n: of how many seeds or texts it is the mean
-from core.teaching.lessons.prediction import outcome
+from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.reader import read_lesson
 from core.teaching.lessons.readings import measured
 
@@ -61,7 +61,7 @@ torch.set_num_threads(1)
 rows = []
 for lesson, value, reading, params in VALUES:  # a value without a reading is computed \
 from those above
-    result = measured(reading, params) if reading else outcome(read_lesson(lesson)).number
+    result = measured(reading, params) if reading else measure_outcome(read_lesson(lesson)).number
     mean, low, high, n = result.found
     numbers = [f"{number:.6g}" for number in (mean, low, high)]
     rows.append((lesson, value, *numbers, n, result.per))
