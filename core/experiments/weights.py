@@ -172,7 +172,7 @@ class RandomWeights(Weights):
 
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
-        """Return the words as their own vocabulary, and their ids in it."""
+        """Return the words as vocabulary, with ids 0, 1, …; repeated words stay apart."""
         return tuple(words), list(range(len(words)))
 
 
@@ -184,7 +184,7 @@ def _check(kind: str, config: Config) -> None:
 
 
 def _describe_changes(config: Config) -> str:
-    """Describe the changes of a config from the trained baseline: "without norm"."""
+    """Describe how a config differs from the trained baseline; "with all components"."""
     names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]
     put = [name for name in names if name[:2] != "− "]

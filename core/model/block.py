@@ -108,7 +108,7 @@ class Block(Part):
 
     @property
     def window(self) -> int:
-        """Number of tokens that attention sees in this layer; 0 for all that the mask allows."""
+        """Number of positions within which attention sees keys; 0 without a window or attention."""
         return 0 if self.attn is None else self.attn.window
 
 

@@ -291,7 +291,7 @@ class Config(Settings):
     window: int = attention_setting(
         0,
         "Sliding window",
-        "Window size: number of tokens each token attends to, including itself. 0 = no window "
+        "Each token attends to tokens less than this many positions away. 0 = no window "
         "(window; Beltagy et al., 2020; Mistral 7B).",
         short="window",
         low=0,

@@ -71,7 +71,7 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
-    """Return the summary of a study, at the chosen rates where learning rates were searched.
+    """Return a study's summary with its guards; each seed at its chosen learning rate, if searched.
 
     Its column guards says what was equal for all models or searched.
     """

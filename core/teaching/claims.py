@@ -197,7 +197,7 @@ def verdict(measured: Interval, smallest: float, alike: bool) -> str:
 
 
 def format_measure(value: float, claim_of: Claim, decimals: int | None = None) -> str:
-    """Format a value in the claim's unit, without the unit."""
+    """Format a value in percentage points or with 2 decimals, without unit; NaN: "undefined"."""
     if math.isnan(value):
         return "undefined"
     return format_points(value, decimals) if claim_of.points else fixed(value, 2)

@@ -610,7 +610,9 @@ class Classroom:
 
     @transaction(by_token)
     def answers(self, connection: Connection, room: Room) -> pd.DataFrame:
-        """Return one row per vote, by question, round and seat.
+        """Return one row per vote of the class with this teacher's key.
+
+        Ordered by question, round and seat.
 
         Seconds count from the opening of the round.
         """

@@ -307,7 +307,7 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
 def add_words(
     answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH
 ) -> pd.DataFrame:
-    """Add columns to answers: in words (`says`), and how sure the student was (`sure_text`)."""
+    """Return answers for export: in words (`says`), how sure (`sure_text`), seconds rounded."""
     table = answers.assign(seconds=answers.seconds.round(2))
     says = []
     sure = []

@@ -73,7 +73,7 @@ def step_seconds(config: Config, training: Training) -> float:
 
 
 def _count_muon_operations(config: Config) -> int:
-    """Return Muon's operations in a step: two m·m·n and one m³ product per matrix, STEPS times."""
+    """Count Muon's operations in a step: STEPS times two m·m·n products and one m³, 2 a term."""
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     widths = config.attention * [q, q, kv, kv, *[q] * config.gate] + config.ffn * [config.d_ff] * (
         1 + inputs(config.part("activation"))

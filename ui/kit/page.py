@@ -331,7 +331,8 @@ def caption(text: str):
 
 
 def small_table(data, alt: str, exported=None):
-    """Draw a table of few rows as HTML; st.dataframe would need a tenth of a second."""
+    """Draw a table of few rows, and offer it (or `exported`) for export under the name `alt`."""
+    # As HTML: st.dataframe would need a tenth of a second.
     exported = data if exported is None else exported
     alt = side_by_side.named(alt)
     takeaway.note(alt.rstrip("."), lambda: exported)

@@ -30,7 +30,7 @@ def _draw_boxes(label, name, chosen, offered, words, change: Callable, write):
 
 
 def _split_ablations(changes) -> tuple[list[str], list[str]]:
-    """Return the changes that remove a component, and the others."""
+    """Split encoded changes into those offered as ablations, and the others."""
     return [text for text in changes if text in PARTS], [
         text for text in changes if text not in PARTS
     ]

@@ -33,7 +33,7 @@ TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
     help="effect of removing the chosen components, and compensation by later ones.",
 )
 def knockout(context):
-    """Draw the effect of the ablation and its compensation; without one, offer components."""
+    """Draw the effect of the ablation; without one, a suggestion and all components."""
     if not context.cuts:
         _draw_suggestion(context)
         sweep(context)
@@ -118,7 +118,7 @@ def _finding(questions, effect) -> str:
 
 
 def _format_effects(table) -> pd.DataFrame:
-    """Return a table of all metrics with intervals, as text."""
+    """Return the effects as text: full model, without, change with its 95 % CI, and p."""
     rows = []
     for row in table.itertuples():
         label = effects.label(row.effect)

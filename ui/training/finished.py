@@ -48,7 +48,7 @@ class FinishedTrainings(Compared):
 
 
 def select_trainings(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
-    """Return the running training, finished results of the plan, or the last training."""
+    """Return the user's training of this plan, else its stored results, else the last training."""
     own_trainings = jobs.started()
     return (
         own_trainings

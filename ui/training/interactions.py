@@ -39,31 +39,31 @@ def together(context):
     draw_interactions(results.interactions(runs, plan), several, nothing)
 
 
-def draw_effects(interaction, several, nothing: str):
+def draw_effects(effects, several, nothing: str):
     """Draw the table of each component's leave-one-out and add-one-back effect."""
-    figure("Leave-one-out and add-one-back", describe_largest_effect(interaction, nothing))
+    figure("Leave-one-out and add-one-back", describe_largest_effect(effects, nothing))
     rows = pd.DataFrame(
         {
-            "removed": interaction.part,
+            "removed": effects.part,
             "leave one out: points lost when only this one is removed": spans(
-                interaction.removed, interaction.removed_low, interaction.removed_high, several
+                effects.removed, effects.removed_low, effects.removed_high, several
             ),
             "add one back: points gained when only this one is restored": spans(
-                interaction.alone, interaction.alone_low, interaction.alone_high, several
+                effects.alone, effects.alone_low, effects.alone_high, several
             ),
         }
     )
-    table(rows, "Leave one out, add one back.", exported=interaction, width="stretch")
+    table(rows, "Leave one out, add one back.", exported=effects, width="stretch")
 
 
-def describe_largest_effect(interaction, nothing: str = NOTHING) -> str:
+def describe_largest_effect(effects, nothing: str = NOTHING) -> str:
     """Return a sentence on the component with the largest effect.
 
     Args:
-        interaction: Table of results.effects.
+        effects: Table of results.effects.
         nothing: Text where no two models can be compared.
     """
-    finite = interaction[interaction.removed.notna()]
+    finite = effects[effects.removed.notna()]
     if finite.empty:
         return nothing
     largest = finite.loc[finite.removed.idxmax()]

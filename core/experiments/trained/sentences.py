@@ -83,7 +83,7 @@ def following(words: Sequence[str]) -> set[str]:
 
 
 def group_words(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
-    """Return all words of the grammar in groups: (kind, words, whether they can follow)."""
+    """Return the grammar's words as (kind, words, can follow), those that can follow first."""
     can = following(words)
     split = [
         (kind, [word for word in clause if (word in can) == is_next], is_next)

@@ -575,7 +575,11 @@ class Standing:
 
 
 def progress_of(store: Store, study: int) -> Standing:
-    """Return the progress of a study. Raises StoreError."""
+    """Return the progress of a study; one without runs counts as complete.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
     by_state = store.counts([study])
     counts = {state: n for state, (n, _, _) in by_state.items()}
     total = sum(expected for _, expected, _ in by_state.values())

@@ -264,7 +264,7 @@ def _read_option(table: Table) -> Option:
 
 
 def _read_scale(table: Table) -> Scale:
-    """Read the bounds, step and margins of a numeric answer."""
+    """Read the scale of a numeric answer: ends, step, and the ± margins to choose from."""
     within = table.take("within", list)
     scale = Scale(
         table.take("low", float),

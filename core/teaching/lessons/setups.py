@@ -42,7 +42,7 @@ def _params(lesson: Lesson, name: str) -> list[str]:
 
 
 def _draw_heads(lesson: Lesson) -> str:
-    """Return a width that is split into heads, for each value, as SVG."""
+    """Return rows of boxes, one per head, for each value shown: an SVG fragment."""
     kinds = ("first", "base")
     rows = enumerate(zip(_params(lesson, "n_heads"), kinds))
     return "".join(
@@ -51,7 +51,7 @@ def _draw_heads(lesson: Lesson) -> str:
 
 
 def _draw_tokens(lesson: Lesson) -> str:
-    """Return texts as rows of tokens in SVG, the longest one cut."""
+    """Return texts as rows of tokens, the longest one cut: an SVG fragment."""
     lengths = [int(tokens) for tokens in _params(lesson, "tokens")]
     counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
     rows = zip(counts, ("first", "base"))
@@ -62,7 +62,7 @@ def _draw_tokens(lesson: Lesson) -> str:
 
 
 def _draw_activations(_: Lesson) -> str:
-    """Return the curves of ReLU and GELU as SVG."""
+    """Return the curves of ReLU and GELU: an SVG fragment."""
 
     def curve(values: Callable[[float], float], kind: str) -> str:
         xs = [-3 + 6 * index / 40 for index in range(41)]
@@ -75,7 +75,7 @@ def _draw_activations(_: Lesson) -> str:
 
 
 def _draw_orders(_: Lesson) -> str:
-    """Return a sentence and the same words in the other order as SVG."""
+    """Return a sentence and its words in another order: an SVG fragment."""
 
     def sentence(y: int, words: Sequence[str]) -> str:
         return text(WIDTH / 2, y, " ".join(words), "middle")
@@ -84,7 +84,7 @@ def _draw_orders(_: Lesson) -> str:
 
 
 def _draw_removed_heads(lesson: Lesson) -> str:
-    """Return the heads of two layers as SVG; those that are removed are dashed."""
+    """Return the heads of two layers, removed ones dashed: an SVG fragment."""
     removed = set(_params(lesson, "head"))
     drawn = []
     for layer in (1, 2):
