@@ -92,7 +92,9 @@ def open_page(chromium, address):
     contexts = []
     errors = []
 
-    def opened(path="/One_block", theme="light", width=1400, height=900, reference=None, **extra):
+    def opened(
+        path="/One_block", theme="light", width=1400, height=900, server_address=None, **extra
+    ):
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme, **extra
         )
@@ -101,7 +103,7 @@ def open_page(chromium, address):
         page = context.new_page()
         page.on("dialog", lambda dialog: errors.append(f"pop-up: {dialog.message}"))
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((reference or address) + path)
+        page.goto((server_address or address) + path)
         settle(page)
         return page
 

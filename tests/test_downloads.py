@@ -124,7 +124,7 @@ def test_files_arrive_during_other_work(open_page):
 @pytest.mark.browser
 def test_files_arrive_after_restart_below_a_path(open_page):
     with server(below="/lab") as (address, process):
-        page = open_page("/One_block?weights=random", at=address)
+        page = open_page("/One_block?weights=random", server_address=address)
         port = int(address.rpartition(":")[2].partition("/")[0])
         page.locator(".st-key-take_away button").click()
         link = page.get_by_role("link", name="Python script")

@@ -33,7 +33,7 @@ def restarted(open_page, tmp_path):
             page.wait_for_timeout(500)
             settle(page)
 
-        yield lambda path, **how: open_page(path, at=address, **how), again
+        yield lambda path, **how: open_page(path, server_address=address, **how), again
 
 
 def a_key(page):

@@ -46,7 +46,7 @@ def where(filled):
 
 @pytest.fixture
 def opened(open_page, where):
-    return lambda query="", **extra: open_page(f"/Studies{query}", at=where, **extra)
+    return lambda query="", **extra: open_page(f"/Studies{query}", server_address=where, **extra)
 
 
 def cells(page) -> list[dict]:
