@@ -69,7 +69,7 @@ def clock(monkeypatch, *took):
         return call(), left.pop(0)
 
     for module in ("core.settings.device", "core.experiments.forward"):
-        monkeypatch.setattr(f"{module}.timed", timed)
+        monkeypatch.setattr(f"{module}.time_call", timed)
     return left
 
 
