@@ -778,7 +778,7 @@ def test_views_of_trained_model_open(monkeypatch):
     views = pytest.importorskip("ui.trained").view
     choose = pytest.importorskip("ui.shared.models")
     monkeypatch.setattr(choose, "LARGE", 0)
-    assert choose.known(choose.SHIPPED).model.embed.device.type == NAME
+    assert choose.open_model(choose.SHIPPED).model.embed.device.type == NAME
     for view in views:
         opens(
             "pages/5_Trained_model.py",
