@@ -46,10 +46,6 @@ class ToyPlacement(Placement):
     """Toy placement: normalises what the sub-layer wrote, before it is added."""
 
     @staticmethod
-    def read(x, norms):
-        return x
-
-    @staticmethod
     def write(x, y, add, norms):
         return add(x, norms[0](y))
 

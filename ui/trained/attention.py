@@ -12,8 +12,13 @@ from ui.kit.takeaway import note
 from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared import attention as shared
 from ui.shared.base import pick
-from ui.trained.context import view
-from ui.trained.words import TOP, compute_logits, explain_prediction
+from ui.trained.context import WHOLE, view
+from ui.trained.words import (
+    compute_logits,
+    describe_change,
+    describe_top_token,
+    next_token_of,
+)
 
 
 @view.register(
@@ -116,12 +121,14 @@ def _draw_prediction(context):
     """Draw a sentence on the prediction at the selected token, with the ablation's effect."""
     label = context.prompt.labels[context.after]
     place = "After" if context.language else "At"
-    prediction = explain_prediction(context, compute_logits(context))
-    if prediction.startswith(TOP):
-        prediction = f"the top prediction is {prediction.removeprefix(TOP)}"
-        st.markdown(literal(f"{place} “{label}”, {prediction}"))
+    logits = compute_logits(context)
+    text = f"{place} “{label}”"
+    if context.cuts:
+        text += f": {describe_change(context, logits)}"
     else:
-        st.markdown(literal(f"{place} “{label}”: {prediction}"))
+        top_token = describe_top_token(context, logits[WHOLE], next_token_of(context))
+        text += f", the top prediction is {top_token}"
+    st.markdown(literal(text))
 
 
 def _draw_head_behaviour(context):

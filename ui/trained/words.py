@@ -17,8 +17,6 @@ from ui.kit.panel.panel import draw_bar
 from ui.pictures.chips import draw_generated_text, opened_step
 from ui.trained.context import WHOLE, TrainedContext, view
 
-TOP = "Top prediction: "  # start of a sentence
-
 
 def next_token_of(context: TrainedContext) -> int | None:
     """Return the prompt's own next token id; None at its end, or for models of other tasks."""
@@ -96,7 +94,11 @@ def words(context):
         if not context.language:
             asks = "Prediction at"
             axis = "probability of the answer"
-        explanation = explain_prediction(context, scores)
+        if context.cuts:
+            explanation = describe_change(context, scores)
+        else:
+            top_token = describe_top_token(context, scores[WHOLE], next_token_of(context))
+            explanation = f"Top prediction: {top_token}"
         ticks = "Grey ticks: sampling probability after temperature, top-k and top-p"
         sampling = context.sampling
         if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
@@ -114,24 +116,17 @@ def words(context):
             _draw_text(context, after, context.model_name, context.cuts)
 
 
-def explain_prediction(context: TrainedContext, scores: dict) -> str:
-    """Return a sentence on the prediction, or on how an ablation changes it."""
-    if context.cuts:
-        return describe_change(context, scores)
-    return describe_prediction(context, scores[WHOLE], next_token_of(context))
-
-
-def describe_prediction(context, scores, next_token) -> str:
-    """Return a sentence on the top prediction and the prompt's own next token."""
+def describe_top_token(context, scores, next_token) -> str:
+    """Return the rest of a sentence: the top token, and how likely the text's own token is."""
     chances = scores.double().softmax(-1)
     best = int(chances.argmax())
     if next_token is None:
-        return f"{TOP}“{context.word(best)}” ({number(100 * chances[best].item())} %)."
+        return f"“{context.word(best)}” ({number(100 * chances[best].item())} %)."
     share = f"{number(100 * chances[next_token].item())} %"
     if next_token == best:
-        return f"{TOP}“{context.word(next_token)}” ({share}), as in the text."
+        return f"“{context.word(next_token)}” ({share}), as in the text."
     return (
-        f"{TOP}“{context.word(best)}” ({number(100 * chances[best].item())} %). The text"
+        f"“{context.word(best)}” ({number(100 * chances[best].item())} %). The text"
         f" has “{context.word(next_token)}” ({share})."
     )
 

@@ -1,6 +1,6 @@
 """Norm placement: where the norms of a sub-layer stand.
 
-Each placement is two functions, one on either side of the sub-layer:
+Each placement is two functions, one on either side of the sub-layer; it overrides what it needs:
 
     y = sublayer(read(x, norms))
     x = write(x, y, add, norms)
@@ -24,19 +24,19 @@ placement: Menu[type["Placement"]] = Menu("Norm placement", norms=())
 
 
 class Placement:
-    """Two sides of a sub-layer: what it reads, and how its output joins the residual stream."""
+    """Two sides of a sub-layer, here without a norm: x + sublayer(x)."""
 
     norms: tuple[str, ...]
 
     @staticmethod
     def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
         """Return the input of the sub-layer, (…, D), from the residual stream x."""
-        raise NotImplementedError
+        return x
 
     @staticmethod
     def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
         """Return the residual stream, (…, D), after the sub-layer's output y."""
-        raise NotImplementedError
+        return add(x, y)
 
 
 @placement.register(
@@ -53,11 +53,6 @@ class PreNorm(Placement):
         """Return norm(x)."""
         return norms[0](x)
 
-    @staticmethod
-    def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return x + y."""
-        return add(x, y)
-
 
 @placement.register(
     "post",
@@ -67,11 +62,6 @@ class PreNorm(Placement):
 )
 class PostNorm(Placement):
     """norm(x + sublayer(x))."""
-
-    @staticmethod
-    def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return x."""
-        return x
 
     @staticmethod
     def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
@@ -87,11 +77,6 @@ class PostNorm(Placement):
 )
 class OutputNorm(Placement):
     """x + norm(sublayer(x))."""
-
-    @staticmethod
-    def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return x."""
-        return x
 
     @staticmethod
     def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:

@@ -130,9 +130,7 @@ def first_row(before: Sequence[Control], after: Sequence[Control] = ()):
         yield
     finally:
         if waits and (before or after):
-            draw_bar(
-                "lens"
-            )  # as the views call theirs: the component stays when another view is opened
+            draw_bar("lens")  # the views' own name, so that the component outlives a change of view
         _around.reset(token)
 
 
