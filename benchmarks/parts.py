@@ -109,7 +109,9 @@ def before(commit: str, seconds: float, sizes: int):
         try:
             for size in SIZES[:sizes]:
                 for kind in ("pass", "step"):
-                    old, new = beside([old_tree, ROOT], [kind, *map(str, size)], seconds)
+                    old, new = time_trees_in_turn(
+                        [old_tree, ROOT], [kind, *map(str, size)], seconds
+                    )
                     print(
                         f"{kind}, {size[0]} layers, d_model {size[1]}, T {size[3]}: before"
                         f" {1e3 * statistics.median(old):8.2f} ms   now"
@@ -121,7 +123,7 @@ def before(commit: str, seconds: float, sizes: int):
             subprocess.run(["git", "worktree", "remove", "--force", old_tree], cwd=ROOT, check=True)
 
 
-def beside(trees, arguments, seconds: float) -> list[list[float]]:
+def time_trees_in_turn(trees, arguments, seconds: float) -> list[list[float]]:
     """Return the seconds of each call, in turn in a process per tree, after 20 of warm-up."""
     command = [sys.executable, "-c", CHILD, *arguments]
     children = [

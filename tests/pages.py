@@ -106,10 +106,10 @@ def written(app) -> list[str]:
 
 def send(app, *deltas: dict, pressed: bool = False):
     """Run the page with a message of the browser: these deltas, one after another."""
-    return say(app, *deltas, pressed=pressed).run()
+    return send_deltas(app, *deltas, pressed=pressed).run()
 
 
-def say(app, *deltas: dict, pressed: bool = False):
+def send_deltas(app, *deltas: dict, pressed: bool = False):
     """Let the browser say these deltas; the page has to be run then."""
     current = session(app)
     numbered = [[current.number + n, current.page, delta] for n, delta in enumerate(deltas, 1)]
@@ -127,10 +127,12 @@ def move(app, **values):
         for kind in store.kinds_of[current.page]
         for name, setting in kind.settings().items()
     }
-    return say(app, *({name: definition[name].write(value)} for name, value in values.items()))
+    return send_deltas(
+        app, *({name: definition[name].write(value)} for name, value in values.items())
+    )
 
 
-def tell(app, name: str, value):
+def move_control(app, name: str, value):
     """Move one control with the page's accompanying changes, and run the page."""
     field = control(app, name)
     if field["kind"] == "pills":

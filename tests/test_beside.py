@@ -21,7 +21,7 @@ from core.figures.scale import (
 )
 from core.model.variants import decode, name_of
 from tests.charts import CHARTS, draw_example
-from tests.pages import clicked, components, control, controls, link, setting, tell
+from tests.pages import clicked, components, control, controls, link, move_control, setting
 from tests.test_page import fine, opened
 from ui.block import view as views
 from ui.kit.pins import PILLS
@@ -165,18 +165,18 @@ def test_shared_scale_covers_both_tables(name):
 def test_baseline_is_default_and_pills_stay_on_page(view):
     app = fine(opened(view=view))
     assert control(app, PILLS)["value"] == [] and "_beside" not in str(grids(app))
-    tell(app, PILLS, ["ffn-off"])
+    move_control(app, PILLS, ["ffn-off"])
     assert setting(fine(app), "view") == view and setting(app, "variants") == "ffn-off"
-    tell(app, PILLS, ["ffn-off", "n_heads-1"])  # the newest stands beside
+    move_control(app, PILLS, ["ffn-off", "n_heads-1"])  # the newest stands beside
     assert (
         setting(fine(app), "beside") == "n_heads-1"
         and control(app, "beside")["value"] == "n_heads-1"
     )
-    tell(app, "beside", "ffn-off")
+    move_control(app, "beside", "ffn-off")
     assert control(fine(app), "beside")["value"] == "ffn-off"
-    tell(app, PILLS, ["n_heads-1"])
+    move_control(app, PILLS, ["n_heads-1"])
     assert link(fine(app)).get("beside", "") == "" and len(components(app, "ablation_drawing")) == 2
-    tell(app, PILLS, [])
+    move_control(app, PILLS, [])
     assert (
         setting(fine(app), "variants") == "none" and len(components(app, "ablation_drawing")) == 1
     )

@@ -122,12 +122,14 @@ def raw_curves() -> dict:
     return runs
 
 
-def off(first, other) -> dict[int, float]:
+def subtract_by_seed(first, other) -> dict[int, float]:
     return {seed: first[seed] - other[seed] for seed in first}
 
 
 def grammar(variant):
-    return lambda: off(last("sentences", "sentences", variant), last("sentences", "sentences"))
+    return lambda: subtract_by_seed(
+        last("sentences", "sentences", variant), last("sentences", "sentences")
+    )
 
 
 def sudden():
@@ -147,20 +149,20 @@ def sudden():
 
 
 BY_HAND = {
-    "warm_up": lambda: off(
-        off(
+    "warm_up": lambda: subtract_by_seed(
+        subtract_by_seed(
             last("warm_up", "reverse", "post-norm, warm-up"),
             last("warm_up", "reverse", "post-norm"),
         ),
-        off(last("warm_up", "reverse", "warm-up"), last("warm_up", "reverse")),
+        subtract_by_seed(last("warm_up", "reverse", "warm-up"), last("warm_up", "reverse")),
     ),
-    "scaling": lambda: off(
+    "scaling": lambda: subtract_by_seed(
         last("ablation_matrix", "induction, one wide head"),
         last("ablation_matrix", "induction, one wide head", "− scaling"),
     ),
     "gated_ffn": grammar("SwiGLU, equal parameters"),
     "rms_norm": grammar("RMSNorm"),
-    "no_positions": lambda: off(
+    "no_positions": lambda: subtract_by_seed(
         last("no_positions", "subtraction"), last("no_positions", "subtraction", "no mask")
     ),
     "qk_norm": lambda: {
@@ -173,11 +175,11 @@ BY_HAND = {
         )
         for seed in range(6)
     },
-    "memories": lambda: off(
-        off(last("memories", "facts"), last("memories", "facts", "− FFN")),
-        off(last("memories", "recall"), last("memories", "recall", "− FFN")),
+    "memories": lambda: subtract_by_seed(
+        subtract_by_seed(last("memories", "facts"), last("memories", "facts", "− FFN")),
+        subtract_by_seed(last("memories", "recall"), last("memories", "recall", "− FFN")),
     ),
-    "induction": lambda: off(
+    "induction": lambda: subtract_by_seed(
         last("induction", "induction"), last("induction", "induction", "1 layer")
     ),
     "suddenly": sudden,
@@ -185,7 +187,9 @@ BY_HAND = {
     "dyt": grammar("DyT"),
     "value_residual": grammar("value residual"),
     "muon": grammar("Muon"),
-    "rezero": lambda: off(last("rezero", "reverse", "ReZero"), last("rezero", "reverse")),
+    "rezero": lambda: subtract_by_seed(
+        last("rezero", "reverse", "ReZero"), last("rezero", "reverse")
+    ),
     "parallel": grammar("parallel sub-layers"),
 }
 

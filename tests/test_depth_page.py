@@ -11,7 +11,7 @@ from core.model.text import Input
 from core.model.variants import Pins, ablation, encode
 from core.settings.device import Machine
 from tests import pages
-from tests.pages import control, legend, link, press, setting, tell, words
+from tests.pages import control, legend, link, move_control, press, setting, words
 from tests.pages import tables as tables_of
 from tests.test_page import fine, moved
 from ui.depth.context import DepthLook
@@ -49,7 +49,7 @@ def test_page_opens_on_ten_passes_without_comparison():
     )
 
 
-def test_page_asks_its_question_and_says_what_to_do_next():
+def test_page_shows_its_question_and_the_next_step():
     assert "when one block is applied 10 times?" in legend(fine(opened()))
     assert "Compare with" in legend(fine(opened()))
     assert "Compare with" not in legend(fine(opened(variants="norm-none")))
@@ -89,10 +89,10 @@ def test_click_adds_and_second_click_removes_ablation(name):
     text = encode(ablation[name])
     label = ablation.label(name)
     app = opened(variants="none", position="learned")
-    tell(app, PILLS, [text])
+    move_control(app, PILLS, [text])
     assert link(fine(app))["variants"] == text
     assert names(app)[1:] == [label]
-    tell(app, PILLS, [])
+    move_control(app, PILLS, [])
     assert link(fine(app)) == {"position": "learned"}
     assert len(names(app)) == 1
 
@@ -111,7 +111,7 @@ def test_ablations_without_effect_are_not_offered():
 def test_fifth_variant_is_refused_and_four_stay():
     four = [encode(part) for part in ablation.values()][:4]
     app = opened(variants="~".join(four))
-    tell(app, PILLS, [*four, "n_heads-1"])
+    move_control(app, PILLS, [*four, "n_heads-1"])
     assert "up to 4 variants" in fine(app).toast[0].value
     assert link(app)["variants"] == "~".join(four)
     assert control(app, PILLS)["value"] == four
@@ -139,7 +139,7 @@ def test_pins_travel_between_pages_with_settings():
     assert link(fine(app)) == {
         "variants": "ffn-off~scale-off"
     }  # a trained model has settings of its own
-    app = press(tell(app, "weights", "random"), "pin")
+    app = press(move_control(app, "weights", "random"), "pin")
     app.query_params.clear()
     app.switch_page(DEPTH).run()
     as_trained = {"n_layers": "2", "position": "rope", "mask": "causal"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.pages import components, controls, links, send, setting, tell
+from tests.pages import components, controls, links, move_control, send, setting
 from tests.pages import words as shown_words
 from tests.test_page import fine, opened
 from ui.kit.limits import PARAMETER, Limits, read
@@ -168,5 +168,5 @@ def test_locked_values_travel_to_other_pages():
         app = fine(app.switch_page(page.path).run())
         assert setting(app, "norm") == "RMSNorm" and setting(app, "d_model") == 96
     app = fine(app.switch_page(DEPTH.path).run())
-    app = fine(tell(app, "passes", "20"))
+    app = fine(move_control(app, "passes", "20"))
     assert setting(app, "passes") == 20

@@ -17,7 +17,7 @@ from core.model.transformer import Transformer
 from core.settings.wording import number
 from core.tasks import task
 from tests import pages
-from tests.pages import button, link, press, setting, tell, texts
+from tests.pages import button, link, move_control, press, setting, texts
 from tests.test_page import fine, told
 from ui.trained import view as views
 from ui.trained.controls import opening_call
@@ -33,7 +33,7 @@ def opened(page=PAGE, **params):
 
 def test_family_member_opens_and_its_script_too():
     app = fine(opened(taken="without"))
-    app = fine(tell(app, "open_member", "family/norm-none.0"))
+    app = fine(move_control(app, "open_member", "family/norm-none.0"))
     assert (
         setting(app, "model") == "family/norm-none.0" and link(app)["model"] == "family/norm-none.0"
     )
@@ -72,9 +72,9 @@ def test_removing_that_head_shows_loss_and_takeover():
     )
     assert f"{-100 * row.change:.1f}" in text and "95 % CI" in text and "256 texts" in text
     assert "Compensation" in text
-    back = fine(tell(fine(opened(out=READER)), "cut_list", []))
+    back = fine(move_control(fine(opened(out=READER)), "cut_list", []))
     assert setting(back, "out") == ""
-    both = fine(tell(back, "cut_list", [READER, "1.ffn"]))
+    both = fine(move_control(back, "cut_list", [READER, "1.ffn"]))
     assert setting(both, "out") == f"{READER}~1.ffn"
     assert setting(fine(press(both, "restore")), "out") == ""
 

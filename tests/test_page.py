@@ -15,9 +15,9 @@ from tests.pages import (
     controls,
     link,
     move,
+    move_control,
     pick,
     setting,
-    tell,
     widget,
     written,
 )
@@ -92,7 +92,7 @@ def test_odd_text_shows_literally(text, view):
 def test_examples_bring_their_own_pairs_and_text():
     for example in EXAMPLES:
         app = opened(view="pairs")
-        tell(app, "example_of_text", example.text)
+        move_control(app, "example_of_text", example.text)
         fine(app)
         assert setting(app, "text") == example.text
         labels = [tuple(words(example.text)[n] for n in pair) for pair in example.pairs]
@@ -185,13 +185,13 @@ def test_controls_without_effect_are_hidden():
 
 def test_explicit_default_can_be_released():
     app = opened(n_heads="4")
-    tell(tell(app, "n_kv_heads", "2"), "n_kv_heads", "4")
+    move_control(move_control(app, "n_kv_heads", "2"), "n_kv_heads", "4")
     assert (
         control(app, "n_kv_heads")["back"]
         and control(app, "n_kv_heads")["usual"] == "4"
         and "n_kv_heads" in link(app)
     )
-    tell(app, "n_heads", "8")
+    move_control(app, "n_heads", "8")
     assert setting(app, "n_kv_heads") == 4 and control(app, "n_kv_heads")["usual"] == "8"
     back(app, "n_kv_heads")
     assert setting(app, "n_kv_heads") == 8 and "back" not in control(app, "n_kv_heads")

@@ -20,7 +20,7 @@ REAL = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])  # False where paddi
 MASKS = list(MENUS["mask"])
 
 
-def same(got, right):
+def assert_close(got, right):
     torch.testing.assert_close(got, right, rtol=1e-5, atol=1e-5)
 
 
@@ -80,8 +80,8 @@ def test_multi_head_attention(mask, padded, bias):
             need_weights=True,
             average_attn_weights=False,
         )
-    same(got, right)
-    same(record["pattern"][0], pattern)
+    assert_close(got, right)
+    assert_close(record["pattern"][0], pattern)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -112,7 +112,7 @@ def test_heads_of_any_width_against_one_matrix_per_head(mask, d_head, bias):
             right += (
                 scores.softmax(-1) @ v @ ours.out.weight[:, head * d_head : (head + 1) * d_head].T
             )
-        same(ours(x, MENUS["mask"][mask](6)), right)
+        assert_close(ours(x, MENUS["mask"][mask](6)), right)
 
 
 @pytest.mark.parametrize("scale", [True, False])
@@ -126,7 +126,7 @@ def test_scaled_dot_product_attention(mask, padded, scale):
     right = nn.functional.scaled_dot_product_attention(
         q, k, v, attn_mask=seen_by, scale=None if scale else 1.0
     )
-    same(record["z"][0], right)
+    assert_close(record["z"][0], right)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -147,7 +147,7 @@ def test_transformer_encoder_layer(norm_first, padded, mask, activation, bias):
             x, src_mask=forbidden(mask, 6), src_key_padding_mask=~REAL if padded else None
         )
     # PyTorch's fast path returns zeros for padding; what stands there is nobody's business.
-    same(got[REAL], right[REAL]) if padded else same(got, right)
+    assert_close(got[REAL], right[REAL]) if padded else assert_close(got, right)
 
 
 @pytest.mark.parametrize("eps", [1e-6, 1e-5, 0.1])
@@ -160,7 +160,7 @@ def test_epsilon_is_layer_norm_eps_of_pytorch(norm_first, eps):
     ours = shake(Block(config))
     x = 1e-3 * numbers(2, 6, 32)
     with torch.no_grad():
-        same(ours(x), encoder_layer(ours, config).eval()(x))
+        assert_close(ours(x), encoder_layer(ours, config).eval()(x))
 
 
 def encoder_layer(ours, config):
@@ -221,8 +221,10 @@ def test_ffn_dropout_is_where_pytorch_has_it(hidden):
     ):
         got = ours.mlp(x)
     with torch.no_grad():
-        same(got, theirs._ff_block(x))
-        same(record["mlp_post"][0], theirs.activation(theirs.linear1(x)))  # recorded before dropout
+        assert_close(got, theirs._ff_block(x))
+        assert_close(
+            record["mlp_post"][0], theirs.activation(theirs.linear1(x))
+        )  # recorded before dropout
 
 
 def test_dropout_on_hidden_units_acts_only_where_dropout_does():
@@ -276,7 +278,7 @@ def test_layer_norm(eps, bias, size):
     theirs = nn.LayerNorm(32, eps, bias=bias)
     theirs.load_state_dict(ours.state_dict())
     x = size * (numbers(2, 6, 32) + 0.5)
-    same(ours(x), theirs(x))
+    assert_close(ours(x), theirs(x))
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
@@ -286,7 +288,7 @@ def test_rms_norm(eps, size):
     theirs = nn.RMSNorm(32, eps=eps)
     theirs.load_state_dict(ours.state_dict())
     x = size * (numbers(2, 6, 32) + 0.5)
-    same(ours(x), theirs(x))
+    assert_close(ours(x), theirs(x))
 
 
 THEIRS = {  # the activations that PyTorch has, too
@@ -302,7 +304,7 @@ THEIRS = {  # the activations that PyTorch has, too
 @pytest.mark.parametrize("name", THEIRS)
 def test_activations(name):
     x = torch.linspace(-8, 8, 101)
-    same(MENUS["activation"][name](x), THEIRS[name](x))
+    assert_close(MENUS["activation"][name](x), THEIRS[name](x))
 
 
 # One table for words
@@ -325,7 +327,7 @@ def test_tied_model_has_equal_tables_and_learns_from_both():
     assert torch.equal(tied(TEXT), untied(TEXT))
     for model in (tied, untied):
         loss_of(model(TEXT)).backward()
-    same(tied.embed.grad, untied.embed.grad + untied.unembed.weight.grad)
+    assert_close(tied.embed.grad, untied.embed.grad + untied.unembed.weight.grad)
     assert (
         sum(p.numel() for p in untied.parameters()) - sum(p.numel() for p in tied.parameters())
         == len(WORDS) * 32
@@ -370,7 +372,7 @@ def scores_of(tokens, position, words="abcdefgh"):
 def test_relative_scores_ignore_shift_of_all_tokens(position):
     shifted = scores_of([1, 2, 3, 4, 2], position)
     moved = scores_of([7, 7, 7, 1, 2, 3, 4, 2], position)[:, 3:, 3:]
-    same(moved, shifted)
+    assert_close(moved, shifted)
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "learned"])
@@ -384,7 +386,7 @@ def test_scores_of_absolute_positions_do_change(position):
 @pytest.mark.parametrize("position", ["rope", "alibi"])
 def test_relative_scores_depend_on_distance_only(position):
     scores = scores_of([1] * 8, position)
-    same(scores[:, 1:, 1:], scores[:, :-1, :-1])  # equal along every diagonal
+    assert_close(scores[:, 1:, 1:], scores[:, :-1, :-1])  # equal along every diagonal
     assert (scores[:, 0, 1:] - scores[:, 0, :1]).abs().amax(
         -1
     ).min() > 1e-3  # and different across, in every head
@@ -398,7 +400,7 @@ def test_rope_keeps_lengths_and_leaves_position_0_alone():
 
     plain = queries("none")
     turned = queries("rope")
-    same(turned.norm(dim=-1), plain.norm(dim=-1))
+    assert_close(turned.norm(dim=-1), plain.norm(dim=-1))
     assert torch.equal(turned[:, :, 0], plain[:, :, 0])
     assert (turned[:, :, 1:] - plain[:, :, 1:]).abs().amax(-1).min() > 1e-3
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 import ui.kit.panel.panel
 from core.model.config import Config
 from core.train.settings import Learner, Training
-from tests.pages import link, move, say, session, setting
+from tests.pages import link, move, send_deltas, session, setting
 from ui.block.context import BlockConfig
 from ui.kit import store
 from ui.kit.store import ALL, Session, apply, link_of
@@ -181,7 +181,7 @@ class Hands:
         """Change settings; the run stops after so many controls, and another follows."""
         self.drawn = 0
         self.cut = cut
-        say(self.app, *({name: text} for name, text in texts.items())).run()
+        send_deltas(self.app, *({name: text} for name, text in texts.items())).run()
         assert not self.app.exception, [error.value for error in self.app.exception]
 
 
@@ -196,7 +196,7 @@ def test_interrupted_run_loses_no_change(name, monkeypatch):
             for delta, cut in changes:
                 user.drawn = 0
                 user.cut = cut
-                say(user.app, delta).run()
+                send_deltas(user.app, delta).run()
             assert session(user.app).choices == applied(name, [delta for delta, _ in changes])
             for kind_settings in session(user.app).settings(KINDS[name])[0]:
                 values = {field: setting(user.app, field) for field in kind_settings.settings()}

@@ -48,11 +48,11 @@ def row(step, accuracy, loss=1.0):
     return Row(step, loss, accuracy, 1.0, 0.01, 0.003)
 
 
-def gone(step, loss=math.inf):
+def diverged_row(step, loss=math.inf):
     return Row(step, loss, NAN, 1.0, NAN, 0.003, f"diverged at step {step}")
 
 
-def ended(experiment, accuracies):
+def final_runs(experiment, accuracies):
     """Return runs from {arm: [accuracy at the last step for each seed; None if it diverged]}.
 
     Divergence is at step 15.
@@ -62,7 +62,7 @@ def ended(experiment, accuracies):
         for seed, value in zip(experiment.seeds, values):
             begun = [row(1, 0.1), row(10, 0.2)]
             runs[name, seed] = begun + (
-                [gone(15)] if value is None else [row(20, 0.3), row(30, value)]
+                [diverged_row(15)] if value is None else [row(20, 0.3), row(30, value)]
             )
     return runs
 
@@ -139,7 +139,7 @@ def test_combination_equal_to_variant_trains_once():
     )
     assert experiment.arms[3].also == (frozenset({"− norm", "− FFN"}),)
     assert len(notes) == 2  # that the third overlaps with either
-    runs = ended(
+    runs = final_runs(
         experiment,
         {
             "baseline": (1, 0.9),
@@ -168,7 +168,7 @@ def test_matched_arms_cost_the_same_and_say_how(kind, name):
         match=kind,
         together=True,
     )
-    rows = ended(experiment, {arm.name: (0.5,) * 3 for arm in experiment.arms})
+    rows = final_runs(experiment, {arm.name: (0.5,) * 3 for arm in experiment.arms})
     table = summary(rows, experiment).set_index("variant")
     for arm in experiment.arms:
         cost = sum(p.numel() for p in Transformer(arm.config, task[name].vocabulary).parameters())
@@ -269,14 +269,14 @@ def test_arms_are_compared_at_newest_common_step():
 
 def test_diverged_run_counts_at_no_step():
     experiment, _ = planned(NO_NORM, seeds=2)
-    runs = ended(experiment, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
+    runs = final_runs(experiment, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
     assert list(summary(runs, experiment).seeds) == [2, 1]
     early = {key: [row for row in rows if row.step <= 10 or row.note] for key, rows in runs.items()}
     assert results.common(early, experiment) == 10
     assert list(summary(early, experiment).seeds) == [2, 1]  # though seed 1 had a value at step 10
     assert summary(early, experiment).loss.tolist() == [1.0, 1.0]
     assert math.isnan(results.last(runs["− norm", 1], "loss")) and math.isnan(results.last([]))
-    at_end = {**runs, ("− norm", 1): [row(1, 0.1), gone(30, loss=7.0)]}
+    at_end = {**runs, ("− norm", 1): [row(1, 0.1), diverged_row(30, loss=7.0)]}
     assert summary(at_end, experiment).loss.tolist() == [
         1.0,
         1.0,
@@ -310,7 +310,7 @@ def made_up(draw, together=False):
             if fate == "lost" or (fate == "mixed" and draw(st.booleans())):
                 index = draw(st.integers(2, 30))
                 runs[arm.name, seed] = [run for run in runs[arm.name, seed] if run.step < index] + [
-                    gone(index)
+                    diverged_row(index)
                 ]
     return experiment, runs
 

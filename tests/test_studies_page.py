@@ -16,7 +16,7 @@ from core.study.database import connection as databases
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.database.store import Store, progress_of
 from tests import pages
-from tests.pages import legend, link, setting, tables, tell, texts, widget
+from tests.pages import legend, link, move_control, setting, tables, texts, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
 from ui.studies import chooser, server
@@ -189,8 +189,8 @@ def test_table_selection_is_in_link_and_returns(store, view):
         "baseline",
         STRANGELY,
     }
-    tell(app, "shown", view)
-    back = good(tell(good(app), "shown", "matrix"))
+    move_control(app, "shown", view)
+    back = good(move_control(good(app), "shown", "matrix"))
     for item in (back, good(opened(**address))):
         assert [(line.task, line.variant) for line in table(item).itertuples()] == cells_shown
         assert list(widget(item.multiselect, "only_variants_list").value) == ["baseline", STRANGELY]

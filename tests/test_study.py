@@ -28,7 +28,7 @@ def arms(study, name="reverse") -> dict:
     return {run.variant: run for run in reversed(study.runs) if run.task == name}
 
 
-def other(setting, value):
+def another_value(setting, value):
     """Return a value of a setting that differs from the given one."""
     if setting.menu:
         return next(variant for variant in setting.menu if variant != value)
@@ -75,11 +75,13 @@ def test_any_other_setting_gives_another_hash(name):
     config = RUN.config
     training = RUN.training
     if name in TRAINING:
-        changed = {name: 24 if name == "length" else other(TRAINING[name], getattr(training, name))}
+        changed = {
+            name: 24 if name == "length" else another_value(TRAINING[name], getattr(training, name))
+        }
         run = dataclasses.replace(RUN, training=dataclasses.replace(training, **changed))
     else:
         value = {"n_heads": 8, "d_model": 64, "d_head": 16, "n_kv_heads": 2}.get(
-            name, other(Config.settings()[name], getattr(config, name))
+            name, another_value(Config.settings()[name], getattr(config, name))
         )
         run = dataclasses.replace(RUN, config=config.replace(**{name: value}))
     assert run != RUN and run.hash != RUN.hash

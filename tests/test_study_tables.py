@@ -57,7 +57,7 @@ def score(run) -> float:
     return round(0.5 + 0.3 * math.sin(len(run.variant) * 7 + len(run.task) + run.seed), 3)
 
 
-def same(first: float, other: float) -> bool:
+def is_close(first: float, other: float) -> bool:
     return (math.isnan(first) and math.isnan(other)) or first == pytest.approx(
         other, rel=1e-6, abs=1e-9
     )
@@ -140,18 +140,18 @@ def check_summary(table, study_, outcomes):
             (run, end) for run, end in zip(study_.runs, outcomes) if (run.task, run.variant) == cell
         ]
         mean = student(values[cell].values(), 0, 1)
-        assert all(map(same, (line.accuracy, line.low, line.high, line.seeds), mean))
+        assert all(map(is_close, (line.accuracy, line.low, line.high, line.seeds), mean))
         off = off_by.get(cell, (NAN, NAN, NAN, 0, NAN))
-        assert all(map(same, (line.difference, line.difference_low, line.difference_high), off)), (
-            cell
-        )
-        assert same(line.p, off[4])
+        assert all(
+            map(is_close, (line.difference, line.difference_low, line.difference_high), off)
+        ), cell
+        assert is_close(line.p, off[4])
         lost = [end for _, end in outcomes_of_line if not isinstance(end, str) and math.isnan(end)]
         assert line.diverged == len(lost) and line.missing == sum(
             isinstance(end, str) for _, end in outcomes_of_line
         )
         took = [1.0 + run.seed for run, end in outcomes_of_line if not isinstance(end, str)]
-        assert same(line.seconds, np.mean(took) if took else NAN)
+        assert is_close(line.seconds, np.mean(took) if took else NAN)
         run = outcomes_of_line[0][0]
         learnt = task[run.training.task]
         assert (line.of, line.steps, line.chance, line.best) == (
@@ -253,13 +253,17 @@ def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
         shared = shared_by[line.task, line.variant]
         off = off_by[line.task, line.variant]
         accuracies_of_cell = first[line.task, line.variant]
-        assert all(map(same, (line.difference, line.low, line.high, line.seeds, line.p), off))
+        assert all(map(is_close, (line.difference, line.low, line.high, line.seeds, line.p), off))
         both = [seed for seed in shared if not math.isnan(accuracies_of_cell[seed] - his[seed])]
-        assert same(line.accuracy, student([accuracies_of_cell[seed] for seed in both], 0, 1)[0])
-        assert same(line.other_accuracy, student([his[seed] for seed in both], 0, 1)[0])
+        assert is_close(
+            line.accuracy, student([accuracies_of_cell[seed] for seed in both], 0, 1)[0]
+        )
+        assert is_close(line.other_accuracy, student([his[seed] for seed in both], 0, 1)[0])
         assert line.settings == "differ"
     back = compare_studies(store, two, number)
-    assert all(map(same, back.difference, -actual.difference)) and all(map(same, back.p, actual.p))
+    assert all(map(is_close, back.difference, -actual.difference)) and all(
+        map(is_close, back.p, actual.p)
+    )
 
 
 @pytest.fixture
@@ -352,7 +356,7 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
     theirs = results.summary(actual.runs, actual.plan).set_index("variant")
     for name in ["accuracy", "low", "high", "difference", "difference_low", "difference_high", "p"]:
         for variant in lines.index:
-            assert same(theirs.loc[variant, name], lines.loc[variant, name]), (variant, name)
+            assert is_close(theirs.loc[variant, name], lines.loc[variant, name]), (variant, name)
     assert list(theirs.seeds) == list(lines.loc[theirs.index].seeds)
     assert theirs.diverged.to_dict() == lines.diverged.to_dict()
     sentence = sentences.describe_finding(actual.runs, actual.plan)

@@ -36,7 +36,7 @@ def run(config=SMALL, training=SHORT, seed=5):
             return rows, end.value
 
 
-def same(a, b):
+def are_bitwise_equal(a, b):
     """Return whether rows are bitwise equal; NaN equals NaN."""
     return repr(a) == repr(b)
 
@@ -45,14 +45,14 @@ def same_state(a: State, b: State):
     fields = [
         field.name for field in dataclasses.fields(State) if field.compare
     ]  # all but the clock
-    return all(alike(getattr(a, name), getattr(b, name)) for name in fields)
+    return all(are_equal(getattr(a, name), getattr(b, name)) for name in fields)
 
 
-def alike(a, b):
+def are_equal(a, b):
     if isinstance(a, torch.Tensor):
         return torch.equal(a, b)
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(are_equal(a[key], b[key]) for key in a)
     return a == b
 
 
@@ -181,7 +181,7 @@ def test_rows_come_at_first_regular_and_last_steps():
     assert [row.step for row in run()[0]] == [1, 2, 4, 6, 8, 9]
     assert [row.step for row in run(training=dataclasses.replace(SHORT, every=100))[0]] == [1, 9]
     every = run(training=dataclasses.replace(SHORT, every=1))[0]
-    assert same(
+    assert are_bitwise_equal(
         [row for row in every if row.step in (1, 2, 4, 6, 8, 9)], run()[0]
     )  # watching changes nothing
     assert Training(steps=1000).every == 20 and Training(steps=7).every == 1
@@ -277,7 +277,7 @@ def test_float16_is_refused_and_bfloat16_trains():
         start(SMALL, SHORT, 0, Gpu(dtype="float16"))
     rows = list(train(SMALL, SHORT, 5, Machine(device="cpu", dtype="bfloat16")))
     assert rows[0].loss == pytest.approx(run()[0][0].loss, abs=0.05)
-    assert not same(rows, run()[0])
+    assert not are_bitwise_equal(rows, run()[0])
 
 
 # Cut into chunks
@@ -297,9 +297,9 @@ def test_chunking_keeps_rows_and_weights(method, share):
         pieces += extra
         cuts += 1
     assert cuts == 9
-    assert same(pieces, rows) and same_state(state, last)
+    assert are_bitwise_equal(pieces, rows) and same_state(state, last)
     at_once, all_rows = chunk(start(config, training, 5, CPU), seconds=1000)
-    assert same(all_rows, rows) and same_state(at_once, last)
+    assert are_bitwise_equal(all_rows, rows) and same_state(at_once, last)
     assert chunk(at_once, 1000)[1] == []
 
 
@@ -309,12 +309,12 @@ def test_chunk_keeps_its_starting_state():
     once = chunk(state, 0)
     repeated = chunk(state, 0)
     assert same_state(state, copied)
-    assert same(once[1], repeated[1]) and same_state(once[0], repeated[0])
+    assert are_bitwise_equal(once[1], repeated[1]) and same_state(once[0], repeated[0])
     assert once[0].step == state.step + 1
 
 
 def test_state_rebuilds_trained_model():
-    assert alike(
+    assert are_equal(
         dict(model(start(SMALL, SHORT, 5, CPU)).state_dict()),
         dict(Transformer(SMALL.replace(seed=5), task["reverse"].vocabulary).state_dict()),
     )
@@ -341,7 +341,7 @@ def test_curves_are_independent_of_other_trainings():
 
     with ThreadPoolExecutor(2) as threads:
         for right, results in zip(expected, threads.map(user, range(2))):
-            assert all(same(result, right) for result in results)
+            assert all(are_bitwise_equal(result, right) for result in results)
 
 
 def test_training_leaves_global_random_state():
@@ -350,7 +350,7 @@ def test_training_leaves_global_random_state():
     rows = run(SMALL.replace(dropout=0.2))[0]
     assert torch.equal(torch.random.get_rng_state(), before)
     torch.manual_seed(4)
-    assert same(run(SMALL.replace(dropout=0.2))[0], rows)
+    assert are_bitwise_equal(run(SMALL.replace(dropout=0.2))[0], rows)
 
 
 # Paired
@@ -396,8 +396,8 @@ def test_removed_part_keeps_data_and_other_weights(change):
 
 
 def test_config_seed_does_not_matter_but_the_seed_does():
-    assert same(run(SMALL.replace(seed=77))[0], run()[0])
-    assert not same(run(seed=6)[0], run()[0])
+    assert are_bitwise_equal(run(SMALL.replace(seed=77))[0], run()[0])
+    assert not are_bitwise_equal(run(seed=6)[0], run()[0])
 
 
 # Divergence and clipping
@@ -506,5 +506,7 @@ def test_divergence_is_the_last_row_and_says_so():
     assert math.isnan(last.accuracy) and math.isnan(last.update_size)
     assert not any(row.note for row in before)
     assert state.done and state.diverged and state.step == last.step
-    assert same(chunk(start(SMALL.replace(norm="none"), training, 5, CPU), 1000)[1], rows)
+    assert are_bitwise_equal(
+        chunk(start(SMALL.replace(norm="none"), training, 5, CPU), 1000)[1], rows
+    )
     assert chunk(state, 1000)[1] == []

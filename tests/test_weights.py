@@ -16,7 +16,7 @@ from core.model.variants import apply, decode
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from tests import reference
-from tests.pages import control, controls, link, move, setting, tell
+from tests.pages import control, controls, link, move, move_control, setting
 from tests.pages import words as offered
 from tests.test_page import fine, opened
 from ui.block.context import BlockConfig
@@ -35,7 +35,7 @@ def as_in_the_file(member: str, seed: int, config: Config, numbers=NUMBERS) -> d
     )
 
 
-def same(forward_pass, expected) -> bool:
+def has_same_sites(forward_pass, expected) -> bool:
     both = [site for site in SITES if site in forward_pass.sites]
     assert "resid_post" in both
     return all(
@@ -52,7 +52,9 @@ def same(forward_pass, expected) -> bool:
 @pytest.mark.parametrize("member", members())
 def test_trained_pass_matches_its_file(member, seed):
     config = config_of(member, seed)
-    assert same(forward(config, TOKENS, kind="trained"), as_in_the_file(member, seed, config))
+    assert has_same_sites(
+        forward(config, TOKENS, kind="trained"), as_in_the_file(member, seed, config)
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_trained_pass_matches_its_file(member, seed):
 )
 def test_ablated_pass_has_baseline_weights_under_own_settings(text):
     config = apply(decode(text, "x"), BASELINE)
-    assert same(forward(config, TOKENS, kind="cut"), as_in_the_file(WHOLE, 0, config))
+    assert has_same_sites(forward(config, TOKENS, kind="cut"), as_in_the_file(WHOLE, 0, config))
 
 
 def test_three_kinds_of_one_config_are_three_different_things():
@@ -97,7 +99,9 @@ def test_unknown_words_share_one_token():
         for w in odd
     ]
     assert numbers.count(family.vocabulary().index(UNKNOWN)) == 3
-    assert same(forward(BASELINE, odd, kind="trained"), as_in_the_file(WHOLE, 0, BASELINE, numbers))
+    assert has_same_sites(
+        forward(BASELINE, odd, kind="trained"), as_in_the_file(WHOLE, 0, BASELINE, numbers)
+    )
 
 
 def test_padding_and_precision_keep_shared_model_and_words():
@@ -223,7 +227,7 @@ def test_removed_part_appears_beside_trained_model():
     app = fine(move(opened(weights="trained"), norm="none").run())
     text = " ".join(kinds_shown(app))
     assert "Trained with all components, seed 0" in text and "Trained without norm, seed 0" in text
-    app = fine(tell(app, "weights", "cut"))
+    app = fine(move_control(app, "weights", "cut"))
     text = " ".join(kinds_shown(app))
     assert "then run without norm" in text and "Trained without" not in text
     names = " ".join(element.proto.body for element in app.get("html"))
@@ -234,7 +238,7 @@ def test_removed_part_appears_beside_trained_model():
 
 
 def test_carried_settings_do_not_count_as_changed():
-    app = fine(tell(opened(weights="trained"), "weights", "random"))
+    app = fine(move_control(opened(weights="trained"), "weights", "random"))
     assert link(app) == {"weights": "random", "n_layers": "2", "position": "rope", "mask": "causal"}
     assert {name for name, entry in controls(app).items() if entry.get("carried")} == {
         "n_layers",
@@ -263,15 +267,15 @@ def test_pills_offer_trained_variants_and_explain_missing_ones():
 
 def test_requested_kind_is_shown():
     app = fine(move(opened(), d_model=96).run())
-    app = fine(tell(app, "weights", "trained"))
+    app = fine(move_control(app, "weights", "trained"))
     assert (
         setting(app, "weights") == "trained" and setting(app, "d_model") == 64 and not app.warning
     )
-    app = fine(tell(move(app, norm="none").run(), "weights", "cut"))
+    app = fine(move_control(move(app, norm="none").run(), "weights", "cut"))
     assert setting(app, "norm") == "none" and setting(app, "weights") == "cut"
-    app = fine(tell(app, "weights", "random"))
+    app = fine(move_control(app, "weights", "random"))
     same = {name: setting(app, name) for name in ("norm", "n_layers", "mask", "position")}
     assert same == {"norm": "none", "n_layers": 2, "mask": "causal", "position": "rope"}
     assert not control(app, "d_model").get("off")
-    app = fine(tell(app, "weights", "trained"))
+    app = fine(move_control(app, "weights", "trained"))
     assert setting(app, "norm") == "none" and control(app, "d_model").get("off")
