@@ -20,6 +20,7 @@ from ui.kit.server.scripts import component
 from ui.kit.store import session
 
 HERE = Path(__file__).parent
+COLUMN = 720  # width of a column of text in pixels
 _html = component("lesson_html", HERE / "html.js", (HERE / "html.css").read_text())
 # Streamlit's radio buttons as cards. Curves to choose from are masks: they take the colour of the
 # text in both themes.
@@ -45,9 +46,7 @@ CARDS = """<style>
   font-size: 14px; line-height: 20px; }
 [data-testid=stMain] [data-testid=stButtonGroup] button { min-height: 32px; }
 .st-key-links h2 { padding: 0 !important; line-height: 32px; }
-:is(.st-key-column, .st-key-report, .st-key-seat) { max-width: 720px; }
-.st-key-column { margin: 0 auto; }
-.st-key-card { padding: 16px; border-radius: 8px; background: light-dark(#f3f5f8, #1a2027); }
+.st-key-card { border-color: transparent; background: light-dark(#f3f5f8, #1a2027); }
 .st-key-next a, .st-key-next a:hover { background: var(--lab-accent); }
 .st-key-next a :is(span, p) { color: light-dark(#ffffff, #11151a) !important; font-weight: 600; }
 STYLES</style>"""

@@ -20,7 +20,14 @@ from ui.kit.server.downloads import download_link
 from ui.kit.store import bind, kinds_of, session
 from ui.lessons import view
 from ui.lessons.addresses import QR, address_of, link, own_address, qr_svg, shared_address
-from ui.lessons.html import draw_answer_styles, draw_html, render_path, render_setting, render_top
+from ui.lessons.html import (
+    COLUMN,
+    draw_answer_styles,
+    draw_html,
+    render_path,
+    render_setting,
+    render_top,
+)
 from ui.lessons.predict import ask
 from ui.lessons.progress import progress
 from ui.lessons.result import draw, page_of, render_next_steps, render_verdict, render_way
@@ -55,7 +62,7 @@ def draw_lesson(context):
     entries = progress().entries
     entry = entries.get(lesson_shown.name)
     draw_answer_styles(lesson_shown.name, lesson_shown if entry is None else None)
-    with st.container(key="column"):
+    with st.container(horizontal_alignment="center"), st.container(key="column", width=COLUMN):
         question = fill_in(lesson_shown.question, lesson_shown)
         top = render_top(lesson_shown, question, entries, context.look.language, words)
         draw_html("top", top, height=HEAD + LINE * -(-len(question) // LETTERS))
@@ -66,7 +73,7 @@ def draw_lesson(context):
             _ask(lesson_shown, words)
         else:
             out = measure_outcome(lesson_shown)
-            with st.container(key="card"):
+            with st.container(key="card", border=True):
                 left, right = st.columns([4, 3], gap="medium")
                 with left:
                     _draw_picture(lesson_shown, words, entry.answer, out)
@@ -78,7 +85,7 @@ def draw_lesson(context):
 
 def _ask(lesson_shown, words):
     """Draw a lesson's prediction below its setting; a number is shown on the scale at once."""
-    picture = st.container(key="card")
+    picture = st.container(key="card", border=True)
     answer = ask(lesson_shown, words)
     with picture:
         if lesson_shown.prediction.kind == "number":
@@ -107,7 +114,7 @@ def report(context):
     words = context.words
     entries = progress().entries
     draw_answer_styles()
-    with st.container(key="report"):
+    with st.container(key="report", width=COLUMN):
         _draw_report(context, words, entries)
 
 

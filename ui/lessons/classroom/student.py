@@ -45,7 +45,7 @@ from ui.lessons.classroom.server import (
     vote,
     watch,
 )
-from ui.lessons.html import draw_answer_styles
+from ui.lessons.html import COLUMN, draw_answer_styles
 from ui.lessons.predict import ask, ask_sure
 from ui.lessons.result import draw, render_meaning, render_result
 
@@ -70,7 +70,7 @@ def student(context):
         f"{code}_{now.question}_{now.round}",
         question.lesson if question and question.kind == PREDICTION else None,
     )
-    with st.container(key="seat"):
+    with st.container(key="seat", width=COLUMN):
         _draw_seat(context, code, now, question)
 
 
