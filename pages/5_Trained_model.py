@@ -65,7 +65,7 @@ def _draw_view(context, cuts):
     """Draw the open view with its selector, next to the block diagram where it fits."""
     look = context.look
     if look.taken in DRAWN:
-        picture, view = st.columns([31, 69], gap="medium")
+        picture, view = drawing.columns_with_diagram()
         with picture:
             layer = look.layer_of(context.full_pass)
             drawing.draw_block(

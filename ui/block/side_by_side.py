@@ -61,7 +61,7 @@ def draw_with_and_without(context: BlockContext, say: Callable[[], None]):
         (variant_shown for variant_shown in others if _text(context, variant_shown) == selected),
         others[0] if others else None,
     )
-    picture, view = st.columns([31, 69], gap="medium")
+    picture, view = drawing.columns_with_diagram()
     with picture:
         _draw_diagrams(context, baseline, variant, others)
     with view:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
+import streamlit as st
+
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
 from ui.kit.panel.control import handle
@@ -59,6 +61,12 @@ text.changed {{ fill: {VARIANTS[0]}; opacity: 1; }}
 SCRIPT = Path(__file__).with_suffix(".js")
 HTML = '<div class="root"><div class="picture"></div><div class="tip" role="status"></div></div>'
 _drawing = component("drawing", SCRIPT, CSS, HTML)
+
+
+def columns_with_diagram() -> list:
+    """Return two columns: a narrow one for the block diagram, and one for a view."""
+    with st.container(key="with_diagram"):  # named in ui/kit/server/frame.css
+        return st.columns([31, 69], gap="medium")
 
 
 def draw_block(

@@ -99,6 +99,7 @@ function slider(row, boundsOf) {
   row.show = (control, text) => {
     const bounds = boundsOf(control, text)
     update(field, { disabled: Boolean(control.off) })
+    row.box.classList.toggle("off", field.disabled)
     if (down) return // what is under the finger stays
     for (const name of ["min", "max", "step"]) if (field[name] !== String(bounds[name])) field[name] = bounds[name]
     if (Number(field.value) !== bounds.value) field.value = bounds.value
@@ -197,6 +198,7 @@ function pills(row) {
       update(button, { hidden: isGone })
       button.style.setProperty("--colour", row.control.colours[button.value] ?? "currentcolor")
     }
+    update(chips, { hidden: !chosen.size })
   }
   // In the order of the legend.
   const sortChips = (values) => {
