@@ -95,6 +95,20 @@ def test_fragment_error_becomes_a_sentence(module, function, monkeypatch):
     check(app.run())
 
 
+def fail_in_store():
+    """Draw a page whose store cannot be opened."""
+    from core.settings.environment import ServerError
+    from ui.kit.guard import in_words
+
+    with in_words():
+        raise ServerError("postgres://name@host/lab is down", "The store is unavailable.")
+
+
+def test_store_error_shows_its_public_message():
+    app = AppTest.from_function(fail_in_store).run()
+    assert [error.value for error in app.error] == ["The store is unavailable."]
+
+
 def check(app):
     assert not app.exception
     (text,) = [error.value for error in app.error]

@@ -26,7 +26,7 @@ from ui.kit.store import bind, change
 from ui.pictures.claims import draw_claims
 
 RULE = (
-    "Statements from published papers, tested on small models. Dot: mean over seeds; bar: 95 % CI"
+    "Claims from the literature, tested on small models. Dot: mean over seeds; bar: 95 % CI"
     " (simultaneous). If the whole bar is in the blue, pre-registered region, the claim replicates"
     " here. Click a claim for details."
 )

@@ -346,12 +346,12 @@ def describe(config: Config) -> str:
         )
     normed = config.part("norm").normalises and (config.attention or config.ffn)
     norm = (
-        f"{config.norm} {' and '.join(config.part('placement').norms)} both"
+        f"with {config.norm} {' and '.join(config.part('placement').norms)} each"
         if normed
-        else "no norm"
+        else "without norm"
     )
     order = "in parallel with" if config.parallel and config.attention and config.ffn else "then"
-    return f"A transformer block: {parts[0]}, {order} {parts[1]}; {norm}."
+    return f"A transformer block: {parts[0]}, {order} {parts[1]}, {norm}."
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ class Config(Settings):
     n_heads: int = size_setting(
         4,
         "Heads (n_heads)",
-        "Attention heads of d_head dimensions, usually d_model / n_heads. Only divisors of d_model"
-        " are offered.",
+        "Number of attention heads, each of d_head dimensions (usually d_model / n_heads). Only"
+        " divisors of d_model are offered.",
         short="heads",
         low=1,
         high=64,
@@ -90,7 +90,8 @@ class Config(Settings):
     seed: int = size_setting(
         0,
         "Random seed",
-        "Seed for the initial weights. The same seed gives the same weights everywhere.",
+        "Seed for the initial weights. The same seed gives the same weights on every page and"
+        " machine.",
         short="seed",
         low=0,
         high=2**31 - 1,
@@ -229,7 +230,7 @@ class Config(Settings):
     n_kv_heads: int = attention_setting(
         None,
         "Key-value heads (n_kv_heads)",
-        "Number of key-value heads. If there are fewer than query heads, this is grouped-query"
+        "Number of key-value heads. With fewer of them than query heads, this is grouped-query"
         " attention (GQA; Ainslie et al., 2023). With one, it is multi-query attention (MQA;"
         " Shazeer, 2019). Both shrink the KV cache. Default: n_heads.",
         short="key-value heads",

@@ -28,7 +28,7 @@ class ServerError(RuntimeError):
 
     Args:
         message: Name of it, and why, for the operator.
-        public_message: The same for users, without paths, addresses or names (attribute `told`).
+        public_message: The same for users, without paths, addresses or names.
     """
 
     def __init__(self, message: str, public_message: str = ""):

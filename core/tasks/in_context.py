@@ -74,8 +74,8 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
     label="Reverse",
     skill="Move tokens",
     help=(
-        "reverse the sequence. This needs attention and positions; with four layers, also"
-        " residuals."
+        "reverse the sequence. This needs attention and positions; a four-layer model also"
+        " needs residuals."
     ),
     mask="none",
     length=12,

@@ -303,11 +303,11 @@ def sentences(variants: str = "none", **others: str) -> Link:
 @claim.register(
     "warm_up",
     label="Post-norm needs warm-up, pre-norm does not",
-    help="with the norm after the sum, gradients near the output are large at first.",
+    help="with the norm after the sum, gradients near the output are large at initialisation.",
     paper="Xiong et al., 2020: On layer normalization in the Transformer architecture",
     here=(
-        "twelve layers learn to reverse a sequence at a learning rate of 0.005, with 100 steps of"
-        " warm-up and without"
+        "a twelve-layer model learns to reverse a sequence at a learning rate of 0.005, with and"
+        " without 100 steps of warm-up"
     ),
     number="Gain from warm-up with post-norm − gain with pre-norm",
     within=(-2.0, 2.0),

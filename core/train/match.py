@@ -98,7 +98,7 @@ match.add(
         cost.parameters(config, len(task[training.task].vocabulary)).values()
     ),
     label="Parameters",
-    help="the remaining components are widened to match the parameter count.",
+    help="widths are adjusted to match the parameter count.",
 )
 match.add(
     "flops",
@@ -106,7 +106,7 @@ match.add(
         config, training.length, len(task[training.task].vocabulary)
     ),
     label="FLOPs",
-    help="the remaining components are widened to match the FLOPs of a forward pass.",
+    help="widths are adjusted to match the FLOPs of a forward pass.",
 )
 match.add(
     "time",

@@ -72,5 +72,8 @@ def _chosen(forward_pass, words, steps, opened: int, look) -> str:
     read = f"Context: tokens {max(0, before - look.context) + 1} to {before}."
     if step.patterns:
         head = forward_pass.head_name(look.layer_of(forward_pass), look.head_of(forward_pass))
-        read += f" Shading shows the attention of {head} from the token before it."
+        read += (
+            f" Shading shows {head}'s attention from the token before the clicked word, which"
+            " predicted it."
+        )
     return f"{sentence}. {read}"

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from core.checkpoints.tensors import CheckpointError
+from core.settings.environment import ServerError
 from core.settings.memory import MemoryLimitError
 from core.settings.progress import watched
 from core.settings.setting import ConfigError
@@ -39,9 +40,8 @@ def in_words():
         if not (isinstance(error, Exception) or is_panic):  # Streamlit ends a run so
             raise
         logging.exception("a page failed")
-        message = getattr(
-            error, "told", None
-        )  # of a store or a cluster: what may be said of it to visitors
+        # A store or a cluster says what users may read.
+        message = error.public_message if isinstance(error, ServerError) else ""
         st.error(
             literal(message)
             if message

@@ -258,7 +258,7 @@ def _draw_summary(study: Study, store) -> str:
         f" {literal(next(line for line in lines if line.startswith(('About', 'Nothing'))))}"
     )
     if store and store.find(study.name):
-        words = "A study with this name exists: only missing runs will be trained."
+        words = "A study with this name exists: only its missing runs will start."
         st.info(literal(" ".join([words, *describe_stored(len(stored.ended), stored.unwanted)])))
     return "\n".join(lines)
 

@@ -43,7 +43,7 @@ def layers(context):
         "Logit lens",
         f"{'After' if context.language else 'At'} “{labels[context.after]}”: final prediction"
         f" “{last.word}” ({number(100 * last.probability)} %), top-1 from {rows[since]} onwards."
-        " Each row shows the prediction after that layer.",
+        " Each row shows the prediction after one layer.",
         forward_pass.weights,
     )
     draw_heatmaps(

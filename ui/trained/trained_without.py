@@ -56,7 +56,7 @@ def without(context):
     caption(
         "“Changed before training”: each changed model is trained from scratch, with the same data"
         " order and initial weights. “Changed after training”: the change is made to the trained"
-        f" baseline; this is not possible where the weights do not fit.{dashed}"
+        f" baseline; this is not possible where weights have different shapes.{dashed}"
     )
 
 

@@ -173,8 +173,8 @@ def _draw_text(context, after, name, cuts):
         labels = context.prompt.labels[: after + 1]
         draw_generated_text(key, labels, steps, context.word, layer, head, context.prompt.unknown)
         read = (
-            f"Shading shows the attention of {context.full_pass.head_name(layer, head)} from the"
-            " token before it"
+            f"Shading shows {context.full_pass.head_name(layer, head)}'s attention from the token"
+            " before the clicked word, which predicted it"
         )
         if any(
             cut.layer == layer and (cut == Cut(layer, "head", head) or "attn_out" in cut.sites())

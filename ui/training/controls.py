@@ -106,9 +106,7 @@ def draw_preset_cards(kinds):
     st.markdown("**Press Start, or click a preset to run it now**")
     with st.grid("auto", min_column_width=300):
         for name in showcase:
-            with st.container(
-                border=True, height="stretch", gap="xxsmall", key=f"preset_{name}"
-            ):
+            with st.container(border=True, height="stretch", gap="xxsmall", key=f"preset_{name}"):
                 st.button(
                     f"**{showcase.label(name)}**",
                     key=f"card_{name}",
