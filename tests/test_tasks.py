@@ -154,7 +154,7 @@ def test_overlap_of_test_and_training_is_estimated(name, length):
         )
         test = list(map(tuple, held_out(name, seed, length)[0].tolist()))
         shares.append(sum(row in drawn_inputs for row in test) / len(test))
-    expected = task[name].met(length, sequences)
+    expected = task[name].share_seen(length, sequences)
     assert expected == pytest.approx(sum(shares) / len(shares), abs=0.05)
     assert ("seen in training" in task[name].tested_on(length, sequences)) == (expected >= 0.005)
 

@@ -151,7 +151,7 @@ def test_difference_in_link_needs_no_escaping(pair):
         assert decode(encode(changes), "variants") == changes
     pins = Pins(pin(baseline), encode(changes) or NOTHING)
     assert set(pins.baseline + pins.variants) <= LINK
-    assert pins.pinned() == baseline
+    assert pins.read_baseline() == baseline
     assert [apply(change, baseline) for change in pins.changes] == [variant] * bool(changes)
 
 
@@ -318,7 +318,7 @@ def test_remaining_variants_keep_place_and_colour(texts, data):
             st.sampled_from([encode(part) for part in ablation.values()]), max_size=4, unique=True
         )
     )
-    after = Pins(variants=before.compare(after_texts))
+    after = Pins(variants=before.place_variants(after_texts))
     assert sorted(after.texts) == sorted(after_texts)
     places = {variant.name: variant.colour for variant in lineup(Config(), before)[0]}
     for shown_variant in lineup(Config(), after)[0]:

@@ -306,7 +306,7 @@ def block_svg(
             above += ", one block"
     shapes = [text(STREAM, 12, f"{above}: {shape}", "small middle")]
     y = 18 + height
-    early = p.config.early_of(layer)
+    early = p.config.skip_source(layer)
     if early is not None:
         kind = "small changed" if "skips" in changed else "small"
         shapes.append(text(STREAM + 62, 12, f"+ output of layer {early + 1}", kind))
@@ -389,7 +389,7 @@ class Picture:
         shape = self.forward_pass.sites["pattern"][self.layer].shape if is_present else ()
         inside.append("weights: " + " × ".join(map(str, shape)))
         read = (
-            set(Config.read_by("attention"))
+            set(Config.settings_read_by("attention"))
             - {"position"}
             - ({"norm_eps"} if not c.qk_norm else set())
         )
@@ -423,7 +423,7 @@ class Picture:
         hidden = self.forward_pass.sites["mlp_post"][self.layer].shape[-1] if is_present else c.d_ff
         inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
         reads = beginning if c.parallel and c.attention else None
-        changed = self._differs("parallel", *Config.read_by("ffn"))
+        changed = self._differs("parallel", *Config.settings_read_by("ffn"))
         return self._sublayer("ffn", "Feed-forward", inside, changed, reads=reads)
 
     def _sublayer(

@@ -58,7 +58,7 @@ def excludes_zero(low: float, high: float) -> bool:
 
 
 def interval(values: Iterable[float], within: Within = ANYTHING, level: float = LEVEL) -> Interval:
-    """Return the mean and interval of independent values, one per seed; NaN are left out.
+    """Return mean and confidence interval of independent values, one per seed; NaN are left out.
 
     within: range of possible values. An interval is cut there, which leaves its coverage as it is.
     """
@@ -69,17 +69,21 @@ def interval(values: Iterable[float], within: Within = ANYTHING, level: float = 
 
 
 def half_width(error: float, n: int, level: float = LEVEL) -> float:
-    """Return the half-width of a mean's interval (Student's t) from its standard error."""
-    return float(_special().stdtrit(n - 1, (1 + level) / 2)) * error if n > 1 else math.nan
+    """Return the half-width of a mean's interval (Student's t) from its error; NaN for n < 2."""
+    return (
+        float(_import_scipy_special().stdtrit(n - 1, (1 + level) / 2)) * error
+        if n > 1
+        else math.nan
+    )
 
 
-def _special() -> ModuleType:
-    """Import scipy.special: 12 MB that a server needs only when somebody compares seeds."""
+def _import_scipy_special() -> ModuleType:
+    """Import and return scipy.special: 12 MB, needed only when somebody compares seeds."""
     return importlib.import_module("scipy.special")
 
 
 def cut(low: float, high: float, within: Within) -> tuple[float, float]:
-    """Return an interval cut to the range of possible values; NaN ends stay NaN."""
+    """Clip an interval to the range of possible values; NaN ends stay NaN."""
     return (max(low, within[0]) if low == low else low), (
         min(high, within[1]) if high == high else high
     )
@@ -131,14 +135,14 @@ def paired(
     elif error == 0:
         p = 1.0 if gap.mean == 0 else 0.0
     else:
-        p = 2 * float(_special().stdtr(gap.n - 1, -abs(gap.mean) / error))
+        p = 2 * float(_import_scipy_special().stdtr(gap.n - 1, -abs(gap.mean) / error))
     return Paired(*gap, p, reach)
 
 
 def correct_together(
     compare: Callable[[Key, float], Paired], keys: Iterable[Key]
 ) -> dict[Key, Paired]:
-    """Return several differences with Holm-corrected intervals and p (Holm, 1979).
+    """Return the difference of each key with a Holm-corrected interval and p (Holm, 1979).
 
     Each interval has the level at which Holm's procedure tests its difference, so it excludes 0
     exactly where the corrected p is below 0.05. Differences without a p (one seed) stay as they
@@ -166,7 +170,7 @@ def correct_together(
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and its standard error."""
+    """Return the mean and its standard error; NaN where there are too few values."""
     if not values:
         return math.nan, math.nan
     if len(set(values)) == 1:  # to the last bit, which fsum and division would lose
@@ -184,7 +188,7 @@ SCALE = 10_000
 
 
 def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
-    """Return the mean change of accuracy over texts, each from −1 to 1.
+    """Return the mean of texts' accuracy differences, −1 to 1, with its interval and exact p.
 
     p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is
         McNemar's (1947). The interval: for those Tango's (1998), which inverts the score test; for
@@ -247,11 +251,11 @@ def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, 
         return math.copysign(math.inf, distance) if distance else 0.0
 
     observed = (gained - lost) / n
-    return _where(score, z, -1.0, observed), _where(score, -z, observed, 1.0)
+    return _bisect(score, z, -1.0, observed), _bisect(score, -z, observed, 1.0)
 
 
-def _where(score: Callable[[float], float], level: float, low: float, high: float) -> float:
-    """Return where the score, which falls as the change grows, passes the level."""
+def _bisect(score: Callable[[float], float], level: float, low: float, high: float) -> float:
+    """Return where between low and high a falling function, `score`, passes the level."""
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if score(middle) > level else (low, middle)

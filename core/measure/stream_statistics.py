@@ -167,7 +167,10 @@ def entropy(s: Streams) -> torch.Tensor:
 
 
 def attention_entropy(pattern: torch.Tensor, n_real: int) -> torch.Tensor:
-    """Return the attention entropy (bits; Shannon, 1948) averaged over heads and real queries."""
+    """Return entropy (bits) averaged over heads and real queries: (…, H, T, T) -> (…).
+
+    Shannon, 1948.
+    """
     return row_entropy(pattern[..., :n_real, :].float()).mean((-2, -1))
 
 

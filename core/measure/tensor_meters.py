@@ -26,7 +26,7 @@ meter.add("zeros", lambda t: t.zero / t.n, label="Zeros", help="share of exact z
 
 
 def reduce(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
-    """Compute every meter over all recorded tensors.
+    """Compute every meter of all tensors that a watcher has seen.
 
     Returns (site, layer) of each tensor, and float64 (meters, tensors).
     """
@@ -35,7 +35,7 @@ def reduce(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
 
 
 def tidy(names: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
-    """Return reduce()'s result as a tidy table: layer, site, meter, value."""
+    """Tabulate meters, (meters, tensors), of (site, layer) names: layer, site, meter, value."""
     rows = [
         (layer, site, name, value)
         for (site, layer), column in zip(names, values.T.tolist())

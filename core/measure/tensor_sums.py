@@ -48,7 +48,7 @@ class Watcher:
         """Note a tensor under its site and layer; large ones on the CPU are summed at once."""
         names = self.names
         if x.numel() > LARGE and x.is_cpu:
-            self._done.append((len(names), _rows(x.detach().reshape(1, -1))))
+            self._done.append((len(names), _sum_rows(x.detach().reshape(1, -1))))
         else:
             self._waiting.append((len(names), x))
         names.append((site, layer))
@@ -58,7 +58,7 @@ class Watcher:
         if not self._done:
             n = tuple([x.numel() for _, x in self._waiting])
             if n and max(n) <= SMALL and all([x.is_cpu for _, x in self._waiting]):
-                return Totals(*_end_to_end([x for _, x in self._waiting], n))
+                return Totals(*_sum_small_tensors([x for _, x in self._waiting], n))
         fields = np.empty((7, len(self.names)))
         for place, values in self._done:
             fields[:, place : place + 1] = values
@@ -68,15 +68,15 @@ class Watcher:
         for members in groups.values():
             indices, tensors = zip(*members)
             rows = torch.stack(tensors).detach().reshape(len(indices), -1)
-            fields[:, indices] = _rows(rows) if rows.is_cpu else _rows_on_device(rows)
+            fields[:, indices] = _sum_rows(rows) if rows.is_cpu else _sum_rows_on_device(rows)
         return Totals(*fields)
 
 
 @np.errstate(
     over="ignore", invalid="ignore"
 )  # _spreads() looks again where numbers are out of range
-def _end_to_end(tensors: list[torch.Tensor], lengths: tuple[int, ...]) -> np.ndarray:
-    """Return the fields of Totals for small tensors on the CPU, laid end to end."""
+def _sum_small_tensors(tensors: list[torch.Tensor], lengths: tuple[int, ...]) -> np.ndarray:
+    """Return the fields of Totals, (7, tensors), for small tensors on the CPU."""
     n, start = _layout(lengths)
     flat = torch.cat([x.reshape(-1) for x in tensors]).detach().float().numpy()
     square = flat * flat
@@ -102,8 +102,8 @@ def _layout(lengths: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _rows(x: torch.Tensor) -> np.ndarray:
-    """Return the fields of Totals for each row of a matrix on the CPU."""
+def _sum_rows(x: torch.Tensor) -> np.ndarray:
+    """Return the fields of Totals, (7, rows), for each row of a matrix on the CPU."""
     x = x.float()
     rows = x.numpy()
     fields = np.empty((7, len(rows)))
@@ -123,7 +123,7 @@ def _rows(x: torch.Tensor) -> np.ndarray:
 
 
 def _fill_spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.ndarray) -> None:
-    """Fill in Σ(x − mean)², again in float64 where float32 overflows or rounds."""
+    """Fill in Σ(x − mean)² in `fields`, again in float64 where float32 overflows or rounds."""
     n, total, squares, spread = fields[:4]
     np.subtract(squares, total * total / n, out=spread)
     # Where less than a sixteenth is left, rounding shows; infinity, NaN and all but nothing fail
@@ -138,8 +138,11 @@ def _fill_spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | n
             spread[row] = np.dot(wide, wide)
 
 
-def _rows_on_device(x: torch.Tensor) -> np.ndarray:
-    """Return the sums of rows on a GPU in float64, with one transfer."""
+def _sum_rows_on_device(x: torch.Tensor) -> np.ndarray:
+    """Return the fields of Totals, (7, rows), for each row of a matrix on a GPU.
+
+    In float64, with one transfer.
+    """
     wide = in_float64(x)
     away = wide - wide.mean(1, keepdim=True)
     n = torch.full((len(wide),), float(wide.shape[1]), device=wide.device, dtype=wide.dtype)

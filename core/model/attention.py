@@ -99,7 +99,7 @@ class MultiHeadAttention(Part):
         return dropout(self.out(z.transpose(1, 2).flatten(2)), self.dropout)
 
     def project(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return queries, keys and values by heads, (B, heads, T, d_head) each."""
+        """Return queries (B, n_heads, T, d_head), keys and values (B, n_kv_heads, T, d_head)."""
         if self.n_kv_heads == self.n_heads:  # fewer calls, which a small model feels
             B, T, _ = x.shape
             qkv = self.qkv(x).view(B, T, 3, self.n_heads, -1)
@@ -118,7 +118,10 @@ class MultiHeadAttention(Part):
         return x.view(B, T, n_heads, -1).transpose(1, 2)
 
     def mix_values(self, v: torch.Tensor, memory: Memory) -> torch.Tensor:
-        """Average values with those of the first layer: ½ and ½ (Zhou et al., 2024, section 3)."""
+        """Average values with the first layer's, ½ and ½; the first layer stores its own.
+
+        Zhou et al., 2024, section 3.
+        """
         if "values" in memory:
             return (v + memory["values"]) / 2
         memory["values"] = v
@@ -138,7 +141,7 @@ class MultiHeadAttention(Part):
     def within_window(
         self, allowed: torch.Tensor | None, scores: torch.Tensor
     ) -> torch.Tensor | None:
-        """Restrict the allowed keys to this layer's window; None if every key is allowed."""
+        """Restrict allowed (None: all) to this layer's window; None if every key is allowed."""
         if not self.window:
             return allowed
         queries, keys = scores.shape[-2:]

@@ -27,22 +27,22 @@ Module = TypeVar("Module", bound=torch.nn.Module)
 
 # Settings in which the variants of a batch agree, and those that each part reads besides.
 FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout", "shared")
-ATTENTION, FFN, NORM = map(Config.read_by, ("attention", "ffn", "norm"))
+ATTENTION, FFN, NORM = map(Config.settings_read_by, ("attention", "ffn", "norm"))
 
 
 def group_into_families(configs: Sequence[Config]) -> list[list[int]]:
     """Group configs that can run as one batch; return the indices of each group."""
-    return list(_groups(configs, FAMILY).values())
+    return list(_group_by_fields(configs, FAMILY).values())
 
 
 def count_parameters(configs: Sequence[Config]) -> int:
-    """Return how many parameters the sub-layers of a batch have; different settings add up."""
+    """Count the parameters of one layer of a batch: equal sub-layers of variants count once."""
     single = [config.replace(n_layers=1) for config in configs]
     parts = (("attention", ATTENTION), ("ffn", FFN))
     return sum(
         parameters(single[group[0]])[part]
         for part, fields in parts
-        for group in _groups(single, (part, *fields)).values()
+        for group in _group_by_fields(single, (part, *fields)).values()
     )
 
 
@@ -73,7 +73,7 @@ class BatchedVariants:
         self._draw = Draw(first.part("init"), first.seed, drawn_tensors=self._drawn)
         different = {c.position: c.replace(n_layers=1) for c in configs}
         inputs = {
-            name: self._placed(Transformer(c, vocabulary)).embed_tokens(ids)
+            name: self._move_to_machine(Transformer(c, vocabulary)).embed_tokens(ids)
             for name, c in different.items()
         }
         self._start = torch.cat([inputs[c.position] for c in configs])
@@ -82,14 +82,21 @@ class BatchedVariants:
         self._parts: list[tuple[str, torch.nn.Module]] = []
         self._layer = 0
         self._sublayers = [
-            self._sublayer("attention", ATTENTION, self._attention),
-            self._sublayer(
-                "ffn", FFN, lambda config, members: self._drawn_part("mlp", FeedForward, config)
+            self._make_sublayer("attention", ATTENTION, self._make_attention),
+            self._make_sublayer(
+                "ffn", FFN, lambda config, members: self._make_part("mlp", FeedForward, config)
             ),
         ]
 
-    def streams(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield the stream before the first pass and after each, (V, T, D), with entropies (V,)."""
+    def run_layers(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Run layers; yield streams (V, T, D) and attention entropies (V,), first the input's.
+
+        Args:
+            order: Indices of the layers to run.
+
+        Yields:
+            The streams of all variants, and the entropies in bits: NaN without attention.
+        """
         x = self._start
         first = self.configs[0]
         yield x, torch.full((len(x),), torch.nan, device=x.device)
@@ -100,18 +107,18 @@ class BatchedVariants:
             self._redraw(first.block_of(layer))
             self._entropy = torch.full((len(x),), torch.nan, device=x.device)
             block_input = x
-            with trace(self._watch, sites=[]):
+            with trace(self._store_entropy, sites=[]):
                 for sublayer in self._sublayers:
                     x = sublayer(x, block_input)
             if skip:
-                partner = self.configs[skip[0]].early_of(layer + 1)  # of the next layer
-                if self.configs[skip[0]].is_early(layer):
+                partner = self.configs[skip[0]].skip_source(layer + 1)  # of the next layer
+                if self.configs[skip[0]].feeds_skip(layer):
                     early[layer] = x[skipping]
                 if partner in early:  # the skip's weight is 1 before training
                     x = x.index_add(0, skipping, early[partner])
             yield x, self._entropy
 
-    def _watch(self, site: str, layer: int, x: torch.Tensor) -> None:
+    def _store_entropy(self, site: str, layer: int, x: torch.Tensor) -> None:
         """Store the attention entropy of the variants whose attention runs (an edit of a trace)."""
         if site == "pattern":
             self._entropy[self._reading] = attention_entropy(x, self.n_real)
@@ -125,7 +132,7 @@ class BatchedVariants:
         for site, part in self._parts:
             if isinstance(part, MultiHeadAttention):
                 part.set_layer(layer)
-                self._placed(part)
+                self._move_to_machine(part)
             draw = self._draw.below(f"blocks.{layer}.{site}")
             for linear in [module for module in part.children() if isinstance(module, Linear)]:
                 for name, drawn in zip(("weight", "bias"), linear.draw_parameters(draw)):
@@ -134,7 +141,7 @@ class BatchedVariants:
                             self.machine.torch_device, self.machine.precision
                         )
 
-    def _placed(self, module: Module) -> Module:
+    def _move_to_machine(self, module: Module) -> Module:
         """Move a module to the machine's device and precision, without gradients."""
         return module.to(self.machine.torch_device, self.machine.precision).requires_grad_(False)
 
@@ -142,8 +149,8 @@ class BatchedVariants:
         """Return indices of variants as a tensor on the device."""
         return torch.tensor(members, device=self.machine.torch_device)
 
-    def _sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
-        """Return one sub-layer of all variants that have it: (x, block input) -> x."""
+    def _make_sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
+        """Return (x, block input) -> x: a sub-layer on the variants that have it, x on others."""
         members = [index for index, config in enumerate(self.configs) if getattr(config, name)]
         if not members:
             return lambda x, block_input: x
@@ -151,7 +158,7 @@ class BatchedVariants:
 
         def make_read(config: Config, members: list[int]) -> Map:
             placement = config.part("placement")
-            norms = self._norms(config)
+            norms = self._make_norms(config)
             reads_block_input = config.parallel and name == "ffn"
             return lambda x, block_input: placement.read(
                 block_input if reads_block_input else x, norms
@@ -159,14 +166,14 @@ class BatchedVariants:
 
         def make_write(config: Config, members: list[int]) -> Map:
             placement = config.part("placement")
-            norms = self._norms(config)
+            norms = self._make_norms(config)
             scale = config.part("residual_scale")(config.d_model)
-            join = self._placed(Join("", "", getattr(config, residual), scale))
+            join = self._move_to_machine(Join("", "", getattr(config, residual), scale))
             return lambda x, y: placement.write(x, y, join, norms)
 
-        read = self._split(members, NORM, make_read)
-        compute = self._split(members, fields, make)
-        write = self._split(members, (*NORM, residual), make_write)
+        read = self._make_by_group(members, NORM, make_read)
+        compute = self._make_by_group(members, fields, make)
+        write = self._make_by_group(members, (*NORM, residual), make_write)
         if len(members) == len(self.configs):
             return lambda x, block_input: write(x, compute(read(x, block_input)))
         indices = self._index(members)
@@ -177,17 +184,17 @@ class BatchedVariants:
 
         return some
 
-    def _norms(self, config: Config) -> list[torch.nn.Module]:
+    def _make_norms(self, config: Config) -> list[torch.nn.Module]:
         """Create the norms of one sub-layer; all norms start from the same weights."""
         make = config.part("norm")
         return [
-            self._placed(make("", config.d_model, config.bias, config.norm_eps))
+            self._move_to_machine(make("", config.d_model, config.bias, config.norm_eps))
             for _ in config.part("placement").norms
         ]
 
-    def _attention(self, config: Config, members: list[int]) -> Map:
-        """Return attention of the variants that share these settings."""
-        module = self._drawn_part("attn", MultiHeadAttention, config)
+    def _make_attention(self, config: Config, members: list[int]) -> Map:
+        """Create attention for the variants `members`, which share these settings."""
+        module = self._make_part("attn", MultiHeadAttention, config)
         reading = self._index(members)
         allowed = self._allowed[config.mask]
         memory = Memory()
@@ -199,20 +206,20 @@ class BatchedVariants:
 
         return attend
 
-    def _drawn_part(
+    def _make_part(
         self, site: str, kind: Callable[[Config, Draw], Module], config: Config
     ) -> Module:
-        """Create a sub-layer whose weights are drawn again for each layer."""
-        module = self._placed(kind(config, self._draw.below(f"blocks.0.{site}")))
+        """Create a sub-layer and register it, so that _redraw() draws its weights per layer."""
+        module = self._move_to_machine(kind(config, self._draw.below(f"blocks.0.{site}")))
         self._parts.append((site, module))
         return module
 
-    def _split(self, members: list[int], fields: tuple[str, ...], make: Make) -> Map:
-        """Return one function for all members, made once for each group that agrees in the fields.
+    def _make_by_group(self, members: list[int], fields: tuple[str, ...], make: Make) -> Map:
+        """Call `make` per group of members that agrees in fields; return one function for all.
 
         Members of a group are made neighbours, so that a group is a slice of the batch.
         """
-        groups = list(_groups([self.configs[index] for index in members], fields).values())
+        groups = list(_group_by_fields([self.configs[index] for index in members], fields).values())
         parts = [
             make(self.configs[members[group[0]]], [members[index] for index in group])
             for group in groups
@@ -239,7 +246,9 @@ class BatchedVariants:
         return run
 
 
-def _groups(configs: Iterable[Config], fields: tuple[str, ...]) -> dict[tuple[Any, ...], list[int]]:
+def _group_by_fields(
+    configs: Iterable[Config], fields: tuple[str, ...]
+) -> dict[tuple[Any, ...], list[int]]:
     """Group configs by the values of some fields; return the indices of each group."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index, config in enumerate(configs):

@@ -63,7 +63,7 @@ class Block(Part):
             self.add_ffn = Join("mlp_out", "resid_post", config.residual_ffn, scale(config.d_model))
 
     def _add_norms(self, config: Config, site: str) -> list[nn.Module]:
-        """Create a sub-layer's norms: modules "ln1" and, if there are two, "ln1_post"."""
+        """Create and add the norms of a sub-layer: "ln1" and, if there are two, "ln1_post"."""
         sites = (site, f"{site}_post")[: len(self.placement.norms)]
         make = config.part("norm")
         norms = [make(name, config.d_model, config.bias, config.norm_eps) for name in sites]
@@ -103,7 +103,7 @@ class Block(Part):
         return write(x, y, self.add_ffn, self.ffn_norms)
 
     def _tap_raw(self, site: str, y: torch.Tensor) -> torch.Tensor:
-        """Record a sub-layer's output before a norm or a scale changes it."""
+        """Return a sub-layer's output, tapped only if a norm or a scale changes it afterwards."""
         return tap(site, y) if self.changes_output else y
 
     @property
@@ -130,10 +130,10 @@ class Join(Part):
         self.scale = scale
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return x + scale · y: 2 × (…, D) -> (…, D)."""
+        """Return x + scale · y, without a residual scale · y: 2 × (…, D) -> (…, D)."""
         return self.join_unscaled(x, self.scale.forward(y))
 
     def join_unscaled(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return x + y: 2 × (…, D) -> (…, D)."""
+        """Return x + y, without a residual y: 2 × (…, D) -> (…, D)."""
         y = tap(self.output_site, y)
         return tap(self.stream_site, x + y if self.residual else y)

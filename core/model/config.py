@@ -478,17 +478,20 @@ class Config(Settings):
         """Return the index of the block whose weights a layer uses; both count from 0."""
         return 0 if self.shared else layer
 
-    def early_of(self, layer: int) -> int | None:
-        """Return the layer whose output a late layer reads, too; None without a skip."""
+    def skip_source(self, layer: int) -> int | None:
+        """Return the earlier layer whose output is added to this layer's input; None for none.
+
+        U-Net skips; layers count from 0.
+        """
         early = self.n_layers - 1 - layer
         return early if self.skips and early < layer else None
 
-    def is_early(self, layer: int) -> bool:
-        """Return whether a later layer reads the output of this layer, counted from 0."""
-        return self.early_of(self.n_layers - 1 - layer) == layer
+    def feeds_skip(self, layer: int) -> bool:
+        """Return whether a skip adds this layer's output, counted from 0, to a later layer."""
+        return self.skip_source(self.n_layers - 1 - layer) == layer
 
     def window_in(self, layer: int) -> int:
-        """Return how many tokens attention sees in a layer (from 0); 0 for no window."""
+        """Return how many tokens attention sees in a layer (from 0); 0 without a window."""
         return 0 if every(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
@@ -505,8 +508,8 @@ class Config(Settings):
         return count_rotated(self.d_head, self.rope_share)
 
     @classmethod
-    def read_by(cls, part: str) -> tuple[str, ...]:
-        """Return the settings that a part reads: "attention", "ffn" or "norm"."""
+    def settings_read_by(cls, part: str) -> tuple[str, ...]:
+        """Return the names of settings that a part reads: "attention", "ffn" or "norm"."""
         return tuple(
             name for name, definition in cls.settings().items() if part in definition.read_by
         )
@@ -527,7 +530,7 @@ class Config(Settings):
         return dataclasses.replace(self, **changes)
 
     def with_seed(self, seed: int) -> "Config":
-        """Return a copy with another seed, without checking the other settings again.
+        """Return a copy with another seed, without checking how the other settings fit.
 
         Raises:
             ConfigError: The seed is not allowed.
@@ -564,6 +567,6 @@ def count_rotated(d_head: int, share: float) -> int:
     return 2 * (Fraction(str(share)) * d_head // 2)
 
 
-def every(number: int, layer: int) -> bool:
-    """Return whether a layer, counted from 0, is one of every `number` layers; never for 0."""
-    return number > 0 and (layer + 1) % number == 0
+def every(n: int, layer: int) -> bool:
+    """Return whether a layer, counted from 0, is an n-th one: n − 1, 2n − 1, …; False for n = 0."""
+    return n > 0 and (layer + 1) % n == 0

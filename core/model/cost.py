@@ -14,7 +14,7 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
-    """Count parameters by part, over all layers.
+    """Count parameters by part over all layers; `vocabulary` is its size, 0 for the blocks alone.
 
     Args:
         config: Settings of the model.
@@ -25,13 +25,15 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     gates = inputs(config.part("activation"))
     layers = config.n_blocks
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
-    norm = _learned(config.part("norm"), "", D, config.bias)
+    norm = _count_learned(config.part("norm"), "", D, config.bias)
     places = config.part("placement").norms
     sublayers = config.attention + config.ffn
     projections = D * 2 * (q + kv) + config.attention_bias * (q + 2 * kv + D)
-    heads = _learned(config.part("softmax"), config.n_heads) + config.qk_norm * 2 * config.d_head
+    heads = (
+        _count_learned(config.part("softmax"), config.n_heads) + config.qk_norm * 2 * config.d_head
+    )
     gate = config.gate * (D * q + config.attention_bias * q)
-    scale = _learned(config.part("residual_scale"), D)
+    scale = _count_learned(config.part("residual_scale"), D)
     counts = {
         "attention": config.attention * (projections + heads + gate) * layers,
         "ffn": config.ffn * (D * F * (gates + 1) + config.bias * (gates * F + D)) * layers,
@@ -49,13 +51,13 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1000)
-def _learned(make: Callable[..., nn.Module], *arguments: int | bool | str) -> int:
-    """Return the parameters of a part that is built once for counting."""
+def _count_learned(make: Callable[..., nn.Module], *arguments: int | bool | str) -> int:
+    """Build a part with these arguments and count its parameters."""
     return sum(parameter.numel() for parameter in make(*arguments).parameters())
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
-    """Return the FLOPs of the blocks' matrix products for one sequence, 2·m·n·k each, by part."""
+    """Return the forward FLOPs of one sequence by part: 2·m·n·k per matrix product of blocks."""
     D = config.d_model
     F = config.d_ff
     T = tokens
@@ -76,7 +78,7 @@ def forward_flops(config: Config, tokens: int, vocabulary: int) -> int:
 
 
 def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
-    """Return the bytes of the KV cache for so many tokens; a window limits it."""
+    """Return the bytes of the KV cache of one sequence; a window limits its tokens."""
     if not config.attention:
         return 0
     per_token = 2 * config.n_kv_heads * config.d_head * BYTES[dtype]
@@ -85,7 +87,7 @@ def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
 
 
 def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
-    """Return the bytes of everything that a trace records in one pass, by part."""
+    """Return the bytes of all activations that a trace of one sequence records, by part."""
     D = config.d_model
     F = config.d_ff
     T = tokens
@@ -111,7 +113,7 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
 
 
 def bytes_for_backward(config: Config, tokens: int, dtype: str = "float32") -> int:
-    """Return the bytes that the backward pass needs beyond what a trace records.
+    """Return the bytes per sequence that backward needs beyond what a trace records.
 
     Scores before caps and masks, queries and keys before their norm, keys and values per query
     head, mixed values, and streams that wait for a skip.
@@ -134,7 +136,7 @@ def bytes_for_backward(config: Config, tokens: int, dtype: str = "float32") -> i
 
 
 def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float32") -> int:
-    """Return the memory of a traced pass: weights, activations, copies, and a fifth on top."""
+    """Estimate the bytes of a traced pass: weights, activations, copies, and a fifth on top."""
     copied = dtype != "float32"
     weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
     recorded = 2 * (
@@ -145,7 +147,7 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
 
 
 def by_length(config: Config) -> pd.DataFrame:
-    """Return how cost grows with the number of tokens: tokens, part, value (FLOPs)."""
+    """Return FLOPs of 8 to 1,024 tokens as a table: tokens, part, value (FLOPs)."""
     lengths = (8, 16, 32, 64, 128, 256, 512, 1024)
     rows = [
         (length, part, value)

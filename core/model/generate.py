@@ -120,7 +120,7 @@ def generate(
     cache: bool = True,
     context: int = 0,
 ) -> Iterator[Step]:
-    """Continue a text of token ids (T,), one step at a time, up to an end token or the limit.
+    """Sample the tokens after ids (T,), one Step at a time, up to an end token or the limit.
 
     The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values,
     where the model is

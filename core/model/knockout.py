@@ -38,7 +38,7 @@ mode: Menu[Callable[[torch.Tensor, "Recorded"], torch.Tensor]] = Menu("Ablation"
 
 @mode.register("zero", label="Zero", help="output set to zero.")
 def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
-    """Return zeros."""
+    """Return zeros in the shape of x."""
     return torch.zeros_like(x)
 
 
@@ -48,7 +48,7 @@ def zero(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     help="output averaged over many texts, by position: removes what is specific to this text.",
 )
 def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
-    """Return the recorded mean, by position."""
+    """Return the recorded mean by position, in the shape of x."""
     assert recorded.mean is not None
     return recorded.mean.to(x).expand_as(x)
 
@@ -91,7 +91,7 @@ class Cut:
 
     @property
     def name(self) -> str:
-        """Name it: "L2H3" (layer 2, head 3), "attention 2", "FFN 2" or "layer 2"."""
+        """Name: "L2H3" (layer 2, head 3), "attention 2", "FFN 2" or "layer 2"."""
         if self.part == "head":
             return head_name(self.layer, self.head)
         return f"{part.label(self.part)} {self.layer + 1}".replace(
@@ -99,7 +99,7 @@ class Cut:
         ).replace("Layer", "layer")
 
     def write(self) -> str:
-        """Return the part as in a link: "2.3" for a head, "2.attention" for the rest."""
+        """Return the part as text for a link: "2.3" for a head, "2.attention" for the rest."""
         return f"{self.layer + 1}.{self.head + 1 if self.part == 'head' else self.part}"
 
     def sites(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
 
 
 def write_cuts(chosen: Iterable[Cut]) -> str:
-    """Return parts as in a link: "2.3~1.ffn"."""
+    """Return parts as text for a link: "2.3~1.ffn"."""
     return "~".join(cut.write() for cut in sorted(chosen))
 
 

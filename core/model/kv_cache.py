@@ -49,7 +49,7 @@ class KVCache:
         self.length = 0
 
     def run_blocks(self, model: Transformer, tokens: torch.Tensor) -> torch.Tensor:
-        """Run the blocks on further tokens: int (B, T) -> residual stream (B, T, D)."""
+        """Run the blocks on the next tokens and cache them: int (B, T) -> stream (B, T, D)."""
         before = self.length
         self.length = before + tokens.shape[-1]
         x = model.embed_tokens(tokens, before)

@@ -21,7 +21,7 @@ _stream: ContextVar[torch.Generator | None] = ContextVar("dropout stream", defau
 
 @contextmanager
 def enable_dropout(stream: torch.Generator | None) -> Iterator[None]:
-    """Activate every dropout of the model, with masks drawn from the stream in order of calls."""
+    """Activate dropout inside the block, with masks drawn from the stream; None: no dropout."""
     token = _stream.set(stream)
     try:
         yield
@@ -30,9 +30,9 @@ def enable_dropout(stream: torch.Generator | None) -> Iterator[None]:
 
 
 def dropout(x: torch.Tensor, share: float) -> torch.Tensor:
-    """Set a random share of x to zero and divide the rest by 1 − share (Srivastava et al., 2014).
+    """Zero a random share of x and divide the rest by 1 − share, only inside enable_dropout().
 
-    Called in attention.py, block.py and transformer.py.
+    Srivastava et al., 2014. Called in attention.py, block.py and transformer.py.
     """
     stream = _stream.get()
     if stream is None or share == 0:
@@ -96,12 +96,12 @@ class Linear(Part):
 
     def draw_parameters(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Draw the weight and the bias; the bias is None without one."""
-        weight = _stacked(
+        weight = _concatenate_rows(
             [draw.weight(f"W_{name}", n, self.fan_in) for name, n in self.parts.items()]
         )
         if not self.biased:
             return weight, None
-        return weight, _stacked(
+        return weight, _concatenate_rows(
             [draw.bias(f"b_{name}", n, self.fan_in) for name, n in self.parts.items()]
         )
 
@@ -110,7 +110,7 @@ class Linear(Part):
         return F.linear(x, self._parameters["weight"], self._parameters.get("bias"))
 
 
-def _stacked(parts: list[torch.Tensor]) -> torch.Tensor:
+def _concatenate_rows(parts: list[torch.Tensor]) -> torch.Tensor:
     """Concatenate parts along rows.
 
     Meta tensors are not joined by torch, which would load its compiler (66 MB, 1.5 s).
@@ -122,6 +122,6 @@ def _stacked(parts: list[torch.Tensor]) -> torch.Tensor:
 
 
 def source_of_weights(config: Config, path: str = "") -> Draw:
-    """Return the source of the initial weights below a path."""
+    """Return the source of initial weights whose names start with a path; "" for all."""
     draw = Draw(config.part("init"), config.seed)
     return draw.below(path) if path else draw

@@ -56,7 +56,7 @@ def words(text: str) -> list[str]:
     return tokens
 
 
-def _regional(c: str) -> bool:
+def _is_regional_indicator(c: str) -> bool:
     """Return whether c is a regional indicator, of which two make a flag."""
     return "\U0001f1e6" <= c <= "\U0001f1ff"
 
@@ -77,13 +77,13 @@ def _continues(token: str, c: str) -> bool:
     """Return whether c belongs to the same token: letter, joined emoji or second half of a flag."""
     if token[-1] == "\u200d":
         return True
-    if _regional(c):
-        return len(token) == 1 and _regional(token)
+    if _is_regional_indicator(c):
+        return len(token) == 1 and _is_regional_indicator(token)
     return _in_word(c) and (_in_word(token[-1]) or (len(token) > 1 and token[-1] in INSIDE_WORD))
 
 
 def cut(text: str) -> tuple[list[str], list[str]]:
-    """Return at most 256 tokens, and sentences about what was left out."""
+    """Split a text into at most 256 tokens; also return notes on what was left out."""
     tokens = words(text)
     notes = []
     if len(tokens) > MAX_TOKENS:
@@ -113,10 +113,12 @@ class Example:
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """The pairs as token numbers, from 0."""
-        return tuple((self._find(reader), self._find(other)) for reader, other in self.about)
+        """Marked pairs as token indices from 0: (reader, what it depends on)."""
+        return tuple(
+            (self._find_token(reader), self._find_token(other)) for reader, other in self.about
+        )
 
-    def _find(self, word: str) -> int:
+    def _find_token(self, word: str) -> int:
         """Return the token index of a word; "word#2" is its second occurrence."""
         word, _, nth = word.partition("#")
         return [index for index, token in enumerate(words(self.text)) if token == word][

@@ -120,8 +120,8 @@ class Transformer(nn.Module):
         config = self.config
         x = self.blocks[config.block_of(layer)](x, allowed, kv_cache, memory)
         if self.skip is not None:
-            early = config.early_of(layer + 1)
-            if config.is_early(layer):
+            early = config.skip_source(layer + 1)
+            if config.feeds_skip(layer):
                 memory[layer] = x
             if early in memory:  # the next layer reads this sum
                 x = x + self.skip[early] * memory[early]
@@ -150,7 +150,10 @@ class Transformer(nn.Module):
 def combine_masks(
     mask: Callable[..., torch.Tensor | None], tokens: torch.Tensor, real: torch.Tensor | None = None
 ) -> torch.Tensor | None:
-    """Combine a mask of the menu with the padding; see Transformer.attention_mask()."""
+    """Combine a mask function and padding: bool, True where allowed, or None for everywhere.
+
+    See Transformer.attention_mask().
+    """
     allowed = mask(tokens.shape[-1], tokens.device)
     if real is None:
         return allowed

@@ -63,7 +63,7 @@ ablation.add("one_head", {"n_heads": 1}, label="1 head", help="a single head of 
 
 
 def encode(changes: Changes) -> str:
-    """Changed settings as they stand in a link, in the order of Config's fields."""
+    """Return changed settings as text for a link, "norm-none__n_heads-8", in order of Config."""
     settings = Config.settings()
     return AND.join(
         f"{name}-{settings[name].write(changes[name])}" for name in settings if name in changes
@@ -71,9 +71,9 @@ def encode(changes: Changes) -> str:
 
 
 def decode(text: str, field: str) -> Changes:
-    """Read a variant's changed settings from a link.
+    """Parse changed settings from a link's text. `field`: what a ConfigError names.
 
-    Raises ConfigError that names what is wrong.
+    Raises ConfigError that says what is wrong.
     """
     settings = Config.settings()
     changes = Changes()
@@ -102,7 +102,7 @@ def apply(changes: Changes, baseline: Config) -> Config:
 
 
 def difference(config: Config, baseline: Config) -> Changes:
-    """The settings to change in the baseline to get this config."""
+    """Return the settings to change in the baseline to get this config."""
     settings = Config.settings()
     changes = {
         name: getattr(config, name)
@@ -121,7 +121,7 @@ def difference(config: Config, baseline: Config) -> Changes:
 
 
 def name_of(changes: Changes, between: str = ", ") -> str:
-    """A variant's name: "− residual (FFN), 8 heads"."""
+    """Name a variant by its changes: "− residual (FFN), 8 heads"; `between` separates them."""
     settings = Config.settings()
     names = [settings[name].change(changes[name]) for name in settings if name in changes]
     both = [settings[name].change(False) for name in ("residual_attention", "residual_ffn")]
@@ -180,21 +180,21 @@ class Pins(Settings):
 
     @property
     def slots(self) -> list[str]:
-        """Return the variants by slot, "" for removed ones, so that others keep their colour."""
+        """Variants by slot as text, "" for removed ones, so that others keep their colour."""
         return [] if self.variants == NOTHING else self.variants.split(NEXT)
 
     @property
     def texts(self) -> list[str]:
-        """The variants as text, without empty slots."""
+        """Variants as text, without empty slots."""
         return [text for text in self.slots if text]
 
     @property
     def changes(self) -> list[Changes]:
-        """Return the changes of each variant."""
+        """Changed settings of each variant."""
         return [decode(text, "variants") for text in self.texts]
 
-    def compare(self, texts: list[str]) -> str:
-        """Return the text of variants: known ones keep their slot, new ones take a free one."""
+    def place_variants(self, texts: list[str]) -> str:
+        """Return the link text of variants: known ones keep their slot, new ones fill free ones."""
         slots = [text if text in texts else "" for text in self.slots]
         for text in texts:
             if text not in slots:
@@ -202,15 +202,15 @@ class Pins(Settings):
                 slots[index : index + 1] = [text]
         return places(slots)
 
-    def pinned(self) -> Config | None:
-        """The pinned baseline, or None where the sidebar is the baseline."""
+    def read_baseline(self) -> Config | None:
+        """Return the pinned baseline, or None where the current settings are the baseline."""
         if not self.baseline:
             return None
         return Config(**({} if self.baseline == PLAIN else decode(self.baseline, "baseline")))
 
 
 def places(slots: list[str]) -> str:
-    """Return slots as text without empty ones at the end; empty ones give way if too many."""
+    """Join slots as text for a link, dropping empty ones at the end and beyond MOST slots."""
     end = max((index for index, text in enumerate(slots, 1) if text), default=0)
     dropped = set(
         [index for index, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)]
@@ -221,7 +221,7 @@ def places(slots: list[str]) -> str:
 
 
 def pin(config: Config) -> str:
-    """The text of Pins.baseline for a config."""
+    """Return a config as text for Pins.baseline: its differences from the defaults."""
     return encode(difference(config, Config())) or PLAIN
 
 
@@ -238,11 +238,11 @@ class Variant:
 
 
 def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], list[str]]:
-    """Return baseline, variants and a differing current config, and why any is left out.
+    """List the models to compare (baseline, variants, current settings), and why any is left out.
 
     `fixed` are settings that are the same for all, whatever the pins say.
     """
-    pinned = pins.pinned()
+    pinned = pins.read_baseline()
     baseline = replace(pinned or config, **fixed)
     variants = [Variant("baseline", baseline)]
     notes = []

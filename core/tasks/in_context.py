@@ -13,28 +13,31 @@ VALUES = tuple(map(str, range(8)))
 
 
 def shuffles(generator: torch.Generator, batch: int, count: int) -> torch.Tensor:
-    """Return a random order of `count` things per row: int64 (batch, count)."""
+    """Draw a random order of `count` things per row: int64 (batch, count)."""
     return torch.rand(batch, count, generator=generator).argsort(1)
 
 
 def letters(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> torch.Tensor:
-    """Return independent, equally likely token ids: int64 (batch, length)."""
+    """Draw independent, equally likely token ids: int64 (batch, length)."""
     return torch.randint(len(vocabulary), (batch, length), generator=generator)
 
 
 def every_letter(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return the variety of independent letters: the number of possible sequences."""
+    """Return [(share of draws, different sequences)] of independent letters: one group."""
     return [(1.0, len(vocabulary) ** length)]
 
 
 def every_period(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return the variety of a repeating sequence: sequences of each equally likely period."""
+    """Return [(share of draws, different sequences)] per period of a repeating sequence."""
     periods = range(length // 4, length // 2 + 1)
     return [(1 / len(periods), math.perm(len(vocabulary), period)) for period in periods]
 
 
 def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return the variety of recall: orders of keys, values and orders of questions."""
+    """Return [(share of draws, different sequences)] of recall: one group.
+
+    Orders of keys, values and orders of questions.
+    """
     pairs = length // 3
     half = len(vocabulary) // 2
     return [(1.0, math.perm(half, pairs) * half**pairs * math.factorial(pairs))]

@@ -68,25 +68,25 @@ def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary:
 
 @functools.lru_cache(maxsize=16)
 def table(
-    subjects: int, relations: int = len(RELATIONS), objects: int = len(OBJECTS)
+    n_subjects: int, n_relations: int = len(RELATIONS), n_objects: int = len(OBJECTS)
 ) -> torch.Tensor:
-    """Return the object of each fact, the same in every run: int64 (subjects, relations).
+    """Return the object of each fact, the same in every run: int64 (n_subjects, n_relations).
 
     Every object occurs equally often, ± 1.
     """
-    count = subjects * relations
+    count = n_subjects * n_relations
     order = torch.randperm(count, generator=stream_of(0, "facts"))
-    return (torch.arange(count) % objects)[order].view(subjects, relations)
+    return (torch.arange(count) % n_objects)[order].view(n_subjects, n_relations)
 
 
-def _subjects(vocabulary: Words) -> int:
+def _count_subjects(vocabulary: Words) -> int:
     """Return the number of subjects in the vocabulary."""
     return len(vocabulary) - len(RELATIONS) - len(OBJECTS)
 
 
-def _most_frequent(vocabulary: Words) -> float:
+def _guessing_accuracy(vocabulary: Words) -> float:
     """Return the accuracy of always answering with the most frequent object."""
-    objects = table(_subjects(vocabulary)).flatten()
+    objects = table(_count_subjects(vocabulary)).flatten()
     return (objects.bincount().max() / len(objects)).item()
 
 
@@ -102,7 +102,7 @@ def _most_frequent(vocabulary: Words) -> float:
     length=2,
     lengths=range(2, 3),
     vocabulary=SUBJECTS + RELATIONS + OBJECTS,
-    marginal=_most_frequent,
+    marginal=_guessing_accuracy,
     needs=(
         "the feed-forward network and its activation, which store the facts, and attention, which"
         " combines name and relation"
@@ -123,7 +123,7 @@ def facts(generator: torch.Generator, batch: int, length: int, vocabulary: Words
 
     Example (seed 0): Ivik landlord → · Blackman
     """
-    count = _subjects(vocabulary)
+    count = _count_subjects(vocabulary)
     subject = torch.randint(count, (batch,), generator=generator)
     relation = torch.randint(len(RELATIONS), (batch,), generator=generator)
     tokens = torch.stack([subject, count + relation], 1)

@@ -90,7 +90,7 @@ def verb_at(words: Sequence[str]) -> int:
 
 
 def anatomy(words: Sequence[str]) -> Anatomy:
-    """Return the positions of subject and main verb of a complete sentence, with its full stop."""
+    """Find subject, main verb, clause and distractors of a complete sentence with full stop."""
     verb = verb_at(words)
     subject = 5 if words[2] in RULED and words[3] == "that" else 1
     number = BE.index(words[verb])
@@ -104,7 +104,7 @@ def anatomy(words: Sequence[str]) -> Anatomy:
 
 
 def kept_back(words: Sequence[str]) -> bool:
-    """Return whether training never draws a sentence's beginning.
+    """Return whether training never draws this sentence's beginning.
 
     A fifth of all beginnings, by a hash of the words before the verb; the shipped model never
     trains on them.
@@ -134,7 +134,7 @@ class Writer:
         return options[next(self.numbers) % len(options)]
 
     def sentence(self) -> list[str]:
-        """Return the words of a sentence, with its full stop; two commas in a row become one."""
+        """Write a sentence with its full stop, as words; two commas in a row become one."""
         self.left = self.pick(range(CLAUSES + 1))
         number = self.pick((0, 1))
         opening = [

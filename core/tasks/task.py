@@ -95,7 +95,7 @@ class Task:
             return "training questions (memorisation)"
         if self.held_out:
             return "held-out sequences"
-        met = self.met(length, drawn)
+        met = self.share_seen(length, drawn)
         if met < 0.005:
             return "new sequences"
         return (
@@ -104,8 +104,8 @@ class Task:
             else f"test sequences ({100 * met:.0f} % also seen in training)"
         )
 
-    def met(self, length: int, drawn: int) -> float:
-        """Return the expected share of test sequences that training has drawn."""
+    def share_seen(self, length: int, drawn: int) -> float:
+        """Return the expected share of test sequences among `drawn` training sequences, 0 to 1."""
         if self.held_out or self.variety is None:
             return 0.0
         return sum(
@@ -183,17 +183,19 @@ class Task:
         return scored & (self._group_of(targets) >= 0) if self.rivals else scored
 
     def choices(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…, V)
-        """Return the candidate answers: the target's rivals, or the whole vocabulary."""
+        """Return the candidates, bool (…, V): the target's rivals, or the whole vocabulary."""
         if not self.rivals:
             return torch.ones(
                 *targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device
             )
         group = self._group_of(targets)[..., None]
-        return (group < 0) | (group == _groups(self.vocabulary, self.rivals).to(targets.device))
+        return (group < 0) | (
+            group == _rival_groups(self.vocabulary, self.rivals).to(targets.device)
+        )
 
     def _group_of(self, targets: torch.Tensor) -> torch.Tensor:
         """Return the index of the group of rivals of each target, -1 for none."""
-        groups = _groups(self.vocabulary, self.rivals).to(targets.device)
+        groups = _rival_groups(self.vocabulary, self.rivals).to(targets.device)
         return groups[targets.clamp(min=0)].where(targets != IGNORE, -1)
 
     def right(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -233,17 +235,17 @@ def described(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
     return enter
 
 
-def uniform(words_of: Callable[[Words], int] = len) -> Share:
-    """Return the chance of equally likely answers as a function of the vocabulary.
+def uniform(count_answers: Callable[[Words], int] = len) -> Share:
+    """Return a function of the vocabulary: the chance of each of equally likely answers.
 
     Args:
-        words_of: Vocabulary to the number of answers.
+        count_answers: Returns the number of answers from the vocabulary.
     """
-    return lambda vocabulary: 1 / words_of(vocabulary)
+    return lambda vocabulary: 1 / count_answers(vocabulary)
 
 
 @functools.lru_cache(maxsize=64)
-def _groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
+def _rival_groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
     """Return the index of each word's group of rivals, -1 for none: (V,)."""
     group_of = {word: number for number, group in enumerate(rivals) for word in group}
     return torch.tensor([group_of.get(word, -1) for word in vocabulary])
@@ -257,8 +259,8 @@ def is_held_out(
     until: hash only the words before the first of these. Then no beginning of a held-out sequence
         that ends before one of them stands at the beginning of any other.
     """
-    words = _numbers(tuple(vocabulary))
-    places = _numbers(tuple(map(str, range(tokens.shape[1]))))
+    words = _hash_words(tuple(vocabulary))
+    places = _hash_words(tuple(map(str, range(tokens.shape[1]))))
     product = words[tokens] * (places | 1)
     if until:
         ends = torch.tensor([word in until for word in vocabulary])
@@ -267,7 +269,7 @@ def is_held_out(
 
 
 @functools.lru_cache(maxsize=64)
-def _numbers(words: Words) -> torch.Tensor:
+def _hash_words(words: Words) -> torch.Tensor:
     """Return a 63-bit hash per word: (V,)."""
     digests = [hashlib.blake2b(word.encode(), digest_size=8).digest() for word in words]
     return torch.tensor([int.from_bytes(digest, "big") >> 1 for digest in digests])

@@ -46,7 +46,7 @@ def max_seconds() -> int:
 def seconds(config: Config, training: Training) -> float:
     """Estimate the seconds of a training on one core. GPUs are faster, which is not estimated."""
     learnt = task[training.task]
-    step = step_seconds(config, training) + training.batch * _drawing(training.task)
+    step = step_seconds(config, training) + training.batch * _seconds_per_sequence(training.task)
     rows = 2 + training.steps / training.every
     size = min(
         SLICE, learnt.test
@@ -56,7 +56,7 @@ def seconds(config: Config, training: Training) -> float:
 
 
 def step_seconds(config: Config, training: Training) -> float:
-    """Estimate the seconds of one step without drawing its data."""
+    """Estimate the seconds of one training step on one core, without drawing its data."""
     words = len(task[training.task].vocabulary)
     length = training.length
     batch = training.batch
@@ -83,8 +83,8 @@ def _count_muon_operations(config: Config) -> int:
 
 
 @functools.cache
-def _drawing(name: str) -> float:
-    """Seconds per sequence drawn, measured: the fastest of three times sixteen."""
+def _seconds_per_sequence(name: str) -> float:
+    """Time how a task draws data; return seconds per sequence, the best of three times sixteen."""
     draws = []
     for _ in range(3):
         begin = time.perf_counter()
@@ -94,7 +94,7 @@ def _drawing(name: str) -> float:
 
 
 def memory(config: Config, training: Training) -> int:
-    """Return a worker's memory for a training: weights in COPIES, and activations twice.
+    """Estimate a worker's memory in bytes for a training: weights in COPIES, activations twice.
 
     Measuring accuracy keeps no gradients, so only one block's activations at a time.
     """
@@ -104,9 +104,9 @@ def memory(config: Config, training: Training) -> int:
 @functools.lru_cache(
     64
 )  # a study may have thousands of trainings that differ in a learning rate alone
-def _estimate_memory(config: Config, part: str, length: int, batch: int) -> int:
+def _estimate_memory(config: Config, task_name: str, length: int, batch: int) -> int:
     """Estimate a worker's memory in bytes for a training with this task, length and batch."""
-    learnt = task[part]
+    learnt = task[task_name]
     words = len(learnt.vocabulary)
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())
     learning, measuring = (
@@ -142,7 +142,7 @@ def estimate_seconds_left(states: Sequence[State], workers: float, pace: float =
 def check(
     states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()
 ) -> float:
-    """Return the expected seconds of trainings that are to start.
+    """Return the expected seconds of trainings to start; raise if they exceed time or memory.
 
     Args:
         states: Trainings to start.

@@ -19,8 +19,8 @@ from core.train.settings import Training
 search: Menu[Callable[[float], list[float]]] = Menu("Search")
 
 
-def _times(rate: float, factors: tuple[float, ...]) -> list[float]:
-    """Return valid rates at these factors, rounded to three digits."""
+def _scale_rate(rate: float, factors: tuple[float, ...]) -> list[float]:
+    """Return rate × each factor, to three digits, without the rate itself and invalid rates."""
     definition: Setting = Training.settings()["learning_rate"]
     rates = [float(f"{rate * factor:.3g}") for factor in factors]
     return [
@@ -38,13 +38,13 @@ search.add(
 )
 search.add(
     "three",
-    lambda rate: _times(rate, (1 / 3, 3)),
+    lambda rate: _scale_rate(rate, (1 / 3, 3)),
     label="3 values",
     help="the learning rate ÷3, ×1 and ×3.",
 )
 search.add(
     "five",
-    lambda rate: _times(rate, (1 / 9, 1 / 3, 3, 9)),
+    lambda rate: _scale_rate(rate, (1 / 9, 1 / 3, 3, 9)),
     label="5 values",
     help="the learning rate ÷9, ÷3, ×1, ×3 and ×9.",
 )
@@ -56,12 +56,12 @@ def at_rate(name: str, rate: float) -> str:
 
 
 def count_rates(rates: Sequence[float]) -> str:
-    """List the chosen rates with their number of seeds: "0.003 on 2, 0.01 on 1"."""
+    """List rates, of one seed each, with how many seeds have them: "0.003 on 2, 0.01 on 1"."""
     return ", ".join(f"{rate:g} on {rates.count(rate)}" for rate in sorted(set(rates)))
 
 
 def late_loss(losses: Iterable[tuple[int, float]], end: int) -> float:
-    """Return the mean of the losses (step, loss) in the last tenth up to a step.
+    """Return the mean of losses (step, loss) in the last tenth up to step `end`; inf for none.
 
     A loss is that of new sequences, before anything is learnt from them (Dawid, 1984, calls that
     prequential). So it is a validation: not on the test set, and of this seed alone, which keeps
@@ -72,7 +72,7 @@ def late_loss(losses: Iterable[tuple[int, float]], end: int) -> float:
 
 
 def choose(losses: Mapping[float, float]) -> float:
-    """Return the rate with the least late loss; the lowest rate among equals."""
+    """Return the rate with the least late loss, {rate: loss}; the lowest rate among equals."""
     return min(losses, key=lambda rate: (losses[rate], rate))
 
 
@@ -120,7 +120,7 @@ Model = tuple[Config, Training]
 
 
 def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
-    """Adjust a model until it costs as much as the baseline; also describe the changes."""
+    """Adjust a model until it costs as much as the baseline; return it and what changed, or ""."""
     config, training = model
     target = match[kind](*baseline)
     if kind == "nothing":
@@ -156,9 +156,9 @@ def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Traini
     )
 
 
-def _describe_mismatch(share: float, kind: str) -> list[str]:
-    """Describe how far off a cost stays that cannot be matched."""
-    off = 100 * (share - 1)
+def _describe_mismatch(ratio: float, kind: str) -> list[str]:
+    """Return [] if ratio (cost / target) is within CLOSE of 1, else [how far off it is]."""
+    off = 100 * (ratio - 1)
     if abs(off) <= 100 * CLOSE:
         return []
     return [f"closest match: {off:+.0f} % {lower_first(match.label(kind))}".replace("-", "−")]

@@ -22,7 +22,7 @@ MATCH = 0.2
 
 
 def matrices(model: Transformer) -> list[tuple[int, ...]]:
-    """Return the heights of the matrices stacked in each parameter; empty for others."""
+    """Return, per parameter, the heights of the matrices stacked in it; () for other parameters."""
     heights = {
         id(module.weight): tuple(module.parts.values())
         for module in model.blocks.modules()
@@ -62,14 +62,18 @@ class Muon(torch.optim.Optimizer):
                     continue
                 parameter.mul_(1 - group["lr"] * group["weight_decay"])
                 heights = self.heights[parameter]
-                change = _direction(gradient, state, heights) if heights else _adam(gradient, state)
+                change = (
+                    _muon_update(gradient, state, heights)
+                    if heights
+                    else _adam_update(gradient, state)
+                )
                 parameter.sub_(group["lr"] * change)
 
 
-def _direction(
+def _muon_update(
     gradient: torch.Tensor, state: dict[str, Any], heights: tuple[int, ...]
 ) -> torch.Tensor:
-    """Return Muon's update: the orthogonalised Nesterov momentum of each stacked matrix."""
+    """Advance the momentum in `state`; return Muon's update, orthogonal per stacked matrix."""
     if not state:
         state["momentum"] = torch.zeros_like(gradient)
     momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)
@@ -97,8 +101,8 @@ def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
     return x.mT if tall else x
 
 
-def _adam(gradient: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-    """Return Adam's update."""
+def _adam_update(gradient: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
+    """Advance the averages in `state`; return Adam's update, to be scaled by the learning rate."""
     if not state:
         state |= {
             "step": torch.zeros(()),

@@ -31,7 +31,7 @@ SLICE = 64  # sequences at once when accuracy is measured
 
 
 def total_norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Return the norm over all tensors; not finite only if one of the numbers is not."""
+    """Return the Euclidean norm of all tensors together; in float64 where float32 overflows."""
     gradients = list(tensors)
     norm = torch.nn.utils.get_total_norm(gradients)
     if not norm.isfinite():  # squares beyond 3.4e38: numbers from 1.8e19
@@ -40,7 +40,7 @@ def total_norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
 
 
 def norms_by_seed(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (S, …) -> (S,)
-    """Return the same norm for each seed of weights that stand side by side."""
+    """Return the Euclidean norm of all tensors for each seed: several (S, …) -> (S,)."""
     numbers = torch.cat([x.flatten(1) for x in tensors], 1)
     norms: torch.Tensor = numbers.norm(dim=1)
     if not norms.isfinite().all():
@@ -51,7 +51,10 @@ def norms_by_seed(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (
 
 
 def clip_gradients(parameters: Iterable[torch.Tensor], clip: float, norm: torch.Tensor) -> None:
-    """Scale all gradients to this norm, as torch.nn.utils.clip_grads_with_norm_ does."""
+    """Scale gradients in place from their total norm, `norm`, to at most `clip`.
+
+    As torch.nn.utils.clip_grads_with_norm_ does.
+    """
     shorter = (clip / (norm + 1e-6)).clamp(max=1.0).item()
     for parameter in parameters:
         if parameter.grad is not None:
@@ -129,7 +132,7 @@ def train(
 
 
 def chunk(state: State, seconds: float) -> tuple[State, list[Row]]:
-    """Train for about so long, at least one step -> (state to go on from, rows on the way)."""
+    """Train for about so many seconds, at least one step; return the new state and its rows."""
     run = Run(state)
     rows = []
     end = time.monotonic() + seconds
@@ -152,7 +155,7 @@ def model(state: State) -> Transformer:
 
 @functools.lru_cache(maxsize=64)
 def held_out(name: str, seed: int, length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the test batch (tokens, targets), the same for every model of a seed."""
+    """Return a task's test batch (tokens, targets), the same for every model of a seed."""
     with torch.inference_mode(False):
         return task[name](
             generator(seed, f"{name}.held_out"), task[name].test, length, held_out=True
@@ -194,12 +197,12 @@ class Run:
         return self.diverged or self.at == self.start.training.steps
 
     def step(self) -> Row | None:
-        """Update the weights once; return a row if one is due."""
+        """Update the weights once; return a row if one is due, else None."""
         training = self.start.training
         self.at += 1
         rate = training.rate(self.at)
         due = training.due(self.at)
-        loss, norm = self.gradients()
+        loss, norm = self.compute_gradients()
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return self.diverge(Row(self.at, loss, math.nan, norm, math.nan, rate))
         before = [parameter.detach().clone() for parameter in self.parameters] if due else []
@@ -208,11 +211,11 @@ class Run:
         self.optimiser.step()
         if not due:
             return None
-        row = Row(self.at, loss, self.accuracy(), norm, self.moved(before), rate)
+        row = Row(self.at, loss, self.accuracy(), norm, self.measure_update(before), rate)
         return row if math.isfinite(row.update_size) else self.diverge(row)
 
-    def gradients(self) -> tuple[float, float]:
-        """Compute and clip the next batch's gradients; return loss and norm before clipping."""
+    def compute_gradients(self) -> tuple[float, float]:
+        """Set and clip the gradients of the next batch; return loss and norm before clipping."""
         training = self.start.training
         device = self.start.machine.torch_device
         tokens, targets = self.task(self.data, training.batch, training.length)
@@ -236,20 +239,20 @@ class Run:
             return scores
 
     def accuracy(self) -> float:
-        """Measure the share of correct answers in the held-out batch."""
+        """Return the share of correct answers in the held-out batch."""
         with torch.no_grad():
             # Slices that fit into the processor's cache.
             slices = zip(*(torch.split(tensor, SLICE) for tensor in self.test))
             correct = [self.task.right(self.logits(tokens), targets) for tokens, targets in slices]
             return torch.cat(correct).float().mean().item()
 
-    def moved(self, before: list[torch.Tensor]) -> float:
-        """Return the norm of the update relative to the weights' norm before it."""
+    def measure_update(self, before: list[torch.Tensor]) -> float:
+        """Return the norm of the last update relative to the norm of the weights before it."""
         changes = [now.detach() - was for now, was in zip(self.parameters, before)]
         return (total_norm(changes) / total_norm(before)).item()
 
     def diverge(self, row: Row) -> Row:
-        """End the run and return its last row."""
+        """Mark the run as diverged; return its last row, with NaN and a note."""
         self.diverged = True
         return row._replace(
             accuracy=math.nan, update_size=math.nan, note=f"diverged at step {row.step}"

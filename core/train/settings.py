@@ -76,7 +76,7 @@ RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit 
 
 
 def budget(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
-    """A setting that follows the task's own until it is moved."""
+    """Return a function of a Training: its task's default for a setting, or `otherwise`."""
     return lambda training: task[training.task].training.get(name, otherwise)
 
 
@@ -200,11 +200,11 @@ class Training(Settings):
         task[self.task].check_length(self.length)
 
     def due(self, step: int) -> bool:
-        """Whether a step gives a row."""
+        """Return whether a step, from 1, gives a row of the curves."""
         return step in (1, self.steps) or step % self.every == 0
 
     def rate(self, step: int) -> float:
-        """The learning rate of a step, the first of which is 1."""
+        """Return the learning rate of a step, the first of which is 1."""
         if step <= self.warmup:
             return self.learning_rate * step / self.warmup
         return self.learning_rate * decay[self.decay](
@@ -237,7 +237,7 @@ def default_config(name: str) -> Config:
     return task[name].config()
 
 
-def _of_task(name: str, learner: "Learner") -> Any:
+def _task_value(name: str, learner: "Learner") -> Any:
     """Return a setting's value in the full model of the learner's task."""
     return getattr(default_config(read_task_name(learner)), name)
 
@@ -268,13 +268,13 @@ class Learner(Config):
         definitions = dict(super().settings())
         for name, known_setting in definitions.items():
             if name != "task":  # the task's own value until another is given
-                follows = known_setting.follows or partial(_of_task, name)
+                follows = known_setting.follows or partial(_task_value, name)
                 help = HELP.get(name, known_setting.help)
                 definitions[name] = dataclasses.replace(known_setting, help=help, follows=follows)
         return definitions
 
     def plain(self) -> Config:
-        """Return the model's settings without the task's name."""
+        """Return a Config with the model's settings, without the task's name."""
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
 

@@ -21,7 +21,7 @@ from core.train.settings import optimiser
 
 
 def can_stack(states: list[State]) -> bool:
-    """Return whether states can be trained as one: equal but for the seed, without dropout."""
+    """Return whether states train as one: unfinished, equal but for the seed, no dropout."""
     kinds = {
         (state.config.replace(seed=0), state.training, state.machine, state.step)
         for state in states
@@ -30,7 +30,7 @@ def can_stack(states: list[State]) -> bool:
 
 
 def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
-    """Train several states at once for about so many seconds, like core.train.chunk.
+    """Train several states at once for about so many seconds; return each new state and its rows.
 
     The numbers are those of each alone, up to rounding, and the states too: a run may go on stacked
     or alone. One that diverges stops, and the others go on. Raises ValueError for states that
@@ -102,7 +102,7 @@ class _Stack:
         due = training.due(next_step)
         for run in self.runs:
             run.at = next_step
-        losses, norms = self.gradients()
+        losses, norms = self.compute_gradients()
         lost = {
             run: run.diverge(Row(next_step, loss, math.nan, norm, math.nan, rate))
             for run, loss, norm in zip(self.runs, losses, norms)
@@ -121,7 +121,7 @@ class _Stack:
             losses,
             self.accuracies(),
             norms,
-            self.moved(before),
+            self.measure_update(before),
             [rate] * len(losses),
         )
         rows = dict(zip(self.runs, results)) | lost
@@ -133,8 +133,8 @@ class _Stack:
         self.put_back(late)
         return rows | {run: run.diverge(rows[run]) for run in late}
 
-    def gradients(self) -> tuple[list[float], list[float]]:
-        """Compute and clip the gradients of each run; return losses and norms before clipping."""
+    def compute_gradients(self) -> tuple[list[float], list[float]]:
+        """Set and clip each run's gradients; return losses and norms before clipping."""
         training = self.training
         clip = training.clip
         drawn = [run.task(run.data, training.batch, training.length) for run in self.runs]
@@ -176,8 +176,8 @@ class _Stack:
                     of_model.append(self.runs[0].task.right(logits, answers))
             return torch.stack([torch.cat(of_model).float().mean() for of_model in right]).tolist()
 
-    def moved(self, before: list[torch.Tensor]) -> list[float]:
-        """Return the size of each update relative to the weights' norm."""
+    def measure_update(self, before: list[torch.Tensor]) -> list[float]:
+        """Return the norm of each run's last update relative to its weights' norm."""
         changes = [now.detach() - was for now, was in zip(self.weights, before)]
         moved: list[float] = (norms_by_seed(changes) / norms_by_seed(before)).tolist()
         return moved

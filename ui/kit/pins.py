@@ -51,7 +51,7 @@ def row(
         on_new: Called with the text of an added variant, or "" when one or none is left.
         can: Whether a change is possible; None if all are.
     """
-    baseline = config if can else pins.pinned() or config
+    baseline = config if can else pins.read_baseline() or config
     ready = [
         encode(part)
         for part in ablation.values()
@@ -112,14 +112,14 @@ def _set_compared(on_new: Callable[[str], None], texts: list[str]):
         )
     else:
         added = [text for text in texts if text not in pins.texts]
-        change(variants=pins.compare(texts))
+        change(variants=pins.place_variants(texts))
         if added or len(texts) < 2:
             on_new(added[-1] if added and len(texts) > 1 else "")
 
 
 def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[Control]:
     """Return the buttons that pin, unpin and extend the comparison."""
-    pinned = pins.pinned()
+    pinned = pins.read_baseline()
     if pinned is None:
         about = "Use the current settings as the baseline and compare later changes against it."
         return [
@@ -240,7 +240,7 @@ def baseline_words(pins: Pins, kind: str = "random") -> str:
     """Return a short description of the baseline."""
     if kind != "random":
         return "trained with all components"
-    pinned = pins.pinned()
+    pinned = pins.read_baseline()
     if pinned is None:
         return "current settings"
     return name_of(difference(pinned, Config())) or "default settings"

@@ -352,7 +352,7 @@ def _measure(
         finite.append(all_streams.finite.cpu().numpy().reshape(len(waiting), len(family)))
         waiting.clear()
 
-    for x, entropy in BatchedVariants(family, words, ids, real, machine).streams(order):
+    for x, entropy in BatchedVariants(family, words, ids, real, machine).run_layers(order):
         waiting.append((x[:, : len(tokens)], entropy))
         size += x.numel()
         if size > CHUNK:

@@ -91,7 +91,7 @@ def contributions(
     stream = _place_part(written["embed", 0], 0, len(index_of))
     early: dict[int, torch.Tensor] = {}
     for layer, block in enumerate(_blocks(model)):
-        earlier = model.config.early_of(layer)
+        earlier = model.config.skip_source(layer)
         if model.skip is not None and earlier in early:
             stream = stream + model.skip[earlier] * early.pop(earlier)
         lost = {site for cut in cuts if cut.layer == layer for site in cut.sites()}
@@ -121,7 +121,7 @@ def contributions(
             site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
             wrote = _place_part(written[site, layer], index_of[Part("ffn", layer)], len(index_of))
             stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ffn_norms)
-        if model.config.is_early(layer):  # of no other: each is as large as the stream
+        if model.config.feeds_skip(layer):  # of no other: each is as large as the stream
             early[layer] = stream
     stream = _norm(model.ln_final, stream)
     words = model.embed if model.unembed is None else model.unembed.weight
@@ -182,7 +182,7 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
         # Held at once for one question: four tables of all parts, and one of each early layer that
         # a late one reads.
         config = bench.model.config
-        early = sum(map(config.is_early, range(config.n_layers)))
+        early = sum(map(config.feeds_skip, range(config.n_layers)))
         numbers = (4 + early) * len(parts(bench.model)) * config.d_model
         # Questions at once: at most half of what one run may use.
         per_slice = max(1, 4 * min(ROOM, max_mb() << 15) // numbers)

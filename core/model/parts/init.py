@@ -170,7 +170,7 @@ class Draw:
         self._init = recipe()
 
     def below(self, path: str) -> "Draw":
-        """Return the source of the parameters below a longer path."""
+        """Return the source of the parameters whose names start with a longer path."""
         return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.kept)
 
     def _draw_once(

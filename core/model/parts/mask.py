@@ -47,5 +47,5 @@ def window_mask(
 def restrict_to_window(
     allowed: torch.Tensor, window: int
 ) -> torch.Tensor:  # bool (T, T) -> the same
-    """Restrict allowed keys, bool (T, T), to a window; 0 for no window."""
+    """Return the allowed keys that are in the window too, bool (T, T); window 0 for all."""
     return allowed & window_mask(window, *allowed.shape[-2:], allowed.device) if window else allowed

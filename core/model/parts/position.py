@@ -39,17 +39,20 @@ class Position(nn.Module):
         super().__init__()
 
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
-        """Add positions to token vectors: (B, T, D) -> (B, T, D)."""
+        """Add positions to token vectors: (B, T, D) -> (B, T, D). Here: return them unchanged."""
         return x
 
     def rotate(
         self, q: torch.Tensor, k: torch.Tensor, start: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rotate queries and keys by position: 2 × (B, H, T, d_head) -> the same."""
+        """Rotate queries and keys by position: 2 × (B, H, T, d_head). Here: leave them."""
         return q, k  # 2 × (B, H, T, d_head)
 
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
-        """Add a bias to scores, (B, H, queries, keys); the queries are the last of the keys."""
+        """Add a position bias to scores (B, H, queries, keys). Here: leave them.
+
+        The queries are the last of the keys.
+        """
         return scores  # (B, H, queries, keys): the queries are the last of the keys
 
 
@@ -158,7 +161,7 @@ class Learned(Position):
             self.weight = nn.Parameter(draw.rows(map(str, range(CONTEXT)), config.d_model))
 
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
-        """Add the vectors of the positions from `start`: (B, T, D) -> (B, T, D)."""
+        """Add vectors of the positions from `start`, (B, T, D); ValueError beyond the table."""
         # a model from a file brings a table of its own length
         end = start + x.shape[-2]
         rows = len(self.weight)

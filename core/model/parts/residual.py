@@ -15,7 +15,7 @@ class Scale(nn.Module):
         super().__init__()
 
     def forward(self, y: torch.Tensor) -> torch.Tensor:  # (…, D) -> (…, D)
-        """Scale a sub-layer's output: (…, D) -> (…, D)."""
+        """Return a sub-layer's output, scaled: (…, D) -> (…, D). Here: unchanged."""
         return y
 
 
