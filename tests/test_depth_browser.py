@@ -114,7 +114,7 @@ def test_click_on_grid_adds_variant(open_page):
         }
     )
     assert "LayerNorm · Post-norm · residual" in tip and "ReLU · 1 head" in tip
-    assert f"{grid_results.ends('rms')[index]:.3f}" in tip
+    assert f"{grid_results.final_values('rms')[index]:.3f}" in tip
     canvas.click(position={"x": x, "y": y})
     page.wait_for_url("**variants=n_heads-1__placement-post__activation-relu**")
     settle(page)

@@ -143,7 +143,9 @@ def test_uniform_entropy_uses_last_pass_window(every):
 def test_explained_share_is_share_of_variance(meter):
     grid_results = grid(Config(), Axes(), TOKENS)
     values = (
-        np.log10(grid_results.ends(meter)) if statistic[meter].log else grid_results.ends(meter)
+        np.log10(grid_results.final_values(meter))
+        if statistic[meter].log
+        else grid_results.final_values(meter)
     )
     assert set(grid_results.explained(meter)) == {
         "norm",

@@ -130,7 +130,7 @@ class Pass:
         )
 
     def allowed_in(self, layer: int) -> torch.Tensor:  # -> bool (T, T)
-        """Return which key each query may see in a layer (from 0), by mask and window."""
+        """Return which keys each query may see in a layer (from 0), by mask and window."""
         return restrict_to_window(self.allowed, self.config.window_in(layer))
 
     def head_name(self, layer: int, head: int) -> str:
@@ -189,7 +189,7 @@ def forward(
 def timed_stream(
     config: Config, tokens: Iterable[str], machine: Machine, kind: str = "random"
 ) -> Callable[[], torch.Tensor]:
-    """Build a model and its input; return a call that runs them without recording."""
+    """Build a model and its input; return a function that runs them without recording."""
     model, ids, real = prepared(config, tuple(tokens), machine, kind)
 
     def call() -> torch.Tensor:
@@ -206,7 +206,7 @@ def prepared(
     kind: str = "random",
     weights_config: Config | None = None,
 ) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
-    """Return the model, token ids (1, T), and which are real: bool (1, T) or None for all."""
+    """Build a model; return it, token ids (1, T) and which are real: bool (1, T), None for all."""
     words, ids, real = numbered(tokens, config.padding, machine.torch_device)
     model_words, numbers = known_to(kind, words)
     model = weights[kind].model(config, model_words, weights_config or config).requires_grad_(False)
@@ -216,7 +216,7 @@ def prepared(
 
 
 def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
-    """Return a model's vocabulary, and the id of each word in it (or of the unknown word)."""
+    """Return a kind's vocabulary, and each word's id in it (the unknown word's if not there)."""
     model_words, numbers = weights[kind].numbers(words)
     return model_words, [
         model_words.index(UNKNOWN) if number is None else number for number in numbers
@@ -278,7 +278,7 @@ def watched(
     dropout: bool = False,
     kind: str = "",
 ) -> Pass:
-    """Run one text (1, T) through a model with recording and edits, and time it without edits.
+    """Run ids (1, T) through a model and record it, with edits; time it if there are none.
 
     Args:
         model: The model.
@@ -329,7 +329,7 @@ def watched(
 
 
 def square(allowed: torch.Tensor | None, length: int) -> torch.Tensor:
-    """Return which keys each query may see as one bool matrix (T, T) on the CPU."""
+    """Expand a mask, or None for everywhere, to one bool matrix (T, T) on the CPU."""
     if allowed is None:
         return torch.ones(length, length, dtype=torch.bool)
     return allowed.expand(1, 1, length, length)[0, 0].cpu()

@@ -96,7 +96,7 @@ class TrainedWeights(Weights):
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         """Return a model of these settings with the weights of a trained member."""
-        _check("trained", weights_config)
+        _check_available("trained", weights_config)
         variant_model = family.changed(
             config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)
         )
@@ -141,7 +141,7 @@ class AblatedWeights(Weights):
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         """Return a model of these settings with the weights of the trained baseline."""
-        _check("cut", config)
+        _check_available("cut", config)
         ablated_model = family.changed(config, family.open_cached(family.WHOLE, config.seed))
         assert ablated_model is not None, "it fits"
         return ablated_model
@@ -172,11 +172,11 @@ class RandomWeights(Weights):
 
     @staticmethod
     def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
-        """Return the words as vocabulary, with ids 0, 1, …; repeated words stay apart."""
+        """Return the words as vocabulary, with ids 0, 1, …; repeated words get several ids."""
         return tuple(words), list(range(len(words)))
 
 
-def _check(kind: str, config: Config) -> None:
+def _check_available(kind: str, config: Config) -> None:
     """Raise ConfigError if there are no weights of this kind for a config."""
     why = weights[kind].refused(config)
     if why:

@@ -100,7 +100,7 @@ def _choose(axis: str, entries: list[str]):
 
 def describe_grid(results, meter) -> str:
     """Return a sentence on the grid's range, its diverged variants and the largest effect."""
-    ends = results.ends(meter)
+    ends = results.final_values(meter)
     finite = np.flatnonzero(np.isfinite(ends))
     if not len(finite):
         return (
@@ -207,7 +207,7 @@ def draw_by_component(context, results, meter):
             rows.index(tuple(entry[axis] for axis in down)),
             columns.index(tuple(entry[axis] for axis in across)),
         )
-        cells[place] = results.ends(meter)[index]
+        cells[place] = results.final_values(meter)[index]
         chosen[place] = index
     built, order = context.depth.plan(context.baseline)
     size = len(context.tokens) + built.padding, len(order)
@@ -235,7 +235,7 @@ def draw_by_component(context, results, meter):
 
 def draw_ranked(context, results, meter):
     """Draw the grid with one row per variant and one column per pass, sorted by last value."""
-    ends = results.ends(meter)
+    ends = results.final_values(meter)
     first = context.look.grid_order == "largest"
     lost = np.array(
         [

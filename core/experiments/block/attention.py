@@ -20,11 +20,10 @@ Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
 def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """Measure each head's attention from marked query tokens to the tokens they depend on.
+    """Tabulate each head's attention from marked queries to their keys: head, value, uniform.
 
-    Returns head, value, uniform. The weights of a query on all its marked keys are added up;
-    `value` is the mean over queries. `uniform` is the same for attention spread evenly over all
-    visible keys.
+    The weights of a query on all its marked keys are added up; `value` is the mean over queries.
+    `uniform` is the same for attention spread evenly over all visible keys.
 
     Args:
         p: The recorded pass.
@@ -48,7 +47,7 @@ def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
 
 
 def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
-    """Read pairs of token numbers from a link such as "12-1,13-1", counted from 1.
+    """Parse pairs of token numbers from a link such as "12-1,13-1", which count from 1.
 
     Returns pairs counted from 0, and sentences about invalid ones.
     """
@@ -70,7 +69,7 @@ def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
 
 
 def write_pairs(pairs: Iterable[Pair]) -> str:
-    """Write pairs of token indices as in a link: (11, 0) becomes "12-1"."""
+    """Return pairs of token indices as text for a link: (11, 0) becomes "12-1"."""
     return ",".join(f"{a + 1}-{b + 1}" for a, b in pairs)
 
 
@@ -97,7 +96,7 @@ def weight_table(p: Pass) -> pd.DataFrame:
 
 
 def recut(config: Config) -> dict[int, Config | None]:
-    """Return the config with 1, 4 and 8 heads (HEADS) at the same total width.
+    """Return {heads: config} for 1, 4 and 8 heads (HEADS) at the same total width.
 
     RoPE is dropped where it does not fit; None where heads do not divide the width.
     """
@@ -157,7 +156,7 @@ class Step:
 
 
 def walk(p: Pass, layer: int, head: int) -> list[Step]:
-    """Return every step of one head, from queries to output projection, with its matrix.
+    """List the steps of one head, from queries to output projection, each with its matrix.
 
     Raw scores are recomputed from q and k; everything else is what the model itself computed.
     """
@@ -285,7 +284,7 @@ def group_of(config: Config, head: int) -> int:
 
 @torch.no_grad()
 def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
-    """Return the mean entropy (bits) of one head's weights with and without 1/√d_k."""
+    """Return the mean entropy (bits) of a head's weights: scaled by 1/√d_k, unscaled, uniform."""
     c = p.config
     q = p.sites["q"][layer][head]
     k = p.sites["k"][layer][group_of(c, head)]

@@ -33,12 +33,12 @@ def token_similarity(p: Pass) -> torch.Tensor:
 
 
 def ends(p: Pass) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the input of the first block and the output of the last: two tensors (T, D)."""
+    """Return the first block's input and the last block's output, real tokens only: (T, D) each."""
     return p.sites["embed"][0][: p.n_real], p.output[: p.n_real]
 
 
 def mean_similarity(matrix: torch.Tensor) -> float:
-    """Return the mean cosine similarity over pairs of tokens; NaN for a single token."""
+    """Return the mean of cosine similarities (T, T) over pairs of tokens; NaN for one token."""
     n = len(matrix)
     return ((matrix.sum() - matrix.trace()) / (n * (n - 1))).item() if n > 1 else float("nan")
 

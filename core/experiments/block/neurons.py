@@ -33,13 +33,13 @@ def sparsity(p: Pass, layer: int) -> pd.DataFrame:
     Columns: token (its index), word, value (share that is exactly 0), small (share nearly zero).
     """
     hidden = p.sites["mlp_post"][layer][: p.n_real].double()
-    zero, small, _ = (share.double().mean(-1).tolist() for share in _silent(hidden))
+    zero, small, _ = (share.double().mean(-1).tolist() for share in _classify_units(hidden))
     words = p.labels[: p.n_real]
     return pd.DataFrame({"token": range(p.n_real), "word": words, "value": zero, "small": small})
 
 
-def _silent(hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return which units are exactly zero, nearly zero, negative."""
+def _classify_units(hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return three bool masks: units that are exactly zero, nearly zero, negative."""
     rms = hidden.square().mean().sqrt()
     return hidden == 0, hidden.abs() < NEARLY * rms, hidden < 0
 
@@ -59,13 +59,13 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
             hidden = other.sites["mlp_post"][layer][: other.n_real].double()
             shares = [math.nan] * 3
             if hidden.isfinite().all():
-                shares = [float(share.float().mean()) for share in _silent(hidden)]
+                shares = [float(share.float().mean()) for share in _classify_units(hidden)]
             rows.append((name, MENUS["activation"].label(name), *shares))
     return pd.DataFrame(rows, columns=["activation", "label", "zeros", "small", "negative"])
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
-    """Return the most active hidden units (real tokens, units), and their numbers from 1."""
+    """Return the most active hidden units, (real tokens, units), and their numbers from 1."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
     units_shown = (
         hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values

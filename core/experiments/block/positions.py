@@ -18,7 +18,7 @@ from core.settings.setting import ConfigError
 
 
 def tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
-    """Return the position vectors of tokens 1 to `rows`, sinusoidal and learned: (rows, D)."""
+    """Return position vectors as initialised, by kind (sinusoidal, learned): (rows, D) each."""
     draw = source_of_weights(p.config, "pos_embed")
     return {
         "sinusoidal": sinusoid_table(rows, p.config.d_model),

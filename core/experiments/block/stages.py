@@ -20,7 +20,7 @@ HOW = "enter comma-separated numbers, such as 3.2, −1.5, 0.8."
 
 
 def read_vector(text: str) -> list[float]:
-    """Read a list of numbers such as "3.2, −1.5, 0.8". Empty for an empty text.
+    """Parse numbers such as "3.2, −1.5, 0.8"; [] for an empty text.
 
     Raises ConfigError for anything else.
     """
@@ -60,7 +60,7 @@ def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[st
 
 @torch.inference_mode()
 def normed(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
-    """Return typed values before and after every norm of the menu, one column per norm."""
+    """Apply every norm of the menu to typed values: a table with one column per norm."""
     x = torch.tensor(values, dtype=torch.float64)
     modules = {name: part("typed", len(values), eps=eps).double() for name, part in norm.items()}
     columns = {name: module(x[None, None])[0, 0].tolist() for name, module in modules.items()}
@@ -86,12 +86,12 @@ STAGES = {  # recorded sites in plain words
 
 
 def order(p: Pass) -> list[str]:
-    """Return the stages of a layer in the order in which the pass computed them."""
+    """List the stages of a layer, as hook names, in the order in which the pass computed them."""
     return [site for site in p.sites if site in STAGES]
 
 
 def words(p: Pass, site: str) -> str:
-    """Return a site's name in this model, such as "Norm 1"; a sum without residual is none."""
+    """Return the name of a stage in this model, such as "Norm 1"; it says if a residual is off."""
     if site == "embed" and not adds_to_tokens(p.config.part("position")):
         return "Token vectors"
     if site == "resid_mid" and not p.config.residual_attention:
@@ -117,7 +117,7 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def norms(p: Pass) -> dict[str, tuple[str, str]]:
-    """Return where each norm of a block acts: site to ("attention" or "ffn", placement)."""
+    """Return {hook name of a norm: ("attention" or "ffn", where it acts)}."""
     places = p.config.part("placement").norms
     return {
         f"{site}{second}": (sublayer, place)
@@ -128,7 +128,7 @@ def norms(p: Pass) -> dict[str, tuple[str, str]]:
 
 
 def read_by(p: Pass, site: str) -> str:
-    """Return the site of the tensor that a norm reads, such as "resid_pre"."""
+    """Return the hook name of the tensor that a norm reads, such as "resid_pre"."""
     sublayer, place = norms(p)[site]
     if place == "on the output of":
         return {"attention": "attn_raw", "ffn": "mlp_raw"}[sublayer]
@@ -139,7 +139,7 @@ def read_by(p: Pass, site: str) -> str:
 
 
 def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Return one token before and after a norm, with its mean, variance and RMS.
+    """Return a token before and after a norm as a table, and its moments() before it.
 
     Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and
     0 in a model that was not trained, so `after` is the normalised vector itself.

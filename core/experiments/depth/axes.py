@@ -32,7 +32,7 @@ class Axis:
     first: tuple[str, ...] = ()
 
 
-def _menu(field: str, *first: str) -> Axis:
+def _menu_axis(field: str, *first: str) -> Axis:
     """Return an axis with all entries of a menu."""
     menu = MENUS[field]
     definition = Config.settings()[field]
@@ -42,13 +42,14 @@ def _menu(field: str, *first: str) -> Axis:
     return Axis(definition.label, {entry: {field: entry} for entry in menu}, words, first)
 
 
-def _switch(field: str) -> Axis:
+def _switch_axis(field: str) -> Axis:
+    """Return an axis with the entries on and off of a switch."""
     definition = Config.settings()[field]
     words = {"on": definition.short, "off": f"no {definition.short}"}
     return Axis(definition.label, {"on": {field: True}, "off": {field: False}}, words)
 
 
-def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
+def _number_axis(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
     """Return an axis with some values of a number; 0 stands for a part that is missing."""
     definition = Config.settings()[field]
     names = {definition.write(value): value for value in values}
@@ -62,8 +63,8 @@ def _numbers(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
 
 
 AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm there is no placement
-    "norm": _menu("norm", "LayerNorm", "RMSNorm", "none"),
-    "placement": _menu("placement", "pre", "post"),
+    "norm": _menu_axis("norm", "LayerNorm", "RMSNorm", "none"),
+    "placement": _menu_axis("placement", "pre", "post"),
     "residual": Axis(
         "Residual",
         {
@@ -78,26 +79,26 @@ AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm 
         },
         ("both", "none"),
     ),
-    "activation": _menu("activation", "relu", "gelu", "silu", "swiglu", "identity"),
-    "n_heads": _numbers("n_heads", 1, 2, 4, 8, 16, first=("1", "4")),
-    "position": _menu("position"),
-    "mask": _menu("mask"),
-    "scale": _switch("scale"),
-    "attention": _switch("attention"),
-    "ffn": _switch("ffn"),
-    "n_kv_heads": _numbers("n_kv_heads", 1, 2, 4),
-    "qk_norm": _switch("qk_norm"),
-    "score_cap": _numbers("score_cap", 0.0, 2.0),
-    "window": _numbers("window", 0, 4),
-    "global_every": _numbers("global_every", 0, 2),
-    "rope_share": _numbers("rope_share", 0.25, 0.5, 1.0),
-    "nope_every": _numbers("nope_every", 0, 2),
-    "softmax": _menu("softmax"),
-    "gate": _switch("gate"),
-    "value_residual": _switch("value_residual"),
-    "parallel": _switch("parallel"),
-    "residual_scale": _menu("residual_scale"),
-    "skips": _switch("skips"),
+    "activation": _menu_axis("activation", "relu", "gelu", "silu", "swiglu", "identity"),
+    "n_heads": _number_axis("n_heads", 1, 2, 4, 8, 16, first=("1", "4")),
+    "position": _menu_axis("position"),
+    "mask": _menu_axis("mask"),
+    "scale": _switch_axis("scale"),
+    "attention": _switch_axis("attention"),
+    "ffn": _switch_axis("ffn"),
+    "n_kv_heads": _number_axis("n_kv_heads", 1, 2, 4),
+    "qk_norm": _switch_axis("qk_norm"),
+    "score_cap": _number_axis("score_cap", 0.0, 2.0),
+    "window": _number_axis("window", 0, 4),
+    "global_every": _number_axis("global_every", 0, 2),
+    "rope_share": _number_axis("rope_share", 0.25, 0.5, 1.0),
+    "nope_every": _number_axis("nope_every", 0, 2),
+    "softmax": _menu_axis("softmax"),
+    "gate": _switch_axis("gate"),
+    "value_residual": _switch_axis("value_residual"),
+    "parallel": _switch_axis("parallel"),
+    "residual_scale": _menu_axis("residual_scale"),
+    "skips": _switch_axis("skips"),
 }
 
 
@@ -123,7 +124,7 @@ class Axes(Settings):
         for part in filter(None, self.grid.split("__")):
             axis, _, entries = part.partition("-")
             try:
-                valid[axis] = _chosen(axis, entries)
+                valid[axis] = _read_entries(axis, entries)
             except ConfigError as error:
                 problems.append(str(error))
         chosen = {
@@ -145,16 +146,19 @@ class Axes(Settings):
         """Entries of the grid for each axis; none: as in the baseline."""
         parts = dict(part.split("-", 1) for part in filter(None, self.grid.split("__")))
         return {
-            axis: _chosen(axis, parts[axis]) if axis in parts else default.first
+            axis: _read_entries(axis, parts[axis]) if axis in parts else default.first
             for axis, default in AXES.items()
         }
 
 
-def _chosen(axis: str, entries: str) -> tuple[str, ...]:
-    """Return the chosen entries of an axis in the order of its menu."""
+def _read_entries(axis: str, text: str) -> tuple[str, ...]:
+    """Parse the entries of an axis from text such as "pre+post", in the order of its menu.
+
+    Raises ConfigError for an unknown axis or entry.
+    """
     if axis not in AXES:
         raise ConfigError("grid", f"grid names {shorten(axis)}; its axes are {', '.join(AXES)}.")
-    names = entries.split("+") if entries else []
+    names = text.split("+") if text else []
     unknown = [entry for entry in names if entry not in AXES[axis].entries]
     if unknown:
         allowed = ", ".join(AXES[axis].entries)
@@ -163,12 +167,12 @@ def _chosen(axis: str, entries: str) -> tuple[str, ...]:
 
 
 def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
-    """Return how many variants a grid has; an axis without entries counts as one."""
+    """Count the variants of a grid; an axis without entries counts as one."""
     return math.prod(max(1, len(entries)) for entries in chosen.values())
 
 
 def in_words(axes: Iterable[str], entries: Iterable[str]) -> str:
-    """Return the labels of one entry for each axis, joined by " · "."""
+    """Name a variant by one entry for each axis, joined by " · ", or "as in the baseline"."""
     return (
         " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries))
         or "as in the baseline"
@@ -176,7 +180,7 @@ def in_words(axes: Iterable[str], entries: Iterable[str]) -> str:
 
 
 def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
-    """Write chosen entries as the text of Axes.grid: the axes that differ from the default."""
+    """Return chosen entries as text of Axes.grid: the axes that differ from the default."""
     return "__".join(
         f"{axis}-{'+'.join(chosen[axis])}"
         for axis in AXES

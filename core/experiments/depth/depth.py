@@ -45,7 +45,7 @@ blocks: Menu[Callable[[Config, int], Way]] = Menu("Blocks")
     help="one block, applied repeatedly to its own output, as in a Universal Transformer.",
 )
 def repeat_one_block(config: Config, passes: int) -> Way:
-    """Return the plan of one block that is applied `passes` times."""
+    """Return a plan, (config, block of each pass), that applies one block `passes` times."""
     return config.replace(n_layers=1), [0] * passes
 
 
@@ -55,7 +55,7 @@ def repeat_one_block(config: Config, passes: int) -> Way:
     help="a stack of blocks with separate weights, as in most models.",
 )
 def stack_separate_blocks(config: Config, passes: int) -> Way:
-    """Return the plan of a stack of `passes` blocks with separate weights."""
+    """Return a plan, (config, block of each pass), of `passes` blocks with own weights."""
     return config.replace(n_layers=passes), list(range(passes))
 
 
@@ -90,15 +90,15 @@ class Depth(Settings):
         """First, middle and last pass (from 1), at which attention is recorded."""
         return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
 
-    def played(self, cells: int) -> list[int]:
-        """Return the passes (from 1) at which attention is recorded to play them.
+    def passes_to_play(self, cells_per_pass: int) -> list[int]:
+        """Choose passes (from 1) at which attention is recorded to play them: at most PLAYED cells.
 
         All of them, or every n-th and the last where they are too many.
 
         Args:
-            cells: Attention weights of one pass, over all heads.
+            cells_per_pass: Attention weights of one pass, over all heads.
         """
-        every = max(1, -(-self.passes * cells // PLAYED))
+        every = max(1, -(-self.passes * cells_per_pass // PLAYED))
         return sorted({*range(1, self.passes + 1, every), self.passes})
 
 
@@ -127,18 +127,18 @@ class Journey:
     )
 
     def allowed_in(self, number: int) -> torch.Tensor:  # -> bool (T, T)
-        """Return which key each query may see in a pass (from 1), by mask and window."""
+        """Return which keys each query may see in a pass (from 1), by mask and window."""
         return restrict_to_window(self.allowed, self.config.window_in(self.layers[number - 1]))
 
     def until(self, passes: int) -> "Journey":
-        """Return the same journey with only the statistics of its first passes."""
+        """Return a copy with only the statistics of the first passes."""
         diverged = self.diverged if self.diverged is not None and self.diverged <= passes else None
         return replace(
             self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged
         )
 
     def values_of(self, meter: str) -> np.ndarray:
-        """Return one statistic after each pass: (passes + 1,)."""
+        """Return a statistic, such as "rms", before pass 1 and after each pass: (passes + 1,)."""
         return self.values[:, list(statistic).index(meter)]
 
 
@@ -157,8 +157,8 @@ def travel(
         tokens: The text, without padding.
         machine: Device and precision.
         depth: How many passes, and through which blocks.
-        played: Attention weights of one pass, over all heads, to record the passes of Depth.played
-            instead of three; 0 to record three.
+        played: Attention weights of one pass, over all heads, to record the passes of
+            Depth.passes_to_play instead of three; 0 to record three.
         compare_precision: Whether to run a float32 model in float64, too, and find the pass from
             which on they differ (Journey.rounded).
 
@@ -198,13 +198,13 @@ def _run(
     played: int,
     compared: bool,
 ) -> Journey:
-    """Run one journey through many passes (cached)."""
+    """Run one text through many passes (cached); see travel()."""
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(built, tokens, machine)
-        passes = set(depth.played(played) if played else depth.shown_passes.values())
+        passes = set(depth.passes_to_play(played) if played else depth.shown_passes.values())
         if (
             not compared or 3 * needed > max_mb() << 20
         ):  # weights and streams of float64 take twice as much again
@@ -241,10 +241,10 @@ def journey(
     )
     with trace(watch, sites=[] if streams is None else ["resid_pre"]) as recorded:
         end = model.run_blocks(ids, real, order)
-    watch.stream(end)
+    watch.record_stream(end)
     if streams is not None:
         streams += [x[0, : len(tokens)] for x in (*recorded["resid_pre"], end)]
-    values, diverged = until_diverged(*watch.measured())
+    values, diverged = until_diverged(*watch.finish())
     return Journey(
         config=config,
         tokens=(*tokens, *[PAD] * config.padding),
@@ -270,9 +270,7 @@ def rounding_decides_from(
     real: torch.Tensor | None,
     order: list[int],
 ) -> int | None:
-    """Return the first pass at which float32 and float64 differ by more than ROUNDING.
-
-    None if there is none. The model is float64 afterwards.
+    """Make the model float64; return the first pass where float32 is off by ROUNDING, or None.
 
     Args:
         streams: Streams of the float32 model, before pass 1 and after each pass.
@@ -298,7 +296,7 @@ def rounding_decides_from(
 
 
 def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, int | None]:
-    """Return values that are NaN from the first non-finite pass on, and that pass or None.
+    """Set values to NaN from the first non-finite pass on; return them and that pass or None.
 
     A stream can come back from infinity, for instance because ReLU makes 0 of −∞; its statistics
     then mean nothing.
@@ -329,16 +327,17 @@ class _Watch:
         self._finite: list[np.ndarray] = []
 
     def __call__(self, site: str, layer: int, x: torch.Tensor) -> None:
+        """Record a stream that enters a block, or an attention pattern; leave both as they are."""
         if site == "resid_pre":
-            self.stream(x)
+            self.record_stream(x)
         elif site == "pattern":
             self._attention[len(self._streams)] = x[0]  # belongs to the stream that comes next
             self._waiting += x.numel()
             if layer + 1 in self.shown:
                 self.patterns[layer + 1] = x[0].float().cpu()
 
-    def stream(self, x: torch.Tensor) -> None:
-        """Record the stream (1, T, D) that enters the next pass."""
+    def record_stream(self, x: torch.Tensor) -> None:
+        """Store the stream (1, T, D) that enters the next pass; measure if many wait."""
         x = x[0, : self.n_real]
         self._streams.append(x)
         if self._passes in self.shown:
@@ -350,7 +349,7 @@ class _Watch:
         self.step()
 
     def _measure(self) -> None:
-        """Compute the statistics of the collected streams."""
+        """Compute the statistics of the waiting streams, store them and drop the streams."""
         entropy = torch.full((len(self._streams),), torch.nan)
         if self._attention:
             indices = list(self._attention)
@@ -367,8 +366,8 @@ class _Watch:
         self._attention = {}
         self._waiting = 0
 
-    def measured(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return values (passes + 1, statistics) and finite (passes + 1,)."""
+    def finish(self) -> tuple[np.ndarray, np.ndarray]:
+        """Measure what waits; return values (passes + 1, statistics) and finite (passes + 1,)."""
         if self._streams:
             self._measure()
         return np.concatenate(self._values), np.concatenate(self._finite)

@@ -12,10 +12,10 @@ ALIKE = 0.99  # cosine similarity from which on tokens are said to point the sam
 
 
 def describe_finding(meter: str, journeys: dict[str, Journey]) -> str:
-    """Describe one statistic over the passes that rounding does not decide, in a sentence.
+    """Describe a statistic over the passes that rounding does not decide, in a sentence.
 
-    The first of the journeys is the baseline. Speaks of the variant that ends farthest from it (see
-    far()), or of the baseline where there is none.
+    The first of the journeys is the baseline. Speaks of the variant that ends farthest from it, or
+    of the baseline where there is none.
     """
     first_rounded = rounded_from(journeys)
     if first_rounded is not None:
@@ -97,18 +97,25 @@ def _format_value(meter: str, value: float) -> str:
 
 
 def far(meter: str, journey: Journey, base: Journey) -> float:
-    """Return how far apart two journeys end, to rank variants by it.
+    """Return how far apart two journeys end in a statistic, a number to rank variants by.
 
     Diverged ones are farthest, the earlier the farther. Then comes one that ends at zero alone,
     then the difference (of logarithms for statistics that span powers of ten).
     """
     if journey.diverged is not None or base.diverged is not None:
-        return 1e9 * abs(_until(journey) - _until(base)) / (1 + min(_until(journey), _until(base)))
+        return (
+            1e9
+            * abs(_divergence_pass(journey) - _divergence_pass(base))
+            / (1 + min(_divergence_pass(journey), _divergence_pass(base)))
+        )
     return distance(meter, journey, base, -1)
 
 
 def distance(meter: str, journey: Journey, base: Journey, index: int) -> float:
-    """Return how far apart two journeys are after one pass (-1: the last); see far()."""
+    """Return how far apart two journeys are in a statistic after a pass; −1: the last pass.
+
+    0 within rounding; of logarithms for statistics that span powers of ten.
+    """
     a = float(journey.values_of(meter)[index])
     two = float(base.values_of(meter)[index])
     if math.isnan(a) or math.isnan(two):
@@ -119,7 +126,7 @@ def distance(meter: str, journey: Journey, base: Journey, index: int) -> float:
     return abs(a - two) if abs(a - two) > SAME * scale else 0.0
 
 
-def _until(journey: Journey) -> float:
+def _divergence_pass(journey: Journey) -> float:
     """Return the pass at which a journey diverged; 1e6 if it did not."""
     return 1e6 if journey.diverged is None else journey.diverged
 
@@ -130,7 +137,7 @@ def passes(n: int) -> str:
 
 
 def last(journey: Journey, meter: str) -> tuple[int, float]:
-    """Return the last pass before divergence, and the statistic there; NaN if it has none."""
+    """Return the last pass before divergence and the statistic there; (0, NaN) without one."""
     index = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
     return (index, float(journey.values_of(meter)[index])) if index >= 0 else (0, math.nan)
 
@@ -156,7 +163,7 @@ def _describe_journey(meter: str, lead: str, journey: Journey, base: Journey | N
         if math.isfinite(value):
             text += f" (last value: {number(value)}, at pass {index})"
     else:
-        text = SENTENCES.get(meter, _plain)(meter, journey)
+        text = SENTENCES.get(meter, _describe_change)(meter, journey)
     if base is not None:
         text += f"; {_describe_baseline(meter, journey, base)}"
     return f"{lead}{text}." if lead else f"{text[0].upper()}{text[1:]}."
@@ -202,7 +209,7 @@ def _describe_growth(meter: str, journey: Journey) -> str:
 
 
 def _alike_from(values: np.ndarray) -> int | None:
-    """Return the pass from which on all tokens point the same way, or None."""
+    """Return the pass from which on token similarity stays at ALIKE or more, or None."""
     below = np.flatnonzero(~(values >= ALIKE))
     index = int(below[-1]) + 1 if len(below) else 0
     return index if index < len(values) else None
@@ -243,7 +250,8 @@ def _describe_rank(meter: str, journey: Journey) -> str:
     )
 
 
-def _narrowed(meter: str, journey: Journey) -> str:
+def _describe_entropy(meter: str, journey: Journey) -> str:
+    """Describe how the attention entropy changes, and what uniform attention would have."""
     n, end = last(journey, meter)
     begin = start(journey, meter)
     values = journey.values_of(meter)
@@ -278,7 +286,8 @@ def _describe_range(meter: str, values: np.ndarray) -> str:
     return "" if low == high else f", range {low} to {high}"
 
 
-def _plain(meter: str, journey: Journey) -> str:
+def _describe_change(meter: str, journey: Journey) -> str:
+    """Describe the first and the last value of any other statistic."""
     n, end = last(journey, meter)
     begin = number(start(journey, meter))
     last_one = number(end)
@@ -294,5 +303,5 @@ SENTENCES = {
     "largest": _describe_growth,
     "cosine": _describe_similarity,
     "rank": _describe_rank,
-    "entropy": _narrowed,
+    "entropy": _describe_entropy,
 }

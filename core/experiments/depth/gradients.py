@@ -61,6 +61,7 @@ def gradients(
     megabytes=max_mb() / 128, size=lambda result: result.stream.nbytes + 100 * len(result.weights)
 )
 def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Gradients:
+    """Run one forward and backward pass (cached); see gradients()."""
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     # What is kept for the way back is what a trace of that many layers keeps; gradients take the
@@ -130,7 +131,7 @@ def norm(tensor: torch.Tensor) -> float:
 
 
 def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
-    """Return (layer from 1, weight, norm) of every gradient; W_Q, W_K and W_V separately."""
+    """Return (layer from 1, weight, norm) per gradient of the blocks; W_Q, W_K, W_V apart."""
     rows = []
     for name, gradient in grads.items():
         layer = int(name.split(".")[0])

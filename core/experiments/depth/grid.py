@@ -63,7 +63,9 @@ class _Simplified:
 
 
 def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[str, ...]]:
-    """Return the settings shared by all models of the same stream, and why some do not matter.
+    """Reset settings without effect on the stream to usual values; return config and reasons.
+
+    Configs of equal streams become equal.
 
     Args:
         config: Settings of a model.
@@ -166,17 +168,18 @@ class Grid:
             entries.pop("placement", None)
         return in_words(entries, entries.values())
 
-    def ends(self, meter: str) -> np.ndarray:
+    def final_values(self, meter: str) -> np.ndarray:
         """Return a statistic after the last pass: (variants,); NaN for those that diverged."""
         return self.values[:, -1, list(statistic).index(meter)]
 
     def explained(self, meter: str) -> dict[str, float]:
-        """Return the share of a statistic's variance that each axis explains alone (eta squared).
+        """Return the share (0 to 1) of a statistic's variance that each axis explains alone.
 
-        The variance between the means of its entries, divided by the whole; of the logarithm, where
-        the statistic may grow by powers of ten. Variants without a number are left out.
+        Eta squared: the variance between the means of its entries, divided by the whole; of the
+        logarithm, where the statistic may grow by powers of ten. Variants without a number are left
+        out. Empty where all end equal.
         """
-        values = self.ends(meter)
+        values = self.final_values(meter)
         if statistic[meter].log:
             values = np.log10(np.maximum(values, 1e-30))
         finite = np.isfinite(values)
@@ -199,8 +202,8 @@ class Grid:
 
     def ends_equal(self, meter: str) -> bool:
         """Return whether all variants end with the same value, up to float32 rounding."""
-        values = self.ends(meter)
-        size = self.ends("rms" if meter == "mean" else meter)
+        values = self.final_values(meter)
+        size = self.final_values("rms" if meter == "mean" else meter)
         finite = np.isfinite(values)
         return not finite.any() or np.ptp(values[finite]) <= SAME * np.abs(size[finite]).max()
 

@@ -180,19 +180,21 @@ def _compare(
 
 
 def merge_distances(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """Join neighbouring distances until each group has enough sentences: (name, distances)."""
+    """Join neighbouring distances until each group has LEAST sentences: (name, distances)."""
     least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
     fewest = {str(distance): int(n) for distance, n in least.items()}
     named = []
-    for group in join_neighbours(sorted(fewest.items(), key=lambda item: _ends(item[0])[0]), LEAST):
-        low = _ends(group[0])[0]
-        high = _ends(group[-1])[1]
+    for group in join_neighbours(
+        sorted(fewest.items(), key=lambda item: _parse_range(item[0])[0]), LEAST
+    ):
+        low = _parse_range(group[0])[0]
+        high = _parse_range(group[-1])[1]
         named.append((f"{low}" if low == high else f"{low}–{high}", group))
     return named
 
 
-def _ends(distances: str) -> tuple[int, int]:
-    """Return the ends of a range of distances: "6–8" becomes (6, 8)."""
+def _parse_range(distances: str) -> tuple[int, int]:
+    """Parse the ends of a range of distances: "6–8" becomes (6, 8), "6" (6, 6)."""
     low, _, high = distances.partition("–")
     return int(low), int(high or low)
 

@@ -50,7 +50,7 @@ class Part:
 
 
 def parts(model: Transformer) -> list[Part]:
-    """Return the parts of a model whose contributions sum to its logits, in order of layers."""
+    """List the parts of a model whose contributions sum to its logits, in order of layers."""
     listed = [Part("embedding")]
     for layer, block in enumerate(_blocks(model)):
         if block.attn is not None:
@@ -108,7 +108,7 @@ def contributions(
                 first = index_of[Part("head", layer, 0)]
                 wrote[first : first + len(heads)] = heads
                 wrote[index_of[Part("attention", layer)]] = out - heads.sum(0)
-            stream = _joined(
+            stream = _write_by_parts(
                 block,
                 stream,
                 wrote,
@@ -120,10 +120,12 @@ def contributions(
             thrown_away = "mlp_out" in lost
             site = "mlp_raw" if ("mlp_raw", layer) in written and not thrown_away else "mlp_out"
             wrote = _place_part(written[site, layer], index_of[Part("ffn", layer)], len(index_of))
-            stream = _joined(block, stream, wrote, thrown_away, block.add_ffn, block.ffn_norms)
+            stream = _write_by_parts(
+                block, stream, wrote, thrown_away, block.add_ffn, block.ffn_norms
+            )
         if model.config.feeds_skip(layer):  # of no other: each is as large as the stream
             early[layer] = stream
-    stream = _norm(model.ln_final, stream)
+    stream = _norm_by_parts(model.ln_final, stream)
     words = model.embed if model.unembed is None else model.unembed.weight
     return torch.einsum("pqd,qd->pq", stream, words[right] - words[wrong]).float().cpu()
 
@@ -137,7 +139,7 @@ def _place_part(
     return parts
 
 
-def _joined(
+def _write_by_parts(
     block: Block,
     stream: torch.Tensor,
     wrote: torch.Tensor,
@@ -145,7 +147,7 @@ def _joined(
     join: Join,
     norms: Sequence[nn.Module],
 ) -> torch.Tensor:  # 2 × (parts, Q, D) -> the same
-    """Return the stream by parts (parts, Q, D) after a sub-layer.
+    """Return the stream by parts, (parts, Q, D), after a sub-layer wrote to it.
 
     Args:
         block: Block of the sub-layer.
@@ -156,13 +158,13 @@ def _joined(
         join: Residual connection of the sub-layer.
         norms: Norms of the sub-layer.
     """
-    steps = [partial(_norm, norm) for norm in norms]
+    steps = [partial(_norm_by_parts, norm) for norm in norms]
     add = (lambda x, _: join.join_unscaled(x, wrote)) if is_replaced else join
     return block.placement.write(stream, wrote, add, steps)
 
 
-def _norm(norm: Any, parts: torch.Tensor) -> torch.Tensor:
-    """Return each part after a norm taken as a linear map; the last part takes the bias."""
+def _norm_by_parts(norm: Any, parts: torch.Tensor) -> torch.Tensor:
+    """Apply a norm, as a linear map, to each part; the last part takes its bias."""
     shares: torch.Tensor = norm.linear(parts, parts.sum(0))
     bias = getattr(norm, "bias", None)
     if bias is not None:

@@ -38,7 +38,7 @@ class Answers:
     wrong: torch.Tensor  # (Q)
     among: tuple[int, ...]
 
-    def log(self, rows: slice) -> torch.Tensor:
+    def log_probabilities(self, rows: slice) -> torch.Tensor:
         """Return log probabilities of every token for some questions: float64 (rows, V)."""
         return self.logits[rows].double().log_softmax(-1)
 
@@ -74,7 +74,10 @@ def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
 def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
     """Return the probability of the correct token of each question: float64 (Q,)."""
     return _compute_by_rows(
-        answers, lambda rows: answers.log(rows).gather(1, answers.right[rows, None])[:, 0].exp()
+        answers,
+        lambda rows: (
+            answers.log_probabilities(rows).gather(1, answers.right[rows, None])[:, 0].exp()
+        ),
     )
 
 
@@ -100,14 +103,14 @@ def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
     """Return the KL divergence from the full model's next-token distribution, in nats: (Q,)."""
 
     def divergence_of(rows: slice) -> torch.Tensor:
-        before = baseline.log(rows)
-        return (before.exp() * (before - answers.log(rows))).sum(-1).clamp_min(0.0)
+        before = baseline.log_probabilities(rows)
+        return (before.exp() * (before - answers.log_probabilities(rows))).sum(-1).clamp_min(0.0)
 
     return _compute_by_rows(answers, divergence_of)
 
 
 def _compute_by_rows(answers: Answers, call: Callable[[slice], torch.Tensor]) -> torch.Tensor:
-    """Compute a value for slices of questions, as float64 over a large vocabulary is big."""
+    """Call a function with slices of questions and concatenate its results: (Q,)."""
     return torch.cat(
         [call(rows) for rows in iterate_rows(len(answers.logits), answers.logits.shape[1])]
     )
@@ -193,22 +196,22 @@ class Bench:
             begun = time.perf_counter()
             self.whole, written = self._measure_baseline()
             self.seconds = time.perf_counter() - begun  # that the whole model took for all texts
-            self.baseline = self._effect((), "zero", self.whole, written)
+            self.baseline = self._make_effect((), "zero", self.whole, written)
 
     @torch.inference_mode()
     def _measure_baseline(self) -> tuple[Answers, Sites]:
-        """Run the full model on all texts; record streams, patterns and part outputs."""
+        """Run the full model on all texts; store streams and patterns, return the rest."""
         q = self.questions
         answers = []
         rows = []
         written = []
-        for first, end, indices, width in self._in_turn(self.slices):
+        for first, end, indices, width in self._track_slices(self.slices):
             tokens = q.tokens[first:end, :width].to(self.device)
             row = q.row[indices] - first
             position = q.position[indices]
             written.append(Written(row, position))
             with trace(written[-1], sites=("resid_pre", "pattern")) as recorded:
-                stream = self.model.run_blocks(tokens, self._real(first, end, width))
+                stream = self.model.run_blocks(tokens, self._real_tokens(first, end, width))
             self.streams.append(recorded["resid_pre"])
             answers.append(self.model.compute_logits(stream[row, position]).float().cpu())
             both = torch.stack([position, (position + 1).clamp(max=width - 1)])
@@ -220,9 +223,9 @@ class Bench:
         # What each question calls wrong, or the likeliest word that is not right.
         others = logits.scatter(1, q.right[:, None], -torch.inf)
         wrong = q.wrong.where(q.wrong >= 0, others.argmax(-1))
-        return Answers(logits, q.right, wrong, q.among), _joined(written)
+        return Answers(logits, q.right, wrong, q.among), _concatenate_slices(written)
 
-    def _in_turn(self, slices: Iterable[T]) -> Iterator[T]:
+    def _track_slices(self, slices: Iterable[T]) -> Iterator[T]:
         """Iterate over slices of the texts and report progress."""
         return track(
             slices,
@@ -230,7 +233,7 @@ class Bench:
             f"Running {count(len(self.questions.tokens), 'text')} through this model",
         )
 
-    def _real(self, first: int, end: int, width: int) -> torch.Tensor | None:
+    def _real_tokens(self, first: int, end: int, width: int) -> torch.Tensor | None:
         """Return which tokens of a slice are not padding; None if a causal mask hides padding."""
         return (
             self.questions.real[first:end, :width].to(self.device)
@@ -240,7 +243,7 @@ class Bench:
 
     @property
     def recorded(self) -> list[Recordings]:
-        """Replacement activations for each slice: means by position, and other texts'."""
+        """Replacement activations for each slice, recorded at the first access (can block)."""
         with turn(self._recording, "waiting for an identical request"):
             if self._recorded is None:
                 with room_for(self.needed, "This model"), torch.inference_mode():
@@ -253,12 +256,13 @@ class Bench:
         others = []
         real = self.questions.real
         sums: Sites = {}  # (site, layer) -> over all texts, by position: (T, d) or (H, T, d_head)
-        for first, end, _, width in self._in_turn(self.slices):
+        for first, end, _, width in self._track_slices(self.slices):
             padding = ~real[first:end, :width].to(self.device)
             for tokens in (self.questions.tokens, self.questions.elsewhere):
                 with trace(sites=sites) as taps:
                     self.model.run_blocks(
-                        tokens[first:end, :width].to(self.device), self._real(first, end, width)
+                        tokens[first:end, :width].to(self.device),
+                        self._real_tokens(first, end, width),
                     )
                 recorded = {(site, layer): x for site in taps for layer, x in enumerate(taps[site])}
                 if tokens is self.questions.elsewhere:
@@ -301,7 +305,7 @@ class Bench:
         return {key: Recorded(record.mean) for key, record in self.recorded[0].items()}
 
     def effect(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
-        """Return the effect of ablating these parts together."""
+        """Run the model with these parts ablated together; return the effect (not cached)."""
         if not chosen:
             return self.baseline
         recorded = self.recorded if mode != "zero" else []
@@ -314,12 +318,12 @@ class Bench:
         if self.model.config.skips or self.model.config.value_residual:
             begin = 0
         with room_for(self.needed, "This model"), torch.inference_mode():
-            for index, (first, end, indices, width) in self._in_turn(enumerate(self.slices)):
+            for index, (first, end, indices, width) in self._track_slices(enumerate(self.slices)):
                 x = self.streams[index][begin]
                 row = q.row[indices] - first
                 position = q.position[indices]
                 allowed = self.model.attention_mask(
-                    torch.empty(1, width, device=self.device), self._real(first, end, width)
+                    torch.empty(1, width, device=self.device), self._real_tokens(first, end, width)
                 )
                 written.append(Written(row, position, begin))
                 memory = Memory()
@@ -329,9 +333,11 @@ class Bench:
                         x = self.model.run_layer(layer, x, allowed, memory)
                 logits.append(self.model.compute_logits(x[row, position]).float().cpu())
             answers = Answers(torch.cat(logits), q.right, self.whole.wrong, q.among)
-            return self._effect(chosen, mode, answers, self.baseline.written | _joined(written))
+            return self._make_effect(
+                chosen, mode, answers, self.baseline.written | _concatenate_slices(written)
+            )
 
-    def _effect(
+    def _make_effect(
         self, chosen: tuple[Cut, ...], mode: str, answers: Answers, written: Sites
     ) -> Effect:
         """Compute the effects of an ablation from its answers."""
@@ -383,7 +389,7 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
     return 4 * streams, 4 * recorded, 4 * parts, 4 * answers
 
 
-def _joined(written: list[Written]) -> Sites:
+def _concatenate_slices(written: list[Written]) -> Sites:
     """Concatenate the outputs of all slices."""
     return {key: torch.cat([part[key] for part in written]) for key in written[0]}
 
@@ -402,7 +408,7 @@ def bench(opened: Opened, texts: int = 256) -> Bench:
 
 
 def measured(bench: Bench, chosen: tuple[Cut, ...], mode: str) -> Effect:
-    """Return the effect of ablating these parts, from the cache of the model."""
+    """Return the effect of ablating these parts, measured now or from the model's cache."""
 
     def make() -> tuple[Effect, int]:
         effect = bench.effect(chosen, mode)

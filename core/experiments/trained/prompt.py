@@ -288,25 +288,27 @@ def logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
 
 
 def next_words(
-    scores: dict[str, torch.Tensor],
+    logits_by_variant: dict[str, torch.Tensor],
     sampling: Sampling,
     label: Callable[[int], str],
     included: Iterable[int] = (),
 ) -> pd.DataFrame:
-    """Return the likeliest next tokens of each variant, ordered by the first variant.
+    """Tabulate the likeliest next tokens of each variant, ordered by the first variant.
 
     Includes the tokens in `included`. Returns variant, word, token, probability (before
     temperature, top k and top p), chance (of being sampled).
     """
-    chances = {name: logits.double().softmax(-1) for name, logits in scores.items()}
-    drawn = {name: probabilities(logits, sampling) for name, logits in scores.items()}
+    chances = {name: logits.double().softmax(-1) for name, logits in logits_by_variant.items()}
+    drawn = {name: probabilities(logits, sampling) for name, logits in logits_by_variant.items()}
     shown_tokens = set(included)
     for probability in chances.values():
         shown_tokens.update(probability.topk(min(LIKELIEST, len(probability))).indices.tolist())
     first = next(iter(chances.values()))
     order = sorted(shown_tokens, key=lambda token: -first[token].item())
     rows = [
-        (n, label(t), t, chances[n][t].item(), drawn[n][t].item()) for t in order for n in scores
+        (n, label(t), t, chances[n][t].item(), drawn[n][t].item())
+        for t in order
+        for n in logits_by_variant
     ]
     return pd.DataFrame(rows, columns=["variant", "word", "token", "probability", "chance"])
 
@@ -362,7 +364,7 @@ def continuation(
 
 
 def completed(bench: Bench, prompt: Prompt) -> list[str]:
-    """Return the tokens with which the model ends the text, the likeliest each time."""
+    """Continue the text greedily, at most LONGEST tokens; return the new tokens."""
     steps = continuation(
         bench, prompt, len(prompt.ids) - 1, Sampling(temperature=0.0, words=LONGEST)
     )

@@ -92,15 +92,17 @@ def questions(opened: Opened, n_texts: int = 256) -> Questions:
     Raises ConfigError for a model that has no single token for "was" and "were".
     """
     if opened.learnt and not opened.learnt.agreement:
-        return _of_task(opened, n_texts)
-    return _sentences(opened, n_texts)
+        return _task_questions(opened, n_texts)
+    return _sentence_questions(opened, n_texts)
 
 
-def _sentences(opened: Opened, n_texts: int) -> Questions:
+def _sentence_questions(opened: Opened, n_texts: int) -> Questions:
     """Return held-out legal sentences that ask for "was" or "were" at the main verb."""
     tokens = opened.tokens
     encode: Encode = (
-        partial(_by_word, tokens) if isinstance(tokens, Words) else partial(_by_piece, tokens)
+        partial(_encode_by_word, tokens)
+        if isinstance(tokens, Words)
+        else partial(_encode_by_piece, tokens)
     )
     texts = []
     questions = []
@@ -128,7 +130,7 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
     questions = [questions[n] for n in order]
     subject, verb, between, across = (torch.tensor(column) for column in zip(*questions))
     right = torch.tensor([ids[index] for ids, index in zip(texts, verb.tolist())])
-    padded_texts, lengths = padded(texts, _pad(opened))
+    padded_texts, lengths = padded(texts, _padding_id(opened))
     spare = [
         encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * n_texts, SEED + 1)
     ]
@@ -136,7 +138,7 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
         what=f"{len(texts)} held-out legal sentences",
         asks=" vs. ".join(BE),
         tokens=padded_texts,
-        elsewhere=partners(texts, spare, _pad(opened)),
+        elsewhere=partners(texts, spare, _padding_id(opened)),
         lengths=lengths,
         row=torch.arange(len(texts)),
         position=verb - 1,
@@ -151,10 +153,10 @@ def _sentences(opened: Opened, n_texts: int) -> Questions:
     )
 
 
-def _by_word(
+def _encode_by_word(
     tokens: Words, words: Sequence[str], subject: int, verb: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """Return the token ids up to the verb, and the indices of subject and verb."""
+    """Encode a sentence up to its verb; return ids, and the indices of subject and verb."""
     number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
@@ -166,7 +168,7 @@ def _by_word(
     return [number[word] for word in words[: verb + 1]], (subject, verb)
 
 
-def _by_piece(
+def _encode_by_piece(
     tokens: Tokens, words: Sequence[str], subject: int, verb: int
 ) -> tuple[list[int], tuple[int, int]]:
     """Encode a sentence up to its verb; return ids, and the indices of subject and verb."""
@@ -186,7 +188,7 @@ def _by_piece(
     return with_verb, (len(read(subject + 1)) - 1, len(with_verb) - 1)
 
 
-def _of_task(opened: Opened, n_texts: int) -> Questions:
+def _task_questions(opened: Opened, n_texts: int) -> Questions:
     """Return questions on held-out sequences of the task that the model was trained on."""
     learnt = task[opened.task]
     training = opened.about.get("training")
@@ -233,13 +235,13 @@ def _of_task(opened: Opened, n_texts: int) -> Questions:
     )
 
 
-def _pad(opened: Opened) -> int:
+def _padding_id(opened: Opened) -> int:
     """Return the id of the padding token; 0 without one."""
     return opened.model.vocabulary.index(PAD) if PAD in opened.model.vocabulary else 0
 
 
 def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return texts as one padded tensor (N, T), and their lengths (N)."""
+    """Pad texts of ids on the right to one tensor (N, T); also return their lengths (N)."""
     rows = torch.full((len(texts), max(map(len, texts))), pad)
     for row, ids in enumerate(texts):
         rows[row, : len(ids)] = torch.tensor(ids)
@@ -247,9 +249,10 @@ def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torc
 
 
 def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
-    """Return another text of the same length for each text, never the same one: (N, T).
+    """Find another text of the same length for each text, padded: (N, T).
 
-    Takes longer spare texts, cut, where no other has that length.
+    Takes longer spare texts, cut, where no other has that length. Raises ConfigError where there is
+    none.
     """
     by_key: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for ids in dict.fromkeys(map(tuple, [*texts, *spare])):

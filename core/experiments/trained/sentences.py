@@ -83,7 +83,7 @@ def following(words: Sequence[str]) -> set[str]:
 
 
 def group_words(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
-    """Return the grammar's words as (kind, words, can follow), those that can follow first."""
+    """Group the grammar's words: (kind, words, whether they can follow), those that can first."""
     can = following(words)
     split = [
         (kind, [word for word in clause if (word in can) == is_next], is_next)
@@ -164,7 +164,7 @@ class Forms:
     words: tuple[str, ...]
 
     def write(self, numbers: np.ndarray, vocabulary: Sequence[str]) -> np.ndarray:
-        """Return random numbers (N, NUMBERS) as sentences of ids (N, LONGEST + 1), padded."""
+        """Turn random numbers (N, NUMBERS) into sentences of ids (N, LONGEST + 1), padded."""
         rows = np.arange(len(numbers))[:, None] * NUMBERS
         flat = numbers.astype(np.int32).ravel()
         node = np.zeros(len(numbers), dtype=np.int32)
@@ -203,7 +203,7 @@ def forms() -> Forms:
 
 
 def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tuple[int, ...]:
-    """Return one line of Forms.slots.
+    """Return a word's line of Forms.slots; add its words to `words` and `starts` if new.
 
     Args:
         word: The word of a form, or its open slot.
@@ -228,7 +228,7 @@ def _slot(word: str | Open, words: list[str], starts: dict[Choices, int]) -> tup
 def draw(
     stream: torch.Generator, batch: int, length: int, vocabulary: Sequence[str]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw the sentences of core.tasks.sentences.sentences, without targets."""
+    """Draw the ids of legal sentences, as their task does; the targets are the ids themselves."""
     numbers = torch.randint(2**31, (batch, NUMBERS), generator=stream)
     parts = [forms().write(part.numpy(), vocabulary) for part in torch.split(numbers, PORTION)]
     rows = torch.from_numpy(np.concatenate(parts))[:, :length]

@@ -44,7 +44,7 @@ def tabulate_effects(measured: Effect, baseline: Effect) -> pd.DataFrame:
 
 
 def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """Compare one effect text by text: exact test for flips, or the paired t-test."""
+    """Compare one effect by text, measured − baseline: exact test for flips, or t-test."""
     # Weights may be too large for any number.
     finite = measured.values[name].isfinite() & baseline.values[name].isfinite()
     a, other = (
@@ -83,7 +83,7 @@ def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
 
 
 def _compare_all(effects: dict[Cut, Effect], baseline: Effect, name: str) -> dict[Cut, Paired]:
-    """Compare one effect of every ablation, Holm-corrected together."""
+    """Compare one effect of every ablation with the baseline, Holm-corrected together."""
 
     def compare(cut: Cut, level: float) -> Paired:
         return compare_texts(effects[cut], baseline, name, level)

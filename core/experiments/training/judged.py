@@ -36,16 +36,16 @@ def judged(runs: Runs, plan: Plan) -> Judged:
     names: dict[Key, str] = {}
     for arm in plan.arms:
         for seed in plan.seeds:
-            name = _chosen({name: runs[name, seed] for name in plan.ways(arm)}, arm, plan)
+            name = _choose_run({name: runs[name, seed] for name in plan.ways(arm)}, arm, plan)
             names[arm.name, seed] = name
-            rows_by_key[arm.name, seed] = _on_steps(
+            rows_by_key[arm.name, seed] = _resample_rows(
                 runs[name, seed], (arm.training or plan.training).steps, plan
             )
     return Judged(rows_by_key, names)
 
 
-def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
-    """Return the name of the run of one model and seed that is compared."""
+def _choose_run(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
+    """Return the name of the run, of one model and seed, with the least late loss."""
     end = min(
         (rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)), default=1
     )
@@ -61,7 +61,7 @@ def _chosen(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
     return named[choose(losses)]
 
 
-def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
+def _resample_rows(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
     """Resample a run's rows at the steps at which the baseline is measured."""
     training = plan.training
     valid = [row for row in rows if not row.note]
@@ -86,18 +86,18 @@ def _on_steps(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
 
 
 def rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
-    """Return the learning rates chosen for each model, in words, with the number of seeds."""
+    """Describe the learning rates chosen for each model: {model: rates with numbers of seeds}."""
     if plan.trial.search == "none":
         return {}
-    return {arm.name: count_rates(_rates_of(arm, plan, names)) for arm in plan.arms}
+    return {arm.name: count_rates(_chosen_rates(arm, plan, names)) for arm in plan.arms}
 
 
 def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
-    """Return the models whose best rate lies at the edge of the rates tried, on most seeds."""
+    """List the models whose best rate lies at the edge of the rates tried, on most seeds."""
     edge_names = []
     for arm in plan.arms:
         tried = [way.learning_rate for way in plan.ways(arm).values()]
-        chosen = _rates_of(arm, plan, names)
+        chosen = _chosen_rates(arm, plan, names)
         if len(tried) > 1 and any(
             2 * chosen.count(end) > len(chosen) for end in (min(tried), max(tried))
         ):
@@ -105,7 +105,7 @@ def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
     return edge_names
 
 
-def _rates_of(arm: Arm, plan: Plan, names: Mapping[Key, str]) -> list[float]:
+def _chosen_rates(arm: Arm, plan: Plan, names: Mapping[Key, str]) -> list[float]:
     """Return the chosen learning rate of each seed."""
     ways = plan.ways(arm)
     return [ways[names[arm.name, seed]].learning_rate for seed in plan.seeds]

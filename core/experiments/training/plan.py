@@ -226,7 +226,7 @@ class Plan:
 
 
 def guards(equal: str, searched: bool) -> list[str]:
-    """Return the equal quantities of all models in words: cost, searched learning rates."""
+    """Return what all models have equal, in words; `equal` is a key of the menu match."""
     phrases = []
     if equal != "nothing":
         phrases.append(f"equal {lower_first(match.label(equal))}")
@@ -238,7 +238,7 @@ def guards(equal: str, searched: bool) -> list[str]:
 def plan(
     variants: list[Variant], training: Training, trial: Trial, machine: Machine
 ) -> tuple[Plan, list[str]]:
-    """Return the plan of a comparison, and sentences that say why variants are left out.
+    """Make the plan of a comparison; also return sentences on why variants are left out.
 
     No model is in it twice: the seed of a variant does not count, and a variant whose width is
     matched to the baseline's cost may become the baseline.
@@ -255,13 +255,13 @@ def plan(
     models = []
     for variant in others:
         config = variant.config.replace(seed=first.config.seed)
-        arm = _arm(
+        arm = _match_arm(
             Arm(variant.name, config, variant.colour, frozenset({variant.name})),
             arms[0],
             training,
             trial,
         )
-        twin = _twin(arms, arm)
+        twin = _find_twin(arms, arm)
         if twin is None:
             arms.append(arm)
             models.append(replace(variant, config=config))
@@ -275,7 +275,7 @@ def plan(
             (n for n in range(1, MOST + 1) if n not in [arm.colour for arm in arms]), None
         )
         arms.append(
-            _arm(
+            _match_arm(
                 Arm(name, first.config, colour, frozenset({name}), training=changed),
                 arms[0],
                 training,
@@ -284,10 +284,10 @@ def plan(
         )
     elif trial.otherwise != "nothing":
         notes.append(f"{name} skipped: the baseline is already trained this way.")
-    combined, refused = _combined(first.config, models) if trial.together else ([], [])
+    combined, refused = _combine_variants(first.config, models) if trial.together else ([], [])
     for name, config, members in combined:
-        arm = _arm(Arm(name, config, None, frozenset(members)), arms[0], training, trial)
-        twin = _twin(arms, arm)
+        arm = _match_arm(Arm(name, config, None, frozenset(members)), arms[0], training, trial)
+        twin = _find_twin(arms, arm)
         if twin is None:
             arms.append(arm)
         else:
@@ -295,12 +295,12 @@ def plan(
     return Plan(tuple(arms), training, trial, machine), notes + refused
 
 
-def _twin(arms: list[Arm], arm: Arm) -> int | None:
+def _find_twin(arms: list[Arm], arm: Arm) -> int | None:
     """Return the index of the arm with the same config, or None."""
     return next((n for n, other in enumerate(arms) if other.config == arm.config), None)
 
 
-def _combined(
+def _combine_variants(
     baseline: Config, variants: list[Variant]
 ) -> tuple[list[tuple[str, Config, set[str]]], list[str]]:
     """Return every combination of two variants or more, and why some cannot be combined.
@@ -337,8 +337,8 @@ def _combined(
     return combined, notes
 
 
-def _arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:
-    """Return an arm changed so that it costs what the baseline does."""
+def _match_arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:
+    """Return an arm changed so that it costs what the baseline does (trial.match)."""
     config, how, note = match_cost(
         trial.match, (arm.config, arm.training or training), (baseline.config, training)
     )

@@ -73,7 +73,7 @@ def steps_to(rows: list[Row], level: float) -> float:
 def scores(
     runs: Runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy"
 ) -> dict[int, float]:
-    """Return a model's value at a step for each seed; NaN if it diverged or is missing."""
+    """Return a model's value at a step (None: the last) by seed; NaN if diverged or missing."""
     runs_by_seed = {seed: runs[name, seed] for seed in plan.seeds}
     values = {
         seed: last(rows, field) if step is None else value_at(rows, step, field)
@@ -128,7 +128,7 @@ def gap(
 def gaps(
     pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within: Span = CHANGE
 ) -> dict[Name, Paired]:
-    """Return several paired differences, Holm-corrected together."""
+    """Return paired differences a − b for {name: (a, b by seed)}, Holm-corrected together."""
     return correct_together(lambda key, level: gap(*pairs[key], within, level), pairs)
 
 
@@ -277,5 +277,5 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
 
 
 def _by_members(plan: Plan) -> dict[frozenset[str], str]:
-    """Return the name of each arm by its variants, and by combinations that equal it."""
+    """Return {variants that are combined: name of the arm}, also for combinations that equal it."""
     return {members: arm.name for arm in plan.arms for members in (arm.members, *arm.also)}

@@ -78,12 +78,12 @@ def lost(runs: Runs, plan: Plan) -> str:
     return "".join(parts)
 
 
-def describe_gap(gap: Paired, comparisons: int = 1) -> str:
-    """Describe a paired difference of accuracies, and whether it is significant.
+def describe_gap(gap: Paired, corrected_for: int = 1) -> str:
+    """Describe a difference of accuracies and its significance; it is corrected already.
 
     Args:
         gap: The difference over seeds.
-        comparisons: Number of differences for which it is Holm-corrected together.
+        corrected_for: Number of differences for which it is Holm-corrected together.
     """
     if gap.n < 2:
         return "One seed, so significance cannot be tested: train with more seeds."
@@ -101,8 +101,8 @@ def describe_gap(gap: Paired, comparisons: int = 1) -> str:
         f"paired t-test on {gap.n} seeds, p"
         f" {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
     )
-    if comparisons > 1:
-        test += f", Holm-corrected for {comparisons} variants"
+    if corrected_for > 1:
+        test += f", Holm-corrected for {corrected_for} variants"
     if gap.clear:
         size = format_points(abs(gap.mean), fine)
         return f"That is {size} percentage points {way} ({span}; {test})."
@@ -149,7 +149,7 @@ def format_points(share: float, decimals: int | None = None) -> str:
 
 
 def decimals_of(shares: Iterable[float]) -> int:
-    """Return the number of decimals that a column of percentage points needs."""
+    """Return the number of decimals that a column of differences (shares) needs in points."""
     finite = [abs(share) for share in shares if not math.isnan(share)]
     return _decimals(max(finite, default=0.0))
 

@@ -39,7 +39,7 @@ def untrained(state: State) -> State:
 
 
 def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
-    """Return a model's answers and attention for one sequence: tokens and targets are (T,)."""
+    """Run a model in training on one sequence (T,) and its targets; return a Reading."""
     learnt = task[state.training.task]
     machine = state.machine
     device = machine.torch_device
