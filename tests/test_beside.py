@@ -13,7 +13,7 @@ import pytest
 
 from core.figures.scale import (
     CHANNELS,
-    _units,
+    _encoding_units,
     can_subtract,
     for_differences,
     on_one_scale,
@@ -66,7 +66,7 @@ def domains(proto) -> list:
 def all_domains(spec) -> list:
     return [
         (CHANNELS[channel], encoding["scale"]["domain"])
-        for unit in _units(spec)
+        for unit in _encoding_units(spec)
         for channel, encoding in unit["encoding"].items()
         if channel in CHANNELS and "domain" in encoding.get("scale", {})
     ]
@@ -139,7 +139,7 @@ def test_shared_scale_covers_both_tables(name):
     before = json.dumps(spec)
     fixed = {channel for channel, _ in all_domains(spec)}
     for scaled in (on_one_scale(spec, table, other), on_one_scale(spec, other, table)):
-        for unit in _units(scaled):
+        for unit in _encoding_units(scaled):
             for channel, encoding in unit["encoding"].items():
                 domain = encoding.get("scale", {}).get("domain") if channel in CHANNELS else None
                 if (

@@ -192,13 +192,13 @@ def test_shared_training_runs_once(quick, count, monkeypatch):
     pool = ProcessPool(count)
     states_given = states((0, 1), steps=200, batch=18)
     steps = []
-    take = jobs.SharedTraining.take
+    take = jobs.SharedTraining.add_chunk
 
     def count_steps(training, state, *extra):
         steps.append(state.step - training.state.step)
         take(training, state, *extra)
 
-    monkeypatch.setattr(jobs.SharedTraining, "take", count_steps)
+    monkeypatch.setattr(jobs.SharedTraining, "add_chunk", count_steps)
     first = Job(pool, states_given)
     two = Job(pool, {("other", state.seed): state for state in states_given.values()})
     wait(lambda: first.progress > 0.3, first, two)
@@ -262,7 +262,7 @@ def test_cache_is_bounded_and_rows_outlive_models(quick, monkeypatch):
     _, rows = train_until(pool, states_given, 1)
     assert pool.kept.bytes <= 3 * size
     with pool.lock:  # the last chunk has been taken
-        cached = [pool.finished(jobs.key_of(state)) for state in states_given.values()]
+        cached = [pool.find_finished(jobs.key_of(state)) for state in states_given.values()]
     assert [state is None for _, state in cached].count(True) == 3
     assert [list(item) for item, _ in cached] == list(rows.values())
     repeated = Job(pool, states_given)  # what was evicted is trained again, to the same rows
@@ -288,10 +288,10 @@ def test_time_left_is_corrected_by_measurement():
     assert job.seconds_left() == pytest.approx(estimate)
     for training in job.trainings.values():
         first = replace(training.state, step=10, seconds=9.0)
-        training.take(first, [], 1)  # also loads and draws: it does not count
+        training.add_chunk(first, [], 1)  # also loads and draws: it does not count
         assert not training.seconds
         alone = budget.seconds(first.config, first.training)
-        training.take(replace(first, step=40, seconds=9.0 + 3 * 0.3 * alone), [], 1)
+        training.add_chunk(replace(first, step=40, seconds=9.0 + 3 * 0.3 * alone), [], 1)
     assert job.seconds_left() == pytest.approx(3 * 0.6 * estimate)
     before = job.seconds_left()
     others = [Job(pool, endless((seed,))) for seed in (7, 8, 9)]

@@ -92,19 +92,19 @@ def test_smallest_cloud_opens_all_pages_and_trains(chromium):
 
 GROWS = """
 import ctypes, sys
-from core.settings.memory import Grown, _resident, reuse_freed_memory
+from core.settings.memory import Grown, _resident_bytes, reuse_freed_memory
 reuse_freed_memory()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
-grown, before = Grown(), _resident()
+grown, before = Grown(), _resident_bytes()
 many = [libc.malloc(1 << 20) for _ in range(600)]
 for each in many:
     ctypes.memset(each, 1, 1 << 20)
 for each in many[:-3]:  # the others live, above all of them
     libc.free(ctypes.c_void_p(each))
-freed = _resident()
+freed = _resident_bytes()
 asked = grown.give_back(), grown.give_back()
-print(asked, (freed - before) >> 20, (_resident() - before) >> 20)
+print(asked, (freed - before) >> 20, (_resident_bytes() - before) >> 20)
 """
 
 

@@ -46,7 +46,7 @@ def scrubber(page):
 def test_played_pass_shows_numbers_and_marks_curves(open_page, matrix):
     page = open_page(f"{LINK}&matrix={matrix}")
     journeys = [
-        travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), played=1)
+        travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), cells_to_play=1)
         for changes in ({}, {"norm": "none"})
     ]
     scrubber(page).focus()

@@ -44,7 +44,7 @@ WHOLE = "baseline"  # the member from which nothing is taken
 
 
 def members() -> list[str]:
-    """Return the names of all members as in links: the baseline, each removal, each replacement."""
+    """List the names of all members as in links: the baseline, each removal, each replacement."""
     return [WHOLE, *(encode(part) for part in ablation.values()), *SWAPS]
 
 
@@ -113,7 +113,7 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
 
 @cachetools.cached(cachetools.TTLCache(maxsize=1, ttl=1.0), lock=threading.Lock())
 def listed() -> dict[tuple[str, int], str]:
-    """Return the shipped members, read from disk at most once a second."""
+    """Return the shipped members as read_shipped() does, from disk at most once a second."""
     return read_shipped()
 
 
@@ -129,7 +129,7 @@ def open_cached(member: str, seed: int) -> Opened:
 
 
 def plain(config: Config) -> Config:
-    """Return a config with the baseline's seed and without padding and dropout.
+    """Return a config with the baseline's seed, and without padding and dropout.
 
     No member was trained with other values of these, and every member can be run with them.
     """
@@ -139,22 +139,22 @@ def plain(config: Config) -> Config:
 @cache
 def values(name: str) -> list[Any]:
     """Return the sorted values that a setting takes over all members of the family."""
-    return sorted({getattr(config, name) for config in _members()})
+    return sorted({getattr(config, name) for config in _names_by_config()})
 
 
 @cache
-def _members() -> dict[Config, str]:
+def _names_by_config() -> dict[Config, str]:
     """Return the name of each member by its config."""
     return {config_of(member, BASELINE.seed): member for member in members()}
 
 
 def member_of(config: Config) -> str | None:
     """Return the member that was trained with these settings; None if there is none."""
-    return _members().get(plain(config))
+    return _names_by_config().get(plain(config))
 
 
 @lru_cache(maxsize=4096)
-def _shapes(config: Config) -> dict[str, tuple[int, ...]]:
+def _weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     """Return the shape of each weight of a config's model."""
     return {name: tuple(x.shape) for name, x in blank(config, vocabulary()).state_dict().items()}
 
@@ -166,22 +166,22 @@ def fits(config: Config, baseline: Config = BASELINE) -> bool:
     """
     if config.init != baseline.init:
         return False
-    has = _shapes(plain(baseline))
-    return all(has.get(name) == shape for name, shape in _shapes(plain(config)).items())
+    has = _weight_shapes(plain(baseline))
+    return all(has.get(name) == shape for name, shape in _weight_shapes(plain(config)).items())
 
 
 def changed(config: Config, baseline: Opened) -> Transformer | None:
-    """Return a model of these settings with the trained weights; None if some are missing."""
+    """Build a model of these settings with the baseline's weights; None if some are missing."""
     if not fits(config, baseline.config):
         return None
     has = baseline.model.state_dict()
     model = blank(config, vocabulary())
-    model.load_state_dict({name: has[name] for name in _shapes(plain(config))}, assign=True)
+    model.load_state_dict({name: has[name] for name in _weight_shapes(plain(config))}, assign=True)
     return model
 
 
 def cut_afterwards(member: str, baseline: Opened) -> Opened | None:
-    """Return the trained baseline run without a member's part; None if weights are missing."""
+    """Return the trained baseline without a member's part; None if weights are missing."""
     model = changed(config_of(member, baseline.config.seed), baseline)
     if model is None:
         return None

@@ -47,13 +47,13 @@ def folders() -> dict[str, Path]:
     models = {
         replace_unprintable(folder.name): folder
         for place in places
-        for folder in _inside(place)
+        for folder in _list_folder(place)
         if os.path.isfile(folder / native.SETTINGS)
     }
     return {name: models[name] for name in sorted(models, key=lambda name: (name != SHIPPED, name))}
 
 
-def _inside(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     """List a folder in order; empty if it cannot be read."""
     try:
         return sorted(folder.iterdir())
@@ -64,7 +64,7 @@ def _inside(folder: Path) -> list[Path]:
 def changed(folder: Path) -> float:
     """Return when a model's files were last written, in seconds since 1970; 0 if unreadable."""
     times = [0.0]
-    for path in _inside(folder):
+    for path in _list_folder(folder):
         with suppress(OSError):  # a link to nothing
             times.append(path.stat().st_mtime)
     return max(times)
@@ -108,8 +108,8 @@ def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opene
 
 
 def _open_files(files: dict[str, Path], name: str, check: Check | None) -> Opened:
-    """Open the model in these files, by the content of its config.json; ignore other files."""
-    weights = _weights(files)
+    """Open the model in these files, {name: path}, by its config.json; ignore other files."""
+    weights = _find_weights(files)
     if native.SETTINGS not in files:
         raise CheckpointError(
             f"{native.SETTINGS} is missing. It describes the tensors in {weights[0].name};"
@@ -132,8 +132,8 @@ def _open_files(files: dict[str, Path], name: str, check: Check | None) -> Opene
     )
 
 
-def _weights(files: dict[str, Path]) -> list[Path]:
-    """Return the file of a model's weights, or all its shards.
+def _find_weights(files: dict[str, Path]) -> list[Path]:
+    """Return the file of a model's weights, or all its shards in order.
 
     Raises CheckpointError if one is missing.
     """
@@ -169,7 +169,7 @@ def _weights(files: dict[str, Path]) -> list[Path]:
 
 
 def needed(names: Collection[str]) -> list[str]:
-    """Return the files of a repository that make up its model. Some may be missing."""
+    """Select the files of a repository that make up its model, by name. Some may be missing."""
     parts = sorted(name for name in names if PART.fullmatch(name))
     weights = parts if parts and native.WEIGHTS not in names else [native.WEIGHTS]
     tokenizer = (
@@ -184,10 +184,10 @@ def cache() -> Path:
 
 
 def from_hub(name: str, check: Check | None = None) -> Opened:
-    """Download a model from the Hugging Face Hub by name, and open it.
+    """Download a model from the Hugging Face Hub by its ID, and open it; one at a time.
 
     Only the files that are needed are downloaded, after a look at their size. The operator's token
-    is sent only with ABLATION_HUB_TOKEN=1. Raise as from_folder.
+    is sent only with ABLATION_HUB_TOKEN=1. Raises as from_folder.
     """
     try:
         from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
@@ -242,7 +242,10 @@ def _download(name: str) -> Path:
 
 
 def _make_room(name: str, size: int) -> None:
-    """Delete the downloads used longest ago, until there is room for so many bytes."""
+    """Delete the downloads used longest ago until so many bytes fit.
+
+    Raises MemoryLimitError if they never will.
+    """
     from huggingface_hub import scan_cache_dir
 
     limit = whole_number("ABLATION_HUB_MB", HUB_MB)

@@ -82,7 +82,7 @@ def read(
         CheckpointError: It is no GPT-2, or not complete.
         MemoryLimitError: It is too large.
     """
-    config, positions, words = _config(settings)
+    config, positions, words = _read_config(settings)
     prefix = name_of(weights)
     stored_tensors = read_shapes(weights, IGNORED)
     tensors = {name.removeprefix(PREFIX): tensor for name, tensor in stored_tensors.items()}
@@ -107,11 +107,11 @@ def read(
         if config.tied:
             tensors[EMBEDDING] = tensors.pop(HEAD)
     model = blank(config, pieces.vocabulary, positions)
-    published = {ours: _published(ours, x) for ours, x in model.state_dict().items()}
+    published = {ours: _published_name(ours, x) for ours, x in model.state_dict().items()}
     check_fit(tensors, dict(published.values()), prefix)
     loaded = load(tensors)
     turned = {
-        ours: loaded[theirs].T if _is_map(ours) else loaded[theirs]
+        ours: loaded[theirs].T if _is_linear(ours) else loaded[theirs]
         for ours, (theirs, _) in published.items()
     }
     model.load_state_dict({ours: x.contiguous() for ours, x in turned.items()}, assign=True)
@@ -121,8 +121,11 @@ def read(
     return Opened(name, model, pieces, about={"positions": positions}, ends=end_tokens, notes=notes)
 
 
-def _config(document: dict[str, Any]) -> tuple[Config, int, int]:
-    """Return the Config, the number of positions and the vocabulary size of a config.json."""
+def _read_config(document: dict[str, Any]) -> tuple[Config, int, int]:
+    """Read a config.json; return the Config, number of positions and vocabulary size.
+
+    Raises CheckpointError for what is not supported.
+    """
     sizes = {name: document.get(name, usual) for name, usual in SIZES.items()}
     for name, value in sizes.items():
         if type(value) is not int or not 0 < value <= MOST:
@@ -160,13 +163,13 @@ def _config(document: dict[str, Any]) -> tuple[Config, int, int]:
     return config, sizes["n_positions"], sizes["vocab_size"]
 
 
-def _published(ours: str, x: torch.Tensor) -> tuple[str, tuple[int, ...]]:
-    """Return the name that a tensor of core has in the published layout, and its shape there."""
+def _published_name(ours: str, x: torch.Tensor) -> tuple[str, tuple[int, ...]]:
+    """Return a tensor's name in the published layout, and its shape there."""
     for part, theirs in NAMES.items():
         ours = re.sub(rf"\b{part}\b", theirs, ours)
-    return ours, tuple(x.shape[::-1] if _is_map(ours) else x.shape)
+    return ours, tuple(x.shape[::-1] if _is_linear(ours) else x.shape)
 
 
-def _is_map(name: str) -> bool:
-    """Return whether a tensor is that of a linear map, stored as (in, out)."""
+def _is_linear(name: str) -> bool:
+    """Return whether a tensor, by its name, is that of a linear map, stored as (in, out)."""
     return bool(re.search(r"\b(attn|mlp)\..*\.weight$", name))

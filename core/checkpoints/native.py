@@ -39,7 +39,7 @@ LONGEST_NAME = 80  # letters
 def write(
     model: Transformer, name: str, trained_on: str = "", /, **about: object
 ) -> dict[str, bytes]:
-    """Return a model as files: file name to content.
+    """Return a model as files, {file name: content}; nothing is written to disk.
 
     Args:
         model: The model to be saved.
@@ -66,12 +66,14 @@ def write(
 
 
 def write_trained(state: State, name: str, accuracy: float) -> dict[str, bytes]:
-    """Return the model of a training at its current step as files: file name to content."""
-    return write(model_of(state), name, state.training.task, **_training(state), accuracy=accuracy)
+    """Return the model of a training at its current step as files: {file name: content}."""
+    return write(
+        model_of(state), name, state.training.task, **_describe_training(state), accuracy=accuracy
+    )
 
 
 def zip_files(written: dict[str, bytes]) -> bytes:
-    """Pack files into one archive, so that a browser saves a single file."""
+    """Pack files, {name: content}, into one archive, so that a browser saves a single file."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in written.items():
@@ -80,11 +82,11 @@ def zip_files(written: dict[str, bytes]) -> bytes:
 
 
 def of_training(state: State, name: str) -> Opened:
-    """Open the model of a training at its current step, copied to the CPU."""
-    return _wrap_model(name, model_of(state).cpu(), state.training.task, _training(state))
+    """Return the model of a training at its current step as Opened, copied to the CPU."""
+    return _wrap_model(name, model_of(state).cpu(), state.training.task, _describe_training(state))
 
 
-def _training(state: State) -> dict[str, Any]:
+def _describe_training(state: State) -> dict[str, Any]:
     """Return training settings, seed and step as a dictionary for config.json."""
     return {"training": dataclasses.asdict(state.training), "seed": state.seed, "step": state.step}
 
@@ -101,7 +103,7 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
         raise CheckpointError(
             f"{SETTINGS}: version is {version}; only version {VERSION} is supported."
         )
-    config = _config(settings.get("config"))
+    config = _read_config(settings.get("config"))
     vocabulary: Any = settings.get("vocabulary")
     is_list = isinstance(vocabulary, list) and 0 < len(vocabulary) <= MOST_WORDS
     is_good = is_list and all(
@@ -155,7 +157,7 @@ def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path
 
 
 def blank(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Transformer:
-    """Build a model with weights on the meta device, which are then assigned from a file."""
+    """Build a model with weights on the meta device; `positions`: rows of a learned table."""
     draw: Any = Blank()  # takes the place of a Draw
     model = Transformer(config, vocabulary, draw)
     if positions and hasattr(model.position, "weight"):
@@ -175,8 +177,8 @@ def _wrap_model(name: str, model: Transformer, learnt: str, about: dict[str, Any
     return Opened(name, model, Words(model.vocabulary), learnt, about, ends)
 
 
-def _config(document: object) -> Config:
-    """Check the settings of config.json and build the Config."""
+def _read_config(document: object) -> Config:
+    """Check the settings in config.json and build the Config; CheckpointError if invalid."""
     if not isinstance(document, dict):
         raise CheckpointError(
             f"{SETTINGS} has no object named config with the settings of the model."

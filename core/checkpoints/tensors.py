@@ -47,12 +47,12 @@ def check_bytes(needed: int, subject: str) -> None:
 
 
 def size_of(parameters: int, words: int) -> int:
-    """Return the bytes of an open model: weights in float32, and its vocabulary."""
+    """Return the bytes of an open model: float32 weights, and `words` vocabulary entries."""
     return 4 * parameters + WORD * words
 
 
 def check_room(parameters: int, words: int, subject: str, check: Check | None) -> None:
-    """Raise MemoryLimitError if a model of so many parameters and words may not be opened."""
+    """Raise MemoryLimitError if a model of this size may not be opened; also call `check`."""
     check_bytes(size_of(parameters, words), f"{subject} describes a model of")
     if check is not None:
         check(size_of(parameters, words))
@@ -119,8 +119,8 @@ def check_fit(
     missing = [name for name in shapes if name not in tensors]
     if missing:
         raise CheckpointError(
-            f"{file} lacks {_list(missing)} of the {len(shapes)} tensors that its configuration"
-            " requires."
+            f"{file} lacks {_join_names(missing)} of the {len(shapes)} tensors that its"
+            " configuration requires."
         )
     for name, shape in shapes.items():
         if tensors[name].shape != tuple(shape):
@@ -131,12 +131,12 @@ def check_fit(
     unexpected = [name for name in tensors if name not in shapes]
     if unexpected:
         raise CheckpointError(
-            f"{file} contains {_list(unexpected)}, which its configuration does not use."
+            f"{file} contains {_join_names(unexpected)}, which its configuration does not use."
         )
 
 
 def load(stored_tensors: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
-    """Read tensors as float32. Raise CheckpointError for infinite or NaN values."""
+    """Read tensors as float32 copies. Raise CheckpointError for infinite or NaN values."""
     tensors: dict[str, torch.Tensor] = {}
     for path in dict.fromkeys(tensor.path for tensor in stored_tensors.values()):
         with safe_open(path, "pt") as file:
@@ -153,7 +153,7 @@ def load(stored_tensors: Mapping[str, Stored]) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _list(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Join at most three names, and say how many more there are."""
     suffix = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(name[:LONGEST_NAME] for name in names[:3]) + suffix

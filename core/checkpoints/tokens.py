@@ -54,7 +54,7 @@ class Tokens(Protocol):
         """Tokens of the model, in the order of their ids."""
 
     def encode(self, text: str) -> Encoded:
-        """Return the token ids of a text, with their labels and unknown words."""
+        """Encode a text: token ids, their labels and unknown words."""
 
     def label(self, token: int) -> str:
         """Return the text of a token id, as shown on screen."""
@@ -79,10 +79,10 @@ class Words:
         object.__setattr__(self, "_number", composed | exact)
 
     def encode(self, text: str) -> Encoded:
-        """Return the token ids of a text's words; unknown words become <unk> or are left out."""
+        """Encode a text word by word; unknown words become <unk> or are left out."""
         encoded = Encoded([], [], [], [])
         for word in words(text):
-            index = self.number(word)
+            index = self.token_id(word)
             if index is None and UNKNOWN not in self._number:
                 encoded.left_out.append(word)
                 continue
@@ -93,7 +93,7 @@ class Words:
             encoded.labels.append(word)
         return encoded
 
-    def number(self, word: str) -> int | None:
+    def token_id(self, word: str) -> int | None:
         """Return the token id of a word, as typed or in lower case; None if it is unknown."""
         return next(
             (
@@ -117,7 +117,7 @@ class Pieces:
     vocabulary: tuple[str, ...]  # as the model's file has them: "Ġjudge"
 
     def encode(self, text: str) -> Encoded:
-        """Return the token ids of a text; every text can be encoded."""
+        """Encode a text as token ids with their labels; no text has unknown tokens."""
         ids = self.tokenizer.encode(
             text.encode("utf-8", "replace").decode()
         ).ids  # half a character is none
@@ -152,7 +152,7 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
             "To open GPT-2, install its tokenizer: pip install tokenizers."
         ) from None
     name = TOKENIZER if TOKENIZER in files else VOCABULARY[0]
-    document = _document(files, words)
+    document = _read_tokenizer(files, words)
     added = document.get("added_tokens") or []
     try:
         left_out = [token["content"] for token in added if token["id"] >= words]
@@ -192,10 +192,10 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
     )
 
 
-def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
-    """Return the content of tokenizer.json, after a check that its components are allowed."""
+def _read_tokenizer(files: Mapping[str, Path], words: int) -> dict[str, Any]:
+    """Read tokenizer.json; raise CheckpointError for components that are not allowed."""
     if TOKENIZER not in files:
-        return _in_one_file(files, words)
+        return _merge_files(files, words)
     document = read_json(files[TOKENIZER], LARGEST)
     for component, allowed in COMPONENTS.items():
         value = document.get(component)
@@ -214,8 +214,11 @@ def _document(files: Mapping[str, Path], words: int) -> dict[str, Any]:
     return document
 
 
-def _in_one_file(files: Mapping[str, Path], words: int) -> dict[str, Any]:
-    """Return vocab.json and merges.txt as the content of one tokenizer.json."""
+def _merge_files(files: Mapping[str, Path], words: int) -> dict[str, Any]:
+    """Build the content of a tokenizer.json from vocab.json and merges.txt.
+
+    Raises CheckpointError.
+    """
     if not set(VOCABULARY) <= set(files):
         raise CheckpointError(
             f"{TOKENIZER} is missing. It defines the {words:,} tokens of this GPT-2. "

@@ -97,7 +97,7 @@ class Pass:
     tokens: tuple[str, ...]  # padding included
     n_real: int  # tokens that are not padding
     sites: dict[str, list[torch.Tensor]]
-    # Of every site: names and values as core.measure.tensor_meters.reduce gives them.
+    # Of every site: names and values as core.measure.tensor_meters.compute_meters gives them.
     measured: tuple[list[tuple[str, int]], np.ndarray]
     output: torch.Tensor  # (T, D), what leaves the last block
     allowed: torch.Tensor  # (T, T) bool, which key each query may see by mask and padding

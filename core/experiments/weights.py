@@ -32,13 +32,13 @@ class Weights:
         """
         family_words = Words(family.vocabulary())
         return family_words.vocabulary, [
-            family_words.vocabulary.index(PAD) if word == PAD else family_words.number(word)
+            family_words.vocabulary.index(PAD) if word == PAD else family_words.token_id(word)
             for word in words
         ]
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Return a model on the CPU, in float32.
+        """Build a config's model, on the CPU in float32, with the weights of weights_config.
 
         Args:
             config: Settings of the model.
@@ -58,7 +58,7 @@ class Weights:
 
     @staticmethod
     def name(config: Config) -> str:
-        """Return the name of a variant; "" if its change is name enough."""
+        """Return what names a variant with these weights; "" if its change is name enough."""
         return ""
 
 

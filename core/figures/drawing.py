@@ -29,7 +29,7 @@ MOST = 15
 
 
 def patterns(config: Config) -> dict[str, list[bool]]:
-    """Return which layers have a component that only some layers have, by its label."""
+    """Return {label of a component that only some layers have: whether each layer has it}."""
     layers = range(config.n_layers)
     rows = {}
     if config.attention and config.window and config.global_every:
@@ -119,10 +119,10 @@ class Sublayer:
         lines = 15 * len(self.inside)
         if "heads" in self.clicks:
             lines += self.target - 10 * self.compact
-        return 26 + lines + self._room
+        return 26 + lines + self._heads_height
 
     @property
-    def _room(self) -> int:
+    def _heads_height(self) -> int:
         """Height of the heads in the box, if they are drawn as parts of their own."""
         rows = -(-len(self.heads) // IN_A_ROW)
         return rows * (TARGET + GAP) + 4 * bool(rows)
@@ -130,16 +130,16 @@ class Sublayer:
     def draw(self, y: int) -> tuple[str, int]:
         """Return the SVG of the sub-layer from height y on, and its own height."""
         if self.site not in self.forward_pass.sites:
-            off = self._part(
+            off = self._make_clickable(
                 "work", box(CENTRE, y + 10, BOX, self.work, [f"{self.name}: off"], "off changed")
             )
             return line("stream", (STREAM, y), (STREAM, y + self.work + 24)) + off, self.work + 24
         top = y + self.wire  # where the branch leaves the stream
-        branch, joint = self._branch(top)
-        main, end = self._stream(y, top, joint)
+        branch, joint = self._draw_branch(top)
+        main, end = self._draw_stream(y, top, joint)
         return branch + main + line("stream", (STREAM, end), (STREAM, end + 6)), end + 6 - y
 
-    def _branch(self, top: int) -> tuple[str, int]:
+    def _draw_branch(self, top: int) -> tuple[str, int]:
         """Return the SVG of the branch through the sub-layer, and y of where it ends."""
         begin = (
             [(STREAM, top)]
@@ -151,19 +151,19 @@ class Sublayer:
         )
         y = top + self.wire
         if "before" in self.norms:
-            parts += self._norm("before", CENTRE, y, NORM)
+            parts += self._draw_norm("before", CENTRE, y, NORM)
             y += self.target
             parts += line("wire", (CENTRE, y), (CENTRE, y + self.wire)) + arrow(
                 CENTRE, y + self.wire
             )
             y += self.wire
-        parts += self._work(y)
+        parts += self._draw_box(y)
         y += self.work
         if "on the output of" in self.norms:
             parts += line("wire", (CENTRE, y), (CENTRE, y + self.wire)) + arrow(
                 CENTRE, y + self.wire
             )
-            parts += self._norm("on the output of", CENTRE, y + self.wire, NORM)
+            parts += self._draw_norm("on the output of", CENTRE, y + self.wire, NORM)
             y += self.wire + self.target
         joint = y + self.wire + 4
         parts += line("wire", (CENTRE, y), (CENTRE, joint), (STREAM + 9, joint)) + arrow(
@@ -187,7 +187,7 @@ class Sublayer:
             )
         return parts, joint
 
-    def _work(self, y: int) -> str:
+    def _draw_box(self, y: int) -> str:
         """Return the SVG of the box, with its heads if they are parts of their own."""
         kind = "box work changed" if self.changed else "box work"
         if "heads" in self.clicks:  # the line that says how many is a button of its own
@@ -202,29 +202,33 @@ class Sublayer:
             )
             button = box(CENTRE, y + 26, BOX - 24, self.target, [], "head-box")
             button += text(CENTRE, y + 30 + self.target // 2, first, "middle small")
-            return self._part("work", shapes) + self._part("heads", button)
-        shapes = self._part(
+            return self._make_clickable("work", shapes) + self._make_clickable("heads", button)
+        shapes = self._make_clickable(
             "work",
-            box(CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=self._room),
+            box(
+                CENTRE, y, BOX, self.work, [self.name, *self.inside], kind, below=self._heads_height
+            ),
         )
         per_row = min(IN_A_ROW, len(self.heads))
         for index, is_present in enumerate(self.heads):
             row, column = divmod(index, IN_A_ROW)
             x = CENTRE + (column - (per_row - 1) / 2) * (TARGET + GAP)
-            top = y + self.work - self._room + row * (TARGET + GAP)
+            top = y + self.work - self._heads_height + row * (TARGET + GAP)
             mark, style = (f"{index + 1}", "head-box") if is_present else ("✕", "off changed")
-            shapes += self._part(f"head {index + 1}", box(x, top, TARGET, TARGET, [mark], style))
+            shapes += self._make_clickable(
+                f"head {index + 1}", box(x, top, TARGET, TARGET, [mark], style)
+            )
         return shapes
 
-    def _part(self, name: str, shapes: str, number: str = "") -> str:
-        """Make shapes clickable if a click on this part has an effect."""
+    def _make_clickable(self, name: str, shapes: str, number: str = "") -> str:
+        """Return shapes, grouped as a clickable part if a click on it has an effect."""
         return (
             part(f"{self.site} {name}{number}", *self.clicks[name], shapes)
             if name in self.clicks
             else shapes
         )
 
-    def _stream(self, y: int, top: int, joint: int) -> tuple[str, int]:
+    def _draw_stream(self, y: int, top: int, joint: int) -> tuple[str, int]:
         """Return the SVG of the stream past the sub-layer, and y of its end."""
         parts = line("stream", (STREAM, y), (STREAM, top))
         past = (
@@ -248,24 +252,24 @@ class Sublayer:
                 turn=(STREAM - 14, middle),
             )
             past += f'<circle class="off" cx="{STREAM}" cy="{joint}" r="9"/>'
-        parts += self._part("residual", past)
+        parts += self._make_clickable("residual", past)
         end = joint + 9
         if "after" in self.norms:
-            parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._norm(
+            parts += line("stream", (STREAM, end), (STREAM, end + 9)) + self._draw_norm(
                 "after", STREAM, end + 9, NORM - 4
             )
             end += 9 + self.target
         return parts, end
 
-    def _norm(self, place: str, x: int, y: int, width: int) -> str:
-        """Draw a norm's box."""
+    def _draw_norm(self, place: str, x: int, y: int, width: int) -> str:
+        """Return the SVG of a norm's box."""
         normed = self.norms[place] in self.forward_pass.sites
         name = self.forward_pass.config.norm if normed else "no norm"
         kind = "box norm" if normed else "off"
         if self.norm_changed:
             kind += " changed"
         number = "" if place == next(iter(self.norms)) else " 2"  # of two, the second
-        return self._part("norm", box(x, y, width, self.target, [name], kind), number)
+        return self._make_clickable("norm", box(x, y, width, self.target, [name], kind), number)
 
 
 WIDTH = 300  # of the picture
@@ -368,7 +372,7 @@ class Picture:
     compact: bool = False
 
     def attention(self) -> Sublayer:
-        """Return the attention sub-layer to be drawn."""
+        """Collect what is drawn of the attention sub-layer."""
         c = self.forward_pass.config
         inside = [f"{c.n_heads} {'head' if c.n_heads == 1 else 'heads'} × {c.d_head}"]
         if c.n_kv_heads < c.n_heads:
@@ -410,10 +414,10 @@ class Picture:
             # quick hand.
             where = " (at z, before W_O)" if len(ablated_heads) < 2 else ""
             inside.append(f"{named} removed{where}" if ablated_heads else "")
-        return self._sublayer("attention", "Attention", inside, changed, heads)
+        return self._make_sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
-        """Return the feed-forward sub-layer to be drawn.
+        """Collect what is drawn of the feed-forward sub-layer.
 
         Args:
             beginning: y at which the block's first sub-layer reads the stream.
@@ -424,9 +428,9 @@ class Picture:
         inside = [f"{c.d_model} → {hidden} → {c.d_model}", MENUS["activation"].label(c.activation)]
         reads = beginning if c.parallel and c.attention else None
         changed = self._differs("parallel", *Config.settings_read_by("ffn"))
-        return self._sublayer("ffn", "Feed-forward", inside, changed, reads=reads)
+        return self._make_sublayer("ffn", "Feed-forward", inside, changed, reads=reads)
 
-    def _sublayer(
+    def _make_sublayer(
         self,
         part: str,
         name: str,
@@ -450,7 +454,11 @@ class Picture:
         residual = getattr(self.forward_pass.config, f"residual_{part}")
         if self.compact and not changed:
             inside = inside[:1]
-        clicks = self._knife(part, heads) if self.knocked is not None else self._switches(part)
+        clicks = (
+            self._ablation_clicks(part, heads)
+            if self.knocked is not None
+            else self._setting_clicks(part)
+        )
         return Sublayer(
             self.forward_pass,
             self.layer,
@@ -469,11 +477,11 @@ class Picture:
         )
 
     def _differs(self, *fields: str) -> bool:
-        """Return whether any of these settings differs from the baseline."""
+        """Return whether any of these settings is marked as changed."""
         return not self.changed.isdisjoint(fields)
 
-    def _switches(self, part: str) -> Clicks:
-        """Return the change of settings that a click on each part of a sub-layer makes."""
+    def _setting_clicks(self, part: str) -> Clicks:
+        """Return, per part of a sub-layer, the change of settings that a click makes."""
         c = self.forward_pass.config
         fewer = 1 if c.n_heads > 1 else Config().n_heads
         norm = "none" if c.part("norm").normalises else Config().norm
@@ -489,14 +497,14 @@ class Picture:
         clicks = {}
         for place, (name, value) in changes.items():
             text = encode({name: value})
-            click = _describe_click(name, value, is_clickable=self.beside is None)
+            click = _describe_click(name, value, in_this_variant=self.beside is None)
             if self.beside is not None and text in self.beside:
                 click = "Already changed in the variant: click to undo."
             clicks[place] = text, f"{labels[place]}. {Config.settings()[name].help} {click}"
         return clicks
 
-    def _knife(self, part: str, heads: tuple[bool, ...]) -> Clicks:
-        """Return which ablation a click on a part adds or removes."""
+    def _ablation_clicks(self, part: str, heads: tuple[bool, ...]) -> Clicks:
+        """Return, per part of a sub-layer, the ablation that a click adds or removes."""
         cuts = {"work": Cut(self.layer, part)}
         cuts |= {
             f"head {number}": Cut(self.layer, "head", number - 1)
@@ -515,7 +523,7 @@ class Picture:
 
 
 def in_attention(c: Config, layer: int) -> list[str]:
-    """Return further settings that act in a layer's attention, in a word or two each."""
+    """List further settings that act in a layer's attention, in a word or two each."""
     position = c.part("position")
     window = c.window_in(layer)
     parts = []
@@ -526,7 +534,7 @@ def in_attention(c: Config, layer: int) -> list[str]:
     if c.attention_bias != c.bias:
         parts.append("with biases" if c.attention_bias else "no biases")
     if acts_in_attention(position) and c.position_in(layer) is position:
-        parts += _in_position(c)
+        parts += _name_position(c)
     if c.softmax != Config().softmax:
         parts.append(MENUS["softmax"].label(c.softmax))
     if c.value_residual and layer > 0:
@@ -540,8 +548,8 @@ def in_attention(c: Config, layer: int) -> list[str]:
     return parts
 
 
-def _in_position(c: Config) -> list[str]:
-    """Return the position encoding, with RoPE's share and base where they are not the defaults."""
+def _name_position(c: Config) -> list[str]:
+    """Name the position encoding, with RoPE's share and base where they are not the defaults."""
     name = MENUS["position"].label(c.position)
     if not c.part("position").turns:
         return [name]
@@ -550,24 +558,24 @@ def _in_position(c: Config) -> list[str]:
     return [name] if c.rope_base == Config().rope_base else [name, f"base {c.rope_base:,.0f}"]
 
 
-def _describe_click(name: str, value: Any, is_clickable: bool) -> str:
-    """Describe what a click that changes a setting does: here, or in a variant to compare with."""
+def _describe_click(name: str, value: Any, in_this_variant: bool) -> str:
+    """Describe the click that sets `name` to `value`: in this variant, or in one to compare."""
     change = Config.settings()[name].change(value)
     if value in (False, "none"):
         return (
             "Click to remove it from this variant too."
-            if is_clickable
+            if in_this_variant
             else "Click to compare with the block without it."
         )
     if value is True or name == "norm":
         return (
             "Click to restore it in this variant too."
-            if is_clickable
+            if in_this_variant
             else "Click to compare with it."
         )
     return (
         f"Click to use {change} in this variant too."
-        if is_clickable
+        if in_this_variant
         else f"Click to compare with {change}."
     )
 

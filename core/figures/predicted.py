@@ -64,7 +64,7 @@ class Line(NamedTuple):
 Mark = tuple[float, float]  # what was predicted, from and to; either may be infinite
 
 
-def _ends(
+def _axis_ends(
     values: Sequence[float], mark: Mark | None, scale: Mark | None = None
 ) -> tuple[float, float]:
     """Return the ends of an axis that shows the values, 0 and the near end of the mark.
@@ -100,24 +100,24 @@ def _ends(
 
 def bars_svg(
     bars: Sequence[Bar],
-    written: Callable[[float], str],
+    format_value: Callable[[float], str],
     mark: Mark | None,
     words: Mapping[str, str],
     hidden: bool = False,
     scale: Mark | None = None,
 ) -> str:
-    """Return measured values as bars in SVG; the mark stands on the first bar.
+    """Return measured values as bars in SVG; the predicted range `mark` stands on the first.
 
     Args:
         bars: The values.
-        written: Formats a number.
+        format_value: Formats a number.
         mark: The predicted range, or None.
         words: Words of the language, by key.
         hidden: Whether only names and the mark are shown, before anything is measured.
         scale: Range that the axis covers at least.
     """
     values = [] if hidden else [value for bar in bars for value in (bar.mean, bar.low, bar.high)]
-    low, high = _ends(values, mark, scale)
+    low, high = _axis_ends(values, mark, scale)
     left = MARGIN
     right = WIDTH - MARGIN - FIGURE
 
@@ -151,57 +151,61 @@ def bars_svg(
                 shapes.append(
                     line("reach", (x(bar.low), top + BAR / 2), (x(bar.high), top + BAR / 2))
                 )
-            shapes.append(text(right + 10, top + BAR - 5, written(bar.mean), "figure"))
+            shapes.append(text(right + 10, top + BAR - 5, format_value(bar.mean), "figure"))
             shapes.append(text(right + 10, top + BAR + 9, bar.note, "small"))
     foot = ROW * len(bars) + 16.0
     if scale or not hidden:
         shapes += [
-            text(x(end), foot, written(end), f"small {kind}")
+            text(x(end), foot, format_value(end), f"small {kind}")
             for end, kind in ((low, ""), (high, "end"))
         ]
     if mark:
         middle = min(max((x(mark[0]) + x(mark[1])) / 2, left + 60), right - 40)
         shapes.append(text(middle, foot + 18, words["your_prediction"], "small middle"))
-    phrases = [bar.label if hidden else _describe_bar(bar, written) for bar in bars]
+    phrases = [bar.label if hidden else _describe_bar(bar, format_value) for bar in bars]
     if mark:
-        phrases.append(f"{words['your_prediction']}: {describe_range(mark, written)}")
+        phrases.append(f"{words['your_prediction']}: {describe_range(mark, format_value)}")
     return picture(
         WIDTH, foot + (24 if mark else 6), STYLE + "".join(shapes), ". ".join(phrases) + "."
     )
 
 
-def _describe_bar(bar: Bar, written: Callable[[float], str]) -> str:
+def _describe_bar(bar: Bar, format_value: Callable[[float], str]) -> str:
     """Describe a bar: label, mean and note."""
     note = f" ({bar.note})" if bar.note else ""
-    return f"{bar.label}: {written(bar.mean)}{note}"
+    return f"{bar.label}: {format_value(bar.mean)}{note}"
 
 
-def describe_range(mark: Mark | None, written: Callable[[float], str]) -> str:
+def describe_range(mark: Mark | None, format_value: Callable[[float], str]) -> str:
     """Describe a predicted range: "0.2 – 0.9", "≥ 0.9", "< 0.2"."""
     low, high = mark or (-math.inf, math.inf)
     if math.isinf(low):
-        return f"< {written(high)}"
-    return f"≥ {written(low)}" if math.isinf(high) else f"{written(low)} – {written(high)}"
+        return f"< {format_value(high)}"
+    return (
+        f"≥ {format_value(low)}"
+        if math.isinf(high)
+        else f"{format_value(low)} – {format_value(high)}"
+    )
 
 
 def curves_svg(
     lines: Sequence[Line],
-    written: Callable[[float], str],
+    format_value: Callable[[float], str],
     mark: Mark | None,
     words: Mapping[str, str],
     over: str,
 ) -> str:
-    """Return measured curves in SVG; the mark stands at the end of the first curve.
+    """Return measured curves in SVG; the predicted range `mark` stands at the end of the first.
 
     Args:
         lines: The curves.
-        written: Formats a number.
+        format_value: Formats a number.
         mark: The predicted range, or None.
         words: Words of the language, by key.
         over: Name of the horizontal axis.
     """
     values = [value for line in lines for value in (*line.mean, *line.low, *line.high)]
-    low, high = _ends(values, mark)
+    low, high = _axis_ends(values, mark)
     top = LEGEND * len(lines) + 14.0
     left = 50
     right = WIDTH - MARGIN - END
@@ -219,7 +223,9 @@ def curves_svg(
         f'<line class="axis" x1="{left}" x2="{right}" y1="{y(value)}" y2="{y(value)}"/>'
         for value in (low, high)
     ]
-    shapes += [text(left - 8, y(value) + 4, written(value), "small end") for value in (low, high)]
+    shapes += [
+        text(left - 8, y(value) + 4, format_value(value), "small end") for value in (low, high)
+    ]
     shapes += [
         text(x(start), bottom + 18, f"{over} {start}", "small"),
         text(x(end), bottom + 18, str(end), "small end"),
@@ -248,12 +254,15 @@ def curves_svg(
         )
         place = LEGEND * index + 12.0
         shapes += [line(f"curve{first}", (left, place - 4), (left + 28, place - 4))]
-        shapes.append(text(left + 36, place, f"{curve.label}: {written(curve.mean[-1])}", "name"))
+        shapes.append(
+            text(left + 36, place, f"{curve.label}: {format_value(curve.mean[-1])}", "name")
+        )
     description = ". ".join(
-        f"{line.label}: {written(line.mean[0])} → {written(line.mean[-1])}" for line in lines
+        f"{line.label}: {format_value(line.mean[0])} → {format_value(line.mean[-1])}"
+        for line in lines
     )
     description += (
-        f". {words['your_prediction']}: {describe_range(mark, written)}." if mark else "."
+        f". {words['your_prediction']}: {describe_range(mark, format_value)}." if mark else "."
     )
     return picture(WIDTH, bottom + (42 if mark else 24), STYLE + "".join(shapes), description)
 

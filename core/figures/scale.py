@@ -20,20 +20,20 @@ MEASURED = ("value", "reference")  # columns of what is measured, which can be s
 
 
 def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
-    """Return a chart's specification with axes that cover all tables.
+    """Return a copy of a chart's specification with axes that cover all tables.
 
     Stacked or counted values keep the browser's own scale.
     """
     scaled: Spec = copy.deepcopy(spec)
     encodings = [
         (unit, channel, encoding)
-        for unit in _units(scaled)
+        for unit in _encoding_units(scaled)
         for channel, encoding in unit["encoding"].items()
         if channel in CHANNELS
     ]
     ends: dict[str, tuple[float, float]] = {}
     for _, channel, encoding in encodings:
-        values = _values(encoding, tables)
+        values = _drawn_values(encoding, tables)
         if values:
             low, high = ends.get(CHANNELS[channel], (math.inf, -math.inf))
             ends[CHANNELS[channel]] = min(low, *values), max(high, *values)
@@ -60,8 +60,10 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
 
 
 def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
-    """Return whether two tables have the same rows and the chart can show differences."""
-    log = any((encoding.get("scale") or {}).get("type") == "log" for encoding in _measured(spec))
+    """Return whether both tables have the same rows and the chart's axes are linear."""
+    log = any(
+        (encoding.get("scale") or {}).get("type") == "log" for encoding in _measured_encodings(spec)
+    )
     if (
         log
         or other is None
@@ -75,11 +77,14 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
 
 
 def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
-    """Return the specification without fixed ends of axes such as 0 to 1."""
+    """Return a copy of a specification without fixed ends of measured axes, such as 0 to 1.
+
+    Where all of the table's differences are 0, the axis goes from −1 to 1.
+    """
     scaled: Spec = copy.deepcopy(spec)
     columns = [] if table is None else [table[name] for name in MEASURED if name in table]
     nothing = bool(columns) and all((column == 0).all() for column in columns)
-    for encoding in _measured(scaled):
+    for encoding in _measured_encodings(scaled):
         if "scale" in encoding:
             encoding["scale"] = {
                 k: v for k, v in (encoding["scale"] or {}).items() if not k.startswith("domain")
@@ -89,9 +94,9 @@ def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
     return scaled
 
 
-def _measured(spec: Spec) -> Iterator[Spec]:
+def _measured_encodings(spec: Spec) -> Iterator[Spec]:
     """Yield the encodings of measured columns."""
-    for unit in _units(spec):
+    for unit in _encoding_units(spec):
         for channel, encoding in unit["encoding"].items():
             if (
                 channel in CHANNELS
@@ -102,7 +107,7 @@ def _measured(spec: Spec) -> Iterator[Spec]:
 
 
 def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the other table's measured values subtracted from its own."""
+    """Return table − other in the columns value and reference; other columns as in table."""
     return table.assign(
         **{
             name: table[name].to_numpy() - other[name].to_numpy()
@@ -112,18 +117,18 @@ def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _units(spec: Spec) -> Iterator[Spec]:
+def _encoding_units(spec: Spec) -> Iterator[Spec]:
     """Yield all parts of a specification that encode something."""
     if "encoding" in spec:
         yield spec
     for key in ("layer", "hconcat", "vconcat"):
         for part in spec.get(key, []):
-            yield from _units(part)
+            yield from _encoding_units(part)
     if "spec" in spec:
-        yield from _units(spec["spec"])
+        yield from _encoding_units(spec["spec"])
 
 
-def _values(encoding: Any, tables: tuple[pd.DataFrame, ...]) -> list[float]:
+def _drawn_values(encoding: Any, tables: tuple[pd.DataFrame, ...]) -> list[float]:
     """Return the numbers that an encoding draws; [] where they are not those of the tables."""
     if (
         not isinstance(encoding, dict)

@@ -56,7 +56,7 @@ def numbers(**options: Any) -> alt.Axis:
 
 
 def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Spec]:
-    """Decorate a chart function so that its specification is built once, without data."""
+    """Decorate a chart function: it takes no data, and returns its Vega-Lite dict, built once."""
 
     @functools.wraps(function)
     @functools.cache
@@ -78,7 +78,7 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
 def words(
     kind: type[Axis], field: str, title: str | None, every: bool = True, limit: int = 110
 ) -> Axis:
-    """Return an axis of words from "007 word" labels.
+    """Return a channel, alt.X or alt.Y, with an axis of words from labels such as "007 word".
 
     Args:
         kind: alt.X or alt.Y.
@@ -98,5 +98,5 @@ def words(
 
 
 def word(number: int, text: str) -> str:
-    """Return a token as a label of an axis: sorted by its number, shown as its word."""
+    """Return a label for word_axis: "007 word", which sorts by number and shows the word."""
     return f"{number:03d} {text}"

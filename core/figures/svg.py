@@ -7,7 +7,7 @@ Point = tuple[float, float]
 
 
 def picture(width: float, height: float, shapes: str, description: str, role: str = "img") -> str:
-    """Return shapes as an SVG of this size, with a description for screen readers."""
+    """Wrap shapes in an SVG of this size, with a description for screen readers."""
     return (
         f'<svg viewBox="0 0 {width:g} {height:g}" role="{role}" aria-label="{escape(description)}" '
         f'xmlns="http://www.w3.org/2000/svg">{shapes}</svg>'
@@ -15,7 +15,7 @@ def picture(width: float, height: float, shapes: str, description: str, role: st
 
 
 def in_own_size(svg: str) -> str:
-    """Return a picture at its own width, so that its text has the size that it was given."""
+    """Wrap a picture in a div of its own width, so that its text keeps its size."""
     match = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
     return f'<div style="flex: none; width: {match[1] if match else 0}px">{svg}</div>'
 
@@ -68,7 +68,7 @@ def arrow(x: float, y: float, way: str = "down") -> str:
 
 
 def part(place: str, name: str, words: str, shapes: str) -> str:
-    """Group shapes into one clickable part of a block.
+    """Group shapes into one clickable part of a block, as SVG with data attributes.
 
     Args:
         place: Key of the part, whether or not it is present.

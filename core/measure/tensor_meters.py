@@ -35,7 +35,7 @@ def reduce(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
 
 
 def tidy(names: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
-    """Tabulate meters, (meters, tensors), of (site, layer) names: layer, site, meter, value."""
+    """Tabulate values (meters, tensors) of (site, layer) names: layer, site, meter, value."""
     rows = [
         (layer, site, name, value)
         for (site, layer), column in zip(names, values.T.tolist())

@@ -61,7 +61,7 @@ class MultiHeadAttention(Part):
         kv_cache: Any = None,
         memory: Memory | None = None,
     ) -> torch.Tensor:
-        """Run attention.
+        """Return the output of attention: (B, T, D) -> (B, T, D). kv_cache gets the new keys.
 
         Args:
             x: Input of the sub-layer, (B, T, D).
@@ -128,9 +128,9 @@ class MultiHeadAttention(Part):
         return v
 
     def grouped_matmul(self, x: torch.Tensor, per_kv_head: torch.Tensor) -> torch.Tensor:
-        """Multiply each head's matrix by that of its key-value head.
+        """Multiply (B, n_heads, T, n) by each head's key-value matrix, (B, n_kv_heads, n, m).
 
-        (B, n_heads, T, n) × (B, n_kv_heads, n, m) -> (B, n_heads, T, m)
+        Returns (B, n_heads, T, m).
         """
         if self.n_kv_heads == self.n_heads:
             return x @ per_kv_head

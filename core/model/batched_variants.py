@@ -101,7 +101,7 @@ class BatchedVariants:
         first = self.configs[0]
         yield x, torch.full((len(x),), torch.nan, device=x.device)
         skip = [index for index, config in enumerate(self.configs) if config.skips]
-        skipping = self._index(skip)
+        skipping = self._index_tensor(skip)
         early: dict[int, torch.Tensor] = {}
         for layer in order:
             self._redraw(first.block_of(layer))
@@ -145,7 +145,7 @@ class BatchedVariants:
         """Move a module to the machine's device and precision, without gradients."""
         return module.to(self.machine.torch_device, self.machine.precision).requires_grad_(False)
 
-    def _index(self, members: list[int]) -> torch.Tensor:
+    def _index_tensor(self, members: list[int]) -> torch.Tensor:
         """Return indices of variants as a tensor on the device."""
         return torch.tensor(members, device=self.machine.torch_device)
 
@@ -176,7 +176,7 @@ class BatchedVariants:
         write = self._make_by_group(members, (*NORM, residual), make_write)
         if len(members) == len(self.configs):
             return lambda x, block_input: write(x, compute(read(x, block_input)))
-        indices = self._index(members)
+        indices = self._index_tensor(members)
 
         def some(x: torch.Tensor, block_input: torch.Tensor) -> torch.Tensor:
             part = x[indices]
@@ -195,7 +195,7 @@ class BatchedVariants:
     def _make_attention(self, config: Config, members: list[int]) -> Map:
         """Create attention for the variants `members`, which share these settings."""
         module = self._make_part("attn", MultiHeadAttention, config)
-        reading = self._index(members)
+        reading = self._index_tensor(members)
         allowed = self._allowed[config.mask]
         memory = Memory()
 
@@ -228,8 +228,8 @@ class BatchedVariants:
             return parts[0]
         order = [index for group in groups for index in group]
         sizes = [len(group) for group in groups]
-        to_groups = self._index(order)
-        back = self._index(order).argsort()
+        to_groups = self._index_tensor(order)
+        back = self._index_tensor(order).argsort()
         sorted_already = order == list(range(len(order)))
 
         def run(*streams: Any) -> torch.Tensor:

@@ -78,7 +78,7 @@ class Block(Part):
         kv_cache: Any = None,
         memory: Memory | None = None,
     ) -> torch.Tensor:
-        """Run both sub-layers.
+        """Run both sub-layers on the residual stream: (B, T, D) -> (B, T, D).
 
         Args:
             x: Residual stream, (B, T, D).
@@ -130,10 +130,10 @@ class Join(Part):
         self.scale = scale
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return x + scale · y, without a residual scale · y: 2 × (…, D) -> (…, D)."""
+        """Return x + scale · y, or scale · y if the residual is off: 2 × (…, D) -> (…, D)."""
         return self.join_unscaled(x, self.scale.forward(y))
 
     def join_unscaled(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return x + y, without a residual y: 2 × (…, D) -> (…, D)."""
+        """Return x + y, or y if the residual is off: 2 × (…, D) -> (…, D)."""
         y = tap(self.output_site, y)
         return tap(self.stream_site, x + y if self.residual else y)

@@ -519,7 +519,7 @@ class Config(Settings):
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
-        """Return a copy with some settings changed.
+        """Return a copy with changes; equal n_kv_heads follow n_heads, equal biases bias.
 
         n_kv_heads follows n_heads if both were equal, and attention_bias follows bias.
         """

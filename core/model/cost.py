@@ -57,7 +57,7 @@ def _count_learned(make: Callable[..., nn.Module], *arguments: int | bool | str)
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
-    """Return the forward FLOPs of one sequence by part: 2·m·n·k per matrix product of blocks."""
+    """Return the forward FLOPs of one sequence by part: 2·m·n·k per matrix product in blocks."""
     D = config.d_model
     F = config.d_ff
     T = tokens

@@ -74,7 +74,7 @@ class Sampling(Settings):
 def probabilities(
     logits: torch.Tensor, sampling: Sampling
 ) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
-    """Apply temperature, top k and top p; return probabilities that add up to 1.
+    """Apply temperature, top k and top p to logits (V,); return float64 probabilities (V,).
 
     Raises ConfigError for infinite or NaN logits.
     """

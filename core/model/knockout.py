@@ -124,7 +124,7 @@ def list_cuts(config: Config) -> list[Cut]:
 
 
 def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
-    """Parse the parts in a link, "2.3~1.ffn".
+    """Parse parts from a link, "2.3~1.ffn"; also return a note for each that the model lacks.
 
     Returns:
         The parts that the model has, and a sentence for each that it does not have.

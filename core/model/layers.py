@@ -21,7 +21,7 @@ _stream: ContextVar[torch.Generator | None] = ContextVar("dropout stream", defau
 
 @contextmanager
 def enable_dropout(stream: torch.Generator | None) -> Iterator[None]:
-    """Activate dropout inside the block, with masks drawn from the stream; None: no dropout."""
+    """Activate dropout in the context, with masks drawn from the stream; None: no dropout."""
     token = _stream.set(stream)
     try:
         yield

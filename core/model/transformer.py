@@ -108,7 +108,7 @@ class Transformer(nn.Module):
         memory: Memory,
         kv_cache: Any = None,
     ) -> torch.Tensor:
-        """Run one layer: residual stream (B, T, D) -> (B, T, D).
+        """Run one layer and the skip after it: residual stream (B, T, D) -> (B, T, D).
 
         Args:
             layer: Index of the layer, from 0.

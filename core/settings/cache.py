@@ -40,7 +40,7 @@ class CacheGroup:
             self.caches.add(cache)
 
     def make_room(self, latest: "LRUCache") -> None:
-        """Empty other caches, the least recently used first, until all of them fit."""
+        """Empty caches other than `latest`, least recently used first, until all fit."""
         with self._lock:
             caches = sorted(self.caches, key=lambda cache: cache.used)
         for cache in caches:
@@ -78,12 +78,12 @@ class LRUCache:
             self.entries.clear()
 
     def peek(self, key: Hashable) -> Any:
-        """Return the result that is stored under a key, or None."""
+        """Return the result stored under a key, or None; it counts as used."""
         entry = self._find(key)
         return entry[0] if entry else None
 
     def store(self, key: Hashable, value: Any, size: int) -> None:
-        """Store a result of so many bytes under a key."""
+        """Store a result of so many bytes under a key, unless it is larger than the cache."""
         with self._lock:
             self.used = time.monotonic()
             self.entries.pop(key, None)
@@ -93,7 +93,7 @@ class LRUCache:
             self._group.make_room(self)
 
     def get(self, key: Hashable, make: Callable[[], tuple[Result, int]]) -> Result:
-        """Return the result under a key; one thread computes it while others wait.
+        """Return the result under a key; if missing, make it, while other threads wait.
 
         Args:
             key: Key of the result.
@@ -145,7 +145,7 @@ def cached(
 
 
 def make_once(make: Callable[..., Result]) -> Any:
-    """Decorate a function so that it runs once per process: other threads wait for the first.
+    """Decorate a function so that it runs once per process and arguments; others wait.
 
     Not st.cache_resource, which a user can empty: workers would start again beside the old ones.
     """

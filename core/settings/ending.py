@@ -16,7 +16,7 @@ _others: list[Callable[[], Iterable[threading.Thread]]] = []
 
 
 def at_end(call: Callable[[], object]) -> None:
-    """Call a function when the process ends.
+    """Register a function to be called when the process ends.
 
     atexit comes too late: before it, Python waits for pools, whose workers may still load torch.
     """
@@ -24,7 +24,7 @@ def at_end(call: Callable[[], object]) -> None:
 
 
 def wait_for(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
-    """Have the process wait at its end for the threads that a function finds then.
+    """Register threads to wait for when the process ends; `find_threads` returns them then.
 
     A thread that loads a library or computes while Python takes itself apart may crash the process.
     """

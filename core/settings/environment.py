@@ -8,13 +8,13 @@ PATH = re.compile(r"(?<![\w./\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":]+[/\\])+([^\s
 
 
 def whole_number(name: str, otherwise: int, least: int = 1) -> int:
-    """Return a variable as a whole number from `least` on; `otherwise` if it is none."""
+    """Return an environment variable as a whole number ≥ `least`; `otherwise` if it is none."""
     text = os.environ.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) >= least else otherwise
 
 
 def is_on(name: str) -> bool:
-    """Return whether a variable is set to anything but 0."""
+    """Return whether an environment variable is set to anything but 0."""
     return os.environ.get(name, "") not in ("", "0")
 
 
@@ -37,5 +37,5 @@ class ServerError(RuntimeError):
 
 
 def without_paths(text: str) -> str:
-    """Return an error's text for users: paths are cut to their last name."""
+    """Remove folders from an error's text for users: of a path, its last name stays."""
     return PATH.sub(r"…/\1", text)

@@ -77,7 +77,7 @@ def check_memory(needed: int, subject: str, advice: str = SMALLER) -> None:
 
 
 def room_for(needed: int, subject: str) -> AbstractContextManager[None]:
-    """Return a context for a run of so many bytes: heavy runs go one at a time.
+    """Return a context that holds a run of so many bytes: large runs wait for each other.
 
     Raises:
         MemoryLimitError: It would need more than a run may use; nothing is allocated yet.
@@ -89,7 +89,7 @@ def room_for(needed: int, subject: str) -> AbstractContextManager[None]:
 
 
 def iterate_rows(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield slices of so many rows, each of about PIECE numbers."""
+    """Yield slices that cover n_rows, of about PIECE numbers each at this width."""
     step = max(1, PIECE // max(1, width))
     yield from (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
 
@@ -98,7 +98,7 @@ class Grown:
     """Growth of this process's memory since glibc last gave back unused memory."""
 
     def __init__(self) -> None:
-        self.least = _resident()
+        self.least = _resident_bytes()
 
     def give_back(self, extra: int = 128 << 20) -> bool:
         """Have glibc give back freed memory after this growth; return whether it did.
@@ -109,16 +109,16 @@ class Grown:
         Args:
             extra: Bytes by which the process must have grown.
         """
-        now = _resident()
+        now = _resident_bytes()
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if now > self.least + extra else None
         if trim:
             trim(0)
-            now = _resident()
+            now = _resident_bytes()
         self.least = now if trim else min(now, self.least)
         return bool(trim)
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     """Return the bytes of this process in memory; 0 where that is unknown."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -40,7 +40,7 @@ class Menu(dict[str, Part]):
         return enter
 
     def add(self, key: str, part: Any = None, *, label: str, help: str, **facts: Any) -> None:
-        """Add an entry under its key (or the next number); facts become its attributes.
+        """Add an entry under a key (by default the key itself); facts become its attributes.
 
         Raises:
             ValueError: The key is taken, or the part is none for this menu.

@@ -50,10 +50,10 @@ def alive(owner: str, heartbeat: float, now: float) -> bool:
     return now - heartbeat < STALE
 
 
-def is_running(number: int) -> bool:
+def is_running(pid: int) -> bool:
     """Return whether a process runs; one that has ended but waits for its parent does not."""
     try:
-        return bool(psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except (psutil.NoSuchProcess, ValueError):  # ValueError: below 0
         return False
     except psutil.AccessDenied:  # it belongs to somebody else
@@ -87,7 +87,7 @@ def _commit() -> str:
 
 @functools.cache
 def sources() -> str:
-    """Return a hash of this package's files: processes with equal hashes run the same code."""
+    """Return a hash of core's source files: processes with equal hashes run the same code."""
     digest = hashlib.blake2b(digest_size=6)
     for path in sorted((ROOT / "core").rglob("*.py")):
         digest.update(

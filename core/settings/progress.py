@@ -18,9 +18,9 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 @contextmanager
-def watched(by: Watcher) -> Iterator[None]:
+def watched(watcher: Watcher) -> Iterator[None]:
     """Report the progress of everything inside the context to a watcher."""
-    token = _watcher.set(by)
+    token = _watcher.set(watcher)
     try:
         yield
     finally:
@@ -36,14 +36,14 @@ def report_progress(share: float | None, description: str) -> None:
 
 @contextmanager
 def told_as(share: float, description: str) -> Iterator[None]:
-    """Report this share for everything inside, instead of its own progress."""
+    """Report this share for everything inside the context, instead of its own progress."""
     watcher = _watcher.get()
     with watched(lambda *_: watcher and watcher(share, description)):
         yield
 
 
 def track(items: Iterable[T], n: int, description: str) -> Iterator[T]:
-    """Yield so many items, and report after each the share that is done."""
+    """Yield the items and report, after each, the share of n that is done."""
     for done, item in enumerate(items, 1):
         yield item
         report_progress(done / n, description)
@@ -62,7 +62,7 @@ def step_counter(n: int, description: str) -> Callable[[], None]:
 
 @contextmanager
 def turn(lock: threading.Lock, description: str) -> Iterator[None]:
-    """Hold a lock; report the description while another thread has it."""
+    """Hold a lock in the context; report the description while waiting for it."""
     while not lock.acquire(timeout=WAIT):
         report_progress(None, description)
     try:

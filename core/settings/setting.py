@@ -59,7 +59,7 @@ class Setting:
     read_by: tuple[str, ...] = ()
 
     def allowed(self) -> str:
-        """Return the allowed values in words."""
+        """Describe the allowed values: "one of …", "on or off", "a number from … to …"."""
         if self.menu:
             return "one of " + ", ".join(self.menu)
         if self.kind is bool:
@@ -72,7 +72,7 @@ class Setting:
         )
 
     def _allowed_near(self, value: Any) -> str:
-        """Return the allowed values, or the nearest entries of a long menu."""
+        """Describe the allowed values; of a long menu, the entries nearest to a value."""
         entries = list(self.menu or ())
         if len(entries) <= LISTED:
             return self.allowed()
@@ -99,7 +99,7 @@ class Setting:
         return kind(value) + 0.0 if kind is float else kind(value)  # -0.0 is 0
 
     def read(self, name: str, text: str) -> Any:
-        """Return the value of a link's text. Raises ConfigError for an invalid one."""
+        """Parse a value from a link's text. Raises ConfigError for an invalid one."""
         value: Any = text
         try:
             if self.kind is bool:
@@ -137,7 +137,7 @@ class Setting:
         return f"{self.short} {self.write(value)}"
 
     def show(self, value: Any) -> str:
-        """Write a value as on screen: a label, "1,600" or "0.0003"."""
+        """Format a value for the screen: a label, "1,600" or "0.0003"."""
         if self.menu:
             return self.menu.label(value)
         if self.kind is int:
@@ -192,7 +192,7 @@ class Settings:
         self._check_together()
 
     def _check_each(self) -> None:
-        """Check each value by itself, those that others follow first; compute what follows."""
+        """Fill in values that follow others, then check each by itself (ConfigError)."""
         values = self.__dict__
         for name, definition in self._in_order():
             if values[name] is None and definition.follows:
@@ -238,9 +238,9 @@ class Settings:
 
     @classmethod
     def read(cls, params: dict[str, str]) -> tuple[Self, list[ConfigError]]:
-        """Read settings from a link's parameters; return them and a list of ConfigError.
+        """Parse settings from a link's parameters; replace invalid ones, with a ConfigError each.
 
-        Unknown names are ignored.
+        Returns the settings and the errors. Unknown names are ignored.
         """
         values, problems = cls.values(params)
         settings, notes = cls.repair(values)
@@ -248,7 +248,7 @@ class Settings:
 
     @classmethod
     def values(cls, params: Mapping[str, str]) -> tuple[dict[str, Any], list[ConfigError]]:
-        """Read each value of a link by itself; return name to value, and a list of ConfigError."""
+        """Parse each value of a link by itself; return {name: value}, and a list of ConfigError."""
         values: dict[str, Any] = {}
         problems: list[ConfigError] = []
         for name, definition in cls.settings().items():
@@ -260,7 +260,7 @@ class Settings:
         return values, problems
 
     def write(self, names: Collection[str] = ()) -> dict[str, str]:
-        """Return the link's parameters: values that differ from defaults or derived ones.
+        """Return the link's parameters, as text: values other than defaults or derived ones.
 
         Args:
             names: Names that are written in any case.
@@ -277,7 +277,7 @@ class Settings:
 
 
 def setting_like(kind: type[Settings], name: str, default: Any, **changes: Any) -> Any:
-    """Return the field of another settings class, with another default and other facts."""
+    """Return a field like that of another settings class, with another default and changes."""
     return dataclasses.field(
         default=default, metadata={"setting": dataclasses.replace(kind.settings()[name], **changes)}
     )

@@ -21,7 +21,7 @@ def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number with so many significant digits: "12,300", "0.00012", "7.5 × 10³⁶"."""
+    """Format a number with so many significant digits: "12,300", "0.00012", "7.5 × 10³⁶"."""
     if math.isnan(value):
         return "undefined"
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
@@ -34,7 +34,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def fixed(value: float, digits: int = 2) -> str:
-    """Return a number with so many decimals, with "−" for minus; "undefined" for NaN."""
+    """Format a number with so many decimals, with "−" for minus; "undefined" for NaN."""
     if math.isnan(value):
         return "undefined"
     text = f"{value:.{digits}f}"
@@ -63,12 +63,12 @@ def capitalise(text: str) -> str:
 
 
 def count(n: int, singular: str, plural: str = "") -> str:
-    """Return a number of things: "1 token", "2 tokens", "3 passes"."""
+    """Format a number of things: "1 token", "2 tokens", "3 passes"."""
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def distinct(labels: Iterable[str]) -> list[str]:
-    """Return labels with equal ones numbered, as widgets and dictionaries would merge them."""
+    """Number equal labels, "a", "a (2)", as widgets and dictionaries would merge them."""
     labels = list(labels)
     used: set[str] = set()
     result = []
@@ -104,7 +104,7 @@ def replace_unprintable(text: object) -> str:
 
 
 def some_of(sentences: list[str], limit: int = 3) -> str:
-    """Return the first sentences, and how many more there are."""
+    """Join the first sentences of a list, and say how many more there are."""
     remaining = len(sentences) - limit
     return " ".join(sentences[:limit]) + (
         f" And {remaining:,} more like this." if remaining > 0 else ""

@@ -23,18 +23,18 @@ def letters(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
 
 
 def every_letter(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return [(share of draws, different sequences)] of independent letters: one group."""
+    """Return [(1.0, number of different sequences)] for independent letters."""
     return [(1.0, len(vocabulary) ** length)]
 
 
 def every_period(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return [(share of draws, different sequences)] per period of a repeating sequence."""
+    """Return (share of draws, number of different sequences) for each period of a repetition."""
     periods = range(length // 4, length // 2 + 1)
     return [(1 / len(periods), math.perm(len(vocabulary), period)) for period in periods]
 
 
 def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return [(share of draws, different sequences)] of recall: one group.
+    """Return [(1.0, number of different sequences)] for recall.
 
     Orders of keys, values and orders of questions.
     """

@@ -85,7 +85,7 @@ class Anatomy(NamedTuple):
 
 
 def verb_at(words: Sequence[str]) -> int:
-    """Return the index of the main verb in "… was late ."."""
+    """Return the index of the main verb, third from the end, in "… was late ."."""
     return len(words) - 3
 
 
@@ -156,7 +156,7 @@ class Writer:
         return BE[number]
 
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
-        """Return a noun phrase with its clauses.
+        """Write a noun phrase with its clauses, as words.
 
         Args:
             kind: Kind of noun: people or things.

@@ -178,7 +178,7 @@ class Task:
             )
 
     def answer_positions(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…)
-        """Return which positions are scored: those with a target, or one of several rivals."""
+        """Return which positions are scored: with a target, among the rivals if there are any."""
         scored = targets != IGNORE
         return scored & (self._group_of(targets) >= 0) if self.rivals else scored
 
@@ -199,9 +199,9 @@ class Task:
         return groups[targets.clamp(min=0)].where(targets != IGNORE, -1)
 
     def right(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Return whether the highest logit of each scored position is that of the target.
+        """Return whether the best candidate at each scored position is the target: bool (n,).
 
-        (B, T, V), int (B, T) -> bool (number of scored positions)
+        logits (B, T, V), targets int (B, T); n is the number of scored positions.
         """
         is_asked = self.answer_positions(targets)
         logits = logits[is_asked]

@@ -36,7 +36,7 @@ class Muon(torch.optim.Optimizer):
 
     Args:
         parameters: Weights, of one run or of several at once: (S, …) for (…).
-        heights: Heights of the stacked matrices in each parameter, as matrices() returns them.
+        heights: Heights of the stacked matrices in each parameter, from matrix_heights().
         lr: Learning rate.
         weight_decay: Decoupled weight decay.
     """

@@ -106,9 +106,9 @@ class State:
 
 
 def start(config: Config, training: Training, seed: int, machine: Machine | None = None) -> State:
-    """Return a training before its first step; its seed replaces config.seed.
+    """Return the State before the first step; `seed` replaces config.seed. ConfigError for float16.
 
-    Raises ConfigError for float16, whose small gradients would be lost.
+    Small gradients would be lost in float16.
     """
     machine = machine or Machine()
     if machine.dtype == "float16":
@@ -122,7 +122,7 @@ def start(config: Config, training: Training, seed: int, machine: Machine | None
 def train(
     config: Config, training: Training, seed: int, machine: Machine | None = None
 ) -> Generator[Row, None, State]:
-    """Yield rows at steps 1, every, 2·every, … and the last; return the last State."""
+    """Train; yield rows at steps 1, every, 2·every, … and the last; return the last State."""
     run = Run(start(config, training, seed, machine))
     while not run.done:
         row = run.step()

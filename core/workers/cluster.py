@@ -46,7 +46,9 @@ class ClusterLostError(ClusterError):
 
 
 def pool(count: int | None = None) -> WorkerPool:
-    """Return the cluster of DASK_SCHEDULER_ADDRESS, or local processes. Raises ClusterError.
+    """Connect to the cluster of DASK_SCHEDULER_ADDRESS, or create a pool of processes.
+
+    Raises ClusterError.
 
     Args:
         count: Number of processes, or of threads of the cluster at most.
@@ -97,7 +99,7 @@ class Cluster(WorkerPool):
         return devices[machine.device]
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Submit a chunk to the workers. Raises CancelledError without workers."""
+        """Submit a chunk to the workers; return its future. Raises CancelledError without any."""
         with self.lock:
             members = self.members
             if not members:
@@ -115,7 +117,7 @@ class Cluster(WorkerPool):
             self._client.close(timeout=ANSWER)
 
     def look(self) -> str:
-        """Update the workers; return why none trains, or "".
+        """Update the workers, at most once a second; return why none trains, or "".
 
         Raises ClusterLostError where the scheduler has not answered for too long.
         """
@@ -125,7 +127,7 @@ class Cluster(WorkerPool):
         return self._absent
 
     def _update_members(self) -> str:
-        """Read the workers from the scheduler; return a description of what changed."""
+        """Update the workers from the scheduler; return why none can train, or ""."""
         threads = self._ask_scheduler()
         if threads is None:
             self._descriptions = {}
@@ -178,7 +180,7 @@ class Cluster(WorkerPool):
         return True
 
     def _set_members(self, members: dict[str, int], killed: bool) -> None:
-        """Let only these workers train; chunks of workers that left run again."""
+        """Let only these workers, {address: threads}, train; chunks of lost ones run again."""
         with self.lock:
             self.members = tuple(members)
             threads = sum(members.values())
@@ -196,7 +198,10 @@ class Cluster(WorkerPool):
     def _submit(
         self, workers: Collection[str], call: Callable[..., T], *arguments: object
     ) -> Future[T]:
-        """Run a call on one of these workers. Raises CancelledError without a connection."""
+        """Run a call on one of these workers; return its future.
+
+        Raises CancelledError without a connection.
+        """
         packed = pickle.dumps(Call(call, arguments))
         try:
             executor = self._client.get_executor(pure=False, workers=list(workers))
@@ -223,7 +228,7 @@ class Call(NamedTuple):
 
 
 def connect(address: str, seconds: float) -> Any:
-    """Return a client of the scheduler. Raises ClusterError where none answers."""
+    """Return a client of the scheduler; silence Dask's logs. Raises ClusterError without answer."""
     try:
         from distributed import Client
     except ImportError:
@@ -256,7 +261,7 @@ def connect(address: str, seconds: float) -> Any:
 def describe_difference(
     answer: Future[Description], local: Description, first: Description | None, needed: set[str]
 ) -> str:
-    """Describe how a worker differs from this process or the first worker; "" if it does not.
+    """Describe why a worker (its answer) does not compute as others do; "" if it does.
 
     The build of torch (2.13.0+cpu) may differ from that of this process, which trains nothing.
     """

@@ -45,7 +45,7 @@ class SharedTraining:
         self.rows: list[Row] = []  # grows in place: charts keep a reference
         self.is_running = False
         self.seconds = 0.0  # of workers, without the first chunk, which also loads and draws
-        self.estimated = 0.0  # seconds that these steps would take by budget.seconds
+        self.estimated = 0.0  # seconds that these steps would take by core.train.budget
         self.kills = 0  # times in a row that its worker was killed
         self.error: Exception | None = None
 
@@ -54,8 +54,8 @@ class SharedTraining:
         """Share of its steps that are done."""
         return 1.0 if self.state.done else self.state.step / self.state.training.steps
 
-    def take(self, state: State, rows: list[Row], stacked: int) -> None:
-        """Add the result of a chunk that `stacked` trainings ran together."""
+    def add_chunk(self, state: State, rows: list[Row], stacked: int) -> None:
+        """Add state and rows of a chunk that `stacked` trainings ran together; note its time."""
         before = self.state
         self.rows += rows
         self.state = state
@@ -66,7 +66,7 @@ class SharedTraining:
             self.estimated += share * budget.seconds(state.config, state.training)
 
     def fail(self, error: Exception) -> None:
-        """Note why a chunk failed; that of a killed worker runs again, a few times."""
+        """Note why a chunk failed; if its worker was killed, let it run again KILLS times."""
         if not isinstance(error, BrokenProcessPool):
             self.error = error
             return
@@ -94,7 +94,7 @@ class Job:
         self.stopped = False
         self._polled = time.monotonic()
         with workers.lock:
-            self.trainings = {name: workers.shared(state) for name, state in states.items()}
+            self.trainings = {name: workers.share_training(state) for name, state in states.items()}
             self.rows = {name: training.rows for name, training in self.trainings.items()}
             self.known = sum(training.state.done for training in self.trainings.values())
             workers.jobs.append(self)
@@ -140,7 +140,7 @@ class Job:
         )
 
     def poll(self) -> "Job":
-        """Keep the job running and return it; call this repeatedly while a user waits for it."""
+        """Keep the job running for PATIENCE seconds and return it; call while a user waits."""
         self._polled = time.monotonic()
         with self.workers.lock:
             if not self.done and self not in self.workers.jobs:
@@ -160,7 +160,7 @@ class Job:
         self.poll()
 
     def next_chunk(self) -> list[SharedTraining]:
-        """Return the training that is farthest behind; on a GPU with all that stack with it."""
+        """Return the training farthest behind, on a GPU with all that stack with it; or []."""
         waiting = [
             training
             for training in self.trainings.values()
@@ -207,7 +207,7 @@ class WorkerPool:
     # What a pool may do in its own way
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Return the future of pickled [(state, rows), …].
+        """Submit a chunk; return the future of its pickled [(state, rows), …].
 
         Raises CancelledError without workers.
         """
@@ -218,7 +218,7 @@ class WorkerPool:
         return ""
 
     def warm(self) -> None:
-        """Start all workers now."""
+        """Start all workers now, where a pool starts them later."""
 
     def require(self, machine: Machine) -> None:
         """Note that trainings need this machine. Raises ConfigError if it will never exist."""
@@ -243,8 +243,8 @@ class WorkerPool:
 
     # Trainings
 
-    def shared(self, state: State) -> SharedTraining:
-        """Return the shared training of a state, as far as it is trained.
+    def share_training(self, state: State) -> SharedTraining:
+        """Return the training of a state that all jobs share; create it if it is new.
 
         Call under the lock.
         """
@@ -260,8 +260,8 @@ class WorkerPool:
         training = self.trainings.get(key_of(state))
         return training is not None and training.state.done
 
-    def finished(self, key: Key) -> tuple[Sequence[Row], State | None] | None:
-        """Return the rows of a finished training, and its last state if it is cached; or None."""
+    def find_finished(self, key: Key) -> tuple[Sequence[Row], State | None] | None:
+        """Return the rows of a finished training and its last state (None: evicted), or None."""
         self.kept.peek(key)
         training = self.trainings.get(key)
         if training and training.state.done:
@@ -269,7 +269,7 @@ class WorkerPool:
         rows: Sequence[Row] | None = self.rows.peek(key)
         return (rows, None) if rows else None
 
-    def _keep(self, training: SharedTraining) -> None:
+    def _cache_training(self, training: SharedTraining) -> None:
         """Cache a training for the next job that asks for it."""
         state = training.state
         if not state.step or training.error:
@@ -285,7 +285,7 @@ class WorkerPool:
 
     @property
     def pace(self) -> float:
-        """Ratio of measured seconds to those of budget.seconds on this machine.
+        """Ratio of measured seconds to those that core.train.budget estimates; 1 at first.
 
         The smallest ratio among the recent chunks: so it does not depend on other load.
         """
@@ -304,7 +304,7 @@ class WorkerPool:
     # The queue
 
     def assign(self) -> None:
-        """Assign a chunk to every free worker."""
+        """Drop jobs that need no workers; assign a chunk to every free worker."""
         with self.lock:
             for job in self.jobs[:]:
                 if not job.alive:
@@ -323,10 +323,10 @@ class WorkerPool:
         with self.lock:
             self.jobs = [other for other in self.jobs if other is not job]
             for training in job.trainings.values():
-                self._keep(training)
+                self._cache_training(training)
 
     def _start(self, chunk: list[SharedTraining]) -> bool:
-        """Submit a chunk. Return False where there is no worker."""
+        """Submit a chunk to a worker. Return False where there is no worker."""
         states = [training.state for training in chunk]
         try:
             future = self.train(states, CHUNK if states[0].step else FIRST)
@@ -345,14 +345,14 @@ class WorkerPool:
         """Take finished chunks from the queue and assign new ones (a thread)."""
         for future in iter(self._landed.get, None):
             with self.lock:
-                self._land(future)
+                self._take_result(future)
             if (
                 not future.cancelled()
             ):  # assigning would submit it again, to be cancelled again, without end
                 self.assign()
 
-    def _land(self, future: Future[bytes]) -> None:
-        """Take the result of a worker. Call under the lock."""
+    def _take_result(self, future: Future[bytes]) -> None:
+        """Take a worker's result, or note why it failed. Call under the lock."""
         chunk = self.running.pop(future, [])
         for training in chunk:
             training.is_running = False
@@ -371,14 +371,14 @@ class WorkerPool:
             if training not in trainings:  # stopped meanwhile
                 continue
             self.has_trained = True
-            training.take(state, rows, len(chunk))
+            training.add_chunk(state, rows, len(chunk))
             if training.estimated:
                 self._paces.append(training.seconds / training.estimated)
             if state.done:
-                self._keep(training)
+                self._cache_training(training)
 
     def give_up(self, futures: Sequence[Future[bytes]], killed: bool) -> None:
-        """Run chunks again that no worker will return, perhaps because it was killed."""
+        """Let chunks run again that will not return; `killed` counts as a kill of a worker."""
         with self.lock:
             for future in futures:
                 for training in self.running.pop(future, []):

@@ -54,11 +54,14 @@ class ProcessPool(WorkerPool):
             self.submit(time.sleep, 0.1)
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Submit a chunk to a worker process. Raises CancelledError after close()."""
+        """Submit a chunk to a worker process; return its future.
+
+        Raises CancelledError after close().
+        """
         return self.submit(worker.train_chunk, pickle.dumps(states), seconds)
 
     def submit(self, call: Callable[..., T], *arguments: object) -> Future[T]:
-        """Run a call in a worker. Raises CancelledError after close()."""
+        """Run a call in a worker; return its future. Raises CancelledError after close()."""
         with self.lock:
             if self._is_closed:
                 raise CancelledError("the workers have been ended")

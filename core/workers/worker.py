@@ -69,7 +69,7 @@ class Description(NamedTuple):
 
 @functools.cache
 def describe() -> Description:
-    """Return the versions, source hash and devices of this process."""
+    """Return the versions, source hash and devices of the process that calls it."""
     machines = {key: Machine(key) for key in device if key in ("auto", *present())}
     devices = {
         key: (machine.torch_device, device_name(machine)) for key, machine in machines.items()

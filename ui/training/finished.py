@@ -78,7 +78,7 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
     runs = {}
     states: dict[tuple[str, int], State] = {}
     for name, run in _runs(planned):
-        finished_states = pool.finished((run.config, run.training, run.machine))
+        finished_states = pool.find_finished((run.config, run.training, run.machine))
         if finished_states is None:
             return None
         runs[name], state = finished_states

@@ -33,7 +33,7 @@ class Axis:
 
 
 def _menu_axis(field: str, *first: str) -> Axis:
-    """Return an axis with all entries of a menu."""
+    """Return an axis with all entries of a menu; `first` are chosen by default."""
     menu = MENUS[field]
     definition = Config.settings()[field]
     words = {

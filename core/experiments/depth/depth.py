@@ -147,7 +147,7 @@ def travel(
     tokens: Iterable[str],
     machine: Machine | None = None,
     depth: Depth | None = None,
-    played: int = 0,
+    cells_to_play: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
     """Run the tokens through all passes and measure the residual stream after each.
@@ -157,7 +157,7 @@ def travel(
         tokens: The text, without padding.
         machine: Device and precision.
         depth: How many passes, and through which blocks.
-        played: Attention weights of one pass, over all heads, to record the passes of
+        cells_to_play: Attention weights of one pass, over all heads, to record the passes of
             Depth.passes_to_play instead of three; 0 to record three.
         compare_precision: Whether to run a float32 model in float64, too, and find the pass from
             which on they differ (Journey.rounded).
@@ -168,7 +168,12 @@ def travel(
     machine = machine or Machine()
     compared = compare_precision and machine.dtype == "float32"
     return _run(
-        config.replace(n_layers=1), tuple(tokens), machine, depth or Depth(), played, compared
+        config.replace(n_layers=1),
+        tuple(tokens),
+        machine,
+        depth or Depth(),
+        cells_to_play,
+        compared,
     )
 
 
@@ -195,7 +200,7 @@ def _run(
     tokens: tuple[str, ...],
     machine: Machine,
     depth: Depth,
-    played: int,
+    cells_to_play: int,
     compared: bool,
 ) -> Journey:
     """Run one text through many passes (cached); see travel()."""
@@ -204,7 +209,9 @@ def _run(
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
         model, ids, real = prepared(built, tokens, machine)
-        passes = set(depth.passes_to_play(played) if played else depth.shown_passes.values())
+        passes = set(
+            depth.passes_to_play(cells_to_play) if cells_to_play else depth.shown_passes.values()
+        )
         if (
             not compared or 3 * needed > max_mb() << 20
         ):  # weights and streams of float64 take twice as much again
@@ -224,7 +231,7 @@ def journey(
     passes: set[int],
     streams: list[torch.Tensor] | None = None,
 ) -> Journey:
-    """Run a model pass by pass, and measure the residual stream in chunks.
+    """Run a model pass by pass; measure the residual stream in chunks into a Journey.
 
     Args:
         model: The model, of one block or of several.

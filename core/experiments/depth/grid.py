@@ -312,7 +312,7 @@ def travel_together(
 
 
 def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int:
-    """Return the bytes of weights, one block's activations and waiting skips of a family."""
+    """Return the bytes of weights, one block's activations and waiting skips of one batch."""
     length = len(tokens) + family[0].padding
     vocabulary_size = len(vocabulary(list(tokens)))
     recorded = sum(
@@ -341,7 +341,7 @@ def _measure(
     order: list[int],
     step: Callable[[], None],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return values (V, passes + 1, statistics) and finite (V, passes + 1) of a family."""
+    """Run one batch; return values (V, passes + 1, statistics) and finite (V, passes + 1)."""
     words, ids, real = numbered(tokens, family[0].padding, machine.torch_device)
     values = []
     finite = []

@@ -101,7 +101,7 @@ for _member in members()[1:]:
 
 
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """Read the table that `make family` writes.
+    """Read results/family.csv, which `make family` writes.
 
     Raises CheckpointError if it is missing or damaged.
     """
@@ -155,7 +155,7 @@ def _compare(
     measure: Any,
     back: Callable[[float], float] = float,
 ) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """Return the columns COMPARED of each key; differences are Holm-corrected together.
+    """Return value, interval, difference, p (COMPARED) of each key; Holm-corrected together.
 
     Args:
         values: Key to seed to value.

@@ -200,7 +200,7 @@ class Bench:
 
     @torch.inference_mode()
     def _measure_baseline(self) -> tuple[Answers, Sites]:
-        """Run the full model on all texts; store streams and patterns, return the rest."""
+        """Run the full model; store streams and patterns, return answers and part outputs."""
         q = self.questions
         answers = []
         rows = []
@@ -395,7 +395,7 @@ def _concatenate_slices(written: list[Written]) -> Sites:
 
 
 def bench(opened: Opened, texts: int = 256) -> Bench:
-    """Return the cached bench of a model with so many texts.
+    """Return the bench of a model with so many texts, built now or from the model's cache.
 
     Raises ConfigError as questions() does.
     """

@@ -231,7 +231,7 @@ def verb_of(prompt: Prompt) -> int | None:
 
 
 def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -> Lesion:
-    """Return the edit for trace() that ablates parts on one text.
+    """Return the edit for trace() that ablates parts; resampling runs another text for it.
 
     Raises ConfigError where resampling finds no text that is long enough.
     """

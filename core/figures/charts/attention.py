@@ -8,9 +8,9 @@ from core.figures.spec import Drawn, numbers, spec
 
 @spec
 def arcs(base: alt.Chart) -> Drawn:
-    """Draw marked pairs of tokens as arcs over the sentence.
+    """Draw marked pairs of tokens as arcs over the sentence, from the points of each arc.
 
-    Reads arc, pair, x, y, step; and the labels: x, word.
+    Columns: arc, pair, x, y, step; and of the labels: x, word.
     """
     arc = (
         base.transform_filter("datum.word == null")
@@ -31,7 +31,7 @@ def arcs(base: alt.Chart) -> Drawn:
 
 @spec
 def per_head(base: alt.Chart, title: str, reference: str, percent: bool = False) -> Drawn:
-    """Draw a bar per head: head, value; and a tick per head to compare with: reference."""
+    """Draw a bar per head and a tick to compare with; columns: head, value, reference."""
     format = ".2%" if percent else ".4f"
     x = alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0))
     axis = alt.Axis(format="%") if percent else numbers()

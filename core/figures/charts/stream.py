@@ -8,7 +8,7 @@ from core.figures.spec import LOG, ZERO, Drawn, numbers, spec, words
 
 @spec
 def amounts(base: alt.Chart, title: str) -> Drawn:
-    """Draw a bar per part: part (with the amount in words), value."""
+    """Draw a bar per part; columns: part (with the amount in words), value."""
     return base.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
         x=alt.X(
@@ -22,7 +22,7 @@ def amounts(base: alt.Chart, title: str) -> Drawn:
 
 @spec
 def growth(base: alt.Chart) -> Drawn:
-    """Draw cost against length of text, a line per part: tokens, part, value."""
+    """Draw FLOPs against length of text, a line per part; columns: tokens, part, value."""
     log = alt.Scale(type="log", nice=False)
     return base.mark_line(point=True).encode(
         x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=numbers()),
@@ -40,7 +40,10 @@ def growth(base: alt.Chart) -> Drawn:
 
 @spec
 def stages(base: alt.Chart) -> Drawn:
-    """Draw each stage's spread: stage (word), mean, std, rms, min, max, from, to (mean ∓ std)."""
+    """Draw each stage's range, mean, SD; columns: stage, mean, std, rms, min, max, from, to.
+
+    from and to are mean ∓ std.
+    """
     y = words(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
     spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
@@ -57,7 +60,7 @@ def stages(base: alt.Chart) -> Drawn:
 
 @spec
 def before_after(base: alt.Chart) -> Drawn:
-    """Draw one token's vector before and after a norm: dimension, before, after."""
+    """Draw one token's vector before and after a norm; columns: dimension, before, after."""
     scale = alt.Scale(domain=["before", "after"], range=["#b9bec6", BASELINE])
     colour = alt.Color("when:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
     x = alt.X(
@@ -82,7 +85,7 @@ def before_after(base: alt.Chart) -> Drawn:
 def per_token(
     base: alt.Chart, every: bool, title: str, top: float | None = None, percent: bool = False
 ) -> Drawn:
-    """Draw a bar per token: label (word), word, value."""
+    """Draw a bar per token; columns: label ("007 word"), word, value. `top`: end of the axis."""
     scale = (
         alt.Scale()
         if top is None
@@ -100,7 +103,7 @@ def per_token(
 
 @spec
 def shares(base: alt.Chart, title: str) -> Drawn:
-    """Draw bars per item, one for each kind, in the given order: name, value (a share), kind."""
+    """Draw bars per item, one for each kind, as ordered; columns: name, value (0 to 1), kind."""
     return base.mark_bar().encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
         x=alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
@@ -118,7 +121,7 @@ def shares(base: alt.Chart, title: str) -> Drawn:
 
 @spec
 def order(base: alt.Chart) -> Drawn:
-    """Draw how far two word orders differ: label (encoding), seen (mask), value."""
+    """Draw how far two word orders differ; columns: label (encoding), seen (mask), value."""
     return base.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),
         x=alt.X("value:Q", title="maximum absolute difference", axis=numbers()),

@@ -10,7 +10,7 @@ from core.figures.spec import Drawn, numbers, spec, words
 def next_words(base: alt.Chart, title: str) -> Drawn:
     """Draw bars per token and variant, with a tick at the sampling probability.
 
-    Reads label (the token), word, token, variant, probability, chance (of being sampled).
+    Columns: label (the token), word, token, variant, probability, chance (of being sampled).
     """
     y = words(alt.Y, "label", None, limit=160)
     offset = alt.YOffset("variant:N", sort=None)
@@ -42,7 +42,7 @@ def next_words(base: alt.Chart, title: str) -> Drawn:
 
 @spec
 def ranking(base: alt.Chart, title: str) -> Drawn:
-    """Draw a bar with interval per part: name, change, low, high, p, clear."""
+    """Draw a bar with interval per part; columns: name, change, low, high, p, clear."""
     format = ".3f"
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
     axis = numbers()
@@ -69,9 +69,9 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
 
 @spec
 def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
-    """Draw two points with intervals per part, in the given order.
+    """Draw a point with interval for each part (label) and `how`, in the given order.
 
-    Reads label, how, value, low, high, seeds, p, reference (of the baseline). The axis is
+    Columns: label, how, value, low, high, seeds, p, reference (of the baseline). The axis is
     logarithmic over `decades` from 1 on, or linear if that is 0.
     """
     y = alt.Y(

@@ -170,7 +170,7 @@ class Draw:
         self._init = recipe()
 
     def below(self, path: str) -> "Draw":
-        """Return the source of the parameters whose names start with a longer path."""
+        """Return the source for names below a path: "attn" adds "attn." to the prefix."""
         return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.kept)
 
     def _draw_once(
@@ -211,17 +211,17 @@ class Blank:
     """
 
     def below(self, path: str) -> "Blank":
-        """Return the source of the parameters below a longer path."""
+        """Return this source itself: parameters without values need no names."""
         return self
 
     def weight(self, name: str, fan_out: int, fan_in: int) -> torch.Tensor:
-        """Return an empty matrix of shape (fan_out, fan_in)."""
+        """Return a matrix (fan_out, fan_in) without values, on the meta device."""
         return torch.empty(fan_out, fan_in, device="meta")
 
     def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
-        """Return an empty bias of shape (width,)."""
+        """Return a bias (width,) without values, on the meta device."""
         return torch.empty(width, device="meta")
 
     def rows(self, names: Iterable[str], width: int) -> torch.Tensor:
-        """Return an empty matrix with one row per name."""
+        """Return a matrix (names, width) without values, on the meta device."""
         return torch.empty(len(list(names)), width, device="meta")
