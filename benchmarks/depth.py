@@ -20,7 +20,7 @@ from core.experiments.depth import grid as experiment
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, journey
 from core.experiments.depth.depth import _run as travel
-from core.experiments.forward import prepared
+from core.experiments.forward import prepare_model
 from core.model.config import Config
 from core.settings.device import Machine
 from core.settings.memory import reuse_freed_memory
@@ -103,7 +103,7 @@ def passes(device: str, width: int, heads: int, length: int):
     tokens = [f"w{n}" for n in range(length)]
     order = [0] * PASSES
     with torch.inference_mode():
-        model, ids, real = prepared(config, tokens, Machine(device))
+        model, ids, real = prepare_model(config, tokens, Machine(device))
 
         def unmeasured():
             model.run_blocks(ids, real, order)
@@ -138,7 +138,7 @@ def grids(device: str):
 
     def bare_loop():
         for config in configs:
-            model, ids, real = prepared(config, tokens, Machine(device))
+            model, ids, real = prepare_model(config, tokens, Machine(device))
             with torch.inference_mode():
                 model.run_blocks(ids, real)
 

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from core import Config, Transformer, trace
-from core.measure.tensor_meters import meter, reduce
+from core.measure.tensor_meters import compute_meters, meter
 from core.measure.tensor_sums import Watcher
 from core.settings.memory import reuse_freed_memory
 
@@ -126,7 +126,7 @@ def ours(model, tokens, sites=None):
     watcher = Watcher()
     with trace(watcher, sites=sites):
         model.run_blocks(tokens)
-    return reduce(watcher)
+    return compute_meters(watcher)
 
 
 def by_torch(tensors):
@@ -146,7 +146,7 @@ def by_our_totals(tensors):
     watcher = Watcher()
     for index, x in enumerate(tensors):
         watcher("", index, x)
-    return reduce(watcher)
+    return compute_meters(watcher)
 
 
 def transformer_lens(config, length, device):

@@ -26,7 +26,7 @@ from core.experiments.depth import grid as experiment
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth
 from core.experiments.depth.depth import _run as travel
-from core.measure.tensor_meters import reduce
+from core.measure.tensor_meters import compute_meters
 from core.measure.tensor_sums import Watcher
 from core.model.variants import ablation, apply
 from core.settings.device import Machine
@@ -187,7 +187,7 @@ def watched(config, length):
         watcher = Watcher()
         with trace(watcher):
             model.run_blocks(tokens)
-        return reduce(watcher)
+        return compute_meters(watcher)
 
     return call
 

@@ -170,7 +170,7 @@ def estimate(_):
         state = start(task[name].config(), training, 0)
         chunk(state, 0.2)
         took = chunk(state, 1e9)[0].seconds
-        expected = budget.seconds(state.config, training)
+        expected = budget.estimate_seconds(state.config, training)
         print(
             f"estimate, {name}: {took:.2f} s, expected {expected:.2f} s, ratio"
             f" {took / expected:.2f}",

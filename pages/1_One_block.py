@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.experiments.forward import forward
 from core.model.generate import Sampling
-from core.model.text import Input, cut
+from core.model.text import Input, split_up_to_limit
 from core.model.variants import Pins
 from core.settings.device import Machine
 from ui.block.context import BlockConfig, BlockContext, BlockLook
@@ -63,7 +63,7 @@ def draw():
             [ONE_BLOCK.tabs(), *compared],
             beside_title=[*sentence(), *weights_controls()],
         )
-        tokens, cuts = cut(text.text)
+        tokens, cuts = split_up_to_limit(text.text)
         if not tokens:
             notice(*notes, *cuts)
             st.info(NO_WORD, icon=":material/edit:")

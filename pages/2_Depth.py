@@ -7,7 +7,7 @@ import streamlit as st
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth
 from core.model.config import Config
-from core.model.text import Input, cut
+from core.model.text import Input, split_up_to_limit
 from core.model.variants import Pins, lineup
 from core.settings.device import Machine
 from ui.depth.context import DepthContext, DepthLook, script
@@ -46,7 +46,7 @@ def draw():
             back=back,
         )
         head(DEPTH, [DEPTH.tabs(), *pins.row(config, pinned)], beside_title=sentence())
-        tokens, cuts = cut(text.text)
+        tokens, cuts = split_up_to_limit(text.text)
         variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0, ffn_dropout=False)
         notice(*notes, *cuts, left_out=left_out)
         if tokens:

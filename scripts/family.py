@@ -23,19 +23,19 @@ from core.checkpoints.family import (
     SEEDS,
     SUMS,
     WHOLE,
+    ablate_after_training,
     config_of,
-    cut_afterwards,
     file_of,
     members,
-    opened,
+    open_member,
     read_shipped,
 )
 from core.checkpoints.opened import Opened
 from core.experiments.trained.comparison import CUT, TABLE, TRAINED
 from core.experiments.trained.knockout import Bench
-from core.experiments.trained.questions import SEED, padded, questions
+from core.experiments.trained.questions import SEED, pad_texts, questions
 from core.experiments.trained.sentences import sentences
-from core.experiments.trained.tables import LEAST, readings
+from core.experiments.trained.tables import LEAST, attention_to_subject
 from core.model.text import PAD
 from core.settings.process import versions
 from core.tasks import IGNORE
@@ -75,7 +75,7 @@ def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
             reading.before.mean,
             reading.before.n,
         )
-        for reading in readings(bench)
+        for reading in attention_to_subject(bench)
     ]
     return pd.DataFrame(rows, columns=["meter", "at", "value", "n"])
 
@@ -84,7 +84,7 @@ def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
 def perplexity(opened: Opened, n_texts: int) -> float:
     """Return the perplexity over every word but the first of held-out sentences."""
     number = {word: index for index, word in enumerate(opened.model.vocabulary)}
-    rows, lengths = padded(
+    rows, lengths = pad_texts(
         [[number[word] for word in words] for words in sentences(n_texts, SEED)], number[PAD]
     )
     total = 0.0
@@ -134,9 +134,13 @@ def table(folder: Path) -> pd.DataFrame:
     """Return the measurements of each member and of its seed's ablated baseline as a table."""
     parts = []
     for member, seed in read_shipped(folder):
-        model = opened(member, seed, folder)
+        model = open_member(member, seed, folder)
         parts.append((member, TRAINED, seed, model.about["steps"], examined(model)))
-        cut = None if member == WHOLE else cut_afterwards(member, opened(WHOLE, seed, folder))
+        cut = (
+            None
+            if member == WHOLE
+            else ablate_after_training(member, open_member(WHOLE, seed, folder))
+        )
         if cut:
             parts.append((member, CUT, seed, 0, examined(cut)))
         print(f"{member}, seed {seed}: examined", flush=True)

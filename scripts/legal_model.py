@@ -21,7 +21,7 @@ from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import questions
-from core.experiments.trained.tables import by_distance, readings
+from core.experiments.trained.tables import attention_to_subject, by_distance
 from core.model.config import Config
 from core.model.parts.init import generator
 from core.model.text import PAD, UNKNOWN
@@ -29,7 +29,7 @@ from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.settings.process import device_name, versions
 from core.tasks import IGNORE, task
-from core.tasks.sentences import ADJECTIVES, BE, CLAUSES, LONGEST, NOUNS, anatomy, kept_back
+from core.tasks.sentences import ADJECTIVES, BE, CLAUSES, LONGEST, NOUNS, find_anatomy, is_kept_back
 from core.train.settings import decay
 
 FOLDER = Path(__file__).parent.parent / "models" / "legal"
@@ -102,7 +102,7 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
         lines = learnt.draw(stream, n_texts, LONGEST, learnt.vocabulary)[0].tolist()
         for line, goes in zip(lines, torch.rand(n_texts, CLAUSES + 1, generator=stream).tolist()):
             words = going_together([words_known[token] for token in line if token != pad], goes)
-            if not kept_back(words):
+            if not is_kept_back(words):
                 sentences.append(words)
     rows = torch.full((n_texts, LONGEST + 1), pad)
     for row, (words, (gap, first, last, size)) in enumerate(
@@ -125,7 +125,7 @@ def going_together(words: list[str], chances: list[float]) -> list[str]:
         chances: Number from 0 to 1 for each predicate; below GOES it is replaced.
     """
     changed = list(words)
-    subject, verb = anatomy(words)[:2]
+    subject, verb = find_anatomy(words)[:2]
     for index, chance in zip(
         [n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances
     ):
@@ -144,7 +144,7 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
         last: Number from 0 to 1 that chooses how many words are replaced, up to GAP.
         size: Number from 0 to 1 that chooses how many unknown words take their place, up to GAP.
     """
-    subject, verb = anatomy(words)[:2]
+    subject, verb = find_anatomy(words)[:2]
     free = [
         index
         for index, word in enumerate(words)
@@ -197,7 +197,7 @@ def examined(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame]:
 def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
     """Return the README for the model's folder: command, settings, measured numbers."""
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
-    of_heads = readings(bench)
+    of_heads = attention_to_subject(bench)
     heads = "\n".join(
         f"| {reading.layer + 1}.{reading.head + 1} | {span(reading.verb)} |"
         f" {span(reading.before)} |"
@@ -262,7 +262,7 @@ def main():
     torch.set_num_threads(1)
     model, _, seconds = train()
     bench, distances = examined(model, args.sentences)
-    best = readings(bench)[0]
+    best = attention_to_subject(bench)[0]
     about = {
         "steps": STEPS,
         "batch": BATCH,
@@ -270,7 +270,7 @@ def main():
         "reader": [best.layer + 1, best.head + 1],
     }
     args.folder.mkdir(parents=True, exist_ok=True)
-    for name, data in native.write(model, NAME, "sentences", **about).items():
+    for name, data in native.model_files(model, NAME, "sentences", **about).items():
         (args.folder / name).write_bytes(data)
     text = report(bench, distances, seconds, args.folder)
     (args.folder / "README.md").write_text(text, encoding="utf-8")

@@ -20,13 +20,13 @@ from core.tasks import task
 from core.train import Training, budget, chunk, held_out, start
 from core.train.budget import (
     TimeLimitError,
-    check,
+    check_budget,
+    estimate_memory,
+    estimate_seconds,
     estimate_seconds_left,
     format_duration,
-    memory,
-    seconds,
 )
-from core.train.muon import matrices, orthogonal
+from core.train.muon import matrix_heights, orthogonalise
 
 
 def settings_of(name, **changes) -> Training:
@@ -51,28 +51,32 @@ def states(count=3, config=None, name="copy", **changes):
 def test_more_steps_and_larger_batches_take_longer(name, steps, extra_steps, batch, every):
     config = task[name].config()
     training = settings_of(name, steps=steps, batch=batch, every=every)
-    assert seconds(config, training) < seconds(config, replace(training, steps=steps + extra_steps))
-    assert seconds(config, training) < seconds(config, replace(training, batch=batch + extra_steps))
-    assert 0 < seconds(config, training) < float("inf")
+    assert estimate_seconds(config, training) < estimate_seconds(
+        config, replace(training, steps=steps + extra_steps)
+    )
+    assert estimate_seconds(config, training) < estimate_seconds(
+        config, replace(training, batch=batch + extra_steps)
+    )
+    assert 0 < estimate_seconds(config, training) < float("inf")
 
 
 @pytest.mark.parametrize("name", task)
 def test_larger_models_longer_sequences_and_more_rows_take_longer(name):
     config = task[name].config()
     training = settings_of(name)
-    base = seconds(config, training)
+    base = estimate_seconds(config, training)
     for change in (
         {"n_layers": config.n_layers + 1},
         {"d_model": 2 * config.d_model, "d_ff": None},
         {"d_ff": 1024},
     ):
-        assert seconds(config.replace(**change), training) > base
+        assert estimate_seconds(config.replace(**change), training) > base
     for change in ({"attention": False}, {"ffn": False}):
-        assert seconds(config.replace(**change), training) < base
-    assert seconds(config, replace(training, every=1)) > base
+        assert estimate_seconds(config.replace(**change), training) < base
+    assert estimate_seconds(config, replace(training, every=1)) > base
     for length in task[name].lengths:
         if length > training.length:
-            assert seconds(config, replace(training, length=length)) > base
+            assert estimate_seconds(config, replace(training, length=length)) > base
 
 
 def test_seeds_add_up_and_workers_share_them():
@@ -162,7 +166,7 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
         if torch.is_tensor(item)
     )
     assert done.step == 2 and peak.most > came
-    needed = memory(config, training)
+    needed = estimate_memory(config, training)
     held_in_all = peak.most + came + packed
     assert held_in_all <= needed < 5 * held_in_all  # what could be trained is not refused either
 
@@ -181,9 +185,9 @@ def test_muon_cost_is_counted(changes):
     config = task["copy"].config(**changes)
     model = Transformer(config, task["copy"].vocabulary)
     with FlopCounterMode(display=False) as counted:
-        for parameter, heights in zip(model.parameters(), matrices(model)):
+        for parameter, heights in zip(model.parameters(), matrix_heights(model)):
             for piece in parameter.detach().split(list(heights), 0) if heights else ():
-                orthogonal(piece)
+                orthogonalise(piece)
     slower = settings_of("copy", optimiser="muon")
     extra = budget.step_seconds(config, slower) - budget.step_seconds(
         config, replace(slower, optimiser="adamw")
@@ -197,43 +201,53 @@ def test_memory_exceeds_weights_gradients_and_optimiser(name):
         config = task[name].config(**change)
         training = settings_of(name, batch=1)
         weights = sum(p.nbytes for p in Transformer(config, task[name].vocabulary).parameters())
-        assert memory(config, training) > (1 + 1 + 2) * weights
+        assert estimate_memory(config, training) > (1 + 1 + 2) * weights
 
 
 @given(batch=st.integers(1, 4000), layers=st.integers(1, 40), width=st.sampled_from([16, 64, 256]))
 def test_memory_grows_with_batch_and_model(batch, layers, width):
     config = Config(n_layers=layers, d_model=width)
     training = settings_of("reverse", batch=batch)
-    assert memory(config, training) <= memory(config, replace(training, batch=batch + 64))
-    assert memory(config, training) < memory(config.replace(n_layers=layers + 1), training)
-    assert memory(config, training) < memory(config.replace(d_ff=config.d_ff + 8), training)
-    assert memory(config, training) <= memory(config, replace(training, length=training.length + 1))
+    assert estimate_memory(config, training) <= estimate_memory(
+        config, replace(training, batch=batch + 64)
+    )
+    assert estimate_memory(config, training) < estimate_memory(
+        config.replace(n_layers=layers + 1), training
+    )
+    assert estimate_memory(config, training) < estimate_memory(
+        config.replace(d_ff=config.d_ff + 8), training
+    )
+    assert estimate_memory(config, training) <= estimate_memory(
+        config, replace(training, length=training.length + 1)
+    )
 
 
 def test_slow_trainings_are_refused_with_both_figures(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "20")
     count = states(30, steps=3000)
     with pytest.raises(TimeLimitError) as refused:
-        check(count, 2)
+        check_budget(count, 2)
     text = str(refused.value)
     assert (
         f"30 runs would take about {format_duration(estimate_seconds_left(count, 2))} here on 2"
         " workers; at most 20 s" in text
     )
     assert "ABLATION_MAX_SECONDS" in text and "steps, seeds or variants" in text
-    assert check(states(3), 2, pace=1.5) == estimate_seconds_left(states(3), 2, 1.5)
-    assert check([], 2) == 0
+    assert check_budget(states(3), 2, pace=1.5) == estimate_seconds_left(states(3), 2, 1.5)
+    assert check_budget([], 2) == 0
 
 
 def test_training_above_memory_limit_is_refused(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "10")
     large = states(2, config=task["copy"].config(d_model=256, d_ff=None)) + states(1)
     with pytest.raises(MemoryLimitError, match="ABLATION_MAX_MB") as refused:
-        check(large, 2)
+        check_budget(large, 2)
     required, allowed = (
         int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) MB", str(refused.value))
     )
-    assert allowed == 10 and required == round(memory(large[0].config, large[0].training) / 2**20)
+    assert allowed == 10 and required == round(
+        estimate_memory(large[0].config, large[0].training) / 2**20
+    )
 
 
 def test_memory_of_many_trainings_is_limited(monkeypatch):
@@ -247,21 +261,21 @@ def test_memory_of_many_trainings_is_limited(monkeypatch):
     assert budget.stored_bytes(config, training) == bytes_of_one
     monkeypatch.setenv("ABLATION_MAX_SECONDS", "1000000")
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20 + 1}")
-    check(count, 1, active=count)
+    check_budget(count, 1, active=count)
     monkeypatch.setenv("ABLATION_MAX_MB", f"{30 * bytes_of_one // 2**20}")
     with pytest.raises(
         MemoryLimitError, match="weights and optimiser states of 30 runs would need about"
     ):
-        check(count, 1)
+        check_budget(count, 1)
     with pytest.raises(
         MemoryLimitError, match="of 1 run, with those of other users, would need about"
     ):
-        check(count[:1], 1, active=count[1:])
+        check_budget(count[:1], 1, active=count[1:])
 
 
 @pytest.mark.parametrize("name", task)
 def test_tasks_train_with_three_seeds_and_four_variants(name):
-    check(15 * [start(task[name].config(), Training(task=name), 0)], 2)
+    check_budget(15 * [start(task[name].config(), Training(task=name), 0)], 2)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from core.settings.cache import CacheGroup, LRUCache, cached, make_once
-from core.settings.progress import report_progress, watched
+from core.settings.progress import report_progress, report_to
 from tests.test_long_questions import Left, leave_after
 
 
@@ -96,13 +96,13 @@ def test_waiting_user_can_leave_and_next_continues():
         return "made", 1
 
     def first():
-        with watched(leave_after(0)), pytest.raises(Left):
+        with report_to(leave_after(0)), pytest.raises(Left):
             cache.get("sweep", make)
 
     user = threading.Thread(target=first)
     user.start()
     begun.wait()
-    with watched(leave_after(0)), pytest.raises(Left):
+    with report_to(leave_after(0)), pytest.raises(Left):
         cache.get("sweep", make)
     on.set()
     user.join()

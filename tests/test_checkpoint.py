@@ -36,20 +36,20 @@ opened = files.from_upload
 )
 def test_written_model_reads_back_bit_for_bit(field, name):
     transformer = model(**{field: name} if field != "mask" else {})
-    read = opened(native.write(transformer, "a model", seed=3))
+    read = opened(native.model_files(transformer, "a model", seed=3))
     ids = torch.tensor([[1, 2, 3, 4, 5]])
     assert torch.equal(read.model(ids), transformer(ids))
     assert read.config == transformer.config and read.model.vocabulary == WORDS
     assert read.about["seed"] == 3 and read.name == "a model"
-    assert opened(native.write(transformer, "a\nb" + "x" * 500)).name == "a�b" + "x" * 77
+    assert opened(native.model_files(transformer, "a\nb" + "x" * 500)).name == "a�b" + "x" * 77
 
 
 def test_unfinished_training_can_be_saved(tmp_path):
     state, _ = chunk(start(task["copy"].config(), Training(task="copy", steps=5), 1), 0.0)
-    for name, data in native.write_trained(state, "copy", 0.5).items():
+    for name, data in native.trained_model_files(state, "copy", 0.5).items():
         (tmp_path / name).write_bytes(data)
     read = files.from_folder(tmp_path)
-    direct = native.of_training(state, "copy")
+    direct = native.open_training(state, "copy")
     ids = torch.arange(1, 9)[None]
     assert torch.equal(read.model(ids), direct.model(ids))
     assert (
@@ -61,7 +61,7 @@ def test_unfinished_training_can_be_saved(tmp_path):
 
 
 def test_download_is_one_archive():
-    written = native.write(model(), "zipped")
+    written = native.model_files(model(), "zipped")
     with zipfile.ZipFile(io.BytesIO(native.zip_files(written))) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == written
     with pytest.raises(CheckpointError, match="model.zip is a zip archive: unpack it"):
@@ -80,19 +80,19 @@ def with_header(text: bytes) -> bytes:
 
 
 def spoiled(**changes) -> dict[str, bytes]:
-    written = native.write(model(), "spoiled")
+    written = native.model_files(model(), "spoiled")
     return {**written, **{name.replace("_", "."): data for name, data in changes.items()}}
 
 
 def with_settings(change) -> dict[str, bytes]:
-    written = native.write(model(), "spoiled")
+    written = native.model_files(model(), "spoiled")
     settings = json.loads(written[native.SETTINGS])
     change(settings)
     return {**written, native.SETTINGS: json.dumps(settings).encode()}
 
 
 def with_tensors(change) -> dict[str, bytes]:
-    written = native.write(model(), "spoiled")
+    written = native.model_files(model(), "spoiled")
     tensors = safetensors.torch.load(written[native.WEIGHTS])
     change(tensors)
     return {**written, native.WEIGHTS: safetensors.torch.save(tensors)}
@@ -106,7 +106,7 @@ def with_tensors(change) -> dict[str, bytes]:
             "is not a complete safetensors file",
         ),
         (
-            spoiled(model_safetensors=native.write(model(), "x")[native.WEIGHTS][:-100]),
+            spoiled(model_safetensors=native.model_files(model(), "x")[native.WEIGHTS][:-100]),
             "is not a complete safetensors file",
         ),
         (
@@ -138,8 +138,14 @@ def with_tensors(change) -> dict[str, bytes]:
         ),
         (with_settings(lambda s: s.update(task="chess")), "task is “chess”"),
         (with_settings(lambda s: s.update(task="copy")), "lacks some of its words"),
-        ({native.WEIGHTS: native.write(model(), "x")[native.WEIGHTS]}, "config.json is missing"),
-        ({native.SETTINGS: native.write(model(), "x")[native.SETTINGS]}, "is a safetensors file"),
+        (
+            {native.WEIGHTS: native.model_files(model(), "x")[native.WEIGHTS]},
+            "config.json is missing",
+        ),
+        (
+            {native.SETTINGS: native.model_files(model(), "x")[native.SETTINGS]},
+            "is a safetensors file",
+        ),
         ({"pytorch_model.bin": pickle.dumps(Bomb())}, "is a PyTorch pickle"),
         (
             with_tensors(lambda t: t.update(embed=t["embed"].int())),
@@ -172,7 +178,7 @@ def test_oversized_files_are_refused_before_reading(monkeypatch):
 @pytest.mark.parametrize("typed", ["caf\u00e9", "cafe\u0301", "Cafe\u0301"])
 def test_unicode_forms_of_a_word_are_equal(stored, typed):
     model = Transformer(Config(d_model=16, n_heads=2, mask="causal"), ("the", stored))
-    encoded = opened(native.write(model, "accents")).tokens.encode(f"the {typed}")
+    encoded = opened(native.model_files(model, "accents")).tokens.encode(f"the {typed}")
     assert encoded.ids == [0, 1] and not encoded.left_out
 
 

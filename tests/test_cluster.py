@@ -28,7 +28,7 @@ from core.study.database.store import Store
 from core.study.file import parse
 from core.workers import cluster, worker
 from core.workers import job as jobs
-from core.workers.cluster import Cluster, ClusterError, describe_difference, pool
+from core.workers.cluster import Cluster, ClusterError, create_pool, describe_difference
 from core.workers.pool import ProcessPool
 from tests.test_study_runner import TEXT, check_complete, finish
 from tests.waiting import wait
@@ -310,7 +310,7 @@ def test_unreachable_scheduler_is_reported_in_words(monkeypatch, scheme):
         ClusterError,
         match=rf"is {address}, where no Dask scheduler answers \(.*\): write the address",
     ) as caught:
-        pool()
+        create_pool()
     assert (
         caught.value.public_message == "The training cluster does not answer."
     )  # visitors learn no address
@@ -320,9 +320,9 @@ def test_missing_dask_names_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:8786")
     with pytest.raises(ClusterError, match="pip install distributed=="):
-        pool()
+        create_pool()
     monkeypatch.delenv("DASK_SCHEDULER_ADDRESS")
-    local = pool(3)
+    local = create_pool(3)
     assert type(local) is ProcessPool and local.count == 3
 
 

@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from core.experiments.forward import forward
 from core.model.config import Config
-from core.model.cost import activations, flops, kv_cache_bytes, parameters, run_bytes
+from core.model.cost import activation_bytes, flops, kv_cache_bytes, parameters, run_bytes
 from core.model.kv_cache import KVCache
 from core.model.parts import MENUS
 from core.model.transformer import Transformer
@@ -49,7 +49,7 @@ def test_costs_are_those_of_the_model(config):
     assert sum(flops(config, 5).values()) == counter.get_total_flops()
     forward_pass = forward(config, tokens)
     recorded = 4 * sum(x.numel() for site in forward_pass.sites.values() for x in site)
-    stored = sum(activations(config, len(forward_pass.tokens)).values())
+    stored = sum(activation_bytes(config, len(forward_pass.tokens)).values())
     assert stored == recorded
     assert run_bytes(config, len(forward_pass.tokens), 5) >= recorded
 

@@ -13,7 +13,7 @@ from core.experiments.depth.depth import ROUNDING, Depth, journey, table, travel
 from core.experiments.depth.findings import describe_finding, describe_rounding
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid, travel_together
-from core.experiments.forward import numbered, prepared
+from core.experiments.forward import encode_tokens, prepare_model
 from core.measure.stream_statistics import Streams, attention_entropy, row_entropy, statistic
 from core.model.attention import Memory
 from core.model.parts import MENUS
@@ -117,7 +117,7 @@ def plain_entropy(patterns, n_real) -> float:
 
 def plain_journey(model, config, order) -> list[dict[str, float]]:
     """Return the statistics of reference.py's float64 stream after every pass."""
-    vocabulary_used, ids, _ = numbered(WORDS, config.padding, "cpu")
+    vocabulary_used, ids, _ = encode_tokens(WORDS, config.padding, "cpu")
     assert vocabulary_used == model.vocabulary
     real = [index < len(WORDS) for index in range(len(WORDS) + config.padding)]
     sentence = reference.Sentence(reference.weights_of(model), config, ids[0].tolist(), real)
@@ -148,7 +148,7 @@ def shaken(config, way, passes):
     Gains of 1 and biases of 0 would hide one that is forgotten.
     """
     built, order = Depth(passes, way).plan(config)
-    model, ids, real = prepared(built, WORDS, HERE)
+    model, ids, real = prepare_model(built, WORDS, HERE)
     noise = generator(1, "shaken")
     for name, parameter in model.named_parameters():
         if ".ln" in name:
@@ -190,7 +190,7 @@ def test_statistics_of_all_passes_match_the_reference(change, way, setting):
 def test_travel_measures_the_model_that_the_settings_name(way, setting):
     config = BASE.replace(position="learned", **SETTINGS[setting])
     built, order = Depth(5, way).plan(config)
-    model = Transformer(built, numbered(WORDS, config.padding, "cpu")[0])
+    model = Transformer(built, encode_tokens(WORDS, config.padding, "cpu")[0])
     journey_made = travel(config, WORDS, HERE, Depth(5, way))
     assert_statistics(journey_made, plain_journey(model, config, order), 1e-4)
     assert journey_made.tokens == (*WORDS, *["<pad>"] * config.padding)
@@ -205,7 +205,7 @@ def test_shown_passes_keep_attention_and_similarity(way, setting, passes):
     config = BASE.replace(**SETTINGS[setting])
     depth = Depth(passes, way)
     built, order = depth.plan(config)
-    model, ids, real = prepared(built, WORDS, HERE)
+    model, ids, real = prepare_model(built, WORDS, HERE)
     journey_made = travel(config, WORDS, HERE, depth)
     assert list(depth.shown_passes.values()) == [1, math.ceil(passes / 2), passes]
     assert set(journey_made.patterns) == set(journey_made.alike) == set(depth.shown_passes.values())
@@ -379,7 +379,7 @@ def test_effective_rank_of_a_stream_that_has_nearly_collapsed(noise):
 def first_not_finite(config, way, passes, dtype=torch.float32) -> int | None:
     """Return the first pass that is not finite, block by block, without trace or statistics."""
     built, order = Depth(passes, way).plan(config)
-    model, ids, real = prepared(built, WORDS, HERE)
+    model, ids, real = prepare_model(built, WORDS, HERE)
     model = model.to(dtype)
     x = model.position.embed(model.embed[ids])
     allowed = model.attention_mask(ids, real)
@@ -430,7 +430,7 @@ def test_float16_diverges_before_float32_and_bfloat16(way):
     built, order = Depth(passes, way).plan(config)
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
         with torch.inference_mode():
-            model, ids, real = prepared(built, WORDS, HERE)
+            model, ids, real = prepare_model(built, WORDS, HERE)
             journey_made = journey(model.to(dtype), ids, real, config, WORDS, order, {1, passes})
         assert journey_made.diverged == first_not_finite(config, way, passes, dtype)
         assert (journey_made.diverged is not None) == (dtype == torch.float16)
@@ -445,7 +445,7 @@ def test_float16_diverges_before_float32_and_bfloat16(way):
 def test_half_precision_statistics_use_rounded_stream(dtype):
     built, order = Depth(3, "separate").plan(BASE)
     with torch.inference_mode():
-        model, ids, real = prepared(built, WORDS, HERE)
+        model, ids, real = prepare_model(built, WORDS, HERE)
         journey_made = journey(model.to(dtype), ids, real, BASE, WORDS, order, set())
         x = model.embed[ids]
         expected = [right(x[0])]
@@ -598,7 +598,7 @@ def in_float64(config, depth: Depth) -> list[torch.Tensor]:
     """Return the stream before pass 1 and after each pass, of a model in float64 throughout."""
     built, order = depth.plan(config.replace(n_layers=1))
     with torch.no_grad():
-        model, ids, real = prepared(built, WORDS, HERE)
+        model, ids, real = prepare_model(built, WORDS, HERE)
         model.double()
         x = model.embed_tokens(ids)
         allowed = model.attention_mask(ids, real)
@@ -623,7 +623,7 @@ def test_rounding_pass_is_first_to_differ_from_float64(init, chaotic):
     exact = in_float64(config, depth)
     with torch.no_grad(), trace(sites=["resid_pre"]) as record:
         built, order = depth.plan(config)
-        model, ids, real = prepared(built, WORDS, HERE)
+        model, ids, real = prepare_model(built, WORDS, HERE)
         end = model.run_blocks(ids, real, order)
     ours = [x[0].double() for x in (*record["resid_pre"], end)]
     off = [((a - b).norm() / b.norm()).item() > ROUNDING for a, b in zip(ours, exact)]

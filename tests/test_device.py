@@ -12,7 +12,7 @@ from core.model.config import Config
 from core.model.cost import BYTES, flops
 from core.model.parts import MENUS
 from core.model.text import DEFAULT_TEXT, words
-from core.settings.device import Machine, dtype, present
+from core.settings.device import Machine, available_devices, dtype
 from core.settings.setting import ConfigError
 
 TOKENS = words(DEFAULT_TEXT)
@@ -40,7 +40,7 @@ def test_precisions_have_known_bytes():
 
 
 def test_missing_device_is_refused_in_words(monkeypatch):
-    monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
+    monkeypatch.setattr("core.settings.device.available_devices", lambda: ("cpu",))
     with pytest.raises(
         ConfigError, match="device is cuda, which is not available here; available: cpu"
     ):
@@ -122,4 +122,4 @@ def test_precisions_run_on_gpu_timed_by_events(name):
     forward_pass = forward(Config(), TOKENS, Machine(device="cuda", dtype=name))
     assert forward_pass.machine.name == torch.cuda.get_device_name()
     assert 0 < forward_pass.timing.milliseconds < 10_000
-    assert present()[0] == "cuda"
+    assert available_devices()[0] == "cuda"

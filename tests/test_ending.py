@@ -61,8 +61,8 @@ def test_scheduled_calls_are_dropped_when_process_ends(monkeypatch):
     done = []
     monkeypatch.setattr(ending, "_is_over", over)
     monkeypatch.setattr(ending, "_threads", [])
-    ending.later(0.0, lambda: done.append(1), over.set, lambda: done.append(2))
-    ending.later(60.0, lambda: done.append(3))
+    ending.run_later(0.0, lambda: done.append(1), over.set, lambda: done.append(2))
+    ending.run_later(60.0, lambda: done.append(3))
     for item in ending._threads:
         item.join(10)
         assert not item.is_alive()

@@ -289,7 +289,7 @@ def test_links_never_break_a_page(page_and_link):
 
 def test_missing_device_in_link_is_named(monkeypatch):
     if torch.cuda.is_available():
-        monkeypatch.setattr("core.settings.device.present", lambda: ("cpu",))
+        monkeypatch.setattr("core.settings.device.available_devices", lambda: ("cpu",))
     page = next(page for page in PAGES if page.key == "block")
     assert "device is cuda" in messages(open_page(page, device="cuda"))
 

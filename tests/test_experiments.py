@@ -45,7 +45,7 @@ def test_layer_norm_matches_textbook():
     numbers = torch.tensor([3.2, -1.5, 0.8, 2.1, -0.3, 1.7, -2.4, 0.5])
     forward_pass = forward(Config(d_model=8, n_heads=1), ["a"])
     forward_pass.sites["resid_pre"][0] = numbers[None]
-    _, actual = stages.normalised(forward_pass, 0, "ln1", 0)
+    _, actual = stages.token_through_norm(forward_pass, 0, "ln1", 0)
     assert actual["mean"] == pytest.approx(0.5125, abs=1e-6)
     assert actual["variance"] == pytest.approx(3.0536, abs=5e-5)
     ours = MENUS["norm"]["LayerNorm"]("ln1", 8)(numbers)
@@ -62,7 +62,7 @@ def test_before_and_after_of_a_norm_belong_together(placement, parts, norm):
     forward_pass = forward(Config(placement=placement, norm=norm, n_layers=2, **parts), TOKENS)
     for site in {"ln1", "ln2"} & set(forward_pass.sites):
         for layer in forward_pass.layers:
-            table, actual = stages.normalised(forward_pass, layer, site, 3)
+            table, actual = stages.token_through_norm(forward_pass, layer, site, 3)
             before = table.before.to_numpy(np.float64)
             centre = actual["mean"] if norm == "LayerNorm" else 0.0
             size = math.sqrt(
@@ -76,9 +76,14 @@ def test_attention_steps_match_hand_computation(block_pass):
     c = block_pass.config
     head = 1
     steps = {
-        step.name: step.matrix.double().numpy() for step in attention.walk(block_pass, 0, head)
+        step.name: step.matrix.double().numpy()
+        for step in attention.list_head_steps(block_pass, 0, head)
     }
-    assert len(attention.walk(block_pass, 0, head)) == 10 == BlockLook.settings()["step"].high
+    assert (
+        len(attention.list_head_steps(block_pass, 0, head))
+        == 10
+        == BlockLook.settings()["step"].high
+    )
     raw = steps["Queries"] @ steps["Keys"].T
     np.testing.assert_allclose(steps["Raw scores"], raw, atol=1e-4)
     if c.position != "alibi":
@@ -95,7 +100,9 @@ def test_attention_steps_match_hand_computation(block_pass):
 
 
 def test_heads_by_hand(block_pass):
-    table = attention.heads(block_pass, 0).pivot(index="head", columns="meter", values="value")
+    table = attention.measure_heads(block_pass, 0).pivot(
+        index="head", columns="meter", values="value"
+    )
     pattern = block_pass.sites["pattern"][0].double().numpy()
     for head in range(block_pass.config.n_heads):
         bits = []
@@ -125,7 +132,7 @@ def test_likeness_of_heads_by_hand(block_pass):
         [w for row in head[: block_pass.n_real] for w in row]
         for head in block_pass.sites["pattern"][0].tolist()
     ]
-    actual = attention.similarity(block_pass, 0)
+    actual = attention.head_similarity(block_pass, 0)
     assert actual.shape == (len(maps), len(maps))
     for pattern, row in zip(maps, actual.tolist()):
         expected = [
@@ -154,7 +161,7 @@ def test_scaling_by_hand(block_pass):
         [key for key, may in enumerate(row) if may]
         for row in block_pass.allowed[: block_pass.n_real].tolist()
     ]
-    actual = attention.scaling(block_pass, 0, head)
+    actual = attention.entropy_by_scaling(block_pass, 0, head)
     for name, divisor in (("scaled", math.sqrt(c.d_head)), ("unscaled", 1.0)):
         rows = [
             [dot(q[index], k[key]) / divisor - slope * abs(index - key) for key in keys]
@@ -182,13 +189,13 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
             for index in ends
         ]
         expected = np.mean([math.log2(len(keys)) for keys in sees])
-        table = attention.heads(forward_pass, layer).pivot(
+        table = attention.measure_heads(forward_pass, layer).pivot(
             index="head", columns="meter", values="value"
         )
         assert table["uniform"].tolist() == pytest.approx(
             [expected] * forward_pass.config.n_heads, abs=1e-5
         )
-        assert attention.scaling(forward_pass, layer, 0)["uniform"] == pytest.approx(
+        assert attention.entropy_by_scaling(forward_pass, layer, 0)["uniform"] == pytest.approx(
             expected, abs=1e-5
         )
         pairs = [(9, 0), (9, 8), (4, 3)]
@@ -196,7 +203,7 @@ def test_spread_evenly_is_over_what_that_layer_may_see(mask):
             sum(other in sees[reader] for other in others) / len(sees[reader])
             for reader, others in ((9, (0, 8)), (4, (3,)))
         ]
-        actual = attention.share(forward_pass, layer, pairs)["uniform"].tolist()
+        actual = attention.pair_attention(forward_pass, layer, pairs)["uniform"].tolist()
         assert actual == pytest.approx([np.mean(shares)] * forward_pass.config.n_heads, abs=1e-6)
 
 
@@ -278,7 +285,9 @@ def test_activations_match_hand_computation(padding):
 @pytest.mark.parametrize("position", MENUS["position"])
 @pytest.mark.parametrize("mask", MENUS["mask"])
 def test_order_table_matches_models(position, mask):
-    table = positions.order(forward(Config(n_layers=2), TOKENS)).set_index(["position", "mask"])
+    table = positions.compare_word_orders(forward(Config(n_layers=2), TOKENS)).set_index(
+        ["position", "mask"]
+    )
     config = Config(position=position, mask=mask, n_layers=2)
     first, second = (
         forward(config, order).output
@@ -291,7 +300,7 @@ def test_order_table_matches_models(position, mask):
 
 def test_share_on_marked_pairs_by_hand(block_pass):
     pairs = ((11, 1), (11, 3), (12, 1), (4, 9))
-    table = attention.share(block_pass, 0, pairs)
+    table = attention.pair_attention(block_pass, 0, pairs)
     pattern = block_pass.sites["pattern"][0].numpy()
     allowed = block_pass.allowed.numpy()
     for head, row in table.iterrows():
@@ -395,7 +404,7 @@ def test_stage_table_matches_hand_computation(block_pass):
         )
         for row in table.to_dict("records"):
             x = block_pass.sites[row["site"]][layer].double().numpy()
-            assert row["stage"] == stages.words(block_pass, row["site"])
+            assert row["stage"] == stages.stage_name(block_pass, row["site"])
             assert row["shape"] == " × ".join(map(str, x.shape))
             expected = [
                 x.mean(),

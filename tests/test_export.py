@@ -16,7 +16,7 @@ import pytest
 
 from core.checkpoints import family, files
 from core.experiments.block import neurons, positions
-from core.experiments.block.attention import heads, recut
+from core.experiments.block.attention import measure_heads, vary_head_count
 from core.experiments.block.compare import compare, per_token
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, table, travel
@@ -24,9 +24,9 @@ from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid
 from core.experiments.forward import forward
 from core.experiments.trained import comparison, contributions, knockout, prompt, tables
-from core.experiments.training.judged import judged, rates
+from core.experiments.training.judged import describe_rates, select_runs
 from core.experiments.training.plan import Arm, Plan, Trial, plan
-from core.experiments.training.results import course, every_row, summary
+from core.experiments.training.results import every_row, summary, values_by_step
 from core.export.scripts import (
     compare_script,
     folder_call,
@@ -146,20 +146,20 @@ def block_tables(config, tokens, dropout=False, kind="random", view=""):
     }
     if view == "heads" and config.attention:
         tables["heads"] = pd.concat(
-            [heads(forward_pass, n).assign(layer=n + 1) for n in forward_pass.layers]
+            [measure_heads(forward_pass, n).assign(layer=n + 1) for n in forward_pass.layers]
         )
         tables["heads"] = tables["heads"][["layer", "head", "meter", "value"]]
     if view == "neurons":
         tables["silent"] = neurons.sparsity(forward_pass, 0).assign(layer=1)
         tables["silent"] = tables["silent"][["layer", "token", "word", "value", "small"]]
     if view == "positions":
-        tables["order"] = positions.order(forward_pass)
+        tables["order"] = positions.compare_word_orders(forward_pass)
     if view == "cost":
         length = len(forward_pass.tokens)
         parts = (
             cost.parameters(config),
             cost.flops(config, length),
-            cost.activations(config, length),
+            cost.activation_bytes(config, length),
         )
         rows = [
             (kind_name, *part)
@@ -184,7 +184,7 @@ def heads_tables(configs, tokens, dropout=False):
         (name, layer + 1, row.head, row.value)
         for name, forward_pass in passes.items()
         for layer in forward_pass.layers
-        for row in heads(forward_pass, layer).itertuples()
+        for row in measure_heads(forward_pass, layer).itertuples()
         if row.meter == "entropy"
     ]
     weights = [
@@ -239,19 +239,21 @@ def training_tables(plan):
         (name, seed): list(train(config, how, seed, CPU))
         for name, config, how, seed in plan.trainings()
     }
-    judged_results = judged(runs, plan)
+    judged_results = select_runs(runs, plan)
     curves = [
         (arm.name, field, step, *values)
         for field in ("accuracy", "loss")
         for arm in plan.arms
-        for step, values in course(judged_results.runs, plan, arm.name, field, field == "loss")
+        for step, values in values_by_step(
+            judged_results.runs, plan, arm.name, field, field == "loss"
+        )
     ]
     return {
         "rows": every_row(runs, plan),
         "curves": pd.DataFrame(
             curves, columns=["variant", "field", "step", "mean", "low", "high", "seeds"]
         ),
-        "accuracy": summary(judged_results.runs, plan, rates(plan, judged_results.names)),
+        "accuracy": summary(judged_results.runs, plan, describe_rates(plan, judged_results.names)),
     }
 
 
@@ -267,16 +269,16 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
         return {
             "effects": tables.tabulate_effects(effect, bench.baseline),
             "distances": pd.concat(split)[columns],
-            "takeover": contributions.takeover(bench, cuts, mode),
+            "takeover": contributions.compare_contributions(bench, cuts, mode),
         }
     if view == "credit":
         return {"contributions": contributions.table(bench, cuts, mode)}
     if view == "sweep":
-        return {"sweep": tables.ranked(list(bench.sweep(mode)), bench.baseline)}
+        return {"sweep": tables.rank_effects(list(bench.sweep(mode)), bench.baseline)}
     if view == "words":
         read = prompt.read(opened, TEXT)
         scores = {
-            name: prompt.logits(bench, prompt.look(bench, read, *arguments), 4)
+            name: prompt.next_token_logits(bench, prompt.run_prompt(bench, read, *arguments), 4)
             for name, arguments in (("whole", ()), ("without", (cuts, mode)))
         }
         return {
@@ -291,7 +293,7 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
             *reading.before[:3],
             reading.even,
         )
-        for reading in tables.readings(bench)
+        for reading in tables.attention_to_subject(bench)
     ]
     columns = [
         "head",
@@ -324,7 +326,7 @@ def trained(view, mode, sampling=None):
     return script, lambda: trained_tables(LEGAL, CUTS, mode, 64, view, sampling)
 
 
-RECUT = {f"{n} heads": config for n, config in recut(PADDED).items() if config}
+RECUT = {f"{n} heads": config for n, config in vary_head_count(PADDED).items() if config}
 CASES = {  # name -> (script, what computes the tables that it prints)
     "block": block(Config(), words(DEFAULT_TEXT)),
     "block, odd text, padding, dropout": block(PADDED, ODD, dropout=True),
@@ -374,7 +376,7 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     "trained, next word": trained("words", "mean", Sampling(temperature=0.5, top_k=3)),
     "trained, of the family": (
         write_knockout_script(member_call("norm-none", 1), (), "zero", 64),
-        lambda: trained_tables(family.opened("norm-none", 1), (), "zero", 64, ""),
+        lambda: trained_tables(family.open_member("norm-none", 1), (), "zero", 64, ""),
     ),
     "trained without": (
         write_family_script("perplexity"),

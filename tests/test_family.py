@@ -20,10 +20,10 @@ from core.checkpoints.family import (
     FOLDER,
     SUMS,
     WHOLE,
+    ablate_after_training,
     config_of,
-    cut_afterwards,
     members,
-    opened,
+    open_member,
     read_shipped,
 )
 from core.experiments.trained.comparison import (
@@ -43,7 +43,7 @@ from core.experiments.trained.sentences import sentences
 from core.experiments.trained.tables import LEAST
 from core.model.trace import trace
 from core.model.transformer import Transformer
-from core.tasks.sentences import anatomy
+from core.tasks.sentences import find_anatomy
 from scripts.family import BINS, SENTENCES, examined
 from tests.holm import corrected
 
@@ -64,7 +64,7 @@ def test_initial_weights_equal_baseline_where_shapes_match(member):
 
 @pytest.mark.parametrize("member, seed", SHIPS)
 def test_member_opens_with_matching_hash(member, seed):
-    model = opened(member, seed)
+    model = open_member(member, seed)
     file = FOLDER / family.file_of(member, seed)
     assert (
         model.config == config_of(member, seed)
@@ -77,7 +77,7 @@ def test_member_opens_with_matching_hash(member, seed):
 
 
 def test_baseline_of_first_seed_is_shipped_model():
-    ours = opened(WHOLE, 0).model.state_dict()
+    ours = open_member(WHOLE, 0).model.state_dict()
     ships = files.from_folder(files.ROOT / files.SHIPPED).model.state_dict()
     assert ours.keys() == ships.keys() and all(
         torch.equal(ours[name], ships[name]) for name in ours
@@ -91,8 +91,8 @@ def test_family_table_matches_file(member, seed):
         selected = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == how)]
         return {(line.meter, line.at): (line.value, line.n) for line in selected.itertuples()}
 
-    model = opened(member, seed)
-    cut = None if member == WHOLE else cut_afterwards(member, opened(WHOLE, seed))
+    model = open_member(member, seed)
+    cut = None if member == WHOLE else ablate_after_training(member, open_member(WHOLE, seed))
     for how, opened_model in ((TRAINED, model), (CUT, cut)):
         now = (
             {}
@@ -113,10 +113,10 @@ def test_family_table_matches_file(member, seed):
 
 @pytest.mark.parametrize("member", ["norm-none", "attention-off", "activation-swiglu"])
 def test_examined_values_match_single_sentences_in_float64(member):
-    model = opened(member, 0)
+    model = open_member(member, 0)
     count = 48
     number = {word: index for index, word in enumerate(model.model.vocabulary)}
-    net = opened(member, 0).model.double()
+    net = open_member(member, 0).model.double()
     nats = 0.0
     words = 0
     right = []
@@ -129,7 +129,7 @@ def test_examined_values_match_single_sentences_in_float64(member):
         for position in range(1, len(sentence)):
             nats = nats - log[position - 1, ids[0, position]].item()
             words = words + 1
-        places = anatomy(list(sentence))
+        places = find_anatomy(list(sentence))
         before = log[places.verb - 1]
         right.append(
             (before[number["was"]] > before[number["were"]]).item()
@@ -158,15 +158,15 @@ def test_examined_values_match_single_sentences_in_float64(member):
 
 
 def test_ablated_member_has_trained_weights_and_new_settings():
-    full = opened(WHOLE, 0)
-    cut = cut_afterwards("norm-none", full)
+    full = open_member(WHOLE, 0)
+    cut = ablate_after_training("norm-none", full)
     assert cut.config == config_of("norm-none", 0) and cut.key != full.key
     weights = cut.model.state_dict()
     had = full.model.state_dict()
     assert weights.keys() < had.keys() and all(
         torch.equal(weights[name], had[name]) for name in weights
     )
-    assert cut_afterwards("activation-swiglu", full) is None, (
+    assert ablate_after_training("activation-swiglu", full) is None, (
         "it would need a gate that was never trained"
     )
 
@@ -245,9 +245,9 @@ def test_damaged_member_is_named_and_alone_lost(tmp_path, damage, says):
     (tmp_path / SUMS).write_bytes((FOLDER / SUMS).read_bytes())
     damage(tmp_path / family.file_of("norm-none", 0))
     with pytest.raises(CheckpointError, match=says):
-        opened("norm-none", 0, tmp_path)
+        open_member("norm-none", 0, tmp_path)
     if says != "is not included":
-        assert opened(WHOLE, 0, tmp_path).config == BASELINE
+        assert open_member(WHOLE, 0, tmp_path).config == BASELINE
 
 
 def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsys):
@@ -257,7 +257,7 @@ def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsy
     command.train_what_is_missing(tmp_path / "two", [0, 1])
     for member in (WHOLE, "attention-off"):
         first, two = (
-            opened(member, 0, tmp_path / name).model.state_dict() for name in ("one", "two")
+            open_member(member, 0, tmp_path / name).model.state_dict() for name in ("one", "two")
         )
         assert all(torch.equal(first[name], two[name]) for name in first)
     capsys.readouterr()
@@ -276,8 +276,8 @@ def test_retrained_baseline_equals_shipped_model(tmp_path):
     member = "placement-post"
     (tmp_path / family.file_of(member, 0)).write_bytes(command.trained(member, 0))
     command.train_what_is_missing(tmp_path, [])
-    anew = opened(member, 0, tmp_path)
-    ships = opened(member, 0)
+    anew = open_member(member, 0, tmp_path)
+    ships = open_member(member, 0)
     weights = ships.model.state_dict()
     if not all(torch.equal(x, weights[name]) for name, x in anew.model.state_dict().items()):
         figures = [

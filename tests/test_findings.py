@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, travel
-from core.experiments.depth.findings import describe_finding, evenly, far
+from core.experiments.depth.findings import describe_finding, end_distance, uniform_entropy
 from core.experiments.depth.grid import grid
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
@@ -57,9 +57,9 @@ def test_findings_never_contain_nan(first, second, tokens):
 def test_finding_names_largest_difference():
     base = travel(Config(bias=False), TOKENS, None, Depth(30))
     others = [Config(bias=False, init="normal_1"), FADES, EXPLODES]
-    order = [far("rms", travel(c, TOKENS, None, Depth(30)), base) for c in others]
+    order = [end_distance("rms", travel(c, TOKENS, None, Depth(30)), base) for c in others]
     assert order == sorted(order) and order[0] > 0
-    assert far("rms", base, base) == 0
+    assert end_distance("rms", base, base) == 0
     assert "diverged" in sentences(Config(bias=False), *others, passes=30)["rms"]
 
 
@@ -121,7 +121,7 @@ def test_uniform_entropy_covers_visible_tokens():
         journey = travel(Config(padding=padding, mask=mask), TOKENS, None, Depth(2))
         sees = [index + 1 if mask == "causal" else len(TOKENS) for index in range(len(TOKENS))]
         expected = math.fsum(math.log2(n) for n in sees) / len(sees)
-        assert evenly(journey) == pytest.approx(expected, abs=1e-6)
+        assert uniform_entropy(journey) == pytest.approx(expected, abs=1e-6)
         assert f"(uniform: {expected:.2f})" in describe_finding("entropy", {"baseline": journey})
         left = travel(Config(padding=padding, mask=mask, softmax="sink"), TOKENS, None, Depth(2))
         assert f"(uniform, weights summing to 1: {expected:.2f})" in describe_finding(
@@ -136,7 +136,7 @@ def test_uniform_entropy_uses_last_pass_window(every):
     length = len(TOKENS)
     near = length if every == 3 else 3
     sees = [sum(abs(index - key) < near for key in range(length)) for index in range(length)]
-    assert evenly(journey) == pytest.approx(np.mean(np.log2(sees)), abs=1e-5)
+    assert uniform_entropy(journey) == pytest.approx(np.mean(np.log2(sees)), abs=1e-5)
 
 
 @pytest.mark.parametrize("meter", statistic)

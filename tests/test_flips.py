@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from scipy import optimize, stats
 
-from core.measure.intervals import changed, sign_flips, tango
+from core.measure.intervals import accuracy_change, sign_flips, tango
 
 FLIPS = some.tuples(some.integers(0, 12), some.integers(0, 12), some.integers(1, 200))
 LEVELS = some.sampled_from([0.8, 0.95, 0.99, 1 - 0.05 / 12])
@@ -23,8 +23,8 @@ def answers(gained, lost, same):
 
 
 def test_six_flips_of_256_are_significant_and_five_not():
-    five = changed(answers(0, 5, 251))
-    six = changed(answers(0, 6, 250))
+    five = accuracy_change(answers(0, 5, 251))
+    six = accuracy_change(answers(0, 6, 250))
     assert five.p == 0.0625 and not five.clear and five.high == 0.0
     assert six.p == 0.03125 and six.clear
     assert stats.ttest_1samp(answers(0, 5, 251), 0).pvalue < 0.03  # Student's t takes it for more
@@ -33,7 +33,7 @@ def test_six_flips_of_256_are_significant_and_five_not():
 @given(FLIPS)
 def test_single_questions_use_exact_mcnemar_test(flips):
     gained, lost, same = flips
-    actual = changed(answers(gained, lost, same))
+    actual = accuracy_change(answers(gained, lost, same))
     expected = stats.binomtest(gained, gained + lost, 0.5).pvalue if gained + lost else 1.0
     if gained + lost + same > 1:
         assert actual.p == pytest.approx(expected, rel=1e-9)
@@ -53,7 +53,7 @@ def test_several_questions_use_exact_sign_flips(values):
         for signs in itertools.product((-1, 1), repeat=len(values))
     ]
     expected = np.mean([flipped >= abs(sum(values)) - 1e-9 for flipped in sums])
-    assert changed(values).p == pytest.approx(expected, abs=1e-9)
+    assert accuracy_change(values).p == pytest.approx(expected, abs=1e-9)
 
 
 def test_interval_matches_published_values():
@@ -99,8 +99,8 @@ def test_interval_and_test_say_the_same_at_every_level(flips, level):
     gained, lost, same = flips
     if gained + lost + same < 2:
         return
-    actual = changed(answers(gained, lost, same), level)
-    back = changed(answers(lost, gained, same), level)
+    actual = accuracy_change(answers(gained, lost, same), level)
+    back = accuracy_change(answers(lost, gained, same), level)
     assert actual.clear == (actual.p < 1 - level)
     assert -1 <= actual.low <= actual.mean <= actual.high <= 1
     assert (back.low, back.high, back.p) == pytest.approx(
@@ -115,7 +115,7 @@ def test_interval_and_test_say_the_same_at_every_level(flips, level):
     LEVELS,
 )
 def test_also_for_several_questions_a_text(values, level):
-    actual = changed(values, level)
+    actual = accuracy_change(values, level)
     assert not actual.clear or actual.p < 1 - level
     if actual.p < 1 - level and len(values) > 20:
         assert actual.clear
@@ -129,7 +129,7 @@ def test_change_interval_covers_truth_in_95_of_100(gain, loss):
     counts = random.multinomial(256, [gain, loss, 1 - gain - loss], 1500)
     observed = {}
     for gained, lost, same in map(tuple, counts.tolist()):
-        observed.setdefault((gained, lost), changed(answers(gained, lost, same)))
+        observed.setdefault((gained, lost), accuracy_change(answers(gained, lost, same)))
     covered = [
         observed[a, b].low <= gain - loss <= observed[a, b].high for a, b, _ in counts.tolist()
     ]
@@ -137,15 +137,15 @@ def test_change_interval_covers_truth_in_95_of_100(gain, loss):
 
 
 def test_interval_without_flips_bounds_missed_change():
-    actual = changed(answers(0, 0, 256))
+    actual = accuracy_change(answers(0, 0, 256))
     assert (actual.mean, actual.p) == (0.0, 1.0) and -0.02 < actual.low < 0 < actual.high < 0.02
 
 
 def test_fewer_than_two_texts_have_no_p():
     assert (
-        math.isnan(changed([1.0]).p)
-        and math.isnan(changed([1.0]).low)
-        and changed([1.0]).mean == 1.0
+        math.isnan(accuracy_change([1.0]).p)
+        and math.isnan(accuracy_change([1.0]).low)
+        and accuracy_change([1.0]).mean == 1.0
     )
-    assert math.isnan(changed([]).mean) and changed([math.nan, 1.0]).n == 1
+    assert math.isnan(accuracy_change([]).mean) and accuracy_change([math.nan, 1.0]).n == 1
     assert sign_flips([]) == 1.0

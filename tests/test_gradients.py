@@ -9,7 +9,7 @@ import torch
 from core import Config, Transformer
 from core.experiments.depth.depth import Depth
 from core.experiments.depth.gradients import gradients
-from core.experiments.forward import prepared
+from core.experiments.forward import prepare_model
 from core.model.parts import MENUS
 from core.settings.device import Machine
 from tests.cases import ENTRIES, RECENT, SWITCHES, WAYS, named
@@ -176,10 +176,10 @@ def test_gradient_norms_match_for_all_norms_and_residuals(change, padding, way):
 
 def in_float64(monkeypatch):
     def wide(config, tokens, machine):
-        model, ids, real = prepared(config, tokens, machine)
+        model, ids, real = prepare_model(config, tokens, machine)
         return model.double(), ids, real
 
-    monkeypatch.setattr("core.experiments.depth.gradients.prepared", wide)
+    monkeypatch.setattr("core.experiments.depth.gradients.prepare_model", wide)
 
 
 def test_repeated_block_sums_gradients_over_passes():

@@ -12,7 +12,7 @@ import torch
 from core import Config, ConfigError
 from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
-from core.experiments.depth.grid import Grid, _bytes, grid, stream_of, travel_together
+from core.experiments.depth.grid import Grid, _bytes, grid, simplify_config, travel_together
 from core.measure.stream_statistics import statistic
 from core.model.batched_variants import BatchedVariants
 from core.model.parts import MENUS
@@ -230,7 +230,7 @@ def test_grid_shows_each_model_once(name, tokens, way):
     grid_results = grid(baseline, chosen, tokens, HERE, depth)
     built, order = depth.plan(baseline)
     index_of_stream = {
-        stream_of(config, len(tokens), len(order))[0]: index
+        simplify_config(config, len(tokens), len(order))[0]: index
         for index, config in enumerate(grid_results.configs)
     }
     assert len(index_of_stream) == len(grid_results.configs)
@@ -245,7 +245,9 @@ def test_grid_shows_each_model_once(name, tokens, way):
             repeats += [config] if entries not in grid_results.entries else []
     assert len(repeats) == grid_results.repeats
     for config in repeats[:: 1 + len(repeats) // 40]:
-        position = index_of_stream[stream_of(depth.plan(config)[0], len(tokens), len(order))[0]]
+        position = index_of_stream[
+            simplify_config(depth.plan(config)[0], len(tokens), len(order))[0]
+        ]
         assert_same(grid_results.values[position], travel(config, tokens, HERE, depth).values)
     numbers = {}
     for config, values in zip(grid_results.configs, grid_results.values):

@@ -20,7 +20,9 @@ WORDS = ("<pad>", "the", "judge", "was", "late", ".")
 
 
 def model(name: str) -> dict[str, bytes]:
-    return native.write(Transformer(Config(d_model=16, n_heads=2, mask="causal"), WORDS), name)
+    return native.model_files(
+        Transformer(Config(d_model=16, n_heads=2, mask="causal"), WORDS), name
+    )
 
 
 class Hub:
@@ -131,7 +133,9 @@ def local_hub(tmp_path, monkeypatch):
 
 
 def kept() -> list[str]:
-    return sorted(file.name for file in files.cache().iterdir() if file.name.startswith("models--"))
+    return sorted(
+        file.name for file in files.cache_folder().iterdir() if file.name.startswith("models--")
+    )
 
 
 def test_only_the_files_that_are_needed_are_taken(local_hub):
@@ -170,13 +174,13 @@ def test_sharded_model_downloads_without_other_files(local_hub, tmp_path):
 
 def test_vocab_and_merges_download_without_tokenizer():
     names = ("config.json", "model.safetensors", "vocab.json", "merges.txt", "README.md")
-    assert files.needed(names) == [*names[:4]]
-    assert files.needed((*names, "tokenizer.json")) == [
+    assert files.select_model_files(names) == [*names[:4]]
+    assert files.select_model_files((*names, "tokenizer.json")) == [
         "config.json",
         "model.safetensors",
         "tokenizer.json",
     ]
-    assert files.needed(("config.json",)) == ["config.json", "model.safetensors"]
+    assert files.select_model_files(("config.json",)) == ["config.json", "model.safetensors"]
 
 
 def test_oversized_model_is_not_downloaded(local_hub, monkeypatch):
@@ -194,7 +198,7 @@ def test_downloads_are_limited_and_oldest_are_deleted(local_hub, monkeypatch):
     for index, name in enumerate("ab"):
         local_hub.put(f"some/{name}", name * 40, {**model(name), "tokenizer.json": bytes(1 << 20)})
         files.from_hub(f"some/{name}")
-        for blob in (files.cache() / f"models--some--{name}" / "blobs").iterdir():
+        for blob in (files.cache_folder() / f"models--some--{name}" / "blobs").iterdir():
             os.utime(blob, (9 - index, 9 - index))
     local_hub.put("some/c", "c" * 40, {**model("c"), "tokenizer.json": bytes(1 << 20)})
     assert files.from_hub("some/c").name == "c" and kept() == ["models--some--a", "models--some--c"]

@@ -290,7 +290,7 @@ def test_time_left_is_corrected_by_measurement():
         first = replace(training.state, step=10, seconds=9.0)
         training.add_chunk(first, [], 1)  # also loads and draws: it does not count
         assert not training.seconds
-        alone = budget.seconds(first.config, first.training)
+        alone = budget.estimate_seconds(first.config, first.training)
         training.add_chunk(replace(first, step=40, seconds=9.0 + 3 * 0.3 * alone), [], 1)
     assert job.seconds_left() == pytest.approx(3 * 0.6 * estimate)
     before = job.seconds_left()
@@ -307,7 +307,7 @@ def test_diverged_trainings_leave_nothing_to_train():
     two.state = replace(two.state, step=10)
     assert job.progress == (100 + 10) / 200
     assert job.seconds_left() == pytest.approx(
-        0.9 * budget.seconds(two.state.config, two.state.training)
+        0.9 * budget.estimate_seconds(two.state.config, two.state.training)
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
-from core.experiments.training.judged import at_an_end, judged, rates
+from core.experiments.training.judged import describe_rates, models_at_edge, select_runs
 from core.experiments.training.plan import Arm, Plan, Trial, otherwise, plan
 from core.experiments.training.results import summary
 from core.model.config import Config
@@ -15,7 +15,7 @@ from core.model.variants import Variant, ablation, apply
 from core.settings.device import Machine
 from core.tasks import task
 from core.train import Row, Training, train
-from core.train.match import choose, late_loss, match, search
+from core.train.match import choose_rate, late_loss, match, search
 
 SMALL = {"d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1}
 SHORT = Training(task="copy", steps=20, batch=4, every=5, warmup=0, learning_rate=0.03)
@@ -71,7 +71,7 @@ def test_late_loss_is_mean_of_last_tenth(losses, end):
     )
 )
 def test_rate_with_least_loss_wins_lowest_of_ties(losses):
-    rate = choose(losses)
+    rate = choose_rate(losses)
     assert all(
         losses[rate] < loss or (losses[rate] == loss and rate <= other)
         for other, loss in losses.items()
@@ -91,7 +91,7 @@ def test_comparison_uses_run_at_chosen_rate(data):
         lost = data.draw(some.integers(0, 5)) == 0
         lost_row = row(rows[-1].step + 1, math.nan, "diverged at step 2", math.inf)
         runs[name, seed] = [*rows, lost_row] if lost else rows
-    actual = judged(runs, experiment)
+    actual = select_runs(runs, experiment)
     for arm in experiment.arms:
         ways = experiment.ways(arm)
         for seed in (0, 1):
@@ -111,7 +111,7 @@ def test_comparison_uses_run_at_chosen_rate(data):
                 actual.names[arm.name, seed] == name
                 and actual.runs[arm.name, seed] == runs[name, seed]
             )
-        message = rates(experiment, actual.names)[arm.name]
+        message = describe_rates(experiment, actual.names)[arm.name]
         assert sum(int(part.split(" on ")[1]) for part in message.split(", ")) == 2
 
 
@@ -122,7 +122,7 @@ def test_best_rate_at_edge_is_reported(best):
         (name, seed): [row(20, 0.5, loss=float(name not in (f"− FFN{best}", "baseline", "− norm")))]
         for name, _, _, seed in experiment.trainings()
     }
-    assert at_an_end(experiment, judged(runs, experiment).names) == ["− FFN"] * bool(best)
+    assert models_at_edge(experiment, select_runs(runs, experiment).names) == ["− FFN"] * bool(best)
 
 
 def test_curve_is_sampled_at_baseline_steps():
@@ -133,7 +133,7 @@ def test_curve_is_sampled_at_baseline_steps():
         (name, seed): list(train(config, way, seed, CPU))
         for name, config, way, seed in experiment.trainings()
     }
-    actual = judged(runs, experiment).runs
+    actual = select_runs(runs, experiment).runs
     for seed in range(3):
         assert [item.step for item in actual["− FFN", seed]] == [
             item.step for item in runs["baseline", seed]
@@ -166,7 +166,7 @@ def test_diverged_run_is_lost_at_its_time():
     )
     rows = [row(1, 0.1), row(2, 0.2), row(4, 0.4), row(5, math.nan, "diverged at step 5")]
     runs = {("baseline", 0): [row(step, 0.5) for step in (1, 5, 10, 15, 20)], ("slow", 0): rows}
-    judged_rows = judged(runs, experiment).runs["slow", 0]
+    judged_rows = select_runs(runs, experiment).runs["slow", 0]
     assert [(item.step, item.accuracy) for item in judged_rows[:-1]] == [(1, 0.1), (5, 0.2)]
     assert judged_rows[-1].step == 10 and judged_rows[-1].note == "diverged at step 5"
 
@@ -191,10 +191,12 @@ def test_row_at_exact_step_is_used(steps, lost_at):
     every_step = [row(step, step / 1000) for step in range(1, steps + 1)]
     runs = {("baseline", 0): [row(1, 0.5)], ("it", 0): every_step}
     due = [1, *range(10, 101, 10)]
-    accuracies = [round(1000 * item.accuracy) for item in judged(runs, experiment).runs["it", 0]]
+    accuracies = [
+        round(1000 * item.accuracy) for item in select_runs(runs, experiment).runs["it", 0]
+    ]
     assert accuracies == [1, *(step * steps // 100 for step in due[1:])]
     runs["it", 0] = [*every_step[: lost_at - 1], row(lost_at, math.nan, "diverged")]
-    assert judged(runs, experiment).runs["it", 0][-1].step == 50
+    assert select_runs(runs, experiment).runs["it", 0][-1].step == 50
 
 
 @pytest.mark.parametrize("part", ablation)

@@ -22,7 +22,7 @@ from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.settings.setting import ConfigError
 from core.tasks import task
-from core.tasks.sentences import BE, DETERMINERS, NOUNS, anatomy
+from core.tasks.sentences import BE, DETERMINERS, NOUNS, find_anatomy
 from core.tasks.task import is_held_out
 from core.train import Training, chunk, start
 from scripts.legal_model import batch, vocabulary
@@ -56,9 +56,9 @@ def legal(**changes) -> Opened:
 
 def learner(name: str, **training) -> Opened:
     state, _ = chunk(start(task[name].config(), Training(task=name, steps=2, **training), 0), 10.0)
-    from core.checkpoints.native import of_training
+    from core.checkpoints.native import open_training
 
-    return of_training(state, name)
+    return open_training(state, name)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_sentences_are_held_out_and_their_anatomy_is_right():
     }
     learnt = task["sentences"]
     for words in sentences(300, 0):
-        actual = anatomy(words)
+        actual = find_anatomy(words)
         assert words[actual.verb] == BE[nouns[words[actual.subject]]]
         assert words[-1] == "." and words[actual.subject - 1] in DETERMINERS
         row = torch.full((1, learnt.length), learnt.vocabulary.index(PAD))
@@ -113,7 +113,7 @@ def test_sentences_are_held_out_and_their_anatomy_is_right():
 def test_grammar_matches_anatomy():
     """The anatomy finds the verb that the grammar wrote."""
     for words in sentences(300, 1):
-        assert words.count(".") == 1 and words[anatomy(words).verb] in BE
+        assert words.count(".") == 1 and words[find_anatomy(words).verb] in BE
 
 
 def test_questions_ask_for_verb_after_its_context(untrained_bench):
@@ -148,7 +148,7 @@ def test_ablations_work_on_models_of_all_tasks(name):
     bench = knockout.bench(opened, 32)
     assert len(bench.baseline.correct) == len(bench.questions.row) > 0
     for how in mode:
-        table = tables.ranked(list(bench.sweep(how)), bench.baseline)
+        table = tables.rank_effects(list(bench.sweep(how)), bench.baseline)
         assert table.change.notna().all() and set(table.cut) == {
             cut.write() for cut in list_cuts(opened.config)
         }
@@ -315,18 +315,18 @@ def test_baseline_is_never_overwritten(untrained_bench):
     before = {name: x.clone() for name, x in untrained_bench.baseline.values.items()}
     streams = [[x.clone() for x in stream] for stream in untrained_bench.streams]
     read = prompt.read(untrained_bench.opened, "the judge , who was late , was right .")
-    full = prompt.look(untrained_bench, read).sites["pattern"][1].clone()
+    full = prompt.run_prompt(untrained_bench, read).sites["pattern"][1].clone()
     for how in mode:
         for cut in list_cuts(untrained_bench.model.config):
-            knockout.measured(untrained_bench, (cut,), how)
-            prompt.look(untrained_bench, read, (cut,), how)
+            knockout.cached_effect(untrained_bench, (cut,), how)
+            prompt.run_prompt(untrained_bench, read, (cut,), how)
     assert all(torch.equal(untrained_bench.baseline.values[name], x) for name, x in before.items())
     assert all(
         torch.equal(stream, other)
         for stream, other in zip(sum(untrained_bench.streams, []), sum(streams, []))
     )
-    assert torch.equal(prompt.look(untrained_bench, read).sites["pattern"][1], full)
-    assert knockout.measured(untrained_bench, (), "zero") is untrained_bench.baseline
+    assert torch.equal(prompt.run_prompt(untrained_bench, read).sites["pattern"][1], full)
+    assert knockout.cached_effect(untrained_bench, (), "zero") is untrained_bench.baseline
 
 
 def test_concurrent_ablations_read_own_numbers(untrained_bench):
@@ -369,7 +369,7 @@ def test_accuracy_by_distance_is_mean_of_correct(untrained_bench):
 
 def test_readings_are_the_attention_on_the_subject(untrained_bench):
     q = untrained_bench.questions
-    for reading in tables.readings(untrained_bench):
+    for reading in tables.attention_to_subject(untrained_bench):
         shares = []
         for n in q.across.nonzero()[:, 0].tolist():
             with torch.inference_mode(), trace(sites=("pattern",)) as record:
@@ -400,13 +400,13 @@ def test_uniform_attention_respects_layer_window():
             shares.append((int(q.subject[n]) in sees) / len(sees))
         even[layer] = np.mean(shares)
     assert even[0] > 0.01 and abs(even[0] - even[1]) > 0.01
-    for reading in tables.readings(bench):
+    for reading in tables.attention_to_subject(bench):
         assert reading.even == pytest.approx(even[reading.layer])
 
 
 def anatomy_of(q, n):
     words = [vocabulary()[token] for token in q.tokens[n, : int(q.lengths[n])]]
-    return anatomy([*words, "late", "."])  # questions end with the verb
+    return find_anatomy([*words, "late", "."])  # questions end with the verb
 
 
 @pytest.mark.parametrize("name", ["copy", "sentences"])
@@ -450,14 +450,14 @@ def test_right_token_must_be_likeliest_without_rivals(name):
 
 
 def test_questions_begin_with_words_unseen_in_training():
-    beginnings = {words[: anatomy(words).verb] for words in sentences(512, 0)}
+    beginnings = {words[: find_anatomy(words).verb] for words in sentences(512, 0)}
     read = set()
     for seed in range(4):
         tokens, _ = batch(torch.Generator().manual_seed(seed), 256)
         for row in tokens.tolist():
             words = tuple(vocabulary()[token] for token in row if token)
             if "<unk>" not in words:
-                read.add(words[: anatomy(words).verb])
+                read.add(words[: find_anatomy(words).verb])
     assert not beginnings & read and len(read) > 300
 
 
@@ -484,12 +484,12 @@ def test_contributions_add_up_to_the_whole(changes):
     for some_cuts in [(), *(((cut,)) for cut in list_cuts(bench.model.config))]:
         some_cuts = some_cuts if isinstance(some_cuts, tuple) else (some_cuts,)
         for how in mode if some_cuts else ("zero",):
-            contributions = credit.of_bench(bench, some_cuts, how)
+            contributions = credit.bench_contributions(bench, some_cuts, how)
             expected = bench.effect(some_cuts, how).values["difference"]
             assert credit.mean_difference(bench, some_cuts, how) == pytest.approx(
                 contributions.sum(0).mean().item()
             )
-            assert len(contributions) == len(credit.parts(bench.model))
+            assert len(contributions) == len(credit.list_parts(bench.model))
             torch.testing.assert_close(
                 contributions.sum(0),
                 expected,
@@ -504,7 +504,7 @@ def test_contributions_add_up_before_soft_cap():
     for removed in ((), (Cut(0, "head", 1),)):
         before_cap = plain.effect(removed, "zero").values["difference"]
         torch.testing.assert_close(
-            credit.of_bench(bench, removed).sum(0), before_cap, rtol=1e-4, atol=1e-4
+            credit.bench_contributions(bench, removed).sum(0), before_cap, rtol=1e-4, atol=1e-4
         )
         assert (
             bench.effect(removed, "zero").values["difference"].abs().mean()
@@ -525,7 +525,9 @@ def test_skips_pass_share_of_early_contribution():
     place = int(q.position[n])
     words = model.unembed.weight.double()
     direction = words[q.right[n]] - words[q.wrong[n]]
-    actual = dict(zip(credit.parts(model), credit.of_bench(bench)[:, n].tolist(), strict=True))
+    actual = dict(
+        zip(credit.list_parts(model), credit.bench_contributions(bench)[:, n].tolist(), strict=True)
+    )
     for layer, times in ((0, 1 + share), (1, 1.0)):
         expected = times * (record["mlp_out"][layer][0, place].double() @ direction).item()
         assert actual[credit.Part("ffn", layer)] == pytest.approx(expected, rel=1e-4, abs=1e-5)
@@ -562,9 +564,9 @@ def test_contribution_is_output_through_final_norm(untrained_bench, out, how):
     scale = math.sqrt(((stream - stream.mean()) ** 2).mean() + 1e-5)
     words = model.unembed.weight.double()
     direction = model.ln_final.weight.double() * (words[q.right[n]] - words[q.wrong[n]])
-    actual = credit.of_bench(untrained_bench, out, how)[:, n].tolist()
+    actual = credit.bench_contributions(untrained_bench, out, how)[:, n].tolist()
     thrown = {cut.layer for cut in out if cut.part in ("attention", "layer")}
-    for part, value in zip(credit.parts(model), actual, strict=True):
+    for part, value in zip(credit.list_parts(model), actual, strict=True):
         wrote = torch.zeros(d, dtype=torch.float64)
         attn = model.blocks[part.layer].attn
         if part.kind == "embedding":
@@ -598,7 +600,7 @@ def whole_name(row) -> str:
 
 def test_contribution_table_has_all_parts_with_intervals(untrained_bench):
     table = credit.table(untrained_bench)
-    contributions = credit.of_bench(untrained_bench).numpy()
+    contributions = credit.bench_contributions(untrained_bench).numpy()
     ps = [scipy.stats.ttest_1samp(values, 0).pvalue for values in contributions]
     for index, (row, values) in enumerate(zip(table.itertuples(), contributions, strict=True)):
         assert row.name == whole_name(row)
@@ -611,12 +613,12 @@ def test_contribution_table_has_all_parts_with_intervals(untrained_bench):
 
 def test_only_what_comes_after_a_cut_can_take_over(untrained_bench):
     cut = (Cut(0, "head", 1), Cut(1, "ffn"))
-    table = credit.takeover(untrained_bench, cut, "zero")
+    table = credit.compare_contributions(untrained_bench, cut, "zero")
     assert set(table.name) == {"FFN 1", "L2H1", "L2H2", "L2H3", "L2H4"}
     assert table.change.is_monotonic_decreasing
-    before = credit.of_bench(untrained_bench)
-    after = credit.of_bench(untrained_bench, cut, "zero")
-    names = [part.name for part in credit.parts(untrained_bench.model)]
+    before = credit.bench_contributions(untrained_bench)
+    after = credit.bench_contributions(untrained_bench, cut, "zero")
+    names = [part.name for part in credit.list_parts(untrained_bench.model)]
     values = [
         (before[names.index(name)].numpy(), after[names.index(name)].numpy()) for name in table.name
     ]
@@ -637,9 +639,9 @@ def test_only_what_comes_after_a_cut_can_take_over(untrained_bench):
 @pytest.mark.parametrize("cut", list_cuts(Config(n_layers=2)), ids=lambda cut: cut.name)
 def test_parts_outside_takeover_are_unchanged(untrained_bench, cut):
     """Parts with a bitwise unchanged output cannot have taken anything over."""
-    takeover_names = set(credit.takeover(untrained_bench, (cut,), "mean").name)
+    takeover_names = set(credit.compare_contributions(untrained_bench, (cut,), "mean").name)
     effect = untrained_bench.effect((cut,), "mean")
-    for part in credit.parts(untrained_bench.model):
+    for part in credit.list_parts(untrained_bench.model):
         if part.kind not in ("head", "ffn") or part.name in takeover_names:
             continue
         site = "z" if part.kind == "head" else "mlp_out"
@@ -702,8 +704,8 @@ def test_verb_is_last_with_context(untrained_bench):
 def test_resampling_one_text_takes_another_of_its_length(untrained_bench):
     read = prompt.read(untrained_bench.opened, "the judge was")
     cut = Cut(0, "head", 1)
-    forward_pass = prompt.look(untrained_bench, read, (cut,), "resample")
-    plain = prompt.look(untrained_bench, read)
+    forward_pass = prompt.run_prompt(untrained_bench, read, (cut,), "resample")
+    plain = prompt.run_prompt(untrained_bench, read)
     assert not torch.equal(forward_pass.sites["z"][0][1], plain.sites["z"][0][1])
     assert (
         plain.weights == "Model: untrained" and forward_pass.weights == "Model: untrained, − L1H2"
@@ -723,7 +725,7 @@ def test_resampling_one_text_takes_another_of_its_length(untrained_bench):
         forward_pass.sites["z"][0][0], plain.sites["z"][0][0]
     )  # the other heads are as they were
     with pytest.raises(ConfigError, match="resampling needs another text of 100"):
-        prompt.look(
+        prompt.run_prompt(
             untrained_bench,
             prompt.read(untrained_bench.opened, "the judge " * 50),
             (cut,),
@@ -733,7 +735,7 @@ def test_resampling_one_text_takes_another_of_its_length(untrained_bench):
 
 def test_logit_lens_ends_with_prediction(untrained_bench):
     read = prompt.read(untrained_bench.opened, "the judge , who was late , was right .")
-    forward_pass = prompt.look(untrained_bench, read)
+    forward_pass = prompt.run_prompt(untrained_bench, read)
     table = prompt.logit_lens(
         untrained_bench.model, forward_pass, untrained_bench.opened.tokens.label
     )
@@ -767,7 +769,7 @@ def test_logit_lens_ends_with_prediction(untrained_bench):
 @pytest.mark.parametrize("residual", [True, False])
 def test_rollout_is_the_product_of_the_mixed_maps(residual):
     opened = legal(residual_attention=residual)
-    forward_pass = prompt.look(
+    forward_pass = prompt.run_prompt(
         knockout.bench(opened, 32), prompt.read(opened, "the judge , who was late , was right .")
     )
     actual = prompt.rollout(forward_pass)
@@ -801,7 +803,9 @@ def test_rollout_finds_a_way_just_where_the_gradient_does(made_cuts, residual):
     bench = knockout.bench(opened, 32)
     read = prompt.read(opened, "the judge , who was late , was right .")
     forward_pass = (
-        prompt.look(bench, read, made_cuts, "zero") if made_cuts else prompt.look(bench, read)
+        prompt.run_prompt(bench, read, made_cuts, "zero")
+        if made_cuts
+        else prompt.run_prompt(bench, read)
     )
     actual = prompt.rollout(forward_pass, made_cuts)[-1]
     ids = torch.tensor([read.ids])
@@ -827,7 +831,7 @@ def test_with_all_attention_knocked_out_no_word_reaches_another(untrained_bench)
     for how in ("zero", "mean"):
         out = (Cut(0, "attention"), *(Cut(1, "head", n) for n in range(4)))
         assert torch.equal(
-            prompt.rollout(prompt.look(untrained_bench, read, out, how), out)[-1],
+            prompt.rollout(prompt.run_prompt(untrained_bench, read, out, how), out)[-1],
             torch.eye(len(read.ids)).double(),
         )
 
@@ -907,7 +911,10 @@ def test_on_a_gpu_it_is_the_same():
                 )
     cuts = (Cut(0, "head", 1),)
     torch.testing.assert_close(
-        credit.of_bench(on_gpu, cuts), credit.of_bench(on_cpu, cuts), rtol=1e-3, atol=1e-3
+        credit.bench_contributions(on_gpu, cuts),
+        credit.bench_contributions(on_cpu, cuts),
+        rtol=1e-3,
+        atol=1e-3,
     )
     read = prompt.read(on_cpu.opened, "the judge")
     sampling = Sampling(words=8, temperature=0.0)

@@ -23,7 +23,7 @@ from core.model.parts.init import generator
 from core.model.trace import _open
 from core.model.transformer import Transformer
 from core.settings import memory
-from core.settings.progress import watched
+from core.settings.progress import report_to
 from core.tasks import task
 from core.tasks.sentences import LONGEST, NUMBERS, VOCABULARY, Writer
 from tests.limited import limited
@@ -93,9 +93,9 @@ def test_heavy_runs_queue_and_waiting_ones_can_leave(monkeypatch):
     visitor = threading.Thread(target=first)
     visitor.start()
     begun.wait()
-    with watched(leave_after(0)), pytest.raises(Left), memory.room_for(1, "This grid"):
+    with report_to(leave_after(0)), pytest.raises(Left), memory.room_for(1, "This grid"):
         raise AssertionError("two heavy runs at once")
-    with watched(lambda *sign: (signs.append(sign), on.set())), memory.room_for(1, "This grid"):
+    with report_to(lambda *sign: (signs.append(sign), on.set())), memory.room_for(1, "This grid"):
         visitor.join()
     assert signs[0] == (None, "waiting for another large run on this server")
 
@@ -114,7 +114,7 @@ def test_recording_for_replacement_takes_own_turn(kind, monkeypatch):
         bench, "_record", lambda: (turns.append(memory._heavy_run.locked()), record())[1]
     )
     if kind == "look":
-        prompt.look(bench, read, tuple(cut), "mean")
+        prompt.run_prompt(bench, read, tuple(cut), "mean")
     elif kind == "effect":
         bench.effect(tuple(cut), "mean")
     else:
@@ -131,12 +131,14 @@ def test_recording_for_replacement_takes_own_turn(kind, monkeypatch):
 def everything(bench):
     some_cuts = list_cuts(bench.model.config)[:1]
     read = prompt.read(bench.opened, "the judge , who was late , was right .")
-    prompt.look(bench, read)
-    prompt.look(bench, read, tuple(some_cuts), "resample")
+    prompt.run_prompt(bench, read)
+    prompt.run_prompt(bench, read, tuple(some_cuts), "resample")
     list(prompt.continuation(bench, read, 3, Sampling(words=2), tuple(some_cuts), "mean"))
-    knockout.measured(bench, tuple(some_cuts), "mean")
-    contributions.takeover(bench, tuple(some_cuts), "zero")
-    bench.opened.results.get((bench.key, "readings"), lambda: (tables.readings(bench), 10_000))
+    knockout.cached_effect(bench, tuple(some_cuts), "mean")
+    contributions.compare_contributions(bench, tuple(some_cuts), "zero")
+    bench.opened.results.get(
+        (bench.key, "readings"), lambda: (tables.attention_to_subject(bench), 10_000)
+    )
 
 
 def test_uncached_bench_is_released(monkeypatch):
@@ -167,14 +169,14 @@ def test_everything_that_is_long_says_how_far_it_is(kind, monkeypatch):
     model = legal()
     signs = []
     bench = knockout.bench(model, 64)
-    with watched(lambda share, words: signs.append((share, words))):
+    with report_to(lambda share, words: signs.append((share, words))):
         if kind == "bench":
             knockout.Bench(model, questions(model, 64))
         elif kind == "effect":
             list(bench.sweep("mean"))
         elif kind == "credit":
             monkeypatch.setattr(contributions, "ROOM", 1)
-            contributions.of_bench(bench)
+            contributions.bench_contributions(bench)
         else:
             list(prompt.continuation(bench, prompt.read(model, "the judge"), 1, Sampling(words=5)))
     assert len(signs) >= 4 and all(0 <= share <= 1 and words for share, words in signs)
@@ -200,7 +202,7 @@ def deep(kind: str, seed: int):
 def test_passes_report_progress_and_can_be_last(kind, monkeypatch):
     monkeypatch.setattr(memory, "HEAVY", 0)
     signs = []
-    with watched(lambda share, words: signs.append((share, words))):
+    with report_to(lambda share, words: signs.append((share, words))):
         deep(kind, 7101)
     shares = [share for share, _ in signs]
     assert (
@@ -211,7 +213,7 @@ def test_passes_report_progress_and_can_be_last(kind, monkeypatch):
     )
 
     for last in (1, 5, len(signs) - 2):
-        with watched(leave_after(last)), pytest.raises(Left):
+        with report_to(leave_after(last)), pytest.raises(Left):
             deep(kind, 7102)
         assert not _open.get() and not memory._heavy_run.locked()
     deep(kind, 7102)
@@ -246,7 +248,7 @@ def wordy():
     """Return a model of 50,000 words: its logits need more memory than its weights."""
     words = (*task["copy"].vocabulary, *(f"word {n}" for n in range(50_000)))
     config = Config(d_model=8, n_heads=1, mask="causal", position="rope")
-    return files.from_upload(native.write(Transformer(config, words), "many words", "copy"))
+    return files.from_upload(native.model_files(Transformer(config, words), "many words", "copy"))
 
 
 @pytest.mark.slow

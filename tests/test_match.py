@@ -21,7 +21,7 @@ from core.settings.setting import ConfigError
 from core.tasks import task
 from core.train import Training
 from core.train.budget import step_seconds
-from core.train.match import CLOSE, match, match_cost, widened
+from core.train.match import CLOSE, fit_widths, match, match_cost
 
 KINDS = ("parameters", "flops")
 CHANGES = dict(ablation) | {
@@ -60,7 +60,7 @@ def fitted(kind, name, change):
     return (
         full,
         changed,
-        widened(changed, measured(full), measured),
+        fit_widths(changed, measured(full), measured),
         learnt.length,
         learnt.vocabulary,
     )
@@ -192,7 +192,7 @@ def test_any_model_without_any_part(case, kind, tokens):
         else (lambda config: cost.forward_flops(config, tokens, len(words)))
     )
     expected = measured(full)
-    matched = widened(changed, expected, measured)
+    matched = fit_widths(changed, expected, measured)
     assert measured(matched) == size(kind, matched, tokens, words)
     assert abs(measured(matched) - expected) <= max(
         abs(measured(changed) - expected), 0.001 * expected

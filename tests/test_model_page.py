@@ -38,14 +38,14 @@ def test_family_member_opens_and_its_script_too():
         setting(app, "model") == "family/norm-none.0" and link(app)["model"] == "family/norm-none.0"
     )
     assert link(app).get("taken", "attention") == "attention"
-    assert opening_call("family/norm-none.0") == 'family.opened("norm-none", 0)'
+    assert opening_call("family/norm-none.0") == 'family.open_member("norm-none", 0)'
 
 
 def test_page_opens_on_head_that_reads_subject():
     app = fine(opened())
     text = texts(app)
     assert "L2H3" in text and "held-out sentences" in text
-    best = tables.readings(knockout.bench(SHIPPED))[0]
+    best = tables.attention_to_subject(knockout.bench(SHIPPED))[0]
     assert [best.layer + 1, best.head + 1] == SHIPPED.about["reader"]
     assert f"**{best.verb.mean:.2f}**" in text and f"**{best.before.mean:.2f}**" in text
     assert best.verb.mean >= 0.6
@@ -84,8 +84,8 @@ def test_largest_contribution_is_named_with_share(out):
     """The total effect comes from the answers themselves, not from the sum of the contributions."""
     bench = knockout.bench(SHIPPED)
     some_cuts = tuple(cut for cut in list_cuts(SHIPPED.config) if cut.write() == out)
-    adds = contributions.of_bench(bench, some_cuts).mean(1).tolist()
-    names = [part.name for part in contributions.parts(SHIPPED.model)]
+    adds = contributions.bench_contributions(bench, some_cuts).mean(1).tolist()
+    names = [part.name for part in contributions.list_parts(SHIPPED.model)]
     full = bench.effect(some_cuts, "zero").values["difference"].mean().item()
     limit = max(range(len(adds)), key=lambda index: abs(adds[index]))
     text = texts(fine(opened(taken="credit", out=out)))
@@ -131,7 +131,7 @@ def small(**changes) -> dict[str, bytes]:
         Config(**{"d_model": 16, "n_heads": 2, "mask": "causal", **changes}),
         task["reverse"].vocabulary,
     )
-    return native.write(model, "mine", "reverse")
+    return native.model_files(model, "mine", "reverse")
 
 
 def test_uploaded_model_opens_for_its_session_only():
@@ -186,7 +186,7 @@ def test_model_folder_is_offered(tmp_path, monkeypatch):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "config.json").write_text("{}")
     monkeypatch.setenv("ABLATION_MODELS", str(tmp_path))
-    assert list(files.folders()) == ["legal", "broken", "ours"]
+    assert list(files.model_folders()) == ["legal", "broken", "ours"]
     app = fine(opened(model="ours"))
     assert not told(app) and "Reverse" in texts(app)
     assert "broken, which cannot be opened" in told(fine(opened(model="broken")))
@@ -227,7 +227,7 @@ def test_shipped_model_matches_its_readme():
     bench = knockout.bench(SHIPPED, 2048)
     table = tables.by_distance(bench.baseline, bench.questions)
     assert table.accuracy.min() >= 0.98 and len(table) > 10
-    best = tables.readings(bench)[0]
+    best = tables.attention_to_subject(bench)[0]
     assert best.verb.low >= 0.6 and best.before.low >= 0.6
     written = (files.ROOT / files.SHIPPED / "README.md").read_text()
     assert f"{SHIPPED.parameters:,} parameters" in written and f"| {READER} |" in written
@@ -242,7 +242,9 @@ def test_headline_under_soft_cap_is_sum_of_contributions():
     difference = knockout.bench(SHIPPED).baseline.values["difference"].mean().item()
     bench = knockout.bench(Opened("capped", model, SHIPPED.tokens, "sentences"))
     capped = bench.baseline.values["difference"].mean().item()
-    text = texts(bring(fine(opened(taken="credit")), **native.write(model, "capped", "sentences")))
+    text = texts(
+        bring(fine(opened(taken="credit")), **native.model_files(model, "capped", "sentences"))
+    )
     assert (
         f"(was vs. were), is {number(difference)} on average, before the soft-cap of 3 (after it"
         f" {number(capped)})" in text

@@ -6,7 +6,7 @@ import torch
 
 from core.model.config import Config
 from core.model.transformer import Transformer
-from core.train.muon import Muon, matrices, orthogonal
+from core.train.muon import Muon, matrix_heights, orthogonalise
 
 SHAPES = [(8, 8), (24, 16), (16, 24), (1, 9), (48, 16)]
 
@@ -26,8 +26,8 @@ def test_muon_iteration_is_odd_polynomial_of_singular_values(shape):
     s = s / np.sqrt((s**2).sum())
     for _ in range(5):
         s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
-    np.testing.assert_allclose(orthogonal(x).numpy(), (u * s) @ vt, atol=1e-10)
-    np.testing.assert_allclose(orthogonal(x.float()).numpy(), (u * s) @ vt, atol=1e-4)
+    np.testing.assert_allclose(orthogonalise(x).numpy(), (u * s) @ vt, atol=1e-10)
+    np.testing.assert_allclose(orthogonalise(x.float()).numpy(), (u * s) @ vt, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -90,7 +90,7 @@ def test_muon_takes_only_matrices_of_blocks():
         ),
         ["a", "b"],
     )
-    heights = dict(zip([name for name, _ in model.named_parameters()], matrices(model)))
+    heights = dict(zip([name for name, _ in model.named_parameters()], matrix_heights(model)))
     assert {name: height for name, height in heights.items() if height} == {
         "blocks.0.attn.qkv.weight": (16, 8, 8),
         "blocks.0.attn.out.weight": (16,),
@@ -102,6 +102,6 @@ def test_muon_takes_only_matrices_of_blocks():
 
 def test_muon_direction_is_scale_free_when_squares_overflow():
     x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
-    assert torch.allclose(orthogonal(1e30 * x), orthogonal(x), atol=1e-5)
-    both = orthogonal(torch.stack([1e30 * x, x]))  # side by side
+    assert torch.allclose(orthogonalise(1e30 * x), orthogonalise(x), atol=1e-5)
+    both = orthogonalise(torch.stack([1e30 * x, x]))  # side by side
     assert torch.allclose(both[0], both[1], atol=1e-5)

@@ -5,7 +5,7 @@ import pytest
 
 from core.checkpoints.tokens import UNKNOWN
 from core.experiments.trained.questions import SEED
-from core.experiments.trained.sentences import following, group_words, sentences
+from core.experiments.trained.sentences import following_words, group_words, sentences
 from core.model.text import PAD, words
 from core.settings.wording import number
 from core.tasks.sentences import (
@@ -21,8 +21,8 @@ from core.tasks.sentences import (
     RULED,
     TO_PEOPLE,
     TO_THINGS,
-    anatomy,
-    kept_back,
+    find_anatomy,
+    is_kept_back,
 )
 from tests.pages import control, press, setting
 from tests.reference import forward, weights_of
@@ -54,7 +54,7 @@ def slowly(text: list[str], removed: str = "") -> dict[str, float]:
 @pytest.fixture(scope="module")
 def chances():
     """Return the probabilities of the default text's verb, with and without the head."""
-    verb = anatomy(TEXT.split()).verb
+    verb = find_anatomy(TEXT.split()).verb
     return [slowly(TEXT.split()[:verb], removed) for removed in ("", READER)]
 
 
@@ -64,8 +64,10 @@ def test_default_text_is_known_and_depends_on_one_head(
     """The default text is a held-out sentence with distractors of the other number."""
     sentence = TEXT.split()
     full, without = chances
-    places = anatomy(sentence)
-    assert set(words(TEXT)) <= set(VOCABULARY) and kept_back(sentence) and places.distractors == 3
+    places = find_anatomy(sentence)
+    assert (
+        set(words(TEXT)) <= set(VOCABULARY) and is_kept_back(sentence) and places.distractors == 3
+    )
     right = sentence[places.verb]
     wrong = BE[1 - BE.index(sentence[places.verb])]
     assert NUMBER[sentence[places.subject]] == BE.index(right)
@@ -109,7 +111,7 @@ def test_following_words_match_the_writer():
             observed.setdefault(tuple(kinds[:index]), set()).add(kinds[index])
     for sentence in SENTENCES[:128]:
         for index in range(len(sentence)):
-            can = following(sentence[:index])
+            can = following_words(sentence[:index])
             assert sentence[index] in can
             assert {kind[word] for word in can} >= observed.get(
                 tuple(kind[word] for word in sentence[:index]), set()
@@ -117,7 +119,7 @@ def test_following_words_match_the_writer():
     for beginning, kinds in list(observed.items())[:400]:
         if len(beginning) < 4:  # so short that every way on has been met
             text = [finely()[name][0] for name in beginning]
-            assert {kind[word] for word in following(text)} == kinds, beginning
+            assert {kind[word] for word in following_words(text)} == kinds, beginning
 
 
 def finely() -> dict[str, list[str]]:
@@ -159,7 +161,7 @@ def test_words_are_offered_once_with_following_first():
         )
         assert {
             word for _, offered_words, can in groups if can for word in offered_words
-        } == following(words(text))
+        } == following_words(words(text))
 
 
 @pytest.mark.slow

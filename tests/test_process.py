@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 
-from core.settings.process import STALE, alive, is_running, new_owner
+from core.settings.process import STALE, is_alive, is_running, new_owner
 
 
 @pytest.fixture
@@ -33,18 +33,18 @@ def owner(process: int) -> str:
 
 def test_process_is_alive_while_heartbeat_is_fresh(windows):
     assert is_running(os.getpid())
-    assert alive(new_owner(), 100.0, 100.0 + STALE - 1)
-    assert not alive(new_owner(), 100.0, 100.0 + STALE + 1)
+    assert is_alive(new_owner(), 100.0, 100.0 + STALE - 1)
+    assert not is_alive(new_owner(), 100.0, 100.0 + STALE + 1)
 
 
 def test_ended_process_is_not_alive(windows):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     while psutil.Process(ended.pid).status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.01)
-    assert not is_running(ended.pid) and not alive(owner(ended.pid), 100.0, 100.0)
+    assert not is_running(ended.pid) and not is_alive(owner(ended.pid), 100.0, 100.0)
     ended.wait()
-    assert not is_running(ended.pid) and not alive(owner(ended.pid), 100.0, 100.0)
+    assert not is_running(ended.pid) and not is_alive(owner(ended.pid), 100.0, 100.0)
 
 
 def test_remote_process_is_alive_by_heartbeat_only(windows):
-    assert alive(f"elsewhere|{2**31 - 1}|0", 100.0, 101.0)
+    assert is_alive(f"elsewhere|{2**31 - 1}|0", 100.0, 101.0)

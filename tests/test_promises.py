@@ -66,7 +66,7 @@ def test_tables_of_pages_stay():
 
 def test_saved_model_predicts_the_same():
     settings = json.loads((FOLDER / "config.json").read_text())
-    written = native.write(record.tiny_model(), "promised", "", note="kept")
+    written = native.model_files(record.tiny_model(), "promised", "", note="kept")
     assert set(settings) <= set(json.loads(written["config.json"]))
     assert written["model.safetensors"] == (FOLDER / "model.safetensors").read_bytes()
     model = files.from_upload({name: (FOLDER / name).read_bytes() for name in written}).model

@@ -253,7 +253,7 @@ def test_arms_are_compared_at_newest_common_step():
         ("− norm", 1): [row(1, 0.1), row(10, 0.3), row(20, 0.8)],
     }
     table = summary(runs, experiment)
-    assert results.common(runs, experiment) == 10
+    assert results.common_step(runs, experiment) == 10
     assert list(table.accuracy) == pytest.approx([0.55, 0.25]) and table.difference[
         1
     ] == pytest.approx(-0.3)
@@ -263,7 +263,10 @@ def test_arms_are_compared_at_newest_common_step():
         " That is 30.0 percentage points lower on each of the 2 seeds."
     )
     runs["− norm", 0] = []
-    assert results.common(runs, experiment) == 0 and summary(runs, experiment).accuracy.isna().all()
+    assert (
+        results.common_step(runs, experiment) == 0
+        and summary(runs, experiment).accuracy.isna().all()
+    )
     assert describe_finding(runs, experiment) == ""
 
 
@@ -272,10 +275,12 @@ def test_diverged_run_counts_at_no_step():
     runs = final_runs(experiment, {"baseline": (0.9, 0.8), "− norm": (0.5, None)})
     assert list(summary(runs, experiment).seeds) == [2, 1]
     early = {key: [row for row in rows if row.step <= 10 or row.note] for key, rows in runs.items()}
-    assert results.common(early, experiment) == 10
+    assert results.common_step(early, experiment) == 10
     assert list(summary(early, experiment).seeds) == [2, 1]  # though seed 1 had a value at step 10
     assert summary(early, experiment).loss.tolist() == [1.0, 1.0]
-    assert math.isnan(results.last(runs["− norm", 1], "loss")) and math.isnan(results.last([]))
+    assert math.isnan(results.last_value(runs["− norm", 1], "loss")) and math.isnan(
+        results.last_value([])
+    )
     at_end = {**runs, ("− norm", 1): [row(1, 0.1), diverged_row(30, loss=7.0)]}
     assert summary(at_end, experiment).loss.tolist() == [
         1.0,
@@ -319,7 +324,7 @@ def made_up(draw, together=False):
 def test_summary_matches_numpy_and_scipy(case):
     experiment, runs = case
     table = summary(runs, experiment)
-    step = results.common(runs, experiment)
+    step = results.common_step(runs, experiment)
     assert list(table.variant) == [arm.name for arm in experiment.arms]
     base = values_of(runs, experiment, "baseline", step)
     pairs = {}
@@ -375,7 +380,7 @@ def test_finding_matches_table(case):
     experiment, runs = case
     text = describe_finding(runs, experiment)
     table = summary(runs, experiment)
-    step = results.common(runs, experiment)
+    step = results.common_step(runs, experiment)
     assert "nan" not in text and "undefined" not in text and "e-" not in text and "None" not in text
     for arm in experiment.arms:  # what diverged, and first
         lost = [
@@ -453,7 +458,7 @@ def test_course_is_mean_over_seeds_that_reached_step(case):
         rows = [[row for row in runs[arm.name, seed] if not row.note] for seed in going]
         count = min(map(len, rows))  # made-up runs have rows at the same steps
         for log in (False, True):
-            actual = results.course(runs, experiment, arm.name, "gradient_norm", log)
+            actual = results.values_by_step(runs, experiment, arm.name, "gradient_norm", log)
             assert [step for step, _ in actual] == [row.step for row in rows[0][:count]]
             for index, (_, span) in enumerate(actual):
                 values = np.array([row[index].gradient_norm for row in rows])
@@ -523,7 +528,7 @@ def test_effects_and_interactions_match_numpy_and_scipy(case):
     singles = [arm.name for arm in experiment.arms if arm.colour]
     assume(len(singles) > 1)
     by = {arm.members: arm.name for arm in experiment.arms}
-    step = results.common(runs, experiment)
+    step = results.common_step(runs, experiment)
     value = lambda *members: values_of(runs, experiment, by[frozenset(members)], step)  # noqa: E731
 
     def each(plus, minus):

@@ -37,9 +37,9 @@ def test_server_is_read_only_by_default(monkeypatch, value):
     monkeypatch.delenv("ABLATION_READ_ONLY", raising=False)
     if value is not None:
         monkeypatch.setenv("ABLATION_READ_ONLY", value)
-    assert environment.read_only()
+    assert environment.is_read_only()
     monkeypatch.setenv("ABLATION_READ_ONLY", "0")
-    assert not environment.read_only()
+    assert not environment.is_read_only()
 
 
 def test_read_only_user_can_look_but_not_change(store, public):  # noqa: F811

@@ -6,7 +6,7 @@ Each model has its best learning rate, and cost is matched.
 import pandas as pd
 import pytest
 
-from core.experiments.training.judged import judged, rates
+from core.experiments.training.judged import describe_rates, select_runs
 from core.experiments.training.plan import Trial
 from core.experiments.training.results import summary
 from core.study.file import parse
@@ -30,10 +30,10 @@ def test_models_stand_at_rate_chosen_by_other_seeds(kind):
     runs = {
         (name, seed): list(train(config, how, seed)) for name, config, how, seed in plan.trainings()
     }
-    actual = judged(runs, plan)
+    actual = select_runs(runs, plan)
     assert running(app).runs == actual.runs
     accuracy_table = tables_of(app)["Accuracy and cost of each model"]()
-    expected = summary(actual.runs, plan, rates(plan, actual.names))
+    expected = summary(actual.runs, plan, describe_rates(plan, actual.names))
     pd.testing.assert_frame_equal(accuracy_table.reset_index(drop=True), expected)
     assert set(accuracy_table.guards) == {"learning rate searched"}
     assert "Same for every model: tuned learning rate." in texts(app)

@@ -24,7 +24,7 @@ from core.experiments.depth.axes import AXES, Axes
 from core.experiments.depth.depth import Depth, blocks, table, travel
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import grid
-from core.experiments.forward import continuation, forward, timed_stream
+from core.experiments.forward import build_plain_run, continuation, forward
 from core.experiments.trained import contributions, knockout, prompt, tables
 from core.experiments.training import trained
 from core.experiments.training.plan import Arm, Plan, Trial
@@ -224,7 +224,10 @@ def test_machine_describes_itself():
     machine = Machine(NAME)
     assert machine.torch_device == NAME and machine.name == device_name(machine)
     assert machine.name == (torch.cuda.get_device_name() if NAME == "cuda" else "Second device")
-    assert machine.choices("device") == ["auto", *devices.present()] and NAME in devices.present()
+    assert (
+        machine.choices("device") == ["auto", *devices.available_devices()]
+        and NAME in devices.available_devices()
+    )
     assert machine.choices("dtype") == ["float32", "bfloat16", "float16"]
     assert worker.describe().devices[NAME] == (NAME, machine.name)
 
@@ -241,7 +244,7 @@ def test_time_is_taken_by_the_devices_events(monkeypatch):
         NAME,
     )
     assert result == 64**3 and seconds > 0 and len(records) == 2
-    assert median_ms(timed_stream(SMALL, TOKENS, Machine(NAME)), NAME, 3) > 0
+    assert median_ms(build_plain_run(SMALL, TOKENS, Machine(NAME)), NAME, 3) > 0
     assert forward(SMALL, TOKENS, Machine(NAME)).timing.milliseconds > 0
 
 
@@ -299,21 +302,21 @@ def test_measures_of_a_trace_on_the_device():
 
 VIEWS = {
     "patterns": lambda p: attention.patterns(p, 1),
-    "heads": lambda p: attention.heads(p, 1),
-    "similarity": lambda p: attention.similarity(p, 1),
-    "walk": lambda p: attention.walk(p, 1, 0),
-    "scaling": lambda p: attention.scaling(p, 1, 0),
+    "heads": lambda p: attention.measure_heads(p, 1),
+    "similarity": lambda p: attention.head_similarity(p, 1),
+    "walk": lambda p: attention.list_head_steps(p, 1, 0),
+    "scaling": lambda p: attention.entropy_by_scaling(p, 1, 0),
     "stages": lambda p: stages.stages(p, 1),
-    "norm": lambda p: stages.normalised(p, 1, "ln2", 3),
+    "norm": lambda p: stages.token_through_norm(p, 1, "ln2", 3),
     "strongest": lambda p: neurons.strongest(p, 1, 2),
     "sparsity": lambda p: neurons.sparsity(p, 1),
     "activations": lambda p: neurons.every_activation(p, 1),
     "units": lambda p: neurons.unit_map(p, 1, 8),
-    "tables": lambda p: positions.tables(p, 8),
-    "orders": lambda p: positions.order(p),
+    "tables": lambda p: positions.position_tables(p, 8),
+    "orders": lambda p: positions.compare_word_orders(p),
     "tokens": lambda p: per_token(p),
     "likeness": lambda p: token_similarity(p),
-    "pairs": lambda p: attention.share(p, 1, ((4, 1), (5, 4))),
+    "pairs": lambda p: attention.pair_attention(p, 1, ((4, 1), (5, 4))),
     "rollout": lambda p: prompt.rollout(p),
 }
 
@@ -619,7 +622,7 @@ def test_ablations_match(changes, how):
     )
     assert_same(
         *(
-            tables.ranked(item[:-1], bench.baseline)
+            tables.rank_effects(item[:-1], bench.baseline)
             for item, bench in zip(effects, (on_first, on_second))
         )
     )
@@ -629,7 +632,9 @@ def test_ablations_match(changes, how):
             for item, bench in zip(effects, (on_first, on_second))
         )
     )
-    assert_same(*(contributions.of_bench(item, several, how) for item in (on_first, on_second)))
+    assert_same(
+        *(contributions.bench_contributions(item, several, how) for item in (on_first, on_second))
+    )
 
 
 @pytest.mark.parametrize("changes", SHAPES, ids=str)
@@ -637,8 +642,10 @@ def test_contributions_and_readings_match(changes):
     both_benches = benches(**changes)
     assert_same(*(contributions.table(variant) for variant in both_benches))
     some = (list_cuts(both_benches[0].model.config)[0],)
-    assert_same(*(contributions.takeover(variant, some, "mean") for variant in both_benches))
-    assert_same(*(tables.readings(variant) for variant in both_benches))
+    assert_same(
+        *(contributions.compare_contributions(variant, some, "mean") for variant in both_benches)
+    )
+    assert_same(*(tables.attention_to_subject(variant) for variant in both_benches))
 
 
 @pytest.mark.parametrize("how", mode)
@@ -647,11 +654,12 @@ def test_prompt_with_and_without_ablation_matches(how):
     for bench in benches():
         read = prompt.read(bench.opened, TEXT)
         passes = [
-            prompt.look(bench, read),
-            prompt.look(bench, read, (Cut(0, "head", 1), Cut(1, "ffn")), how),
+            prompt.run_prompt(bench, read),
+            prompt.run_prompt(bench, read, (Cut(0, "head", 1), Cut(1, "ffn")), how),
         ]
         scores = {
-            str(n): prompt.logits(bench, forward_pass, 4) for n, forward_pass in enumerate(passes)
+            str(n): prompt.next_token_logits(bench, forward_pass, 4)
+            for n, forward_pass in enumerate(passes)
         }
         text = prompt.next_words(
             scores, Sampling(temperature=0.7, top_k=6, top_p=0.9), bench.opened.tokens.label
@@ -711,7 +719,8 @@ def of_files(written: dict[str, bytes]) -> Opened:
 
 def test_files_of_a_model_that_is_on_the_device():
     on_first, on_second = (
-        native.write(opened(place).model, "a model", "sentences", seed=1) for place in ("cpu", NAME)
+        native.model_files(opened(place).model, "a model", "sentences", seed=1)
+        for place in ("cpu", NAME)
     )
     assert on_first == on_second
     assert of_files(on_second).key == opened("cpu").key == opened(NAME).key
@@ -721,12 +730,12 @@ def test_files_of_a_training_on_the_device():
     states = [trained_on(machine, "reverse")[0] for machine in both()]
     ids = torch.arange(1, 9)[None]
     for opened_model in (
-        native.of_training(states[1], "a model"),
-        of_files(native.write_trained(states[1], "a model", 0.5)),
+        native.open_training(states[1], "a model"),
+        of_files(native.trained_model_files(states[1], "a model", 0.5)),
     ):
         assert opened_model.model.embed.device.type == "cpu"
         assert_same(
-            native.of_training(states[0], "a model").model(ids).detach(),
+            native.open_training(states[0], "a model").model(ids).detach(),
             opened_model.model(ids).detach(),
         )
 

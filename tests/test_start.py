@@ -15,10 +15,10 @@ from core.checkpoints import files
 from core.experiments.trained.prompt import RIGHT, SUBJECT, TEXT, Flip, Side, flip
 from core.experiments.trained.questions import SEED
 from core.experiments.trained.sentences import sentences
-from core.figures.small_pictures import agreement_svg, describe
+from core.figures.small_pictures import agreement_svg, describe_agreement
 from core.model.trace import trace
 from core.study.summary import read_summary
-from core.tasks.sentences import BE, anatomy
+from core.tasks.sentences import BE, find_anatomy
 from tests import pages
 from tests.pages import components, link
 from tests.test_page import fine, told
@@ -68,7 +68,7 @@ def test_start_figures_match_single_sentences(start_figures, removed):
         assert start_figures.words[weights.index(max(weights))] == SUBJECT
     right = 0
     for sentence in sentences(256, SEED):
-        verb = anatomy(list(sentence)).verb
+        verb = find_anatomy(list(sentence)).verb
         chances, _ = slowly(sentence[:verb], removed)
         right += max(chances, key=chances.get) == sentence[verb]
     assert (side.right, side.of) == (right, 256)
@@ -111,7 +111,7 @@ def test_start_picture_has_all_words_and_description(chosen, wrong, removed):
     ]
     assert svg.count("<path") == 3 and (svg.count(' off"') == 3 + 2) == removed  # 0.01 is not drawn
     assert re.findall(r'class="figure[^>]*>([^<]*)<', svg) == ["0.15", "0.80"]
-    text = describe(words, weights, chosen, wrong, removed)
+    text = describe_agreement(words, weights, chosen, wrong, removed)
     assert (
         f"predicts “{chosen}”, which is {'incorrect' if wrong else 'correct'}" in text
         and "0.80" in text

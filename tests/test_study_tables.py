@@ -363,7 +363,10 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
     assert f"− norm diverged at step 21, seed {seeds[0]}" in sentence
     assert len(results.every_row(actual.runs, actual.plan)) == 9 * len(seeds)
     for arm in actual.plan.arms:
-        steps = [step for step, _ in results.course(actual.runs, actual.plan, arm.name, "accuracy")]
+        steps = [
+            step
+            for step, _ in results.values_by_step(actual.runs, actual.plan, arm.name, "accuracy")
+        ]
         assert steps == ([1, 20] if arm.name == "− norm" and len(seeds) == 1 else [1, 20, 40])
 
 

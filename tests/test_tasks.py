@@ -11,7 +11,7 @@ import torch
 from core.model.parts.init import generator
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
-from core.tasks.knowledge import OBJECTS, RELATIONS, SUBJECTS, table
+from core.tasks.knowledge import OBJECTS, RELATIONS, SUBJECTS, fact_table
 from core.tasks.sentences import BE, FORMS
 from core.tasks.task import is_held_out
 from core.train import Training, held_out, train
@@ -193,7 +193,7 @@ def remembered(words):
     subject, relation = words
     return [
         None,
-        OBJECTS[int(table(len(SUBJECTS))[SUBJECTS.index(subject), RELATIONS.index(relation)])],
+        OBJECTS[int(fact_table(len(SUBJECTS))[SUBJECTS.index(subject), RELATIONS.index(relation)])],
     ]
 
 

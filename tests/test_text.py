@@ -11,7 +11,7 @@ from core.model.text import (
     MAX_TOKENS,
     PAD,
     Input,
-    cut,
+    split_up_to_limit,
     vocabulary,
     words,
 )
@@ -144,12 +144,12 @@ def test_omitted_parts_are_reported_exactly(text):
     visible = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     assert inputs.text == visible
     assert len(problems) == (visible != text)
-    assert cut(inputs.text) == (words(visible), [])  # too short to be cut
+    assert split_up_to_limit(inputs.text) == (words(visible), [])  # too short to be cut
 
 
 def test_excess_token_is_cut_and_reported():
     text = " ".join(f"word{n}" for n in range(1, MAX_TOKENS + 2))
-    tokens, notes = cut(text)
+    tokens, notes = split_up_to_limit(text)
     assert tokens == text.split()[:MAX_TOKENS]
     assert notes == ["The text has 257 tokens; only the first 256 are used."]
 
@@ -168,7 +168,7 @@ EACH = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.
 @EACH
 def test_example_pairs_are_tokens_of_the_text(example):
     tokens = words(example.text)
-    assert cut(example.text) == (tokens, [])
+    assert split_up_to_limit(example.text) == (tokens, [])
     assert len(example.pairs) == len(example.about) >= 2
     for pair, about in zip(example.pairs, example.about):
         for index, word in zip(pair, about):

@@ -9,7 +9,7 @@ import torch
 
 from core import Config, Transformer, measure, trace
 from core.measure.stream_statistics import row_entropy
-from core.measure.tensor_meters import meter, reduce, tidy
+from core.measure.tensor_meters import compute_meters, meter, tidy
 from core.measure.tensor_sums import LARGE, SMALL, Watcher
 from core.model.parts.init import generator
 
@@ -263,7 +263,9 @@ def test_measuring_during_pass_equals_after(d_model):
     with torch.no_grad(), trace(watcher) as record:
         model(tokens)
     by = ["site", "layer", "meter"]
-    during, after = (t.set_index(by)["value"] for t in (tidy(*reduce(watcher)), measure(record)))
+    during, after = (
+        t.set_index(by)["value"] for t in (tidy(*compute_meters(watcher)), measure(record))
+    )
     assert len(during) == len(after) == len(meter) * sum(map(len, record.values()))
     pd.testing.assert_series_equal(during.sort_index(), after.sort_index(), rtol=1e-6)
     for (site, layer), values in after.groupby(level=["site", "layer"]):

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import torch
 
-from core.experiments.block.attention import scaling
+from core.experiments.block.attention import entropy_by_scaling
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.findings import describe_finding as depth_finding
 from core.experiments.depth.gradients import ignores_key_bias, successor_loss, weight_rows
-from core.experiments.forward import forward, numbered, watched
+from core.experiments.forward import encode_tokens, forward, run_recorded
 from core.experiments.training.trained import read
 from core.measure.intervals import interval
 from core.measure.stream_statistics import row_entropy, statistic
@@ -74,7 +74,7 @@ SMALL = Config(d_model=16, n_heads=2, n_layers=2, position="sinusoidal")
 def test_key_bias_gradient_is_nonzero_unless_called_rounding(changes):
     """Rounding errors in float64 are 10⁻¹⁶ of a real gradient."""
     config = SMALL.replace(**{"init": "normal_1", **changes})
-    vocabulary_used, ids, real = numbered(WORDS, config.padding, "cpu")
+    vocabulary_used, ids, real = encode_tokens(WORDS, config.padding, "cpu")
     model = Transformer(config, vocabulary_used).double()
     with torch.no_grad():  # biases are zeros at first
         for name, weight in model.named_parameters():
@@ -97,7 +97,7 @@ def test_entropies_match_models_with_and_without_scaling(softmax):
     )
     for forward_pass in (on, off):
         for head in range(2):
-            actual = scaling(forward_pass, 0, head)
+            actual = entropy_by_scaling(forward_pass, 0, head)
             for name, other in (("scaled", on), ("unscaled", off)):
                 assert actual[name] == pytest.approx(
                     row_entropy(other.sites["pattern"][0][head]).mean().item(), abs=1e-5
@@ -106,15 +106,15 @@ def test_entropies_match_models_with_and_without_scaling(softmax):
 
 def test_entropy_includes_attention_sink():
     config = SMALL.replace(softmax="sink", init="normal_1", mask="causal")
-    vocabulary_used, ids, _ = numbered(WORDS, 0, "cpu")
+    vocabulary_used, ids, _ = encode_tokens(WORDS, 0, "cpu")
     passes = []
     for scale in (True, False):
         model = Transformer(config.replace(scale=scale), vocabulary_used)
         with torch.no_grad():
             model.blocks[0].attn.softmax.score.copy_(torch.tensor([1.5, -2.0]))
-        passes.append(watched(model, ids, tuple(WORDS), len(WORDS), Machine("cpu"), "test"))
+        passes.append(run_recorded(model, ids, tuple(WORDS), len(WORDS), Machine("cpu"), "test"))
     for head in range(2):
-        actual = scaling(passes[0], 0, head)
+        actual = entropy_by_scaling(passes[0], 0, head)
         for name, forward_pass in zip(("scaled", "unscaled"), passes):
             assert actual[name] == pytest.approx(
                 row_entropy(forward_pass.sites["pattern"][0][head]).mean().item(), abs=1e-4

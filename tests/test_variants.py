@@ -22,9 +22,9 @@ from core.model.variants import (
     decode,
     difference,
     encode,
+    encode_baseline,
     lineup,
     name_of,
-    pin,
 )
 
 LINK = set(string.ascii_letters + string.digits + "_.-~+")
@@ -149,7 +149,7 @@ def test_difference_in_link_needs_no_escaping(pair):
     assert set(encode(changes)) <= LINK
     if changes:
         assert decode(encode(changes), "variants") == changes
-    pins = Pins(pin(baseline), encode(changes) or NOTHING)
+    pins = Pins(encode_baseline(baseline), encode(changes) or NOTHING)
     assert set(pins.baseline + pins.variants) <= LINK
     assert pins.read_baseline() == baseline
     assert [apply(change, baseline) for change in pins.changes] == [variant] * bool(changes)
@@ -264,7 +264,7 @@ def test_current_appears_only_beside_differing_pinned_baseline():
         0,
         1,
     ]
-    pins = Pins(baseline=pin(Config(seed=9)), variants=variants)
+    pins = Pins(baseline=encode_baseline(Config(seed=9)), variants=variants)
     assert [variant.colour for variant in lineup(Config(seed=9), pins)[0]] == [0, 1]
     assert [variant.colour for variant in lineup(Config(seed=9, norm="none"), pins)[0]] == [
         0,
@@ -283,7 +283,7 @@ def test_current_appears_only_beside_differing_pinned_baseline():
 @given(pairs(), st.lists(change_sets(), max_size=MOST, unique_by=encode))
 def test_pinned_variants_appear_once_or_are_explained(pair, sets):
     config, baseline = pair
-    variants, notes = lineup(config, Pins(pin(baseline), NEXT.join(map(encode, sets))))
+    variants, notes = lineup(config, Pins(encode_baseline(baseline), NEXT.join(map(encode, sets))))
     assert variants[0] == Variant("baseline", baseline, 0)
     assert len({variant.config for variant in variants}) == len(variants)
     assert [variant.colour for variant in variants] == sorted(

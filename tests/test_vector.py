@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.experiments.block.stages import normed, read_vector
+from core.experiments.block.stages import apply_every_norm, read_vector
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
 from tests.pages import link, setting
@@ -31,10 +31,10 @@ def by_hand(name: str, values: list[float]) -> list[float]:
 @pytest.mark.parametrize("name", MENUS["norm"])
 @pytest.mark.parametrize("values", [VALUES, [5.0], [0.0, 0.0], [1e8, -1e-8, 3.0]], ids=str)
 def test_norms_match_hand_computation(name, values):
-    assert normed(values)[name].tolist() == pytest.approx(
+    assert apply_every_norm(values)[name].tolist() == pytest.approx(
         by_hand(name, values), rel=1e-12, abs=1e-15
     )
-    assert normed(values).typed.tolist() == values
+    assert apply_every_norm(values).typed.tolist() == values
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_padding_and_precision_keep_shared_model_and_words():
     )
     half = forward(BASELINE, TOKENS, Machine(dtype="bfloat16"), kind="trained")
     assert 0 < (half.output - plain.output).abs().max() < 1
-    positions.order(plain), neurons.every_activation(plain, 0)
+    positions.compare_word_orders(plain), neurons.every_activation(plain, 0)
     assert all(
         torch.equal(x, before[name]) and x.dtype == torch.float32
         for name, x in full.state_dict().items()
@@ -133,7 +133,7 @@ def test_opened_model_can_be_trained_further():
 def test_word_orders_are_compared_on_trained_weights(kind):
     config = BASELINE
     forward_pass = forward(config, TOKENS, kind=kind)
-    table = positions.order(forward_pass).set_index(["position", "mask"])
+    table = positions.compare_word_orders(forward_pass).set_index(["position", "mask"])
     order = weights[kind].order
     two = tuple(reversed(weights[kind].order))
     first, second = (forward(config, item, kind=kind).output for item in (order, two))
@@ -176,13 +176,13 @@ def test_missing_weights_are_reported(kind, changes, why):
 
 
 def test_missing_files_are_reported(monkeypatch):
-    monkeypatch.setattr(family, "listed", dict)
+    monkeypatch.setattr(family, "list_shipped", dict)
     assert (
         weights["trained"].refused(BASELINE)
         == "The trained models (models/family) are not included in this copy."
     )
     assert BlockConfig.repair({})[0].weights == "random"
-    monkeypatch.setattr(family, "listed", lambda: {(WHOLE, 0): "x"})
+    monkeypatch.setattr(family, "list_shipped", lambda: {(WHOLE, 0): "x"})
     assert (
         weights["trained"].refused(config_of("ffn-off", 0))
         == "The model trained without FFN is missing."

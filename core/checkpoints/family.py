@@ -18,7 +18,7 @@ import torch
 from safetensors import safe_open
 
 from core.checkpoints import files
-from core.checkpoints.native import blank, read_model
+from core.checkpoints.native import build_blank_model, read_model
 from core.checkpoints.opened import CheckpointError, Opened
 from core.checkpoints.tokens import Words
 from core.model.config import Config
@@ -81,7 +81,7 @@ def read_shipped(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
     }
 
 
-def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
+def open_member(member: str, seed: int, folder: Path = FOLDER) -> Opened:
     """Load one member of the family from its file, and return it as an Opened model.
 
     Raises CheckpointError if it is missing or was not trained here.
@@ -112,7 +112,7 @@ def opened(member: str, seed: int, folder: Path = FOLDER) -> Opened:
 
 
 @cachetools.cached(cachetools.TTLCache(maxsize=1, ttl=1.0), lock=threading.Lock())
-def listed() -> dict[tuple[str, int], str]:
+def list_shipped() -> dict[tuple[str, int], str]:
     """Return the shipped members as read_shipped() does, from disk at most once a second."""
     return read_shipped()
 
@@ -120,15 +120,15 @@ def listed() -> dict[tuple[str, int], str]:
 @lru_cache(maxsize=64)
 def _open_cached(member: str, seed: int, digest: str) -> Opened:
     """Open a member; the cache key contains the hash of its file."""
-    return opened(member, seed)
+    return open_member(member, seed)
 
 
 def open_cached(member: str, seed: int) -> Opened:
     """Return a member of the family, from a cache of the 64 used last (0.4 MB each)."""
-    return _open_cached(member, seed, listed().get((member, seed), ""))
+    return _open_cached(member, seed, list_shipped().get((member, seed), ""))
 
 
-def plain(config: Config) -> Config:
+def strip_config(config: Config) -> Config:
     """Return a config with the baseline's seed, and without padding and dropout.
 
     No member was trained with other values of these, and every member can be run with them.
@@ -150,13 +150,16 @@ def _names_by_config() -> dict[Config, str]:
 
 def member_of(config: Config) -> str | None:
     """Return the member that was trained with these settings; None if there is none."""
-    return _names_by_config().get(plain(config))
+    return _names_by_config().get(strip_config(config))
 
 
 @lru_cache(maxsize=4096)
 def _weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     """Return the shape of each weight of a config's model."""
-    return {name: tuple(x.shape) for name, x in blank(config, vocabulary()).state_dict().items()}
+    return {
+        name: tuple(x.shape)
+        for name, x in build_blank_model(config, vocabulary()).state_dict().items()
+    }
 
 
 def fits(config: Config, baseline: Config = BASELINE) -> bool:
@@ -166,23 +169,27 @@ def fits(config: Config, baseline: Config = BASELINE) -> bool:
     """
     if config.init != baseline.init:
         return False
-    has = _weight_shapes(plain(baseline))
-    return all(has.get(name) == shape for name, shape in _weight_shapes(plain(config)).items())
+    has = _weight_shapes(strip_config(baseline))
+    return all(
+        has.get(name) == shape for name, shape in _weight_shapes(strip_config(config)).items()
+    )
 
 
-def changed(config: Config, baseline: Opened) -> Transformer | None:
+def build_with_weights(config: Config, baseline: Opened) -> Transformer | None:
     """Build a model of these settings with the baseline's weights; None if some are missing."""
     if not fits(config, baseline.config):
         return None
     has = baseline.model.state_dict()
-    model = blank(config, vocabulary())
-    model.load_state_dict({name: has[name] for name in _weight_shapes(plain(config))}, assign=True)
+    model = build_blank_model(config, vocabulary())
+    model.load_state_dict(
+        {name: has[name] for name in _weight_shapes(strip_config(config))}, assign=True
+    )
     return model
 
 
-def cut_afterwards(member: str, baseline: Opened) -> Opened | None:
+def ablate_after_training(member: str, baseline: Opened) -> Opened | None:
     """Return the trained baseline without a member's part; None if weights are missing."""
-    model = changed(config_of(member, baseline.config.seed), baseline)
+    model = build_with_weights(config_of(member, baseline.config.seed), baseline)
     if model is None:
         return None
     return replace(

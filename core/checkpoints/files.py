@@ -13,7 +13,7 @@ from core.checkpoints import gpt2, native
 from core.checkpoints.opened import CheckpointError, Opened
 from core.checkpoints.tensors import ONLY, Check, check_bytes
 from core.checkpoints.tokens import TOKENIZER, VOCABULARY, read_json
-from core.settings.environment import is_on, whole_number
+from core.settings.environment import is_on, read_whole_number
 from core.settings.memory import MemoryLimitError
 from core.settings.wording import replace_unprintable, shorten
 
@@ -34,7 +34,7 @@ PATIENCE = 10.0  # seconds
 _one_download = threading.Lock()
 
 
-def folders() -> dict[str, Path]:
+def model_folders() -> dict[str, Path]:
     """Return the folder of every model by name, the shipped one first.
 
     Looks in models/ and in the folder named by ABLATION_MODELS. A folder that cannot be read is
@@ -61,7 +61,7 @@ def _list_folder(folder: Path) -> list[Path]:
         return []
 
 
-def changed(folder: Path) -> float:
+def last_written(folder: Path) -> float:
     """Return when a model's files were last written, in seconds since 1970; 0 if unreadable."""
     times = [0.0]
     for path in _list_folder(folder):
@@ -168,7 +168,7 @@ def _find_weights(files: dict[str, Path]) -> list[Path]:
     return weights
 
 
-def needed(names: Collection[str]) -> list[str]:
+def select_model_files(names: Collection[str]) -> list[str]:
     """Select the files of a repository that make up its model, by name. Some may be missing."""
     parts = sorted(name for name in names if PART.fullmatch(name))
     weights = parts if parts and native.WEIGHTS not in names else [native.WEIGHTS]
@@ -178,7 +178,7 @@ def needed(names: Collection[str]) -> list[str]:
     return [native.SETTINGS, *weights, *(name for name in tokenizer if name in names)]
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     """Return the folder of downloaded models, below XDG_CACHE_HOME or ~/.cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ablation-lab" / "hub"
 
@@ -226,7 +226,7 @@ def _download(name: str) -> Path:
     api = HfApi(token=None if is_on("ABLATION_HUB_TOKEN") else False)
     info = api.model_info(name, files_metadata=True, timeout=PATIENCE)
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
-    chosen = needed(sizes)
+    chosen = select_model_files(sizes)
     missing = [file for file in chosen if file not in sizes]
     if missing:
         raise CheckpointError(
@@ -236,7 +236,8 @@ def _download(name: str) -> Path:
     check_bytes(size, f"{name} on the Hub is")
     _make_room(name, size)
     paths = [
-        api.hf_hub_download(name, file, revision=info.sha, cache_dir=cache()) for file in chosen
+        api.hf_hub_download(name, file, revision=info.sha, cache_dir=cache_folder())
+        for file in chosen
     ]
     return Path(paths[0]).parent
 
@@ -248,14 +249,14 @@ def _make_room(name: str, size: int) -> None:
     """
     from huggingface_hub import scan_cache_dir
 
-    limit = whole_number("ABLATION_HUB_MB", HUB_MB)
+    limit = read_whole_number("ABLATION_HUB_MB", HUB_MB)
     if size > limit << 20:
         raise MemoryLimitError(
             f"{name} on the Hub is {size / 2**20:,.0f} MB; the limit for all downloads is {limit:,}"
             " MB (set by ABLATION_HUB_MB)."
         )
-    cache().mkdir(parents=True, exist_ok=True)
-    repositories = scan_cache_dir(cache())
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    repositories = scan_cache_dir(cache_folder())
     used = repositories.size_on_disk
     for model in sorted(repositories.repos, key=lambda model: model.last_accessed):
         if model.repo_id != name and used + size > limit << 20:

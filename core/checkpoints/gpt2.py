@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from core.checkpoints.native import blank, name_of
+from core.checkpoints.native import build_blank_model, weights_name
 from core.checkpoints.opened import CheckpointError, Opened
 from core.checkpoints.tensors import Check, check_fit, check_room, load, read_shapes
 from core.checkpoints.tokens import read_pieces
@@ -83,7 +83,7 @@ def read(
         MemoryLimitError: It is too large.
     """
     config, positions, words = _read_config(settings)
-    prefix = name_of(weights)
+    prefix = weights_name(weights)
     stored_tensors = read_shapes(weights, IGNORED)
     tensors = {name.removeprefix(PREFIX): tensor for name, tensor in stored_tensors.items()}
     if len(tensors) < len(stored_tensors):
@@ -106,7 +106,7 @@ def read(
         config = config.replace(tied=torch.equal(head, embedding))
         if config.tied:
             tensors[EMBEDDING] = tensors.pop(HEAD)
-    model = blank(config, pieces.vocabulary, positions)
+    model = build_blank_model(config, pieces.vocabulary, positions)
     published = {ours: _published_name(ours, x) for ours, x in model.state_dict().items()}
     check_fit(tensors, dict(published.values()), prefix)
     loaded = load(tensors)

@@ -36,7 +36,7 @@ MOST_LETTERS = 200
 LONGEST_NAME = 80  # letters
 
 
-def write(
+def model_files(
     model: Transformer, name: str, trained_on: str = "", /, **about: object
 ) -> dict[str, bytes]:
     """Return a model as files, {file name: content}; nothing is written to disk.
@@ -65,9 +65,9 @@ def write(
     }
 
 
-def write_trained(state: State, name: str, accuracy: float) -> dict[str, bytes]:
+def trained_model_files(state: State, name: str, accuracy: float) -> dict[str, bytes]:
     """Return the model of a training at its current step as files: {file name: content}."""
-    return write(
+    return model_files(
         model_of(state), name, state.training.task, **_describe_training(state), accuracy=accuracy
     )
 
@@ -81,7 +81,7 @@ def zip_files(written: dict[str, bytes]) -> bytes:
     return archive.getvalue()
 
 
-def of_training(state: State, name: str) -> Opened:
+def open_training(state: State, name: str) -> Opened:
     """Return the model of a training at its current step as Opened, copied to the CPU."""
     return _wrap_model(name, model_of(state).cpu(), state.training.task, _describe_training(state))
 
@@ -150,13 +150,15 @@ def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path
     """
     tensors = read_shapes(weights)
     positions = tensors["position.weight"].shape if "position.weight" in tensors else ()
-    model = blank(config, vocabulary, positions[0] if len(positions) == 2 else 0)
-    check_fit(tensors, {name: x.shape for name, x in model.state_dict().items()}, name_of(weights))
+    model = build_blank_model(config, vocabulary, positions[0] if len(positions) == 2 else 0)
+    check_fit(
+        tensors, {name: x.shape for name, x in model.state_dict().items()}, weights_name(weights)
+    )
     model.load_state_dict(load(tensors), assign=True)
     return model
 
 
-def blank(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Transformer:
+def build_blank_model(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Transformer:
     """Build a model with weights on the meta device; `positions`: rows of a learned table."""
     draw: Any = Blank()  # takes the place of a Draw
     model = Transformer(config, vocabulary, draw)
@@ -165,7 +167,7 @@ def blank(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Tran
     return model
 
 
-def name_of(weights: Sequence[Path]) -> str:
+def weights_name(weights: Sequence[Path]) -> str:
     """Return the file name by which a message names the weights; of parts, their common one."""
     return weights[0].name if len(weights) == 1 else WEIGHTS
 

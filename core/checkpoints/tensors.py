@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 
-from core.settings.environment import without_paths
+from core.settings.environment import remove_paths
 from core.settings.memory import MemoryLimitError, max_mb
 from core.settings.wording import replace_unprintable
 
@@ -89,7 +89,7 @@ def read_shapes(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[st
                     key: (tuple(entry.get_shape()), entry.get_dtype()) for key, entry in entries
                 }
         except SafetensorError as error:
-            why = replace_unprintable(without_paths(str(error)))[:120]
+            why = replace_unprintable(remove_paths(str(error)))[:120]
             raise CheckpointError(
                 f"{path.name} is not a complete safetensors file ({why}). {ONLY}"
             ) from None

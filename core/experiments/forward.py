@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from core.experiments.weights import weights
-from core.measure.tensor_meters import reduce, tidy
+from core.measure.tensor_meters import compute_meters, tidy
 from core.measure.tensor_sums import Watcher
 from core.model.config import Config
 from core.model.cost import flops, run_bytes
@@ -69,7 +69,7 @@ def _continue(
 ) -> Text:
     """Sample a continuation of the tokens (cached)."""
     words = tuple(dict.fromkeys(tokens))
-    vocabulary, numbers = known_to(kind, words)
+    vocabulary, numbers = look_up_words(kind, words)
     number = dict(zip(words, numbers))
     length = min(context, len(tokens) + sampling.words)
     patterns = 4 * sampling.words * config.n_layers * config.n_heads * length
@@ -186,11 +186,11 @@ def forward(
     )
 
 
-def timed_stream(
+def build_plain_run(
     config: Config, tokens: Iterable[str], machine: Machine, kind: str = "random"
 ) -> Callable[[], torch.Tensor]:
     """Build a model and its input; return a function that runs them without recording."""
-    model, ids, real = prepared(config, tuple(tokens), machine, kind)
+    model, ids, real = prepare_model(config, tuple(tokens), machine, kind)
 
     def call() -> torch.Tensor:
         with torch.inference_mode():
@@ -199,7 +199,7 @@ def timed_stream(
     return call
 
 
-def prepared(
+def prepare_model(
     config: Config,
     tokens: Sequence[str],
     machine: Machine,
@@ -207,15 +207,15 @@ def prepared(
     weights_config: Config | None = None,
 ) -> tuple[Transformer, torch.Tensor, torch.Tensor | None]:
     """Build a model; return it, token ids (1, T) and which are real: bool (1, T), None for all."""
-    words, ids, real = numbered(tokens, config.padding, machine.torch_device)
-    model_words, numbers = known_to(kind, words)
+    words, ids, real = encode_tokens(tokens, config.padding, machine.torch_device)
+    model_words, numbers = look_up_words(kind, words)
     model = weights[kind].model(config, model_words, weights_config or config).requires_grad_(False)
     if (machine.torch_device, machine.precision) != ("cpu", torch.float32):  # as it was made
         model = model.to(machine.torch_device, machine.precision)
     return model, torch.tensor(numbers, device=ids.device)[ids], real
 
 
-def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
+def look_up_words(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
     """Return a kind's vocabulary, and each word's id in it (the unknown word's if not there)."""
     model_words, numbers = weights[kind].numbers(words)
     return model_words, [
@@ -223,7 +223,7 @@ def known_to(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int
     ]
 
 
-def numbered(
+def encode_tokens(
     tokens: Sequence[str], padding: int, device: str
 ) -> tuple[tuple[str, ...], torch.Tensor, torch.Tensor | None]:
     """Return the text's own vocabulary, token ids (1, T), and which are real (None for all).
@@ -255,18 +255,18 @@ def _run(
     """Run one recorded pass (cached)."""
     padded = (*tokens, *[PAD] * config.padding)
     needed = run_bytes(
-        config, len(padded), len(known_to(kind, vocabulary(list(tokens)))[0]), machine.dtype
+        config, len(padded), len(look_up_words(kind, vocabulary(list(tokens)))[0]), machine.dtype
     )
     with room_for(needed, "This model and text"), torch.inference_mode():
-        model, ids, real = prepared(config, tokens, machine, kind, weights_config)
+        model, ids, real = prepare_model(config, tokens, machine, kind, weights_config)
         whose = weights[kind].describe(weights_config)
-        return watched(
+        return run_recorded(
             model, ids, padded, len(tokens), machine, whose, real, dropout=dropout, kind=kind
         )
 
 
 @torch.inference_mode()
-def watched(
+def run_recorded(
     model: Transformer,
     ids: torch.Tensor,
     tokens: Iterable[str],
@@ -317,9 +317,9 @@ def watched(
         tokens=tuple(tokens),
         n_real=n_real,
         sites={site: [x[0].float().cpu() for x in recorded[site]] for site in recorded},
-        measured=reduce(watcher),
+        measured=compute_meters(watcher),
         output=output[0].float().cpu(),
-        allowed=square(model.attention_mask(ids, real), ids.shape[1]),
+        allowed=square_mask(model.attention_mask(ids, real), ids.shape[1]),
         timing=timing,
         weights=weights,
         dropout=dropout,
@@ -328,7 +328,7 @@ def watched(
     )
 
 
-def square(allowed: torch.Tensor | None, length: int) -> torch.Tensor:
+def square_mask(allowed: torch.Tensor | None, length: int) -> torch.Tensor:
     """Expand a mask, or None for everywhere, to one bool matrix (T, T) on the CPU."""
     if allowed is None:
         return torch.ones(length, length, dtype=torch.bool)

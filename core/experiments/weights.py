@@ -75,7 +75,7 @@ class TrainedWeights(Weights):
     @staticmethod
     def refused(config: Config) -> str:
         """Return why no member was trained with these settings, or ""."""
-        members = family.listed()
+        members = family.list_shipped()
         if not members:
             return "The trained models (models/family) are not included in this copy."
         if all(seed != config.seed for _, seed in members):
@@ -97,7 +97,7 @@ class TrainedWeights(Weights):
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         """Return a model of these settings with the weights of a trained member."""
         _check_available("trained", weights_config)
-        variant_model = family.changed(
+        variant_model = family.build_with_weights(
             config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)
         )
         if variant_model is None:
@@ -142,7 +142,9 @@ class AblatedWeights(Weights):
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         """Return a model of these settings with the weights of the trained baseline."""
         _check_available("cut", config)
-        ablated_model = family.changed(config, family.open_cached(family.WHOLE, config.seed))
+        ablated_model = family.build_with_weights(
+            config, family.open_cached(family.WHOLE, config.seed)
+        )
         assert ablated_model is not None, "it fits"
         return ablated_model
 
@@ -185,7 +187,7 @@ def _check_available(kind: str, config: Config) -> None:
 
 def _describe_changes(config: Config) -> str:
     """Describe how a config differs from the trained baseline; "with all components"."""
-    names = name_of(difference(family.plain(config), family.BASELINE), "\n").splitlines()
+    names = name_of(difference(family.strip_config(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]
     put = [name for name in names if name[:2] != "− "]
     phrases = []

@@ -52,9 +52,9 @@ from core.experiments.block.attention import weight_table
 
 attention_table = weight_table(forward_pass)
 # %% heads: entropy (bits), distance (tokens) and weight on the token itself, head by head
-from core.experiments.block.attention import heads
+from core.experiments.block.attention import measure_heads
 
-tables = {layer + 1: heads(forward_pass, layer) for layer in forward_pass.layers}
+tables = {layer + 1: measure_heads(forward_pass, layer) for layer in forward_pass.layers}
 heads_table = pd.concat(tables, names=["layer"]).reset_index("layer")
 # %% silent: share of hidden units that are exactly zero (value) or nearly zero (small)
 from core.experiments.block.neurons import sparsity
@@ -62,16 +62,16 @@ from core.experiments.block.neurons import sparsity
 tables = {layer + 1: sparsity(forward_pass, layer) for layer in forward_pass.layers}
 silent_table = pd.concat(tables, names=["layer"]).reset_index("layer")
 # %% order: the largest difference between two orders of the same words, by position encoding
-from core.experiments.block.positions import order
+from core.experiments.block.positions import compare_word_orders
 
-order_table = order(forward_pass)
+order_table = compare_word_orders(forward_pass)
 # %% cost: parameters, FLOPs and memory of one pass, by component
 from core.model import cost
 
 amounts = {
     "parameters": cost.parameters(CONFIG),
     "operations": cost.flops(CONFIG, len(forward_pass.tokens)),
-    "bytes": cost.activations(CONFIG, len(forward_pass.tokens), MACHINE.dtype),
+    "bytes": cost.activation_bytes(CONFIG, len(forward_pass.tokens), MACHINE.dtype),
 }
 rows = [(amount, *item) for amount, parts in amounts.items() for item in parts.items()]
 cost_table = pd.DataFrame(rows, columns=["amount", "part", "value"])
@@ -82,13 +82,13 @@ from core.experiments.block.compare import compare
 
 compared_table = compare(passes)
 # %% heads: attention entropy of every head in bits, averaged over query tokens
-from core.experiments.block.attention import heads
+from core.experiments.block.attention import measure_heads
 
 rows = [
     (name, layer + 1, row.head, row.value)
     for name, forward_pass in passes.items()
     for layer in forward_pass.layers
-    for row in heads(forward_pass, layer).query("meter == 'entropy'").itertuples()
+    for row in measure_heads(forward_pass, layer).query("meter == 'entropy'").itertuples()
 ]
 heads_table = pd.DataFrame(rows, columns=["variant", "layer", "head", "entropy"])
 # %% attention: the weight that every query gives to every key that it may see, head by head
@@ -270,7 +270,7 @@ def _depth(tokens: Iterable[str], machine: Machine, depth: Depth) -> dict[str, o
 
 TRAIN = """\
 from core import Config
-from core.experiments.training.judged import judged
+from core.experiments.training.judged import select_runs
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.settings.device import Machine
 from core.train import Training, train
@@ -281,7 +281,7 @@ runs = {
     (name, seed): list(train(config, how, seed, MACHINE))
     for name, config, how, seed in PLAN.trainings()
 }
-compared = judged(runs, PLAN)
+compared = select_runs(runs, PLAN)
 """
 TRAINING_TABLES = read_tables("""
 # %% rows: every run. loss: of the batch; gradient_norm: before clipping; update_size: how far the
@@ -296,10 +296,10 @@ from core.experiments.training.results import curves
 curves_table = curves(compared.runs, PLAN)
 # %% accuracy: where the curves end, the differences from the first model with 95 % intervals and p
 # (paired t-test, Holm), and what each model costs
-from core.experiments.training.judged import rates
+from core.experiments.training.judged import describe_rates
 from core.experiments.training.results import summary
 
-accuracy_table = summary(compared.runs, PLAN, rates(PLAN, compared.names))
+accuracy_table = summary(compared.runs, PLAN, describe_rates(PLAN, compared.names))
 """)
 
 
@@ -358,11 +358,11 @@ assert not problems, problems
 TRAINED_TABLES = read_tables("""
 # %% readings: attention to the subject across a clause, from the verb and from the token before
 # it, with 95 % intervals
-from core.experiments.trained.tables import readings
+from core.experiments.trained.tables import attention_to_subject
 
 rows = [
     (f"{head.layer + 1}.{head.head + 1}", *head.verb[:3], *head.before[:3], head.even)
-    for head in readings(bench)
+    for head in attention_to_subject(bench)
 ]
 columns = ["head", "verb", "verb_low", "verb_high", "before", "before_low", "before_high", "even"]
 readings_table = pd.DataFrame(rows, columns=columns)
@@ -386,20 +386,23 @@ contributions_table = contributions.table(bench, cuts, MODE)
 # %% takeover: change in the contribution of later components, with 95 % intervals (Holm)
 from core.experiments.trained import contributions
 
-takeover_table = contributions.takeover(bench, cuts, MODE)
+takeover_table = contributions.compare_contributions(bench, cuts, MODE)
 # %% sweep: every head and sub-layer ablated in turn, with 95 % intervals (Holm)
-from core.experiments.trained.tables import ranked
+from core.experiments.trained.tables import rank_effects
 
-sweep_table = ranked(list(bench.sweep(MODE)), bench.baseline)
+sweep_table = rank_effects(list(bench.sweep(MODE)), bench.baseline)
 # %% words: the most likely next tokens after a token of the text
-from core.experiments.trained.prompt import logits, look, next_words, read
+from core.experiments.trained.prompt import next_token_logits, next_words, read, run_prompt
 from core.model.generate import Sampling
 
 prompt = read(opened, TEXT)
-passes = {"whole": look(bench, prompt)}
+passes = {"whole": run_prompt(bench, prompt)}
 if cuts:
-    passes["without"] = look(bench, prompt, cuts, MODE)
-scores = {name: logits(bench, forward_pass, TOKEN - 1) for name, forward_pass in passes.items()}
+    passes["without"] = run_prompt(bench, prompt, cuts, MODE)
+scores = {
+    name: next_token_logits(bench, forward_pass, TOKEN - 1)
+    for name, forward_pass in passes.items()
+}
 said = prompt.ids[TOKEN : TOKEN + 1]  # the token that follows in the text
 words_table = next_words(scores, SAMPLING, opened.tokens.label, included=said)
 """)
@@ -475,7 +478,7 @@ def folder_call(name: str) -> str:
 
 def member_call(member: str, seed: int) -> str:
     """Return code that opens a member of the family."""
-    return f"family.opened({quoted(member)}, {seed})"
+    return f"family.open_member({quoted(member)}, {seed})"
 
 
 def write_family_script(measure: str, part: str = "") -> Script:

@@ -28,7 +28,7 @@ ROW = 16
 MOST = 15
 
 
-def patterns(config: Config) -> dict[str, list[bool]]:
+def layers_by_component(config: Config) -> dict[str, list[bool]]:
     """Return {label of a component that only some layers have: whether each layer has it}."""
     layers = range(config.n_layers)
     rows = {}
@@ -42,7 +42,7 @@ def patterns(config: Config) -> dict[str, list[bool]]:
 
 def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
     """Return a row of squares for each per-layer component as SVG, and the height of all rows."""
-    rows = patterns(config)
+    rows = layers_by_component(config)
     first = max(0, min(layer - MOST // 2, config.n_layers - MOST))
     shapes = ""
     for index, (words, row) in enumerate(rows.items()):
@@ -334,11 +334,11 @@ def block_svg(
     if not compact:
         shapes.append(text(STREAM, y + 34, f"out: {shape}", "small middle"))
     return svg.picture(
-        WIDTH, y + (20 if compact else 42), "".join(shapes), describe(p.config), role="group"
+        WIDTH, y + (20 if compact else 42), "".join(shapes), describe_block(p.config), role="group"
     )
 
 
-def describe(config: Config) -> str:
+def describe_block(config: Config) -> str:
     """Describe a block in one sentence, for screen readers."""
     parts = []
     for name, is_present, residual in (
@@ -383,7 +383,7 @@ class Picture:
         inside.append(f"softmax(Q·Kᵀ{scale})·V{gate}")
         inside_attention = acts_in_attention(c.part("position"))
         lines = len(inside)
-        for words in in_attention(c, self.layer):  # as many in a line as there is room for
+        for words in list_attention_extras(c, self.layer):  # as many in a line as there is room for
             joined = f"{inside[-1]} · {words}"
             if len(inside) > lines and len(joined) <= 28:
                 inside[-1] = joined
@@ -522,7 +522,7 @@ class Picture:
         }
 
 
-def in_attention(c: Config, layer: int) -> list[str]:
+def list_attention_extras(c: Config, layer: int) -> list[str]:
     """List further settings that act in a layer's attention, in a word or two each."""
     position = c.part("position")
     window = c.window_in(layer)

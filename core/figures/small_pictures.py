@@ -94,11 +94,11 @@ def agreement_svg(
     shapes.append(text(slot, line, chosen, f"word middle chosen{bad}"))
     verdict = "incorrect" if wrong else "correct"
     shapes.append(text(slot + width / 2, line + 26, verdict, f"verdict end{bad}"))
-    description = describe(words, weights, chosen, wrong, removed)
+    description = describe_agreement(words, weights, chosen, wrong, removed)
     return picture(round(x + 6), line + 36, "".join(shapes), description)
 
 
-def describe(
+def describe_agreement(
     words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool
 ) -> str:
     """Describe the picture of agreement_svg in two sentences, for screen readers."""

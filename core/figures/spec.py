@@ -50,7 +50,7 @@ NUMBER = (
 ZERO = "datum.value === 0 ? '0' : datum.label"  # with the format "~s" Vega writes "0k"
 
 
-def numbers(**options: Any) -> alt.Axis:
+def number_axis(**options: Any) -> alt.Axis:
     """Return an axis with numbers in plain notation: "10", "0.001", "2·10⁻⁶"."""
     return alt.Axis(labelExpr=NUMBER, **options)
 
@@ -75,7 +75,7 @@ def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Sp
     return cast(Callable[P, Spec], cached_spec)  # functools.cache forgets what is given
 
 
-def words(
+def word_axis(
     kind: type[Axis], field: str, title: str | None, every: bool = True, limit: int = 110
 ) -> Axis:
     """Return a channel, alt.X or alt.Y, with an axis of words from labels such as "007 word".
@@ -97,6 +97,6 @@ def words(
     return kind(f"{field}:O", title=title, axis=axis)
 
 
-def word(number: int, text: str) -> str:
+def word_label(number: int, text: str) -> str:
     """Return a label for word_axis: "007 word", which sorts by number and shows the word."""
     return f"{number:03d} {text}"

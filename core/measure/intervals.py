@@ -65,7 +65,7 @@ def interval(values: Iterable[float], within: Within = ANYTHING, level: float = 
     values = [value for value in values if not math.isnan(value)]
     mean, error = _mean_and_error(values)
     reach = half_width(error, len(values), level)
-    return Interval(mean, *cut(mean - reach, mean + reach, within), len(values))
+    return Interval(mean, *clip_interval(mean - reach, mean + reach, within), len(values))
 
 
 def half_width(error: float, n: int, level: float = LEVEL) -> float:
@@ -82,7 +82,7 @@ def _import_scipy_special() -> ModuleType:
     return importlib.import_module("scipy.special")
 
 
-def cut(low: float, high: float, within: Within) -> tuple[float, float]:
+def clip_interval(low: float, high: float, within: Within) -> tuple[float, float]:
     """Clip an interval to the range of possible values; NaN ends stay NaN."""
     return (max(low, within[0]) if low == low else low), (
         min(high, within[1]) if high == high else high
@@ -187,7 +187,7 @@ def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 SCALE = 10_000
 
 
-def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
+def accuracy_change(differences: Iterable[float], level: float = LEVEL) -> Paired:
     """Return the mean of texts' accuracy differences, −1 to 1, with its interval and exact p.
 
     p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is
@@ -214,7 +214,7 @@ def changed(differences: Iterable[float], level: float = LEVEL) -> Paired:
     if p >= 1 - level:
         low = min(low, 0.0)
         high = max(high, 0.0)
-    return Paired(mean, *cut(low, high, (-1.0, 1.0)), n, p, (high - low) / 2)
+    return Paired(mean, *clip_interval(low, high, (-1.0, 1.0)), n, p, (high - low) / 2)
 
 
 def sign_flips(values: list[Fraction]) -> float:

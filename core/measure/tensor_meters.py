@@ -25,7 +25,7 @@ meter.add("max", lambda t: t.high, label="Max", help="largest value.")
 meter.add("zeros", lambda t: t.zero / t.n, label="Zeros", help="share of exact zeros.")
 
 
-def reduce(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
+def compute_meters(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
     """Compute every meter of all tensors that a watcher has seen.
 
     Returns (site, layer) of each tensor, and float64 (meters, tensors).
@@ -52,4 +52,4 @@ def measure(
     for site in trace if sites is None else sites:
         for layer, x in enumerate(trace.get(site, ())):
             watcher(site, layer, x)
-    return tidy(*reduce(watcher))
+    return tidy(*compute_meters(watcher))

@@ -30,12 +30,12 @@ FAMILY = ("d_model", "n_layers", "seed", "init", "padding", "dropout", "shared")
 ATTENTION, FFN, NORM = map(Config.settings_read_by, ("attention", "ffn", "norm"))
 
 
-def group_into_families(configs: Sequence[Config]) -> list[list[int]]:
+def group_into_batches(configs: Sequence[Config]) -> list[list[int]]:
     """Group configs that can run as one batch; return the indices of each group."""
     return list(_group_by_fields(configs, FAMILY).values())
 
 
-def count_parameters(configs: Sequence[Config]) -> int:
+def count_layer_parameters(configs: Sequence[Config]) -> int:
     """Count the parameters of one layer of a batch: equal sub-layers of variants count once."""
     single = [config.replace(n_layers=1) for config in configs]
     parts = (("attention", ATTENTION), ("ffn", FFN))

@@ -8,7 +8,7 @@ from torch import nn
 from core.model.attention import Memory, MultiHeadAttention
 from core.model.config import Config
 from core.model.layers import Linear, Part, dropout, source_of_weights
-from core.model.parts.activation import inputs
+from core.model.parts.activation import count_inputs
 from core.model.parts.init import Draw
 from core.model.parts.placement import ON_OUTPUT, Placement
 from core.model.trace import tap
@@ -23,7 +23,7 @@ class FeedForward(Part):
         self.activation = config.part("activation")
         self.dropout = config.dropout
         self.hidden_dropout = config.dropout if config.ffn_dropout else 0.0
-        hidden = dict.fromkeys(("in", "gate")[: inputs(self.activation)], config.d_ff)
+        hidden = dict.fromkeys(("in", "gate")[: count_inputs(self.activation)], config.d_ff)
         self.w_in = Linear(config.d_model, hidden, config.bias, draw)
         self.w_out = Linear(config.d_ff, {"out": config.d_model}, config.bias, draw)
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from core.model.parts import MENUS
-from core.model.parts.activation import inputs
+from core.model.parts.activation import count_inputs
 from core.model.parts.norm import EPSILON
 from core.model.parts.position import acts_in_attention, position
 from core.settings.setting import ConfigError, Settings, setting
@@ -71,7 +71,7 @@ class Config(Settings):
         high=8192,
         step=8,
         follows=lambda config: (
-            round(8 * config.d_model / (1 + inputs(config.part("activation"))))
+            round(8 * config.d_model / (1 + count_inputs(config.part("activation"))))
             if config.matched
             else 4 * config.d_model
         ),
@@ -392,7 +392,7 @@ class Config(Settings):
         "Gated activations have a third matrix. Two thirds of the width give the parameter count of"
         " an ungated one (matched; Shazeer, 2020, section 2). Applies while d_ff has its default.",
         short="matched width",
-        acts=lambda config: inputs(MENUS["activation"][config.activation]) > 1,
+        acts=lambda config: count_inputs(MENUS["activation"][config.activation]) > 1,
     )
     ffn_dropout: bool = more_setting(
         False,
@@ -492,13 +492,13 @@ class Config(Settings):
 
     def window_in(self, layer: int) -> int:
         """Return how many tokens attention sees in a layer (from 0); 0 without a window."""
-        return 0 if every(self.global_every, self.block_of(layer)) else self.window
+        return 0 if is_every_nth(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
         """Return the class of the position encoding in a layer's attention."""
         return (
             position["none"]
-            if every(self.nope_every, self.block_of(layer))
+            if is_every_nth(self.nope_every, self.block_of(layer))
             else self.part("position")
         )
 
@@ -567,6 +567,6 @@ def count_rotated(d_head: int, share: float) -> int:
     return 2 * (Fraction(str(share)) * d_head // 2)
 
 
-def every(n: int, layer: int) -> bool:
+def is_every_nth(n: int, layer: int) -> bool:
     """Return whether a layer, counted from 0, is an n-th one: n − 1, 2n − 1, …; False for n = 0."""
     return n > 0 and (layer + 1) % n == 0

@@ -7,7 +7,7 @@ import pandas as pd
 from torch import nn
 
 from core.model.config import Config
-from core.model.parts.activation import inputs
+from core.model.parts.activation import count_inputs
 from core.model.parts.placement import AFTER, ON_OUTPUT
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -22,7 +22,7 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
     """
     D = config.d_model
     F = config.d_ff
-    gates = inputs(config.part("activation"))
+    gates = count_inputs(config.part("activation"))
     layers = config.n_blocks
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     norm = _count_learned(config.part("norm"), "", D, config.bias)
@@ -68,7 +68,7 @@ def flops(config: Config, tokens: int) -> dict[str, int]:
             config.attention * (4 * (q + kv) + 2 * q * config.gate) * T * D * layers
         ),
         "scores and weighted sum": config.attention * 4 * T * T * q * layers,
-        "ffn": config.ffn * 2 * T * D * F * (inputs(config.part("activation")) + 1) * layers,
+        "ffn": config.ffn * 2 * T * D * F * (count_inputs(config.part("activation")) + 1) * layers,
     }
 
 
@@ -86,7 +86,7 @@ def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
     return sum(per_token * min(tokens, window or tokens) for window in windows)
 
 
-def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
+def activation_bytes(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
     """Return the bytes of all activations that a trace of one sequence records, by part."""
     D = config.d_model
     F = config.d_ff
@@ -107,7 +107,7 @@ def activations(config: Config, tokens: int, dtype: str = "float32") -> dict[str
         "token vectors": size * T * (D + layers * (D * vectors + of_heads)),
         "attention weights": size * layers * config.attention * 2 * H * T * T,
         "hidden units": (
-            size * layers * config.ffn * T * F * (1 + inputs(config.part("activation")))
+            size * layers * config.ffn * T * F * (1 + count_inputs(config.part("activation")))
         ),
     }
 
@@ -140,13 +140,14 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
     copied = dtype != "float32"
     weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
     recorded = 2 * (
-        sum(activations(config, tokens, dtype).values()) + bytes_for_backward(config, tokens, dtype)
+        sum(activation_bytes(config, tokens, dtype).values())
+        + bytes_for_backward(config, tokens, dtype)
     )
-    recorded_bytes = copied * sum(activations(config, tokens).values())
+    recorded_bytes = copied * sum(activation_bytes(config, tokens).values())
     return int(1.2 * (weights + recorded + recorded_bytes))
 
 
-def by_length(config: Config) -> pd.DataFrame:
+def flops_by_length(config: Config) -> pd.DataFrame:
     """Return FLOPs of 8 to 1,024 tokens as a table: tokens, part, value (FLOPs)."""
     lengths = (8, 16, 32, 64, 128, 256, 512, 1024)
     rows = [

@@ -82,7 +82,7 @@ def _continues(token: str, c: str) -> bool:
     return _in_word(c) and (_in_word(token[-1]) or (len(token) > 1 and token[-1] in INSIDE_WORD))
 
 
-def cut(text: str) -> tuple[list[str], list[str]]:
+def split_up_to_limit(text: str) -> tuple[list[str], list[str]]:
     """Split a text into at most 256 tokens; also return notes on what was left out."""
     tokens = words(text)
     notes = []

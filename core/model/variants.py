@@ -175,8 +175,8 @@ class Pins(Settings):
                 f" {MOST} are used."
             )
         if problems:
-            raise ConfigError("variants", some_of(problems), places(full[:MOST]))
-        object.__setattr__(self, "variants", places(valid))
+            raise ConfigError("variants", some_of(problems), join_slots(full[:MOST]))
+        object.__setattr__(self, "variants", join_slots(valid))
 
     @property
     def slots(self) -> list[str]:
@@ -200,7 +200,7 @@ class Pins(Settings):
             if text not in slots:
                 index = slots.index("") if "" in slots else len(slots)
                 slots[index : index + 1] = [text]
-        return places(slots)
+        return join_slots(slots)
 
     def read_baseline(self) -> Config | None:
         """Return the pinned baseline, or None where the current settings are the baseline."""
@@ -209,7 +209,7 @@ class Pins(Settings):
         return Config(**({} if self.baseline == PLAIN else decode(self.baseline, "baseline")))
 
 
-def places(slots: list[str]) -> str:
+def join_slots(slots: list[str]) -> str:
     """Join slots as text for a link, dropping empty ones at the end and beyond MOST slots."""
     end = max((index for index, text in enumerate(slots, 1) if text), default=0)
     dropped = set(
@@ -220,7 +220,7 @@ def places(slots: list[str]) -> str:
     )
 
 
-def pin(config: Config) -> str:
+def encode_baseline(config: Config) -> str:
     """Return a config as text for Pins.baseline: its differences from the defaults."""
     return encode(difference(config, Config())) or PLAIN
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, TypeVarTuple, cast
 
 import cachetools
 
-from core.settings.progress import turn
+from core.settings.progress import hold_lock
 
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
@@ -103,7 +103,7 @@ class LRUCache:
         if entry is None:
             with self._lock:
                 making = self._making.setdefault(key, threading.Lock())
-            with turn(making, "waiting for an identical request"):
+            with hold_lock(making, "waiting for an identical request"):
                 entry = self._find(key)
                 if entry is None:
                     entry = make()

@@ -48,7 +48,7 @@ def in_float64(x: torch.Tensor) -> torch.Tensor:
 
 
 @functools.cache
-def present() -> tuple[str, ...]:
+def available_devices() -> tuple[str, ...]:
     """Return the devices of this machine, fastest first: cuda, mps, cpu."""
     devices = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
     return (*devices, "cpu")
@@ -85,11 +85,11 @@ class Machine(Settings):
 
     def check_here(self) -> None:
         """Raise ConfigError for a device or precision that this machine does not have."""
-        if self.device != "auto" and self.device not in present():
+        if self.device != "auto" and self.device not in available_devices():
             raise ConfigError(
                 "device",
                 f"device is {self.device}, which is not available here; available:"
-                f" {', '.join(present())}.",
+                f" {', '.join(available_devices())}.",
             )
         if self.dtype == "float16" and self.torch_device == "cpu":
             raise ConfigError(
@@ -99,7 +99,7 @@ class Machine(Settings):
     @property
     def torch_device(self) -> str:
         """Device that runs: cuda, mps or cpu."""
-        return present()[0] if self.device == "auto" else device[self.device]
+        return available_devices()[0] if self.device == "auto" else device[self.device]
 
     @property
     def precision(self) -> torch.dtype:
@@ -120,7 +120,7 @@ class Machine(Settings):
     def choices(self, name: str) -> list[str]:
         """Return the entries of the menu "device" or "dtype" that this machine has."""
         if name == "device":
-            return ["auto", *present()]
+            return ["auto", *available_devices()]
         return [key for key in dtype if key != "float16" or self.torch_device != "cpu"]
 
 

@@ -23,7 +23,7 @@ def at_end(call: Callable[[], object]) -> None:
     _calls.append(call)
 
 
-def wait_for(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
+def wait_at_end(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
     """Register threads to wait for when the process ends; `find_threads` returns them then.
 
     A thread that loads a library or computes while Python takes itself apart may crash the process.
@@ -31,7 +31,7 @@ def wait_for(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
     _others.append(find_threads)
 
 
-def later(seconds: float, *calls: Callable[[], object]) -> None:
+def run_later(seconds: float, *calls: Callable[[], object]) -> None:
     """Run calls one after another in a thread after so many seconds, unless the process ends."""
 
     def work() -> None:

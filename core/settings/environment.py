@@ -7,7 +7,7 @@ import re
 PATH = re.compile(r"(?<![\w./\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":]+[/\\])+([^\s/\\'\":]*)")
 
 
-def whole_number(name: str, otherwise: int, least: int = 1) -> int:
+def read_whole_number(name: str, otherwise: int, least: int = 1) -> int:
     """Return an environment variable as a whole number ≥ `least`; `otherwise` if it is none."""
     text = os.environ.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) >= least else otherwise
@@ -18,7 +18,7 @@ def is_on(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
 
 
-def read_only() -> bool:
+def is_read_only() -> bool:
     """Return whether users may only view studies and models: unless ABLATION_READ_ONLY=0."""
     return os.environ.get("ABLATION_READ_ONLY") != "0"
 
@@ -36,6 +36,6 @@ class ServerError(RuntimeError):
         self.public_message = public_message or message
 
 
-def without_paths(text: str) -> str:
+def remove_paths(text: str) -> str:
     """Remove folders from an error's text for users: of a path, its last name stays."""
     return PATH.sub(r"…/\1", text)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
-from core.settings.environment import whole_number
-from core.settings.progress import turn
+from core.settings.environment import read_whole_number
+from core.settings.progress import hold_lock
 
 LEAST_MAX_MB = 200
 DEFAULT_MAX_MB = 1024
@@ -25,7 +25,7 @@ class MemoryLimitError(ValueError):
 
 def max_mb() -> int:
     """Return the memory limit of one run in MB: ABLATION_MAX_MB, or a third of the memory."""
-    return whole_number("ABLATION_MAX_MB", _default_max_mb())
+    return read_whole_number("ABLATION_MAX_MB", _default_max_mb())
 
 
 @functools.cache
@@ -85,7 +85,7 @@ def room_for(needed: int, subject: str) -> AbstractContextManager[None]:
     check_memory(needed, subject)
     if needed <= HEAVY:
         return nullcontext()
-    return turn(_heavy_run, "waiting for another large run on this server")
+    return hold_lock(_heavy_run, "waiting for another large run on this server")
 
 
 def iterate_rows(n_rows: int, width: int) -> Iterator[slice]:

@@ -36,7 +36,7 @@ def new_owner() -> str:
     return f"{_machine_id()}|{os.getpid()}|{uuid.uuid4().hex[:8]}"
 
 
-def alive(owner: str, heartbeat: float, now: float) -> bool:
+def is_alive(owner: str, heartbeat: float, now: float) -> bool:
     """Return whether an owner still works: by its process here, by its heartbeat anywhere.
 
     Args:
@@ -86,7 +86,7 @@ def _commit() -> str:
 
 
 @functools.cache
-def sources() -> str:
+def hash_sources() -> str:
     """Return a hash of core's source files: processes with equal hashes run the same code."""
     digest = hashlib.blake2b(digest_size=6)
     for path in sorted((ROOT / "core").rglob("*.py")):

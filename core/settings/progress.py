@@ -18,7 +18,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 @contextmanager
-def watched(watcher: Watcher) -> Iterator[None]:
+def report_to(watcher: Watcher) -> Iterator[None]:
     """Report the progress of everything inside the context to a watcher."""
     token = _watcher.set(watcher)
     try:
@@ -35,10 +35,10 @@ def report_progress(share: float | None, description: str) -> None:
 
 
 @contextmanager
-def told_as(share: float, description: str) -> Iterator[None]:
+def report_as(share: float, description: str) -> Iterator[None]:
     """Report this share for everything inside the context, instead of its own progress."""
     watcher = _watcher.get()
-    with watched(lambda *_: watcher and watcher(share, description)):
+    with report_to(lambda *_: watcher and watcher(share, description)):
         yield
 
 
@@ -61,7 +61,7 @@ def step_counter(n: int, description: str) -> Callable[[], None]:
 
 
 @contextmanager
-def turn(lock: threading.Lock, description: str) -> Iterator[None]:
+def hold_lock(lock: threading.Lock, description: str) -> Iterator[None]:
     """Hold a lock in the context; report the description while waiting for it."""
     while not lock.acquire(timeout=WAIT):
         report_progress(None, description)

@@ -45,7 +45,7 @@ from core.study.runner import Progress, Runner
 from core.study.summary import lines, read_summary
 from core.study.tables import export, made_of, rows_of, summary_with_guards
 from core.train.budget import format_duration
-from core.workers.cluster import ClusterError, ClusterLostError, pool
+from core.workers.cluster import ClusterError, ClusterLostError, create_pool
 from core.workers.job import WorkerPool
 from core.workers.pool import worker_count
 
@@ -317,7 +317,7 @@ def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
         arguments: The command line.
         studies: Studies read from files, or ids of studies in the store.
     """
-    with closing(pool(arguments.workers)) as workers:
+    with closing(create_pool(arguments.workers)) as workers:
         for study in studies:
             if isinstance(study, Study):
                 _require(workers, study.name, study.runs[0].machine)

@@ -24,7 +24,7 @@ from core.study import plan
 from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Study, StudyError, TaskSetup
 from core.tasks import task
 from core.train import Training, budget, start
-from core.train.match import at_rate, search
+from core.train.match import name_at_rate, search
 
 MAX_CHARACTERS = (
     50_000  # ten times the longest study that ships; tomllib takes 7 s for one key of so many dots
@@ -426,7 +426,7 @@ class _Reader:
                     self.problems.append(
                         f"{title} would be trained exactly like {twin}: remove one of them."
                     )
-                needed = budget.memory(*arm) / 2**20
+                needed = budget.estimate_memory(*arm) / 2**20
                 if needed > limit:
                     allowed = f"at most {limit:,} MB are allowed (set by ABLATION_MAX_MB)"
                     self.problems.append(f"{title} would need about {needed:,.0f} MB; {allowed}.")
@@ -477,7 +477,11 @@ def value_of(definition: Setting, name: str, value: object) -> Any:
 
 def name_at(variant: str, rate: float) -> str:
     """Return the name of a model at a learning rate: "QK-norm, learning rate 0.01"."""
-    return TRAINING["learning_rate"].change(rate) if variant == BASELINE else at_rate(variant, rate)
+    return (
+        TRAINING["learning_rate"].change(rate)
+        if variant == BASELINE
+        else name_at_rate(variant, rate)
+    )
 
 
 def without_rate(name: str, rate: float) -> str:

@@ -117,7 +117,7 @@ class Run:
 
 
 _seconds = lru_cache(maxsize=4096)(
-    budget.seconds
+    budget.estimate_seconds
 )  # the same for every seed: studies may have ten thousands of them
 
 

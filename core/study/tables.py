@@ -22,7 +22,7 @@ from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, rea
 from core.study.training_link import parameters, query
 from core.tasks import task
 from core.train import Row
-from core.train.match import choose, count_rates, match
+from core.train.match import choose_rate, count_rates, match
 
 Name = tuple[str, str]  # of a cell: task, variant
 
@@ -133,7 +133,7 @@ def choose_rates(
         if open_runs:
             best = open_runs[0], math.nan
         else:
-            rate = choose(
+            rate = choose_rate(
                 {
                     rate: losses[run.id] if run.state == DONE else math.inf
                     for rate, run in grid.items()

@@ -5,35 +5,37 @@ import string
 
 import torch
 
-from core.tasks.task import IGNORE, Drawn, Words, described, uniform
+from core.tasks.task import IGNORE, Drawn, Words, register_task, uniform
 
 LETTERS = tuple(string.ascii_lowercase[:16])
 KEYS = tuple(string.ascii_lowercase[:8])
 VALUES = tuple(map(str, range(8)))
 
 
-def shuffles(generator: torch.Generator, batch: int, count: int) -> torch.Tensor:
+def draw_shuffles(generator: torch.Generator, batch: int, count: int) -> torch.Tensor:
     """Draw a random order of `count` things per row: int64 (batch, count)."""
     return torch.rand(batch, count, generator=generator).argsort(1)
 
 
-def letters(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> torch.Tensor:
+def draw_letters(
+    generator: torch.Generator, batch: int, length: int, vocabulary: Words
+) -> torch.Tensor:
     """Draw independent, equally likely token ids: int64 (batch, length)."""
     return torch.randint(len(vocabulary), (batch, length), generator=generator)
 
 
-def every_letter(length: int, vocabulary: Words) -> list[tuple[float, int]]:
+def letter_variety(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     """Return [(1.0, number of different sequences)] for independent letters."""
     return [(1.0, len(vocabulary) ** length)]
 
 
-def every_period(length: int, vocabulary: Words) -> list[tuple[float, int]]:
+def period_variety(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     """Return (share of draws, number of different sequences) for each period of a repetition."""
     periods = range(length // 4, length // 2 + 1)
     return [(1 / len(periods), math.perm(len(vocabulary), period)) for period in periods]
 
 
-def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
+def recall_variety(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     """Return [(1.0, number of different sequences)] for recall.
 
     Orders of keys, values and orders of questions.
@@ -43,7 +45,7 @@ def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     return [(1.0, math.perm(half, pairs) * half**pairs * math.factorial(pairs))]
 
 
-@described(
+@register_task(
     label="Copy",
     skill="Move tokens",
     help=(
@@ -55,7 +57,7 @@ def every_pairing(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     lengths=range(1, 129),
     vocabulary=LETTERS,
     marginal=uniform(),
-    variety=every_letter,
+    variety=letter_variety,
     needs=(
         "only a path from the embedding to the answer: the control task, which needs neither"
         " attention nor positions"
@@ -69,11 +71,11 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
 
     Example (seed 0): h k f o c i f j e n j k → h k f o c i f j e n j k
     """
-    tokens = letters(generator, batch, length, vocabulary)
+    tokens = draw_letters(generator, batch, length, vocabulary)
     return tokens, tokens.clone()
 
 
-@described(
+@register_task(
     label="Reverse",
     skill="Move tokens",
     help=(
@@ -85,7 +87,7 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
     lengths=range(2, 129),
     vocabulary=LETTERS,
     marginal=uniform(),
-    variety=every_letter,
+    variety=letter_variety,
     needs=(
         "attention, positions and residuals: the answer is at another position, and without"
         " residuals four layers do not train"
@@ -103,11 +105,11 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
 
     Example (seed 0): h k f o c i f j e n j k → k j n e j f i c o f k h
     """
-    tokens = letters(generator, batch, length, vocabulary)
+    tokens = draw_letters(generator, batch, length, vocabulary)
     return tokens, tokens.flip(1)
 
 
-@described(
+@register_task(
     label="Induction",
     skill="Look up in context",
     help=(
@@ -119,7 +121,7 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     lengths=range(8, 33),
     vocabulary=LETTERS,
     marginal=uniform(),
-    variety=every_period,
+    variety=period_variety,
     needs="attention in two layers: a previous-token head feeds an induction head; positions help",
     without={"n_layers": 1},
     remains=(
@@ -138,11 +140,11 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     """
     period = torch.randint(length // 4, length // 2 + 1, (batch, 1), generator=generator)
     positions = torch.arange(length + 1)
-    sequences = shuffles(generator, batch, len(vocabulary)).gather(1, positions % period)
+    sequences = draw_shuffles(generator, batch, len(vocabulary)).gather(1, positions % period)
     return sequences[:, :-1], sequences[:, 1:].where(positions[:-1] >= period, IGNORE)
 
 
-@described(
+@register_task(
     label="Associative recall",
     skill="Look up in context",
     help=(
@@ -155,7 +157,7 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     lengths=range(3, 25, 3),
     vocabulary=KEYS + VALUES,
     marginal=uniform(lambda vocabulary: len(vocabulary) // 2),
-    variety=every_pairing,
+    variety=recall_variety,
     needs=(
         "attention in two layers: the first attaches each key to its value, the second looks it up"
     ),
@@ -174,9 +176,9 @@ def recall(generator: torch.Generator, batch: int, length: int, vocabulary: Word
     """
     pairs = length // 3
     half = len(vocabulary) // 2
-    keys = shuffles(generator, batch, half)[:, :pairs]
+    keys = draw_shuffles(generator, batch, half)[:, :pairs]
     values = half + torch.randint(half, (batch, pairs), generator=generator)
-    order = shuffles(generator, batch, pairs)
+    order = draw_shuffles(generator, batch, pairs)
     tokens = torch.cat([torch.stack([keys, values], 2).flatten(1), keys.gather(1, order)], 1)
     targets = torch.full_like(tokens, IGNORE)
     targets[:, 2 * pairs :] = values.gather(1, order)

@@ -6,7 +6,7 @@ from itertools import product
 import torch
 
 from core.model.parts.init import generator as stream_of
-from core.tasks.task import IGNORE, Drawn, Words, described, uniform
+from core.tasks.task import IGNORE, Drawn, Words, register_task, uniform
 
 PRIME = 37
 
@@ -31,7 +31,7 @@ OBJECTS = tuple(
 )
 
 
-@described(
+@register_task(
     label="Modular subtraction",
     skill="Compute",
     help=(
@@ -67,7 +67,7 @@ def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary:
 
 
 @functools.lru_cache(maxsize=16)
-def table(
+def fact_table(
     n_subjects: int, n_relations: int = len(RELATIONS), n_objects: int = len(OBJECTS)
 ) -> torch.Tensor:
     """Return the object of each fact, the same in every run: int64 (n_subjects, n_relations).
@@ -86,11 +86,11 @@ def _count_subjects(vocabulary: Words) -> int:
 
 def _guessing_accuracy(vocabulary: Words) -> float:
     """Return the accuracy of always answering with the most frequent object."""
-    objects = table(_count_subjects(vocabulary)).flatten()
+    objects = fact_table(_count_subjects(vocabulary)).flatten()
     return (objects.bincount().max() / len(objects)).item()
 
 
-@described(
+@register_task(
     label="Fact table",
     skill="Memorise",
     help=(
@@ -127,5 +127,5 @@ def facts(generator: torch.Generator, batch: int, length: int, vocabulary: Words
     subject = torch.randint(count, (batch,), generator=generator)
     relation = torch.randint(len(RELATIONS), (batch,), generator=generator)
     tokens = torch.stack([subject, count + relation], 1)
-    answer = count + len(RELATIONS) + table(count)[subject, relation]
+    answer = count + len(RELATIONS) + fact_table(count)[subject, relation]
     return tokens, torch.stack([torch.full_like(answer, IGNORE), answer], 1)

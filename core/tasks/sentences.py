@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import torch
 
 from core.model.text import PAD
-from core.tasks.task import IGNORE, Drawn, Words, described
+from core.tasks.task import IGNORE, Drawn, Words, register_task
 
 # A noun whose plural is not its singular and s is written with both.
 PEOPLE = " ".join(
@@ -89,7 +89,7 @@ def verb_at(words: Sequence[str]) -> int:
     return len(words) - 3
 
 
-def anatomy(words: Sequence[str]) -> Anatomy:
+def find_anatomy(words: Sequence[str]) -> Anatomy:
     """Find subject, main verb, clause and distractors of a complete sentence with full stop."""
     verb = verb_at(words)
     subject = 5 if words[2] in RULED and words[3] == "that" else 1
@@ -103,7 +103,7 @@ def anatomy(words: Sequence[str]) -> Anatomy:
     )
 
 
-def kept_back(words: Sequence[str]) -> bool:
+def is_kept_back(words: Sequence[str]) -> bool:
     """Return whether training never draws this sentence's beginning.
 
     A fifth of all beginnings, by a hash of the words before the verb; the shipped model never
@@ -215,7 +215,7 @@ CLAUSE = {
 }
 
 
-@described(
+@register_task(
     label="Legal sentences",
     skill="Grammar",
     help=(

@@ -224,7 +224,7 @@ class Task:
         return f"Example (seed {self.example_seed}): {read} → {answer}"
 
 
-def described(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
+def register_task(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
     """Return a decorator that makes a Task of a drawing function and registers it."""
 
     def enter(draw: Draw) -> Task:

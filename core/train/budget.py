@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from core.model import cost
 from core.model.config import Config
-from core.model.parts.activation import inputs
+from core.model.parts.activation import count_inputs
 from core.model.parts.init import generator
-from core.settings.environment import whole_number
+from core.settings.environment import read_whole_number
 from core.settings.memory import check_memory
 from core.settings.wording import count
 from core.tasks import task
@@ -40,10 +40,10 @@ class TimeLimitError(ValueError):
 
 def max_seconds() -> int:
     """Return the time limit of one comparison: ABLATION_MAX_SECONDS, or 600."""
-    return whole_number("ABLATION_MAX_SECONDS", DEFAULT_MAX_SECONDS)
+    return read_whole_number("ABLATION_MAX_SECONDS", DEFAULT_MAX_SECONDS)
 
 
-def seconds(config: Config, training: Training) -> float:
+def estimate_seconds(config: Config, training: Training) -> float:
     """Estimate the seconds of a training on one core. GPUs are faster, which is not estimated."""
     learnt = task[training.task]
     step = step_seconds(config, training) + training.batch * _seconds_per_sequence(training.task)
@@ -61,7 +61,7 @@ def step_seconds(config: Config, training: Training) -> float:
     length = training.length
     batch = training.batch
     operations = 3 * batch * cost.forward_flops(config, length, words)
-    numbers = batch * (sum(cost.activations(config, length).values()) / 4 + 2 * length * words)
+    numbers = batch * (sum(cost.activation_bytes(config, length).values()) / 4 + 2 * length * words)
     if training.optimiser == "muon":
         operations += _count_muon_operations(config)
     return (
@@ -76,7 +76,7 @@ def _count_muon_operations(config: Config) -> int:
     """Count Muon's operations in a step: STEPS times two m·m·n products and one m³, 2 a term."""
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
     widths = config.attention * [q, q, kv, kv, *[q] * config.gate] + config.ffn * [config.d_ff] * (
-        1 + inputs(config.part("activation"))
+        1 + count_inputs(config.part("activation"))
     )
     sides = [sorted((width, config.d_model)) for width in widths]
     return config.n_blocks * STEPS * sum(4 * m * m * n + 2 * m**3 for m, n in sides)
@@ -93,7 +93,7 @@ def _seconds_per_sequence(name: str) -> float:
     return min(draws) / 16
 
 
-def memory(config: Config, training: Training) -> int:
+def estimate_memory(config: Config, training: Training) -> int:
     """Estimate a worker's memory in bytes for a training: weights in COPIES, activations twice.
 
     Measuring accuracy keeps no gradients, so only one block's activations at a time.
@@ -110,7 +110,7 @@ def _estimate_memory(config: Config, task_name: str, length: int, batch: int) ->
     words = len(learnt.vocabulary)
     weights = COPIES * 4 * sum(cost.parameters(config, words).values())
     learning, measuring = (
-        sum(cost.activations(variant, length).values())
+        sum(cost.activation_bytes(variant, length).values())
         + cost.bytes_for_backward(variant, length)
         + 3 * 4 * length * words
         for variant in (config, config.replace(n_layers=1))
@@ -133,13 +133,13 @@ def estimate_seconds_left(states: Sequence[State], workers: float, pace: float =
     """
     going = [state for state in states if not state.done]
     alone = [
-        seconds(state.config, state.training) * (1 - state.step / state.training.steps)
+        estimate_seconds(state.config, state.training) * (1 - state.step / state.training.steps)
         for state in going
     ]
     return pace * max(sum(alone) / workers, max(alone, default=0))
 
 
-def check(
+def check_budget(
     states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()
 ) -> float:
     """Return the expected seconds of trainings to start; raise if they exceed time or memory.
@@ -154,7 +154,7 @@ def check(
         MemoryLimitError: They would need more memory than is allowed.
         TimeLimitError: They would take longer than is allowed.
     """
-    largest = max((memory(state.config, state.training) for state in states), default=0)
+    largest = max((estimate_memory(state.config, state.training) for state in states), default=0)
     check_memory(
         largest, "One of these runs", "Choose a smaller batch, length, d_model, d_ff or n_layers."
     )

@@ -50,7 +50,7 @@ search.add(
 )
 
 
-def at_rate(name: str, rate: float) -> str:
+def name_at_rate(name: str, rate: float) -> str:
     """Name a model at a learning rate: "QK-norm, learning rate 0.01"."""
     return f"{name}, {Training.settings()['learning_rate'].change(rate)}"
 
@@ -71,7 +71,7 @@ def late_loss(losses: Iterable[tuple[int, float]], end: int) -> float:
     return math.fsum(late) / len(late) if late else math.inf
 
 
-def choose(losses: Mapping[float, float]) -> float:
+def choose_rate(losses: Mapping[float, float]) -> float:
     """Return the rate with the least late loss, {rate: loss}; the lowest rate among equals."""
     return min(losses, key=lambda rate: (losses[rate], rate))
 
@@ -142,7 +142,7 @@ def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Traini
         phrases = [count(how.steps, "step")] if how != training else []
         share = how.steps * match[kind](config, how) / (target * baseline[1].steps)
         return config, how, ", ".join([*phrases, *_describe_mismatch(share, kind)])
-    fitted = widened(config, target, lambda tried: match[kind](tried, training))
+    fitted = fit_widths(config, target, lambda tried: match[kind](tried, training))
     is_adjustable = {"d_model": True, "d_ff": config.ffn, "d_head": config.attention}
     changes = [
         f"{n} {getattr(fitted, n)}"
@@ -164,7 +164,7 @@ def _describe_mismatch(ratio: float, kind: str) -> list[str]:
     return [f"closest match: {off:+.0f} % {lower_first(match.label(kind))}".replace("-", "−")]
 
 
-def widened(config: Config, target: float, measured: Measured) -> Config:
+def fit_widths(config: Config, target: float, measured: Measured) -> Config:
     """Return the config with widths such that measured(config) is closest to `target`.
 
     d_ff is changed where there is a feed-forward network, else the width of the heads (d_head);

@@ -21,7 +21,7 @@ TINY = 1e-7
 MATCH = 0.2
 
 
-def matrices(model: Transformer) -> list[tuple[int, ...]]:
+def matrix_heights(model: Transformer) -> list[tuple[int, ...]]:
     """Return, per parameter, the heights of the matrices stacked in it; () for other parameters."""
     heights = {
         id(module.weight): tuple(module.parts.values())
@@ -79,11 +79,11 @@ def _muon_update(
     momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)
     pieces = gradient.lerp(momentum, MOMENTUM).split(list(heights), -2)  # type: ignore[no-untyped-call]
     return torch.cat(
-        [MATCH * max(piece.shape[-2:]) ** 0.5 * orthogonal(piece) for piece in pieces], -2
+        [MATCH * max(piece.shape[-2:]) ** 0.5 * orthogonalise(piece) for piece in pieces], -2
     )
 
 
-def orthogonal(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
+def orthogonalise(x: torch.Tensor) -> torch.Tensor:  # (…, m, n) -> the same
     """Approximate U·Vᵀ of x = U·S·Vᵀ with five Newton-Schulz steps (Jordan, 2024)."""
     a, b, c = COEFFICIENTS
     tall = x.shape[-2] > x.shape[-1]

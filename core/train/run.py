@@ -24,7 +24,7 @@ from core.model.transformer import Transformer
 from core.settings.device import Machine, in_float64
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
-from core.train.muon import matrices
+from core.train.muon import matrix_heights
 from core.train.settings import Training, optimiser
 
 SLICE = 64  # sequences at once when accuracy is measured
@@ -178,7 +178,9 @@ class Run:
         make = optimiser[training.optimiser]
         rate = training.learning_rate
         shrink = training.weight_decay
-        self.optimiser = make(self.parameters, matrices(self.model), rate, shrink, device != "mps")
+        self.optimiser = make(
+            self.parameters, matrix_heights(self.model), rate, shrink, device != "mps"
+        )
         if state.optimiser:
             # A copy, because the optimiser updates the tensors that it loads.
             self.optimiser.load_state_dict(copy.deepcopy(state.optimiser))

@@ -75,7 +75,7 @@ RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit 
 )
 
 
-def budget(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
+def task_default(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
     """Return a function of a Training: its task's default for a setting, or `otherwise`."""
     return lambda training: task[training.task].training.get(name, otherwise)
 
@@ -109,7 +109,7 @@ class Training(Settings):
         high=100_000,
         step=50,
         top=3000,
-        follows=budget("steps"),
+        follows=task_default("steps"),
     )
     batch: int = training_setting(
         None,
@@ -121,7 +121,7 @@ class Training(Settings):
         high=4096,
         step=8,
         top=256,
-        follows=budget("batch"),
+        follows=task_default("batch"),
     )
     learning_rate: float = training_setting(
         None,
@@ -131,7 +131,7 @@ class Training(Settings):
         kind=float,
         low=1e-6,
         high=1000.0,
-        follows=budget("learning_rate"),
+        follows=task_default("learning_rate"),
         among=lambda training: sorted({*RATES, training.learning_rate}),
     )
     warmup: int = training_setting(
@@ -144,7 +144,7 @@ class Training(Settings):
         high=10_000,
         step=10,
         top=500,
-        follows=budget("warmup", 0),
+        follows=task_default("warmup", 0),
     )
     decay: str = training_setting(
         None,
@@ -153,7 +153,7 @@ class Training(Settings):
         short="decay",
         kind=str,
         menu=decay,
-        follows=budget("decay", "none"),
+        follows=task_default("decay", "none"),
     )
     optimiser: str = more_setting(
         "adamw",

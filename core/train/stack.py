@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch.func import functional_call, stack_module_state, vmap
 
 from core.tasks import IGNORE
-from core.train.muon import matrices
+from core.train.muon import matrix_heights
 from core.train.run import SLICE, Row, Run, State, norms_by_seed
 from core.train.settings import optimiser
 
@@ -67,7 +67,7 @@ class _Stack:
         fused = self.machine.torch_device != "mps"
         rate = self.training.learning_rate
         shrink = self.training.weight_decay
-        self.optimiser = make(self.weights, matrices(self.model), rate, shrink, fused)
+        self.optimiser = make(self.weights, matrix_heights(self.model), rate, shrink, fused)
         states = [run.optimiser.state_dict() for run in runs]
         stacked = {
             index: {

@@ -45,7 +45,7 @@ class ClusterLostError(ClusterError):
     """Scheduler that has not answered for too long."""
 
 
-def pool(count: int | None = None) -> WorkerPool:
+def create_pool(count: int | None = None) -> WorkerPool:
     """Connect to the cluster of DASK_SCHEDULER_ADDRESS, or create a pool of processes.
 
     Raises ClusterError.

@@ -63,7 +63,7 @@ class SharedTraining:
         if before.step:
             share = (state.step - before.step) / state.training.steps
             self.seconds += (state.seconds - before.seconds) / stacked
-            self.estimated += share * budget.seconds(state.config, state.training)
+            self.estimated += share * budget.estimate_seconds(state.config, state.training)
 
     def fail(self, error: Exception) -> None:
         """Note why a chunk failed; if its worker was killed, let it run again KILLS times."""

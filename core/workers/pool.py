@@ -17,7 +17,7 @@ from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
 from core.settings.ending import at_end
-from core.settings.environment import whole_number
+from core.settings.environment import read_whole_number
 from core.settings.memory import machine_mb
 from core.train.run import State
 from core.workers import worker
@@ -35,7 +35,7 @@ def worker_count() -> int:
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
     fitting = (machine_mb() - SERVER_MB) // WORKER_MB
-    return whole_number("ABLATION_WORKERS", max(1, min(2, cores, fitting)))
+    return read_whole_number("ABLATION_WORKERS", max(1, min(2, cores, fitting)))
 
 
 class ProcessPool(WorkerPool):

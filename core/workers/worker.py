@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import torch
 
-from core.settings.device import Machine, device, present
-from core.settings.environment import whole_number
-from core.settings.process import device_name, sources, versions
+from core.settings.device import Machine, available_devices, device
+from core.settings.environment import read_whole_number
+from core.settings.process import device_name, hash_sources, versions
 from core.train import stack
 from core.train.run import chunk
 
@@ -22,7 +22,7 @@ NICE = 15  # how far workers stand back for other processes, of 19
 def set_up_worker() -> None:
     """Set up a worker process: low priority, one thread, ends with its parent."""
     if hasattr(os, "nice"):  # the server, and a browser on the same machine, go first
-        os.nice(whole_number("ABLATION_NICE", NICE, least=0))
+        os.nice(read_whole_number("ABLATION_NICE", NICE, least=0))
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process: the parent decides
     if hasattr(os, "sched_setaffinity"):
@@ -70,8 +70,8 @@ class Description(NamedTuple):
 @functools.cache
 def describe() -> Description:
     """Return the versions, source hash and devices of the process that calls it."""
-    machines = {key: Machine(key) for key in device if key in ("auto", *present())}
+    machines = {key: Machine(key) for key in device if key in ("auto", *available_devices())}
     devices = {
         key: (machine.torch_device, device_name(machine)) for key, machine in machines.items()
     }
-    return Description(versions(), sources(), devices)
+    return Description(versions(), hash_sources(), devices)

@@ -83,7 +83,7 @@ def test_ablations_measure_new_effect(toy):
         bench.effect((Cut(1, "ffn"),), "zero"), bench.baseline
     ).set_index("effect")
     assert table.loc["toy_effect"].whole == 0 < table.loc["toy_effect"].without
-    assert set(tables.ranked(list(bench.sweep("zero")), bench.baseline).effect) == set(effect)
+    assert set(tables.rank_effects(list(bench.sweep("zero")), bench.baseline).effect) == set(effect)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from core.model.variants import lineup
 from core.settings.device import Machine
 from core.study.file import parse
 from core.tasks import task
-from core.tasks.task import described, uniform
+from core.tasks.task import register_task, uniform
 from core.train import Training, stack, start, train
 from core.train.settings import Learner, Removed
 from tests.laws.toys import toy_task
@@ -36,7 +36,7 @@ steps = 3
 
 @pytest.fixture(autouse=True)
 def toy():
-    described(
+    register_task(
         label="Toy task",
         help="the word before.",
         mask="causal",

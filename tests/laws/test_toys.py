@@ -14,7 +14,7 @@ from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import travel_together
 from core.experiments.forward import forward
 from core.export.scripts import write_block_script
-from core.figures.drawing import block_svg, describe
+from core.figures.drawing import block_svg, describe_block
 from core.model import cost
 from core.model.config import Config
 from core.model.generate import Sampling, generate
@@ -54,15 +54,15 @@ def test_pass_with_all_experiments(config):
     table = stages.stages(forward_pass, 0)
     assert len(table) == len(set(table.site)) and table.notna().all(axis=None)
     for site in ("ln1", "ln2"):
-        before, numbers = stages.normalised(forward_pass, 0, site, 1)
+        before, numbers = stages.token_through_norm(forward_pass, 0, site, 1)
         norm = Transformer(config, WORDS).blocks[0].ln1
         expected = norm(torch.tensor(before.before.to_numpy())[None, None])[0, 0].detach()
         # The norm reads the tensor recorded before it.
         np.testing.assert_allclose(before.after, expected, atol=1e-5)
-    steps = attention.walk(forward_pass, 0, 0)
+    steps = attention.list_head_steps(forward_pass, 0, 0)
     assert len(steps) == 10
     svg = block_svg(forward_pass)
-    assert svg.startswith("<svg") and describe(config) in svg.replace("&#x27;", "'")
+    assert svg.startswith("<svg") and describe_block(config) in svg.replace("&#x27;", "'")
 
 
 def test_diagram_shows_where_it_acted():

@@ -182,7 +182,7 @@ def write_files(folder: Path):
     from core.study.database.schema import DONE
     from core.study.database.store import Report
 
-    for name, content in native.write(tiny_model(), "promised", "", note="kept").items():
+    for name, content in native.model_files(tiny_model(), "promised", "", note="kept").items():
         (folder / name).write_bytes(content)
     (folder / "store.sqlite").unlink(missing_ok=True)
     store = Store(f"sqlite:///{folder / 'store.sqlite'}")

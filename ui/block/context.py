@@ -11,7 +11,7 @@ from core.experiments.weights import weights
 from core.model.config import Config
 from core.model.generate import Sampling
 from core.model.text import MAX_TOKENS
-from core.model.variants import Pins, Variant, apply, lineup, pin
+from core.model.variants import Pins, Variant, apply, encode_baseline, lineup
 from core.settings.cache import LazyProperty
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, setting, setting_like
@@ -94,7 +94,7 @@ class BlockConfig(Config):
         if self.weights == "random":
             return None
         if name == "seed":
-            return sorted({seed for _, seed in family.listed()} | {self.seed})
+            return sorted({seed for _, seed in family.list_shipped()} | {self.seed})
         return sorted({*family.values(name), getattr(self, name)})
 
     def choices(self, name: str) -> list[str]:
@@ -102,7 +102,7 @@ class BlockConfig(Config):
         offered = super().choices(name)
         if self.weights == "random" or name == "weights":
             return offered
-        could = _possible_values(self.weights, self.seed, name, tuple(family.listed()))
+        could = _possible_values(self.weights, self.seed, name, tuple(family.list_shipped()))
         return [value for value in offered if value in could or value == getattr(self, name)]
 
     @property
@@ -111,7 +111,7 @@ class BlockConfig(Config):
         if self.weights == "random":
             return []
         if self.weights == "cut":
-            switches = _without_weights(self.seed, tuple(family.listed()))
+            switches = _without_weights(self.seed, tuple(family.list_shipped()))
             return ["d_model", "n_layers", "d_ff", "d_head", "init", *switches]
         # a head's width follows how many there are
         same = [
@@ -260,4 +260,4 @@ def pin_whole_model(config: Config, pins: Pins) -> Pins:
         name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")
     }
     base = family.BASELINE.replace(**input_settings)
-    return Pins(baseline=pin(base), variants=pins.variants)
+    return Pins(baseline=encode_baseline(base), variants=pins.variants)

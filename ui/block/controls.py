@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from core.checkpoints import family
-from core.experiments.block.attention import recut
+from core.experiments.block.attention import vary_head_count
 from core.experiments.weights import weights
 from core.export.script import Script
 from core.export.scripts import compare_script, write_block_script
@@ -32,7 +32,7 @@ def script(context: BlockContext) -> Script:
         refused = weights[kind].refused
         configs = {
             count(number, "head"): variant
-            for number, variant in recut(config).items()
+            for number, variant in vary_head_count(config).items()
             if variant and not refused(variant)
         }
         return compare_script(configs, *how, baseline=config)
@@ -98,7 +98,7 @@ def availability_check(kind: str) -> Callable[[str, Config], bool] | None:
     """Return a predicate (change, config) for available weights; None if all are available."""
     if kind == "random":
         return None
-    members = tuple(family.listed())
+    members = tuple(family.list_shipped())
     return lambda text, baseline: _had(kind, text, baseline, members)
 
 

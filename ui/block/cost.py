@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from core.experiments.forward import known_to, timed_stream
+from core.experiments.forward import build_plain_run, look_up_words
 from core.figures.charts import stream as charts
 from core.model import cost as formulas
 from core.model.text import vocabulary
@@ -32,7 +32,9 @@ def cost(context):
             f"{block:,} in the {blocks}; embedding and unembedding depend on vocabulary size."
         )
         figure("Parameters by component", sentence, forward_pass.weights)
-        vocabulary_size = len(known_to(forward_pass.kind, vocabulary(list(forward_pass.tokens)))[0])
+        vocabulary_size = len(
+            look_up_words(forward_pass.kind, vocabulary(list(forward_pass.tokens)))[0]
+        )
         _draw_bars(
             formulas.parameters(config, vocabulary_size), "parameters", "Parameters by component."
         )
@@ -42,7 +44,7 @@ def cost(context):
         figure("FLOPs per forward pass", sentence, "Formulas")
         _draw_bars(operations, "FLOPs", "FLOPs by component.")
     with right:
-        memory = formulas.activations(config, tokens, machine.dtype)
+        memory = formulas.activation_bytes(config, tokens, machine.dtype)
         sentence = (
             f"{sum(memory.values()) / MB:.3g} MB if all activations are stored ({machine.dtype})."
         )
@@ -50,7 +52,7 @@ def cost(context):
         _draw_bars(memory, "bytes", "Activation memory by component.")
         if config.attention:
             _draw_kv_cache(config, tokens, machine.dtype)
-        growth = formulas.by_length(config)
+        growth = formulas.flops_by_length(config)
         if len(growth):
             sentence = "Linear in sequence length."
             if config.attention:
@@ -100,7 +102,7 @@ def _time(forward_pass):
     """Time the forward pass now and draw the median of 15 passes in ms."""
     machine = forward_pass.machine
     tokens = forward_pass.tokens[: forward_pass.n_real]
-    call = timed_stream(forward_pass.config, tokens, machine, forward_pass.kind)
+    call = build_plain_run(forward_pass.config, tokens, machine, forward_pass.kind)
     how = "device events" if machine.torch_device != "cpu" else "wall clock"
     st.success(
         f"{median_ms(call, machine.torch_device):.3f} ms: median of 15 passes on {machine.name},"

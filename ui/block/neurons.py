@@ -2,9 +2,9 @@
 
 from core.experiments.block import neurons as experiment
 from core.figures.charts import stream as charts
-from core.figures.spec import word
+from core.figures.spec import word_label
 from core.model.parts import MENUS
-from core.model.parts.activation import inputs
+from core.model.parts.activation import count_inputs
 from ui.block.context import view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure, with_minus
@@ -64,13 +64,13 @@ def neurons(context):
             has = "rarely gives" if silent.value.any() else "has no"
             sentence = f"{activation} {has} exact zeros; units with |x| < 0.1 RMS are counted."
         figure(title, sentence, forward_pass.weights)
-        labels = [word(index, text) for index, text in enumerate(silent.word)]
+        labels = [word_label(index, text) for index, text in enumerate(silent.word)]
         shares = silent.assign(label=labels, value=values, counted=counted)
         spec = charts.per_token(forward_pass.n_real <= 24, "share of units", 1.0, True)
         chart(spec, shares, "Share of inactive hidden units, by token.", height=240)
     with right:
         sentence = "Sorted by magnitude after the activation function."
-        if inputs(forward_pass.config.part("activation")) > 1:
+        if count_inputs(forward_pass.config.part("activation")) > 1:
             sentence += " Before: the value, without the gate."
         figure(
             f"Most active units for “{forward_pass.labels[token]}”", sentence, forward_pass.weights

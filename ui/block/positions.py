@@ -19,7 +19,7 @@ def positions(context):
     """Draw whether the model notices word order, and its position encodings."""
     forward_pass = context.forward_pass
     if needs(forward_pass, "attention", "Attention"):
-        table = experiment.order(forward_pass)
+        table = experiment.compare_word_orders(forward_pass)
         words = weights_menu[forward_pass.kind].order
         figure(
             f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell them apart?",
@@ -35,7 +35,7 @@ def positions(context):
             "Difference between the two orders under every position encoding.",
             height=270,
         )
-    tables = experiment.tables(forward_pass)
+    tables = experiment.position_tables(forward_pass)
     rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
     left, right = side_by_side.columns(2)
     with left:

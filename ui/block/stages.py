@@ -7,10 +7,16 @@ from typing import Any
 import streamlit as st
 
 from core.experiments.block import compare as experiment
-from core.experiments.block.stages import moments, normalised, normed, norms, read_vector
+from core.experiments.block.stages import (
+    apply_every_norm,
+    moments,
+    norm_placements,
+    read_vector,
+    token_through_norm,
+)
 from core.experiments.block.stages import stages as table_of
 from core.figures.charts import stream as charts
-from core.figures.spec import word
+from core.figures.spec import word_label
 from core.measure.tensor_meters import meter
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
@@ -34,7 +40,7 @@ def norm(context):
 
 def _draw_token_norms(forward_pass, look):
     """Draw a token's vector before and after each norm of one layer."""
-    sites = norms(forward_pass)
+    sites = norm_placements(forward_pass)
     if not sites and forward_pass.config.part("norm").normalises:
         st.info(
             "Both sub-layers are removed, and their norms with them.", icon=":material/toggle_off:"
@@ -47,7 +53,7 @@ def _draw_token_norms(forward_pass, look):
         return
     pick("token", "layer", forward_pass=forward_pass)
     for site, (sublayer, place) in sites.items():
-        table, numbers = normalised(
+        table, numbers = token_through_norm(
             forward_pass, look.layer_of(forward_pass), site, look.token_of(forward_pass)
         )
         where = "attention" if sublayer == "attention" else "the feed-forward network"
@@ -131,7 +137,7 @@ def _draw_vector_norms(look, eps):
         st.caption("Enter comma-separated numbers to see each norm's output.")
         return
     numbers = moments(values, eps)
-    table = normed(values, eps)
+    table = apply_every_norm(values, eps)
     figure(
         f"Output of each norm for {count(len(values), 'number')}",
         f"Mean {number(numbers['mean'], 4)}, variance {number(numbers['variance'], 4)} (divided by"
@@ -160,7 +166,7 @@ def change(context):
     """Draw how far each token vector moved from input to output, and token similarity."""
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
-    table["label"] = [word(index, text) for index, text in enumerate(table.word)]
+    table["label"] = [word_label(index, text) for index, text in enumerate(table.word)]
     row: Any = table.loc[[table.distance.fillna(0).idxmax()]].iloc[0]
     farthest = (
         f"Largest change: “{row.word}” ({row.distance:.3g})."
@@ -237,7 +243,7 @@ def stages(context):
     sentence += "Whiskers: min–max. Bar: mean ± SD."
     figure("Activation scale by stage", sentence, forward_pass.weights)
     drawn = table.assign(
-        stage=[word(index, name) for index, name in enumerate(table.stage)],
+        stage=[word_label(index, name) for index, name in enumerate(table.stage)],
         **{"from": table["mean"] - table["std"], "to": table["mean"] + table["std"]},
     )
     chart(

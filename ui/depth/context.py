@@ -16,7 +16,7 @@ from core.model.variants import Pins, Variant
 from core.settings.cache import LazyProperty
 from core.settings.device import Machine
 from core.settings.menu import Menu
-from core.settings.progress import told_as
+from core.settings.progress import report_as
 from core.settings.setting import Settings, setting
 from core.settings.wording import count
 from ui.kit import pins
@@ -118,7 +118,7 @@ class DepthContext:
         journeys = {}
         models = count(len(self.variants), "model")
         for done, variant in enumerate(self.variants):
-            with told_as(done / len(self.variants), f"{variant.name}: {done} of {models}"):
+            with report_as(done / len(self.variants), f"{variant.name}: {done} of {models}"):
                 journeys[variant.name] = self.travel(variant.config, played)
         return journeys
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.experiments.depth.axes import AXES, MOST, Axes, combinations, in_words, write_axes
+from core.experiments.depth.axes import AXES, MOST, Axes, count_variants, name_entries, write_axes
 from core.experiments.depth.grid import grid as run
-from core.experiments.depth.grid import stream_of
+from core.experiments.depth.grid import simplify_config
 from core.measure.stream_statistics import statistic
 from core.settings.wording import capitalise, count, lower_first, number
 from ui.depth.context import orders, view
@@ -88,7 +88,7 @@ def draw_grid_controls(context):
 def _choose(axis: str, entries: list[str]):
     """Set the entries of an axis; show a toast if the grid would be too large (a callback)."""
     chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
-    size = combinations(chosen)
+    size = count_variants(chosen)
     if size > MOST:  # and the pill goes out again, since the grid has not changed
         st.toast(
             f"That would be {size:,} variants; at most {MOST:,} are run at once.",
@@ -212,18 +212,19 @@ def draw_by_component(context, results, meter):
     built, order = context.depth.plan(context.baseline)
     size = len(context.tokens) + built.padding, len(order)
     compared = [
-        stream_of(v.config.replace(n_layers=built.n_layers), *size)[0] for v in context.variants
+        simplify_config(v.config.replace(n_layers=built.n_layers), *size)[0]
+        for v in context.variants
     ]
     marks = [
         place
         for place, variant_index in chosen.items()
-        if stream_of(results.configs[variant_index], *size)[0] in compared
+        if simplify_config(results.configs[variant_index], *size)[0] in compared
     ]
     draw_heatmaps(
         "grid_cells",
         cells[None],
-        [in_words(down, row) for row in rows],
-        [in_words(across, column) for column in columns],
+        [name_entries(down, row) for row in rows],
+        [name_entries(across, column) for column in columns],
         height=520,
         marks=marks,
         numbers="brief",

@@ -11,7 +11,7 @@ import streamlit as st
 from core.checkpoints.tensors import CheckpointError
 from core.settings.environment import ServerError
 from core.settings.memory import MemoryLimitError
-from core.settings.progress import watched
+from core.settings.progress import report_to
 from core.settings.setting import ConfigError
 from core.train.budget import TimeLimitError
 from ui.kit import turns
@@ -83,7 +83,7 @@ class Bar:
 def progress_drawn():
     """Show a bar for long computations inside."""
     bar = Bar()
-    with watched(bar.draw):
+    with report_to(bar.draw):
         yield
     bar.clear()
 

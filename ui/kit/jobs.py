@@ -9,11 +9,11 @@ import streamlit as st
 from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
 from core.settings.cache import make_once
-from core.settings.environment import without_paths
+from core.settings.environment import remove_paths
 from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
 from core.settings.wording import count
-from core.train.budget import TimeLimitError, check, format_duration
+from core.train.budget import TimeLimitError, check_budget, format_duration
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
 from ui.kit.guard import fragment, literal
@@ -80,7 +80,7 @@ def start_training(plan: Plan):
         with pool.lock:  # or many who start at once would all see the same room
             others = [job for job in _jobs if before is None or job is not before.job]
             running = [state for job in others for state in job.states.values()]
-            check(list(states.values()), pool.count, pool.pace, running)
+            check_budget(list(states.values()), pool.count, pool.pace, running)
             stop()
             job = Job(pool, states)
             _jobs.add(job)
@@ -115,7 +115,7 @@ def status(job: Job) -> str:
     left = format_duration(job.seconds_left())
     if job.error is not None:
         return (
-            f"Training failed ({type(job.error).__name__}: {without_paths(str(job.error))[:200]})."
+            f"Training failed ({type(job.error).__name__}: {remove_paths(str(job.error))[:200]})."
         )
     if job.stopped:
         return f"Stopped at {100 * job.progress:.0f} %, about {left} remaining."

@@ -15,7 +15,7 @@ import torch
 
 from core.figures.scale import can_subtract, for_differences, on_one_scale, subtract
 from core.settings.cache import make_once
-from core.settings.ending import later, wait_for
+from core.settings.ending import run_later, wait_at_end
 from core.settings.memory import reuse_freed_memory
 from ui.kit import address, side_by_side, takeaway, turns
 from ui.kit.guard import in_words, literal, progress_drawn
@@ -101,9 +101,9 @@ def set_up_process():
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
     reuse_freed_memory()
     gc.collect()
-    wait_for(_drawing)
+    wait_at_end(_drawing)
     gc.freeze()  # so that no later collection has to walk all of torch again
-    later(2.0, *(partial(importlib.import_module, name) for name in LATER), _load_driver)
+    run_later(2.0, *(partial(importlib.import_module, name) for name in LATER), _load_driver)
 
 
 def _drawing() -> list[threading.Thread]:

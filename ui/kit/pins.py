@@ -18,9 +18,9 @@ from core.model.variants import (
     decode,
     difference,
     encode,
+    encode_baseline,
+    join_slots,
     name_of,
-    pin,
-    places,
 )
 from core.settings.setting import ConfigError
 from core.settings.wording import capitalise
@@ -123,7 +123,13 @@ def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[
     if pinned is None:
         about = "Use the current settings as the baseline and compare later changes against it."
         return [
-            press("Pin baseline", "pin", about, lambda: change(baseline=pin(config)), icon="keep")
+            press(
+                "Pin baseline",
+                "pin",
+                about,
+                lambda: change(baseline=encode_baseline(config)),
+                icon="keep",
+            )
         ]
     changes = encode(difference(config, pinned))
     off = not changes or changes in pins.texts or len(pins.texts) >= MOST
@@ -277,7 +283,9 @@ def vary(place: int, changes: dict, baseline: Config):
     text = _text(changes, apply(decode(slots[place], "variants"), baseline), baseline)
     if text is not None:
         slots[place] = "" if text in slots else text
-        change(variants=places(slots), beside=text if len(list(filter(None, slots))) > 1 else "")
+        change(
+            variants=join_slots(slots), beside=text if len(list(filter(None, slots))) > 1 else ""
+        )
 
 
 def _text(changes: dict, config: Config, baseline: Config) -> str | None:

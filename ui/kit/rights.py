@@ -10,7 +10,7 @@ import os
 
 import streamlit as st
 
-from core.settings.environment import read_only
+from core.settings.environment import is_read_only
 from ui.kit import address
 from ui.kit.store import session
 
@@ -23,7 +23,7 @@ WRONG = "The key in this link is not valid for this server, so nothing can be ch
 
 def may_write() -> bool:
     """Return whether this user may change shared state. Check again when it is changed."""
-    return not read_only() or bool(session().kept.get(HOLDS))
+    return not is_read_only() or bool(session().kept.get(HOLDS))
 
 
 def take_key() -> list[str]:

@@ -9,10 +9,15 @@ import streamlit as st
 import torch
 
 from core.experiments.block import attention as experiment
-from core.experiments.block.attention import scaling, share, walk, write_pairs
+from core.experiments.block.attention import (
+    entropy_by_scaling,
+    list_head_steps,
+    pair_attention,
+    write_pairs,
+)
 from core.experiments.weights import weights as weights_menu
 from core.figures.charts import attention as charts
-from core.figures.spec import word
+from core.figures.spec import word_label
 from core.model.parts import MENUS
 from core.settings.wording import capitalise, count, distinct, lower_first
 from ui.kit import side_by_side, takeaway
@@ -123,7 +128,7 @@ def _draw_maps(key: str, forward_pass, patterns, **words):
 
 def _table(forward_pass, pattern) -> pd.DataFrame:
     """Return the weights of one head as a table with a row for each query and key."""
-    labels = [word(index, label) for index, label in enumerate(forward_pass.labels)]
+    labels = [word_label(index, label) for index, label in enumerate(forward_pass.labels)]
     tokens = forward_pass.tokens
     rows = [
         (labels[q], labels[k], weight, tokens[q], tokens[k])
@@ -186,11 +191,11 @@ def heads(forward_pass, look, recut: bool = False):
     pick("layer", forward_pass=forward_pass, before=[control_of(look, "compare")] if recut else [])
     layer = look.layer_of(forward_pass)
     if recut and look.compare:
-        for number, config in experiment.recut(forward_pass.config).items():
+        for number, config in experiment.vary_head_count(forward_pass.config).items():
             _draw_other_heads(forward_pass, layer, number, config)
         return
     table = (
-        experiment.heads(forward_pass, layer)
+        experiment.measure_heads(forward_pass, layer)
         .pivot(index="head", columns="meter", values="value")
         .reset_index()
     )
@@ -221,7 +226,7 @@ def heads(forward_pass, look, recut: bool = False):
         far = table.assign(reference=table.distance.mean()).rename(columns={"distance": "value"})
         spec = charts.per_head("distance (tokens)", "mean over heads")
         chart(spec, far, "Mean distance attended by each head.", height=240)
-    alike = experiment.similarity(forward_pass, layer)
+    alike = experiment.head_similarity(forward_pass, layer)
     n_tokens = len(alike)
     sentence = "There is only one head."
     if n_tokens > 1:
@@ -253,7 +258,7 @@ def _draw_other_heads(forward_pass, layer, number, config):
         return
     other = forward_pass.run_with(config)
     patterns = experiment.patterns(other, layer)
-    means = experiment.heads(other, layer).groupby("meter").value.mean()
+    means = experiment.measure_heads(other, layer).groupby("meter").value.mean()
     sentence = f"Mean entropy {means['entropy']:.2f} bits (uniform: {means['uniform']:.2f})"
     if number > 1:
         spread = torch.nanmean(patterns[:, : other.n_real].std(0, correction=0)).item()
@@ -329,7 +334,7 @@ def pairs(forward_pass, look, text: str):
             **words,
         )
     with right:
-        table = share(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
+        table = pair_attention(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
         figure(
             "Attention on the marked pairs",
             _verdict(forward_pass, layer, marked, table),
@@ -412,7 +417,7 @@ def steps(forward_pass, look):
         return
     layer = look.layer_of(forward_pass)
     head = look.head_of(forward_pass)
-    stages = walk(forward_pass, layer, head)
+    stages = list_head_steps(forward_pass, layer, head)
     numbers = range(1, len(stages) + 1)
     now = min(look.step, len(stages))
     steps_row = among("Step", "step", now, numbers, list(map(str, numbers))) | {
@@ -450,7 +455,7 @@ def _entropies(forward_pass, layer, head, step) -> str:
     """Return a sentence on the entropy with and without scaling; "" at other steps."""
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""
-    bits = scaling(forward_pass, layer, head)
+    bits = entropy_by_scaling(forward_pass, layer, head)
     config = forward_pass.config
     softmax = lower_first(MENUS["softmax"].label(config.softmax))
     left = "" if config.part("softmax").sums_to_one else ", weights summing to 1"

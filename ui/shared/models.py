@@ -13,7 +13,7 @@ from core.checkpoints import CheckpointError, Opened, family, files
 from core.experiments.trained import knockout, tables
 from core.experiments.trained.questions import questions
 from core.settings.device import Machine
-from core.settings.environment import whole_number
+from core.settings.environment import read_whole_number
 from core.settings.memory import MemoryLimitError, max_mb
 from core.settings.setting import ConfigError
 
@@ -54,7 +54,7 @@ def reader(name: str) -> tuple[int, int]:
     if opened.learnt and opened.learnt.agreement:
 
         def make() -> tuple[tuple[int, int], int]:
-            best = tables.readings(knockout.bench(opened, texts(name)))[:1]
+            best = tables.attention_to_subject(knockout.bench(opened, texts(name)))[:1]
             return next(((head.layer + 1, head.head + 1) for head in best), (1, 1)), 100
 
         return opened.results.get("reader", make)
@@ -104,14 +104,14 @@ def folders() -> dict:
 def _listed(second: int, place: str | None) -> dict:
     """Return folder and time of each model on disk; the arguments are the cache key."""
     return {
-        name: (os.fsencode(folder), files.changed(folder))
-        for name, folder in files.folders().items()
+        name: (os.fsencode(folder), files.last_written(folder))
+        for name, folder in files.model_folders().items()
     }
 
 
 def of_the_family() -> dict[str, tuple[str, int]]:
     """Return (member, seed) of the models trained without a part, by name."""
-    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.listed()}
+    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.list_shipped()}
 
 
 def names() -> list[str]:
@@ -172,7 +172,7 @@ def _error_with_alternative(name: str, words: str) -> ConfigError | CheckpointEr
 
 def check_room(size: int):
     """Raise MemoryLimitError if a model of so many bytes does not fit with those of all users."""
-    limit = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
+    limit = read_whole_number("ABLATION_MODELS_MB", 4 * max_mb())
     with _counting:
         used = sum(model.size for model in kept_by_all)
     if used + size > limit << 20:

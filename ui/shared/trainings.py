@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.training import results, sentences
-from core.experiments.training.judged import at_an_end, rates
+from core.experiments.training.judged import describe_rates, models_at_edge
 from core.experiments.training.plan import SEARCHED, guards
 from core.measure.intervals import Interval
 from core.settings.cache import LRUCache
@@ -54,7 +54,7 @@ def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
     plan = trainings.plan
     if plan.trial.search == "none":
         return {}
-    rates_by_name = rates(plan, trainings.judge.now.names)
+    rates_by_name = describe_rates(plan, trainings.judge.now.names)
     return {
         arm.name: rates_by_name[arm.name] if _has_ended(trainings, arm) else "–"
         for arm in plan.arms
@@ -75,7 +75,11 @@ def said_of_ends(trainings: StartedTrainings) -> str:
     """Return a sentence on models whose best rate is at the edge of the range; "" if none."""
     ended = {name for name, rate in rates_chosen(trainings).items() if rate != "–"}
     edge_names = (
-        [name for name in at_an_end(trainings.plan, trainings.judge.now.names) if name in ended]
+        [
+            name
+            for name in models_at_edge(trainings.plan, trainings.judge.now.names)
+            if name in ended
+        ]
         if ended
         else []
     )
@@ -341,7 +345,7 @@ def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Lin
     unknown = Interval(math.nan, math.nan, math.nan, 0)
     panels = []
     for arm in arms_shown(trainings):
-        span_at = dict(results.course(runs, plan, arm.name, field, log))
+        span_at = dict(results.values_by_step(runs, plan, arm.name, field, log))
         spans = [span_at.get(step, unknown) for step in steps]
         seeds = [
             {row.step: getattr(row, field) for row in runs[arm.name, seed] if not row.note}

@@ -40,7 +40,7 @@ def store() -> Store | None:
 @make_once
 def _cluster() -> WorkerPool:
     """Return the cluster's workers, cached."""
-    return cluster.pool()
+    return cluster.create_pool()
 
 
 def workers() -> WorkerPool:

@@ -10,7 +10,7 @@ import streamlit as st
 from core.experiments.training.plan import BASELINE
 from core.measure.intervals import excludes_zero
 from core.model.variants import MOST
-from core.settings.environment import without_paths
+from core.settings.environment import remove_paths
 from core.settings.wording import count
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
@@ -180,7 +180,7 @@ def runs(context):
     frame["accuracy"] = frame.pop("id").map(context.store.results(context.number))
     frame["ended"] = pd.to_datetime(frame.ended, unit="s")
     frame["code"] = frame.code.str[:12]
-    frame["message"] = frame.message.map(without_paths)
+    frame["message"] = frame.message.map(remove_paths)
     run_states = [state for state in STATES if state in set(frame.state)]
     read = {state: f"{(frame.state == state).sum():,} {state}" for state in run_states}
     states = choose_several(
@@ -225,7 +225,7 @@ def runs(context):
 def _run_rows(context):
     """Return the table of runs for export, without paths in messages."""
     table = run_table(context.store, context.number).drop(columns="spec")
-    return table.assign(message=table.message.map(without_paths))
+    return table.assign(message=table.message.map(remove_paths))
 
 
 def _open(context, picked):

@@ -170,12 +170,12 @@ class TrainedContext:
     @LazyProperty
     def full_pass(self) -> Pass:
         """Pass of the prompt through the full model."""
-        return prompt.look(self.bench, self.prompt)
+        return prompt.run_prompt(self.bench, self.prompt)
 
     @LazyProperty
     def ablated_pass(self) -> Pass:
         """Pass of the prompt with the ablation."""
-        return prompt.look(self.bench, self.prompt, self.cuts, self.look.mode)
+        return prompt.run_prompt(self.bench, self.prompt, self.cuts, self.look.mode)
 
     @property
     def shown_pass(self) -> Pass:
@@ -190,13 +190,13 @@ class TrainedContext:
     @property
     def effect(self) -> Effect:
         """Effect of the ablation on the held-out texts."""
-        return knockout.measured(self.bench, self.cuts, self.look.mode)
+        return knockout.cached_effect(self.bench, self.cuts, self.look.mode)
 
     @LazyProperty
     def readings(self) -> list[Reading]:
         """Attention of each head to the subject on held-out sentences, strongest first."""
         return self.opened.results.get(
-            (self.bench.key, "readings"), lambda: (tables.readings(self.bench), 10_000)
+            (self.bench.key, "readings"), lambda: (tables.attention_to_subject(self.bench), 10_000)
         )
 
     @property

@@ -55,7 +55,7 @@ def opening_call(name: str) -> str:
     member = models.of_the_family().get(name)
     if member:
         return member_call(*member)
-    folder = files.folders().get(name)
+    folder = files.model_folders().get(name)
     if folder and folder.is_relative_to(files.ROOT):
         return folder_call(folder.relative_to(files.ROOT).as_posix())
     return ELSEWHERE
@@ -68,7 +68,7 @@ def model_file(opened: Opened) -> dict:
 
     def write() -> bytes:
         return native.zip_files(
-            native.write(opened.model, opened.name, opened.task, **opened.about)
+            native.model_files(opened.model, opened.name, opened.task, **opened.about)
         )
 
     return {"This model: weights and configuration": (f"{slug(opened.name)}.zip", write)}
@@ -172,7 +172,7 @@ def _complete(look, opened: Opened):
         ConfigError, MemoryLimitError
     ):  # as the page says itself of a text that cannot be read
         read = experiment.read(opened, text)
-        ending = experiment.completed(knockout.bench(opened, look.texts), read)
+        ending = experiment.complete_text(knockout.bench(opened, look.texts), read)
         change(prompt=" ".join([text.strip(), *ending]))
 
 

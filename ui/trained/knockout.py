@@ -154,7 +154,7 @@ def _chance(p: float) -> str:
 def _draw_compensation(context):
     """Draw the later components whose contribution rises most after the ablation."""
     title = "Compensation"
-    changes = contributions.takeover(context.bench, context.cuts, context.look.mode)
+    changes = contributions.compare_contributions(context.bench, context.cuts, context.look.mode)
     if changes.empty:
         none = "No component comes after the ablation, so nothing can compensate."
         figure(title, none)

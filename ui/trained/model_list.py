@@ -9,7 +9,7 @@ from core.checkpoints import CheckpointError, files
 from core.checkpoints.family import config_of
 from core.experiments.weights import weights
 from core.settings.memory import MemoryLimitError, max_mb
-from core.settings.progress import turn
+from core.settings.progress import hold_lock
 from core.settings.setting import ConfigError
 from core.settings.wording import distinct
 from ui.kit.page import literal
@@ -49,7 +49,7 @@ def _open_requested_model():
                     f"These files are {size / 2**20:,.0f} MB; the limit for a model is {max_mb():,}"
                     " MB (ABLATION_MAX_MB)."
                 )
-            with turn(_one_at_a_time, "waiting for another user's model to open"):
+            with hold_lock(_one_at_a_time, "waiting for another user's model to open"):
                 opened = files.from_upload(
                     {file.name: file.getvalue() for file in sent}, models.check_room
                 )

@@ -191,7 +191,9 @@ def _measured(context):
 
     def make():
         return (
-            tables.ranked(list(context.bench.sweep(context.look.mode)), context.bench.baseline),
+            tables.rank_effects(
+                list(context.bench.sweep(context.look.mode)), context.bench.baseline
+            ),
             1 << 16,
         )
 

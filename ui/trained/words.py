@@ -7,7 +7,7 @@ import streamlit as st
 from core.experiments.trained import prompt
 from core.experiments.trained import prompt as experiment
 from core.figures.charts import trained as charts
-from core.figures.spec import word
+from core.figures.spec import word_label
 from core.model.knockout import Cut, name_of
 from core.settings.setting import ConfigError
 from core.settings.wording import fixed, number
@@ -26,9 +26,11 @@ def next_token_of(context: TrainedContext) -> int | None:
 
 def compute_logits(context: TrainedContext) -> dict:
     """Return the logits of the next token by variant: full model, and with the ablation."""
-    scores = {WHOLE: prompt.logits(context.bench, context.full_pass, context.after)}
+    scores = {WHOLE: prompt.next_token_logits(context.bench, context.full_pass, context.after)}
     if context.cuts:
-        scores[context.named] = prompt.logits(context.bench, context.ablated_pass, context.after)
+        scores[context.named] = prompt.next_token_logits(
+            context.bench, context.ablated_pass, context.after
+        )
     return scores
 
 
@@ -86,7 +88,7 @@ def words(context):
     )
     # Two tokens may read alike: each has a row of its own.
     rows = {token: row for row, token in enumerate(dict.fromkeys(table.token))}
-    table["label"] = [word(rows[token], text) for token, text in zip(table.token, table.word)]
+    table["label"] = [word_label(rows[token], text) for token, text in zip(table.token, table.word)]
     left, right = st.columns([2, 3], gap="medium")
     with left:
         asks = "Next token after"

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.checkpoints import native
 from core.experiments.training.plan import Plan, showcase
-from core.experiments.training.results import last
+from core.experiments.training.results import last_value
 from core.export.sheets import slug
 from core.settings.memory import MemoryLimitError
 from core.settings.wording import capitalise, count
@@ -48,7 +48,7 @@ def _open_selected_model(offered: dict[str, tuple[str, int]], plan: Plan):
     arm, seed = offered[st.session_state.take_apart]
     name = f"{state.training.task}: {arm}, seed {seed}, step {state.step:,}"
     try:
-        st.session_state[OPEN] = add(native.of_training(state, name))
+        st.session_state[OPEN] = add(native.open_training(state, name))
     except MemoryLimitError as error:
         st.toast(literal(error), icon=":material/block:", duration="long")
 
@@ -58,7 +58,7 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
     files = {}
     for arm, seed in trained_models(trainings) if trainings else []:
         state = trainings.states[arm, seed]
-        accuracy = last(trainings.runs[arm, seed])
+        accuracy = last_value(trainings.runs[arm, seed])
         name = f"{state.training.task}: {arm}, seed {seed}"
         write = partial(_zip_model, state, name, accuracy)
         files[f"Model: {arm}, seed {seed}"] = (f"{slug(name)}.zip", write)
@@ -67,7 +67,7 @@ def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
 
 def _zip_model(state: State, name: str, accuracy: float) -> bytes:
     """Return a trained model as the bytes of a zip archive."""
-    return native.zip_files(native.write_trained(state, name, accuracy))
+    return native.zip_files(native.trained_model_files(state, name, accuracy))
 
 
 def task_row(training) -> list[Control]:

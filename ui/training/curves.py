@@ -193,7 +193,7 @@ def moved(trainings) -> str:
     phrases = []
     for arm in arms_shown(trainings):
         sizes = [
-            results.last(trainings.runs[arm.name, seed], "update_size")
+            results.last_value(trainings.runs[arm.name, seed], "update_size")
             for seed in trainings.plan.seeds
         ]
         sizes = [size for size in sizes if size == size]

@@ -34,7 +34,7 @@ def together(context):
         )
         return
     several = len(plan.seeds) > 1
-    nothing = sentences.lost(runs, plan).strip() or NOTHING
+    nothing = sentences.describe_divergence(runs, plan).strip() or NOTHING
     draw_effects(results.effects(runs, plan), several, nothing)
     draw_interactions(results.interactions(runs, plan), several, nothing)
 

@@ -19,7 +19,7 @@ from core.settings.wording import count
 Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
-def share(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
+def pair_attention(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
     """Tabulate each head's attention from marked queries to their keys: head, value, uniform.
 
     The weights of a query on all its marked keys are added up; `value` is the mean over queries.
@@ -95,7 +95,7 @@ def weight_table(p: Pass) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["layer", "head", "query", "key", "weight"])
 
 
-def recut(config: Config) -> dict[int, Config | None]:
+def vary_head_count(config: Config) -> dict[int, Config | None]:
     """Return {heads: config} for 1, 4 and 8 heads (HEADS) at the same total width.
 
     RoPE is dropped where it does not fit; None where heads do not divide the width.
@@ -111,7 +111,7 @@ def recut(config: Config) -> dict[int, Config | None]:
     return configs
 
 
-def heads(p: Pass, layer: int) -> pd.DataFrame:
+def measure_heads(p: Pass, layer: int) -> pd.DataFrame:
     """Measure what each head does, averaged over real query tokens: head, meter, value.
 
     entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query −
@@ -136,7 +136,7 @@ def heads(p: Pass, layer: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["head", "meter", "value"])
 
 
-def similarity(p: Pass, layer: int) -> torch.Tensor:
+def head_similarity(p: Pass, layer: int) -> torch.Tensor:
     """Return the cosine similarity of the heads' patterns over real queries: (H, H)."""
     flat = torch.nn.functional.normalize(
         p.sites["pattern"][layer][:, : p.n_real].flatten(1), dim=-1
@@ -155,7 +155,7 @@ class Step:
     columns: str  # "token" or "dimension"
 
 
-def walk(p: Pass, layer: int, head: int) -> list[Step]:
+def list_head_steps(p: Pass, layer: int, head: int) -> list[Step]:
     """List the steps of one head, from queries to output projection, each with its matrix.
 
     Raw scores are recomputed from q and k; everything else is what the model itself computed.
@@ -283,7 +283,7 @@ def group_of(config: Config, head: int) -> int:
 
 
 @torch.no_grad()
-def scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
+def entropy_by_scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
     """Return the mean entropy (bits) of a head's weights: scaled by 1/√d_k, unscaled, uniform."""
     c = p.config
     q = p.sites["q"][layer][head]

@@ -14,7 +14,7 @@ from core.model import cost
 
 def per_token(p: Pass) -> pd.DataFrame:
     """Compare each token's input and output: token, word, distance (Euclidean), cosine."""
-    before, after = ends(p)
+    before, after = input_and_output(p)
     distance = (after.double() - before.double()).norm(dim=-1)
     cosine = (normalize(before.double(), dim=-1) * normalize(after.double(), dim=-1)).sum(-1)
     return pd.DataFrame(
@@ -29,10 +29,10 @@ def per_token(p: Pass) -> pd.DataFrame:
 
 def token_similarity(p: Pass) -> torch.Tensor:
     """Return the tokens' cosine similarities before and after all blocks: (2, T, T)."""
-    return torch.stack([cosines(x) for x in ends(p)])
+    return torch.stack([cosines(x) for x in input_and_output(p)])
 
 
-def ends(p: Pass) -> tuple[torch.Tensor, torch.Tensor]:
+def input_and_output(p: Pass) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the first block's input and the last block's output, real tokens only: (T, D) each."""
     return p.sites["embed"][0][: p.n_real], p.output[: p.n_real]
 

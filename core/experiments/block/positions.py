@@ -5,7 +5,7 @@ import itertools
 import pandas as pd
 import torch
 
-from core.experiments.forward import Pass, prepared
+from core.experiments.forward import Pass, prepare_model
 from core.experiments.weights import weights
 from core.model.block import Block
 from core.model.cost import run_bytes
@@ -17,7 +17,7 @@ from core.settings.memory import room_for
 from core.settings.setting import ConfigError
 
 
-def tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
+def position_tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
     """Return position vectors as initialised, by kind (sinusoidal, learned): (rows, D) each."""
     draw = source_of_weights(p.config, "pos_embed")
     return {
@@ -26,7 +26,7 @@ def tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
     }
 
 
-def order(p: Pass) -> pd.DataFrame:
+def compare_word_orders(p: Pass) -> pd.DataFrame:
     """Compare "dog bites man" with "man bites dog" under every position encoding and mask.
 
     Uses words that the model knows. Returns position, label, mask, value, notices.
@@ -39,7 +39,7 @@ def order(p: Pass) -> pd.DataFrame:
     words = weights[p.kind].order
     needed = 3 * run_bytes(config, len(words), CONTEXT)
     with room_for(needed, "Comparing two word orders with this model"), torch.inference_mode():
-        model, ids, _ = prepared(config, words, Machine("cpu"), p.kind)
+        model, ids, _ = prepare_model(config, words, Machine("cpu"), p.kind)
         model.double()
         rows = []
         # Only the two parts in question change: all weights stay what they are.

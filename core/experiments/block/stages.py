@@ -59,7 +59,7 @@ def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[st
 
 
 @torch.inference_mode()
-def normed(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
+def apply_every_norm(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
     """Apply every norm of the menu to typed values: a table with one column per norm."""
     x = torch.tensor(values, dtype=torch.float64)
     modules = {name: part("typed", len(values), eps=eps).double() for name, part in norm.items()}
@@ -85,12 +85,12 @@ STAGES = {  # recorded sites in plain words
 }
 
 
-def order(p: Pass) -> list[str]:
+def list_stages(p: Pass) -> list[str]:
     """List the stages of a layer, as hook names, in the order in which the pass computed them."""
     return [site for site in p.sites if site in STAGES]
 
 
-def words(p: Pass, site: str) -> str:
+def stage_name(p: Pass, site: str) -> str:
     """Return the name of a stage in this model, such as "Norm 1"; it says if a residual is off."""
     if site == "embed" and not adds_to_tokens(p.config.part("position")):
         return "Token vectors"
@@ -108,15 +108,15 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
     wide = p.statistics.query("layer == @layer").pivot(
         index="site", columns="meter", values="value"
     )
-    sites = [site for site in order(p) if site != "embed" or layer == 0]
+    sites = [site for site in list_stages(p) if site != "embed" or layer == 0]
     table = wide.loc[sites].reset_index()
-    table.insert(0, "stage", [words(p, site) for site in sites])
+    table.insert(0, "stage", [stage_name(p, site) for site in sites])
     table.insert(2, "shape", [" × ".join(map(str, p.sites[site][layer].shape)) for site in sites])
     meters = list(p.statistics.meter.unique())
     return table[["stage", "site", "shape", *meters]]
 
 
-def norms(p: Pass) -> dict[str, tuple[str, str]]:
+def norm_placements(p: Pass) -> dict[str, tuple[str, str]]:
     """Return {hook name of a norm: ("attention" or "ffn", where it acts)}."""
     places = p.config.part("placement").norms
     return {
@@ -127,9 +127,9 @@ def norms(p: Pass) -> dict[str, tuple[str, str]]:
     }
 
 
-def read_by(p: Pass, site: str) -> str:
+def norm_input(p: Pass, site: str) -> str:
     """Return the hook name of the tensor that a norm reads, such as "resid_pre"."""
-    sublayer, place = norms(p)[site]
+    sublayer, place = norm_placements(p)[site]
     if place == "on the output of":
         return {"attention": "attn_raw", "ffn": "mlp_raw"}[sublayer]
     if place == "after":
@@ -138,13 +138,15 @@ def read_by(p: Pass, site: str) -> str:
     return "resid_pre" if beside else "resid_mid"
 
 
-def normalised(p: Pass, layer: int, site: str, token: int) -> tuple[pd.DataFrame, dict[str, float]]:
+def token_through_norm(
+    p: Pass, layer: int, site: str, token: int
+) -> tuple[pd.DataFrame, dict[str, float]]:
     """Return a token before and after a norm as a table, and its moments() before it.
 
     Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and
     0 in a model that was not trained, so `after` is the normalised vector itself.
     """
-    before = p.sites[read_by(p, site)][layer][token]
+    before = p.sites[norm_input(p, site)][layer][token]
     after = p.sites[site][layer][token]
     table = pd.DataFrame(
         {"dimension": range(1, len(before) + 1), "before": before.numpy(), "after": after.numpy()}

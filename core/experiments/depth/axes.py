@@ -130,7 +130,7 @@ class Axes(Settings):
         chosen = {
             axis: valid.get(axis, axis_settings.first) for axis, axis_settings in AXES.items()
         }
-        size = combinations(chosen)
+        size = count_variants(chosen)
         if size > MOST:
             raise ConfigError(
                 "grid",
@@ -166,12 +166,12 @@ def _read_entries(axis: str, text: str) -> tuple[str, ...]:
     return tuple(entry for entry in AXES[axis].entries if entry in names)
 
 
-def combinations(chosen: dict[str, tuple[str, ...]]) -> int:
+def count_variants(chosen: dict[str, tuple[str, ...]]) -> int:
     """Count the variants of a grid; an axis without entries counts as one."""
     return math.prod(max(1, len(entries)) for entries in chosen.values())
 
 
-def in_words(axes: Iterable[str], entries: Iterable[str]) -> str:
+def name_entries(axes: Iterable[str], entries: Iterable[str]) -> str:
     """Name a variant by one entry for each axis, joined by " · ", or "as in the baseline"."""
     return (
         " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from core.experiments.forward import prepared, square
+from core.experiments.forward import prepare_model, square_mask
 from core.measure.stream_statistics import Streams, attention_entropy, cosines, statistic
 from core.model.config import Config
 from core.model.cost import run_bytes
@@ -208,7 +208,7 @@ def _run(
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
     with room_for(needed, "This model and text"), torch.inference_mode():
-        model, ids, real = prepared(built, tokens, machine)
+        model, ids, real = prepare_model(built, tokens, machine)
         passes = set(
             depth.passes_to_play(cells_to_play) if cells_to_play else depth.shown_passes.values()
         )
@@ -258,7 +258,7 @@ def journey(
         n_real=len(tokens),
         values=values,
         diverged=diverged,
-        allowed=square(model.attention_mask(ids, real), ids.shape[1]),
+        allowed=square_mask(model.attention_mask(ids, real), ids.shape[1]),
         layers=tuple(order),
         # attention is made from what enters a pass, likeness from what leaves it
         patterns={

@@ -35,8 +35,8 @@ def describe_finding(meter: str, journeys: dict[str, Journey]) -> str:
         base = None
     if not others:
         return _describe_journey(meter, "", first[1], None)
-    name, journey = max(others, key=lambda pair: far(meter, pair[1], base) if base else 0)
-    if base and far(meter, journey, base) < SAME:
+    name, journey = max(others, key=lambda pair: end_distance(meter, pair[1], base) if base else 0)
+    if base and end_distance(meter, journey, base) < SAME:
         return _describe_in_between(meter, others, base)
     return _describe_journey(meter, f"{name}: ", journey, base)
 
@@ -77,7 +77,7 @@ def _describe_in_between(meter: str, others: list[tuple[str, Journey]], base: Jo
     values = " vs ".join(
         _format_value(meter, float(side.values_of(meter)[index])) for side in (journey, base)
     )
-    end = last(base, meter)[1]
+    end = last_value(base, meter)[1]
     ends = (
         f"ends {'with all zeros' if math.isnan(end) else f'at {_format_value(meter, end)}'},"
         " like the baseline"
@@ -96,7 +96,7 @@ def _format_value(meter: str, value: float) -> str:
     return fixed(value) if meter in ("entropy", "cosine") else number(value)
 
 
-def far(meter: str, journey: Journey, base: Journey) -> float:
+def end_distance(meter: str, journey: Journey, base: Journey) -> float:
     """Return how far apart two journeys end in a statistic, a number to rank variants by.
 
     Diverged ones are farthest, the earlier the farther. Then comes one that ends at zero alone,
@@ -131,18 +131,18 @@ def _divergence_pass(journey: Journey) -> float:
     return 1e6 if journey.diverged is None else journey.diverged
 
 
-def passes(n: int) -> str:
+def count_passes(n: int) -> str:
     """Return a number of passes in words: "1 pass", "10 passes"."""
     return count(n, "pass", "passes")
 
 
-def last(journey: Journey, meter: str) -> tuple[int, float]:
+def last_value(journey: Journey, meter: str) -> tuple[int, float]:
     """Return the last pass before divergence and the statistic there; (0, NaN) without one."""
     index = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
     return (index, float(journey.values_of(meter)[index])) if index >= 0 else (0, math.nan)
 
 
-def start(journey: Journey, meter: str) -> float:
+def first_value(journey: Journey, meter: str) -> float:
     """Return the first finite value of a statistic (entropy has none at pass 0), or NaN."""
     finite = [value for value in journey.values_of(meter) if math.isfinite(value)]
     return float(finite[0]) if finite else math.nan
@@ -158,7 +158,7 @@ def _describe_journey(meter: str, lead: str, journey: Journey, base: Journey | N
         base: Baseline to compare with, or None.
     """
     if journey.diverged is not None:
-        index, value = last(journey, meter)
+        index, value = last_value(journey, meter)
         text = f"diverged at pass {journey.diverged}"
         if math.isfinite(value):
             text += f" (last value: {number(value)}, at pass {index})"
@@ -177,8 +177,8 @@ def _describe_baseline(meter: str, journey: Journey, base: Journey) -> str:
         index = _alike_from(journey.values_of(meter))
         if index is not None:
             return f"the baseline is at {fixed(base.values_of(meter)[index])} by then"
-        return f"the baseline ends at {fixed(last(base, meter)[1])}"
-    end = last(base, meter)[1]
+        return f"the baseline ends at {fixed(last_value(base, meter)[1])}"
+    end = last_value(base, meter)[1]
     if math.isnan(end):
         return "the baseline ends with all zeros"
     return f"the baseline ends at {_format_value(meter, end)}"
@@ -186,25 +186,28 @@ def _describe_baseline(meter: str, journey: Journey, base: Journey) -> str:
 
 def _describe_growth(meter: str, journey: Journey) -> str:
     """Describe how a magnitude changes: stays, grows or shrinks."""
-    n, end = last(journey, meter)
-    begin = start(journey, meter)
+    n, end = last_value(journey, meter)
+    begin = first_value(journey, meter)
     values = journey.values_of(meter)
     low = float(np.nanmin(values))
     high = float(np.nanmax(values))
     if end == 0 == begin:
-        return f"stays at 0 over {passes(n)}"
+        return f"stays at 0 over {count_passes(n)}"
     if end == 0:
-        return f"shrinks from {number(begin)} to 0 in {passes(int(np.flatnonzero(values == 0)[0]))}"
+        zeros = np.flatnonzero(values == 0)
+        return f"shrinks from {number(begin)} to 0 in {count_passes(int(zeros[0]))}"
     if begin > 0 and 0.8 < end / begin < 1.25:
         if number(low, 2) == number(high, 2) or number(low) == number(high):
-            return f"stays at {number(end, 2)} over {passes(n)}"
+            return f"stays at {number(end, 2)} over {count_passes(n)}"
         if high / low < 1.25:
-            return f"stays between {number(low)} and {number(high)} over {passes(n)}"
-        return f"ends at {number(end)} after {passes(n)} (range {number(low)} to {number(high)})"
+            return f"stays between {number(low)} and {number(high)} over {count_passes(n)}"
+        return (
+            f"ends at {number(end)} after {count_passes(n)} (range {number(low)} to {number(high)})"
+        )
     verb = "grows" if end > begin else "shrinks"
     return (
         f"{verb} from {number(begin)} to {number(end)} in"
-        f" {passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
+        f" {count_passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
     )
 
 
@@ -221,17 +224,16 @@ def _describe_similarity(meter: str, journey: Journey) -> str:
     n = journey.n_real
     index = _alike_from(values)
     if index is None:
-        index, end = last(journey, meter)
-        return (
-            f"mean cosine similarity {fixed(end)} after {passes(index)} (1 = identical direction)"
-        )
-    when = f"after {passes(index)}" if index else "from the start"
+        index, end = last_value(journey, meter)
+        after = count_passes(index)
+        return f"mean cosine similarity {fixed(end)} after {after} (1 = identical direction)"
+    when = f"after {count_passes(index)}" if index else "from the start"
     return f"all {n} tokens point the same way {when} (cosine similarity {fixed(values[index])})"
 
 
 def _describe_rank(meter: str, journey: Journey) -> str:
     """Describe how the effective rank changes."""
-    n, end = last(journey, meter)
+    n, end = last_value(journey, meter)
     limit = min(journey.n_real, journey.config.d_model)
     values = journey.values_of(meter)
     if math.isnan(end):
@@ -240,43 +242,42 @@ def _describe_rank(meter: str, journey: Journey) -> str:
             f"all zeros {f'from pass {finite[-1] + 1} on' if len(finite) else 'from the start'}, so"
             " the rank is undefined"
         )
-    begin = _format_value(meter, start(journey, meter))
+    begin = _format_value(meter, first_value(journey, meter))
     last_one = _format_value(meter, end)
     if begin != last_one:
-        return f"effective rank {begin} → {last_one} in {passes(n)} (max {limit})"
+        return f"effective rank {begin} → {last_one} in {count_passes(n)} (max {limit})"
     return (
-        f"effective rank starts and ends at {begin} over {passes(n)} (max"
+        f"effective rank starts and ends at {begin} over {count_passes(n)} (max"
         f" {limit}){_describe_range(meter, values)}"
     )
 
 
 def _describe_entropy(meter: str, journey: Journey) -> str:
     """Describe how the attention entropy changes, and what uniform attention would have."""
-    n, end = last(journey, meter)
-    begin = start(journey, meter)
+    n, end = last_value(journey, meter)
+    begin = first_value(journey, meter)
     values = journey.values_of(meter)
     low = float(np.nanmin(values))
     high = float(np.nanmax(values))
     left = "" if journey.config.part("softmax").sums_to_one else ", weights summing to 1"
-    even = f"(uniform{left}: {fixed(evenly(journey))})"
+    even = f"(uniform{left}: {fixed(uniform_entropy(journey))})"
     if abs(end - begin) <= 0.05:
         if fixed(low) == fixed(high):
-            return f"entropy stays at {fixed(end)} bits over {passes(n)} {even}"
+            return f"entropy stays at {fixed(end)} bits over {count_passes(n)} {even}"
         if high - low <= 0.1:
-            return (
-                f"entropy stays between {fixed(low)} and {fixed(high)} bits over {passes(n)} {even}"
-            )
+            span = f"{fixed(low)} and {fixed(high)} bits"
+            return f"entropy stays between {span} over {count_passes(n)} {even}"
         return f"entropy ends at {fixed(end)} bits, range {fixed(low)} to {fixed(high)} {even}"
     verb = "falls" if end < begin else "rises"
     return f"entropy {verb} from {fixed(begin)} bits in pass 1 to {fixed(end)} in pass {n} {even}"
 
 
-def evenly(journey: Journey) -> float:
+def uniform_entropy(journey: Journey) -> float:
     """Return the entropy (bits) of uniform attention over visible keys, averaged over queries.
 
     In the last pass before it diverged, if it did: the window may differ between layers.
     """
-    index, _ = last(journey, "entropy")
+    index, _ = last_value(journey, "entropy")
     return journey.allowed_in(max(1, index))[: journey.n_real].sum(-1).float().log2().mean().item()
 
 
@@ -288,13 +289,13 @@ def _describe_range(meter: str, values: np.ndarray) -> str:
 
 def _describe_change(meter: str, journey: Journey) -> str:
     """Describe the first and the last value of any other statistic."""
-    n, end = last(journey, meter)
-    begin = number(start(journey, meter))
+    n, end = last_value(journey, meter)
+    begin = number(first_value(journey, meter))
     last_one = number(end)
     if begin == last_one:
         between = _describe_range(meter, journey.values_of(meter))
-        return f"starts and ends at {begin} over {passes(n)}{between}"
-    return f"goes from {begin} to {last_one} in {passes(n)}"
+        return f"starts and ends at {begin} over {count_passes(n)}{between}"
+    return f"goes from {begin} to {last_one} in {count_passes(n)}"
 
 
 SENTENCES = {

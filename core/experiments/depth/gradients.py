@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from core.experiments.depth.depth import Depth
-from core.experiments.forward import prepared
+from core.experiments.forward import prepare_model
 from core.model.config import Config
 from core.model.cost import run_bytes
 from core.model.layers import Linear
@@ -70,7 +70,7 @@ def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth
         config.replace(n_layers=depth.passes), length, len(vocabulary(list(tokens))), machine.dtype
     )
     with room_for(needed, "This model and text"), torch.inference_mode(False), torch.enable_grad():
-        model, ids, real = prepared(built, tokens, machine)
+        model, ids, real = prepare_model(built, tokens, machine)
         model.requires_grad_(True)
         step = step_counter(
             2 * len(order), f"Forward and backward through {count(depth.passes, 'pass', 'passes')}"

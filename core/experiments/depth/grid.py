@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from core.experiments.depth.axes import AXES, Axes, in_words
+from core.experiments.depth.axes import AXES, Axes, name_entries
 from core.experiments.depth.depth import CHUNK, Depth, until_diverged
-from core.experiments.forward import numbered
+from core.experiments.forward import encode_tokens
 from core.measure.stream_statistics import SAME, Streams, statistic
-from core.model.batched_variants import BatchedVariants, count_parameters, group_into_families
+from core.model.batched_variants import BatchedVariants, count_layer_parameters, group_into_batches
 from core.model.config import Config
-from core.model.cost import BYTES, activations, run_bytes
+from core.model.cost import BYTES, activation_bytes, run_bytes
 from core.model.parts import MENUS
 from core.model.parts.position import acts_in_attention
 from core.model.text import vocabulary
@@ -62,7 +62,7 @@ class _Simplified:
             self.reasons.append(sentence)
 
 
-def stream_of(config: Config, length: int, passes: int) -> tuple[Config, tuple[str, ...]]:
+def simplify_config(config: Config, length: int, passes: int) -> tuple[Config, tuple[str, ...]]:
     """Reset settings without effect on the stream to usual values; return config and reasons.
 
     Configs of equal streams become equal.
@@ -166,7 +166,7 @@ class Grid:
         entries = dict(self.entries[index])
         if entries.get("norm") == "none":
             entries.pop("placement", None)
-        return in_words(entries, entries.values())
+        return name_entries(entries, entries.values())
 
     def final_values(self, meter: str) -> np.ndarray:
         """Return a statistic after the last pass: (variants,); NaN for those that diverged."""
@@ -260,7 +260,7 @@ def _run(
         except ConfigError as error:
             left_out[str(error)] = None
             continue
-        stream, why = stream_of(config, len(tokens) + built.padding, len(order))
+        stream, why = simplify_config(config, len(tokens) + built.padding, len(order))
         if stream in reason_of:
             repeats += 1
             # What both have in common is not why they are the same, unless there is nothing else.
@@ -295,10 +295,12 @@ def travel_together(
 
     Returns values (V, passes + 1, statistics), and the pass at which each diverged or None.
     """
-    built = [stream_of(config, len(tokens) + config.padding, len(order))[0] for config in configs]
+    built = [
+        simplify_config(config, len(tokens) + config.padding, len(order))[0] for config in configs
+    ]
     different = list(dict.fromkeys(built))
     results: dict[Config, tuple[np.ndarray, int | None]] = {}
-    kinds = group_into_families(different)
+    kinds = group_into_batches(different)
     subject = f"{len(order)} passes of {count(len(different), 'variant')}"
     step = step_counter(len(kinds) * (len(order) + 1), subject)
     for members in kinds:
@@ -316,7 +318,7 @@ def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int
     length = len(tokens) + family[0].padding
     vocabulary_size = len(vocabulary(list(tokens)))
     recorded = sum(
-        sum(activations(config, length, machine.dtype).values()) // config.n_layers
+        sum(activation_bytes(config, length, machine.dtype).values()) // config.n_layers
         for config in family
     )
     waiting = (
@@ -330,7 +332,9 @@ def _bytes(family: list[Config], tokens: Sequence[str], machine: Machine) -> int
         run_bytes(config.replace(n_layers=1), 1, vocabulary_size, machine.dtype)
         for config in family
     )
-    weights = count_parameters(family) * (4 + (machine.dtype != "float32") * BYTES[machine.dtype])
+    weights = count_layer_parameters(family) * (
+        4 + (machine.dtype != "float32") * BYTES[machine.dtype]
+    )
     return int(largest + 1.2 * weights) + recorded + waiting
 
 
@@ -342,7 +346,7 @@ def _measure(
     step: Callable[[], None],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Run one batch; return values (V, passes + 1, statistics) and finite (V, passes + 1)."""
-    words, ids, real = numbered(tokens, family[0].padding, machine.torch_device)
+    words, ids, real = encode_tokens(tokens, family[0].padding, machine.torch_device)
     values = []
     finite = []
     size = 0

@@ -19,8 +19,8 @@ from core.measure.intervals import (
     ANYTHING,
     LARGEST,
     Paired,
+    clip_interval,
     correct_together,
-    cut,
     excludes_zero,
     interval,
     paired,
@@ -173,7 +173,9 @@ def _compare(
         mean = interval(by_seed.values())
         reference = interval(values[baseline_of(key)].values()).mean
         gap = gaps.get(key, Paired(0.0, math.nan, math.nan, mean.n, math.nan, math.nan))
-        low, high = cut(back(reference + gap.low), back(reference + gap.high), measure.within)
+        low, high = clip_interval(
+            back(reference + gap.low), back(reference + gap.high), measure.within
+        )
         clear = excludes_zero(gap.low, gap.high)
         differences[key] = (back(mean.mean), low, high, mean.n, gap.mean, gap.p, clear)
     return differences
@@ -255,7 +257,7 @@ def describe_by_distance(rows: pd.DataFrame) -> str:
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
     if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
-        text += few(seeds)
+        text += describe_few_seeds(seeds)
     return text
 
 
@@ -274,9 +276,9 @@ def describe_summary(summary: pd.DataFrame, name: str) -> str:
         f"Of {count((rows.how == CUT).sum(), 'change')} made after training, {after} significantly"
         f" {verb} {effect_name}; of {(rows.how == TRAINED).sum()} made before training, {before}."
     )
-    return text + few(seeds) if seeds <= FEW else text
+    return text + describe_few_seeds(seeds) if seeds <= FEW else text
 
 
-def few(seeds: int) -> str:
+def describe_few_seeds(seeds: int) -> str:
     """Return a sentence for few seeds, with a leading space: only large effects are detectable."""
     return f" With {count(seeds, 'seed')} only large effects are detectable."

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from core.experiments.trained.knockout import Bench, Sites, measured
+from core.experiments.trained.knockout import Bench, Sites, cached_effect
 from core.measure.intervals import Paired, correct_together, paired
 from core.model.block import Block, Join
 from core.model.knockout import Cut
@@ -49,7 +49,7 @@ class Part:
         }[self.kind]
 
 
-def parts(model: Transformer) -> list[Part]:
+def list_parts(model: Transformer) -> list[Part]:
     """List the parts of a model whose contributions sum to its logits, in order of layers."""
     listed = [Part("embedding")]
     for layer, block in enumerate(_blocks(model)):
@@ -86,7 +86,7 @@ def contributions(
         wrong: Ids of the wrong tokens: int (Q).
         cuts: Ablations under which it was recorded.
     """
-    index_of = {part: index for index, part in enumerate(parts(model))}
+    index_of = {part: index for index, part in enumerate(list_parts(model))}
     # (parts, Q, D): they sum to the model's stream
     stream = _place_part(written["embed", 0], 0, len(index_of))
     early: dict[int, torch.Tensor] = {}
@@ -172,20 +172,22 @@ def _norm_by_parts(norm: Any, parts: torch.Tensor) -> torch.Tensor:
     return shares
 
 
-def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> torch.Tensor:
+def bench_contributions(
+    bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero"
+) -> torch.Tensor:
     """Return each part's contribution to each text's logit difference: float64 (parts, N)."""
 
     def make() -> tuple[torch.Tensor, int]:
         q = bench.questions
         blocks = []
-        written = measured(bench, cuts, mode).written
+        written = cached_effect(bench, cuts, mode).written
         right = q.right.to(bench.device)
         wrong = bench.whole.wrong.to(bench.device)
         # Held at once for one question: four tables of all parts, and one of each early layer that
         # a late one reads.
         config = bench.model.config
         early = sum(map(config.feeds_skip, range(config.n_layers)))
-        numbers = (4 + early) * len(parts(bench.model)) * config.d_model
+        numbers = (4 + early) * len(list_parts(bench.model)) * config.d_model
         # Questions at once: at most half of what one run may use.
         per_slice = max(1, 4 * min(ROOM, max_mb() << 15) // numbers)
         starts = range(0, len(right), per_slice)
@@ -213,7 +215,7 @@ def of_bench(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> to
 
 def mean_difference(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> float:
     """Return the mean logit difference right − wrong over texts, before a soft-cap."""
-    return of_bench(bench, cuts, mode).sum(0).mean().item()
+    return bench_contributions(bench, cuts, mode).sum(0).mean().item()
 
 
 def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
@@ -222,11 +224,11 @@ def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
     Returns name, kind, layer, head (from 1), value, low, high (mean over texts, 95 % CI, Holm), p,
     share.
     """
-    effects = of_bench(bench, cuts, mode)
+    effects = bench_contributions(bench, cuts, mode)
     total = effects.sum(0).mean().item()
     values = {
         part: dict(enumerate(of_part.tolist()))
-        for part, of_part in zip(parts(bench.model), effects)
+        for part, of_part in zip(list_parts(bench.model), effects)
     }
     nothing = dict.fromkeys(range(effects.shape[1]), 0.0)
     compared = correct_together(
@@ -249,22 +251,22 @@ def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
     )
 
 
-def takeover(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
+def compare_contributions(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
     """Compare contributions of later parts with and without an ablation, largest change first.
 
     Returns name, kind, layer, head, before, after, change, low, high, p (paired t-test over texts,
     Holm). Parts before or parallel to an ablated one have the same output, so they are left out.
     (Their contribution may still change, because the last norm then divides by another value.)
     """
-    before = of_bench(bench)
-    after = of_bench(bench, cuts, mode)
+    before = bench_contributions(bench)
+    after = bench_contributions(bench, cuts, mode)
     cut = {Part("head", cut.layer, cut.head) for cut in cuts if cut.part == "head"}
     ablated = {(cut.layer, "head") for cut in cuts if "attn_out" in cut.sites()}
     ablated |= {(cut.layer, "ffn") for cut in cuts if "mlp_out" in cut.sites()}
     first = min((cut.layer, cut.part == "ffn") for cut in cuts)
     later = {
         part: (a, other)
-        for part, a, other in zip(parts(bench.model), before, after)
+        for part, a, other in zip(list_parts(bench.model), before, after)
         if part.kind in ("head", "ffn")
         and part not in cut
         and (part.layer, part.kind) not in ablated

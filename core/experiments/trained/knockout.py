@@ -12,13 +12,13 @@ import torch
 from core.checkpoints.opened import Opened
 from core.experiments.trained.questions import Questions, questions
 from core.model.attention import Memory
-from core.model.cost import activations
+from core.model.cost import activation_bytes
 from core.model.knockout import Cut, Lesion, Recorded, list_cuts, name_of
 from core.model.parts.placement import ON_OUTPUT
 from core.model.trace import trace
 from core.settings.memory import check_memory, iterate_rows, max_mb, room_for
 from core.settings.menu import Menu
-from core.settings.progress import told_as, track, turn
+from core.settings.progress import hold_lock, report_as, track
 from core.settings.wording import count
 
 # (answers of a model, of the whole model) -> one number per question. bounds: of a change; share:
@@ -178,7 +178,7 @@ class Bench:
         self.device = opened.model.embed.device
         self.needed = check_room(opened, questions)
         self.slices: list[Slice] = []
-        size = sum(activations(self.model.config, questions.tokens.shape[1]).values())
+        size = sum(activation_bytes(self.model.config, questions.tokens.shape[1]).values())
         texts = max(
             1, min(SLICE, (max_mb() << 19) // size)
         )  # half of what one run may use, for what is recorded
@@ -244,7 +244,7 @@ class Bench:
     @property
     def recorded(self) -> list[Recordings]:
         """Replacement activations for each slice, recorded at the first access (can block)."""
-        with turn(self._recording, "waiting for an identical request"):
+        with hold_lock(self._recording, "waiting for an identical request"):
             if self._recorded is None:
                 with room_for(self.needed, "This model"), torch.inference_mode():
                     self._recorded = self._record()
@@ -351,7 +351,7 @@ class Bench:
         """Yield the effect of ablating each part alone, in the order of list_cuts()."""
         every = list_cuts(self.model.config)
         for done, cut in enumerate(every):
-            with told_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):
+            with report_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):
                 effect = replace(self.effect((cut,), mode), written={})
             yield effect
 
@@ -407,7 +407,7 @@ def bench(opened: Opened, texts: int = 256) -> Bench:
     return opened.results.get(("bench", texts), make)
 
 
-def measured(bench: Bench, chosen: tuple[Cut, ...], mode: str) -> Effect:
+def cached_effect(bench: Bench, chosen: tuple[Cut, ...], mode: str) -> Effect:
     """Return the effect of ablating these parts, measured now or from the model's cache."""
 
     def make() -> tuple[Effect, int]:

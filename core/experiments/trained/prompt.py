@@ -8,10 +8,10 @@ import torch
 
 from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
-from core.experiments.forward import Pass, watched
-from core.experiments.trained.knockout import Bench, bench, measured
-from core.experiments.trained.questions import partners
-from core.model.cost import activations
+from core.experiments.forward import Pass, run_recorded
+from core.experiments.trained.knockout import Bench, bench, cached_effect
+from core.experiments.trained.questions import find_partners
+from core.model.cost import activation_bytes
 from core.model.generate import Sampling, Step, generate, probabilities
 from core.model.knockout import Cut, Lesion, Recorded, name_of
 from core.model.text import MAX_CHARACTERS, MAX_TOKENS, shorten_token
@@ -68,13 +68,13 @@ def flip(opened: Opened, layer: int, head: int) -> Flip:
     questions = bench(opened)
     cut = Cut(layer, "head", head)
     text = read(opened, TEXT)
-    passes = [look(questions, text, cuts) for cuts in ((), (cut,))]
+    passes = [run_prompt(questions, text, cuts) for cuts in ((), (cut,))]
     last = len(text.ids) - 1
     sides = []
     for forward_pass, effect in zip(
-        passes, (questions.baseline, measured(questions, (cut,), "zero"))
+        passes, (questions.baseline, cached_effect(questions, (cut,), "zero"))
     ):
-        chances = logits(questions, forward_pass, last).double().softmax(-1)
+        chances = next_token_logits(questions, forward_pass, last).double().softmax(-1)
         of_words = {word: chances[opened.model.vocabulary.index(word)].item() for word in BE}
         best = {
             opened.model.vocabulary[token_id]: chances[token_id].item()
@@ -241,7 +241,7 @@ def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -
         return Lesion(cuts, "mean", bench.means)
     q = bench.questions
     texts = [row[:length].tolist() for row, length in zip(q.tokens, q.lengths.tolist())]
-    other = partners([list(ids)], texts, 0)
+    other = find_partners([list(ids)], texts, 0)
     with torch.inference_mode(), trace(sites=("z", "attn_out", "mlp_out")) as recorded:
         bench.model.run_blocks(other.to(bench.device))
     return Lesion(
@@ -251,7 +251,9 @@ def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -
     )
 
 
-def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> Pass:
+def run_prompt(
+    bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "zero"
+) -> Pass:
     """Run a text through the model with ablations, record everything, and cache the pass."""
     opened = bench.opened
 
@@ -264,10 +266,10 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
             words += f", {name_of(cuts)}"
         edits = (lesion(bench, prompt.ids, cuts, mode),) if cuts else ()
         needed = 2 * sum(
-            activations(opened.config, len(prompt.ids)).values()
+            activation_bytes(opened.config, len(prompt.ids)).values()
         )  # as recorded, and as many under way
         with room_for(needed, "This model and text"):
-            forward_pass = watched(
+            forward_pass = run_recorded(
                 bench.model, ids, prompt.labels, len(prompt.ids), machine, words, edits=edits
             )
         return forward_pass, 4 * sum(
@@ -278,7 +280,7 @@ def look(bench: Bench, prompt: Prompt, cuts: tuple[Cut, ...] = (), mode: str = "
 
 
 @torch.inference_mode()
-def logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
+def next_token_logits(bench: Bench, forward_pass: Pass, after: int) -> torch.Tensor:
     """Return the next-token logits after token index `after` (from 0): float32 (V,)."""
     return (
         bench.model.compute_logits(forward_pass.output[None, None, after].to(bench.device))[0, 0]
@@ -347,7 +349,7 @@ def continuation(
     pattern_bytes = 4 * limit.words * config.n_layers * config.n_heads * length
     drawn = DRAWN * len(bench.opened.model.vocabulary)
     with room_for(
-        pattern_bytes + drawn + sum(activations(config, length).values()),
+        pattern_bytes + drawn + sum(activation_bytes(config, length).values()),
         "Generating this many tokens",
     ):
         steps = generate(
@@ -363,7 +365,7 @@ def continuation(
     )
 
 
-def completed(bench: Bench, prompt: Prompt) -> list[str]:
+def complete_text(bench: Bench, prompt: Prompt) -> list[str]:
     """Continue the text greedily, at most LONGEST tokens; return the new tokens."""
     steps = continuation(
         bench, prompt, len(prompt.ids) - 1, Sampling(temperature=0.0, words=LONGEST)

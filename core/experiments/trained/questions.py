@@ -17,7 +17,7 @@ from core.model.parts.init import generator
 from core.model.text import PAD
 from core.settings.setting import ConfigError
 from core.tasks import task
-from core.tasks.sentences import BE, anatomy
+from core.tasks.sentences import BE, find_anatomy
 
 # (words of a sentence, its subject, its verb) -> token numbers up to the verb, (subject's token,
 # verb's token)
@@ -107,7 +107,7 @@ def _sentence_questions(opened: Opened, n_texts: int) -> Questions:
     texts = []
     questions = []
     for words in sentences(n_texts, SEED):
-        places = anatomy(list(words))
+        places = find_anatomy(list(words))
         ids, positions = encode(words, places.subject, places.verb)
         if opened.longest and len(ids) > opened.longest:
             continue
@@ -130,15 +130,16 @@ def _sentence_questions(opened: Opened, n_texts: int) -> Questions:
     questions = [questions[n] for n in order]
     subject, verb, between, across = (torch.tensor(column) for column in zip(*questions))
     right = torch.tensor([ids[index] for ids, index in zip(texts, verb.tolist())])
-    padded_texts, lengths = padded(texts, _padding_id(opened))
+    padded_texts, lengths = pad_texts(texts, _padding_id(opened))
     spare = [
-        encode(words, *anatomy(list(words))[:2])[0] for words in sentences(POOL * n_texts, SEED + 1)
+        encode(words, *find_anatomy(list(words))[:2])[0]
+        for words in sentences(POOL * n_texts, SEED + 1)
     ]
     return Questions(
         what=f"{len(texts)} held-out legal sentences",
         asks=" vs. ".join(BE),
         tokens=padded_texts,
-        elsewhere=partners(texts, spare, _padding_id(opened)),
+        elsewhere=find_partners(texts, spare, _padding_id(opened)),
         lengths=lengths,
         row=torch.arange(len(texts)),
         position=verb - 1,
@@ -224,7 +225,7 @@ def _task_questions(opened: Opened, n_texts: int) -> Questions:
         what=f"{n_texts} texts of the task {opened.task}, {learnt.tested_on(length, drawn)}",
         asks="the correct answer",
         tokens=number[tokens],
-        elsewhere=partners(texts, spare, 0),
+        elsewhere=find_partners(texts, spare, 0),
         lengths=torch.full((n_texts,), length),
         row=row,
         position=position,
@@ -240,7 +241,7 @@ def _padding_id(opened: Opened) -> int:
     return opened.model.vocabulary.index(PAD) if PAD in opened.model.vocabulary else 0
 
 
-def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+def pad_texts(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Pad texts of ids on the right to one tensor (N, T); also return their lengths (N)."""
     rows = torch.full((len(texts), max(map(len, texts))), pad)
     for row, ids in enumerate(texts):
@@ -248,7 +249,7 @@ def padded(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torc
     return rows, torch.tensor([len(ids) for ids in texts])
 
 
-def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
+def find_partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
     """Find another text of the same length for each text, padded: (N, T).
 
     Takes longer spare texts, cut, where no other has that length. Raises ConfigError where there is
@@ -274,5 +275,5 @@ def partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.
                 "zero",
             )
         pairs.append(list(others[0]))
-    tokens, _ = padded(pairs, pad)
+    tokens, _ = pad_texts(pairs, pad)
     return tokens

@@ -19,7 +19,7 @@ from core.model.text import PAD
 from core.settings.cache import cached
 from core.settings.progress import report_progress
 from core.tasks import task
-from core.tasks.sentences import BE, KINDS, LONGEST, MARKS, NOUNS, NUMBERS, Writer, kept_back
+from core.tasks.sentences import BE, KINDS, LONGEST, MARKS, NOUNS, NUMBERS, Writer, is_kept_back
 
 END = MARKS[-1]
 
@@ -32,7 +32,7 @@ class Place:
 
 
 @functools.cache
-def places() -> tuple[Place, ...]:
+def grammar_states() -> tuple[Place, ...]:
     """Return all states of the grammar, the start first. Agreement in number is left open."""
     forms_by_kind = forms()
     places_found = [Place()]
@@ -63,7 +63,7 @@ def places() -> tuple[Place, ...]:
     return tuple(places_found)
 
 
-def following(words: Sequence[str]) -> set[str]:
+def following_words(words: Sequence[str]) -> set[str]:
     """Return the words that may follow in the grammar.
 
     After unseen prefixes: the words that follow the last word anywhere; after an unknown word:
@@ -71,20 +71,23 @@ def following(words: Sequence[str]) -> set[str]:
     """
     lower = [word.lower() for word in words]
     begun = len(lower) - lower[::-1].index(END) if END in lower else 0
-    now = [places()[0]]
+    now = [grammar_states()[0]]
     for word in lower[begun:]:
         now = [after for place in now for kind, after in place.after.items() if word in kind]
     if not now:
         last = lower[-1]
         now = [
-            after for place in places() for kind, after in place.after.items() if last in kind
-        ] or [places()[0]]
+            after
+            for place in grammar_states()
+            for kind, after in place.after.items()
+            if last in kind
+        ] or [grammar_states()[0]]
     return {word for place in now for kind in place.after for word in kind}
 
 
 def group_words(words: Sequence[str]) -> list[tuple[str, list[str], bool]]:
     """Group the grammar's words: (kind, words, whether they can follow), those that can first."""
-    can = following(words)
+    can = following_words(words)
     split = [
         (kind, [word for word in clause if (word in can) == is_next], is_next)
         for is_next in (True, False)
@@ -250,7 +253,7 @@ def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
             for row, length in zip(tokens.tolist(), ends.tolist())
         )
         unique |= dict.fromkeys(
-            words for words in rows if words not in unique and kept_back(list(words))
+            words for words in rows if words not in unique and is_kept_back(list(words))
         )
         report_progress(len(unique) / n, "drawing held-out sentences")
     return tuple(unique)[:n]

@@ -15,7 +15,7 @@ from core.measure.intervals import (
     LEVEL,
     Interval,
     Paired,
-    changed,
+    accuracy_change,
     correct_together,
     interval,
     paired,
@@ -52,11 +52,11 @@ def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = 
         for side in (measured, baseline)
     )
     if effect[name].flips:
-        return changed([a[text] - other[text] for text in a], level)
+        return accuracy_change([a[text] - other[text] for text in a], level)
     return paired(a, other, effect[name].bounds, level)
 
 
-def ranked(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
+def rank_effects(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
     """Tabulate a sweep, the greatest loss in logit difference first.
 
     Returns cut (as in a link), name, layer, part, head (from 1; 0 for others), effect, change, low,
@@ -135,7 +135,7 @@ class Reading:
     even: float  # what an even spread would give, of the verb's
 
 
-def readings(bench: Bench) -> list[Reading]:
+def attention_to_subject(bench: Bench) -> list[Reading]:
     """Return each head's attention to the subject, the strongest first; [] without subjects."""
     q = bench.questions
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.experiments.training.plan import Arm, Plan
 from core.experiments.training.results import Runs, diverged
 from core.train import Row, State
-from core.train.match import choose, count_rates, late_loss
+from core.train.match import choose_rate, count_rates, late_loss
 
 Key = tuple[str, int]  # of a model or of one of its runs, and the seed
 
@@ -21,7 +21,7 @@ class Judged:
     names: Mapping[Key, str]
 
 
-def judged(runs: Runs, plan: Plan) -> Judged:
+def select_runs(runs: Runs, plan: Plan) -> Judged:
     """Select one run for each model and seed.
 
     Where rates are searched: the one with the least late loss (core.train.match); before it is
@@ -58,7 +58,7 @@ def _choose_run(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
         losses[rate] = (
             math.inf if diverged(rows) else late_loss([(row.step, row.loss) for row in rows], end)
         )
-    return named[choose(losses)]
+    return named[choose_rate(losses)]
 
 
 def _resample_rows(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
@@ -85,14 +85,14 @@ def _resample_rows(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
     return placed + lost
 
 
-def rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
+def describe_rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
     """Describe the learning rates chosen for each model: {model: rates with numbers of seeds}."""
     if plan.trial.search == "none":
         return {}
     return {arm.name: count_rates(_chosen_rates(arm, plan, names)) for arm in plan.arms}
 
 
-def at_an_end(plan: Plan, names: Mapping[Key, str]) -> list[str]:
+def models_at_edge(plan: Plan, names: Mapping[Key, str]) -> list[str]:
     """List the models whose best rate lies at the edge of the rates tried, on most seeds."""
     edge_names = []
     for arm in plan.arms:
@@ -126,7 +126,9 @@ class Judge:
         if rows != self._seen[0]:
             self._seen = (
                 rows,
-                judged({key: list(run_rows) for key, run_rows in self.every.items()}, self.plan),
+                select_runs(
+                    {key: list(run_rows) for key, run_rows in self.every.items()}, self.plan
+                ),
             )
         return self._seen[1]
 

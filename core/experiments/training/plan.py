@@ -13,7 +13,7 @@ from core.settings.menu import Menu
 from core.settings.setting import ConfigError, Settings, setting
 from core.settings.wording import lower_first
 from core.train import State, Training, start
-from core.train.match import at_rate, match, match_cost, search
+from core.train.match import match, match_cost, name_at_rate, search
 
 # The settings of the training that are changed.
 otherwise: Menu[dict[str, Any]] = Menu("Optimiser variant")
@@ -189,7 +189,8 @@ class Plan:
         own_training = arm.training or self.training
         rates = search[self.trial.search](own_training.learning_rate)
         return {arm.name: own_training} | {
-            at_rate(arm.name, rate): replace(own_training, learning_rate=rate) for rate in rates
+            name_at_rate(arm.name, rate): replace(own_training, learning_rate=rate)
+            for rate in rates
         }
 
     def trainings(self) -> Iterator[tuple[str, Config, Training, int]]:

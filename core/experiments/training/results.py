@@ -30,7 +30,7 @@ DIGITS = 6  # that count in a difference: an accuracy is a float32
 NINETY = 0.9
 
 
-def last(rows: list[Row], field: str = "accuracy") -> float:
+def last_value(rows: list[Row], field: str = "accuracy") -> float:
     """Return the newest value of a run; NaN before the first row, and if it diverged."""
     return getattr(rows[-1], field) if rows and not diverged(rows) else math.nan
 
@@ -45,7 +45,7 @@ def value_at(rows: list[Row], step: int, field: str) -> float:
     return next((getattr(row, field) for row in rows if row.step == step), math.nan)
 
 
-def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
+def newest_step(runs: Runs, seeds: Iterable[int], name: str) -> int:
     """Return the newest step that all seeds of a model reached, except diverged ones; or 0."""
     steps = [
         runs[name, seed][-1].step if runs[name, seed] else 0
@@ -55,10 +55,10 @@ def reached(runs: Runs, seeds: Iterable[int], name: str) -> int:
     return min(steps, default=0)
 
 
-def common(runs: Runs, plan: Plan) -> int:
+def common_step(runs: Runs, plan: Plan) -> int:
     """Return the newest step that all models reached, except those that diverged; or 0."""
     steps = [
-        reached(runs, plan.seeds, arm.name)
+        newest_step(runs, plan.seeds, arm.name)
         for arm in plan.arms
         if not all(diverged(runs[arm.name, seed]) for seed in plan.seeds)
     ]
@@ -76,7 +76,7 @@ def scores(
     """Return a model's value at a step (None: the last) by seed; NaN if diverged or missing."""
     runs_by_seed = {seed: runs[name, seed] for seed in plan.seeds}
     values = {
-        seed: last(rows, field) if step is None else value_at(rows, step, field)
+        seed: last_value(rows, field) if step is None else value_at(rows, step, field)
         for seed, rows in runs_by_seed.items()
     }
     return {
@@ -84,12 +84,12 @@ def scores(
     }
 
 
-def accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Interval:
+def mean_accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Interval:
     """Return a model's mean accuracy over seeds with its interval, at a step or at the end."""
     return interval(scores(runs, plan, name, step).values(), RANGE)
 
 
-def course(
+def values_by_step(
     runs: Runs, plan: Plan, name: str, field: str, log: bool = False
 ) -> list[tuple[int, Interval]]:
     """Return a value's mean and interval over seeds for each step that all seeds reached.
@@ -145,14 +145,14 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     learning rates were chosen).
     """
     base = plan.arms[0]
-    step = common(runs, plan)
+    step = common_step(runs, plan)
     size = {arm.name: match["parameters"](arm.config, plan.training) for arm in plan.arms}
     work = {arm.name: match["flops"](arm.config, plan.training) for arm in plan.arms}
     rows = []
     nothing = gap({}, {})
     compared = differences(runs, plan, step)
     for arm in plan.arms:
-        mean = accuracy(runs, plan, arm.name, step)
+        mean = mean_accuracy(runs, plan, arm.name, step)
         off = compared.get(arm.name, nothing)
         quick = interval([steps_to(runs[arm.name, seed], NINETY) for seed in plan.seeds])
         rows.append(
@@ -197,7 +197,7 @@ def curves(runs: Runs, plan: Plan) -> pd.DataFrame:
         (arm.name, field, step, *values)
         for field in ("accuracy", "loss")
         for arm in plan.arms
-        for step, values in course(runs, plan, arm.name, field, log=field == "loss")
+        for step, values in values_by_step(runs, plan, arm.name, field, log=field == "loss")
     ]
     return pd.DataFrame(rows, columns=["variant", "field", "step", "mean", "low", "high", "seeds"])
 
@@ -216,7 +216,7 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
     neither diverged; each column is Holm-corrected.
     """
     by = _by_members(plan)
-    step = common(runs, plan)
+    step = common_step(runs, plan)
     every = frozenset(arm.name for arm in plan.parts)
 
     def scored(members: frozenset[str]) -> dict[int, float]:  # NaN of an arm that is not trained
@@ -250,7 +250,7 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
     than the sum.
     """
     by = _by_members(plan)
-    step = common(runs, plan)
+    step = common_step(runs, plan)
     results = {}
     for a, other in combinations([arm.name for arm in plan.parts], 2):
         four = [by.get(frozenset(members)) for members in ((), (a,), (other,), (a, other))]

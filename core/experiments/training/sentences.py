@@ -8,10 +8,10 @@ from core.experiments.training.results import (
     CHANGE,
     DIGITS,
     Runs,
-    accuracy,
-    common,
+    common_step,
     differences,
     diverged,
+    mean_accuracy,
     scores,
 )
 from core.measure.intervals import Paired, interval
@@ -27,8 +27,8 @@ def describe_finding(runs: Runs, plan: Plan) -> str:
 
     Compares accuracies over seeds on which neither diverged. Without a baseline: the best model.
     """
-    step = common(runs, plan)
-    diverged_runs = lost(runs, plan)
+    step = common_step(runs, plan)
+    diverged_runs = describe_divergence(runs, plan)
     when = "Accuracy" if step == plan.training.steps else f"At step {step}, accuracy"
     values = {
         arm.name: scores(runs, plan, arm.name, step) for arm in plan.arms if arm.colour is not None
@@ -60,7 +60,7 @@ def describe_finding(runs: Runs, plan: Plan) -> str:
     )
 
 
-def lost(runs: Runs, plan: Plan) -> str:
+def describe_divergence(runs: Runs, plan: Plan) -> str:
     """Return which models have diverged, with the first step and seed; "" if none has."""
     parts = []
     for arm in plan.arms:
@@ -130,11 +130,11 @@ def beats_chance(runs: Runs, plan: Plan) -> bool:
     The interval of its accuracy at the newest step must lie above chance.
     """
     learnt = task[plan.training.task]
-    step = common(runs, plan)
+    step = common_step(runs, plan)
     lacking = [
         arm for arm in plan.arms[1:] if arm.config == apply(learnt.without, plan.arms[0].config)
     ]
-    spans = [accuracy(runs, plan, arm.name, step) for arm in lacking]
+    spans = [mean_accuracy(runs, plan, arm.name, step) for arm in lacking]
     return any(span.low > learnt.chance for span in spans)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from core.experiments.forward import square
+from core.experiments.forward import square_mask
 from core.measure.stream_statistics import row_entropy
 from core.model.parts.mask import restrict_to_window
 from core.model.text import PAD
@@ -67,7 +67,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
         [chances[n, targets[n]].item() if scored[n] else float("nan") for n in range(length)],
         [pattern[0].float().cpu() for pattern in recorded.get("pattern", [])],
         [
-            restrict_to_window(square(allowed, length), state.config.window_in(layer))
+            restrict_to_window(square_mask(allowed, length), state.config.window_in(layer))
             for layer in range(state.config.n_layers)
         ],
         is_word,

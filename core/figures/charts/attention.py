@@ -3,7 +3,7 @@
 import altair as alt
 
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
-from core.figures.spec import Drawn, numbers, spec
+from core.figures.spec import Drawn, number_axis, spec
 
 
 @spec
@@ -34,7 +34,7 @@ def per_head(base: alt.Chart, title: str, reference: str, percent: bool = False)
     """Draw a bar per head and a tick to compare with; columns: head, value, reference."""
     format = ".2%" if percent else ".4f"
     x = alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0))
-    axis = alt.Axis(format="%") if percent else numbers()
+    axis = alt.Axis(format="%") if percent else number_axis()
     bars = base.mark_bar(color=BASELINE).encode(
         x=x,
         y=alt.Y("value:Q", title=title, axis=axis),

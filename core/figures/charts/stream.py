@@ -3,7 +3,7 @@
 import altair as alt
 
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
-from core.figures.spec import LOG, ZERO, Drawn, numbers, spec, words
+from core.figures.spec import LOG, ZERO, Drawn, number_axis, spec, word_axis
 
 
 @spec
@@ -25,7 +25,7 @@ def growth(base: alt.Chart) -> Drawn:
     """Draw FLOPs against length of text, a line per part; columns: tokens, part, value."""
     log = alt.Scale(type="log", nice=False)
     return base.mark_line(point=True).encode(
-        x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=numbers()),
+        x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=number_axis()),
         y=alt.Y("value:Q", title="FLOPs" + LOG, scale=log, axis=alt.Axis(format="~s")),
         color=alt.Color(
             "part:N",
@@ -44,10 +44,13 @@ def stages(base: alt.Chart) -> Drawn:
 
     from and to are mean ∓ std.
     """
-    y = words(alt.Y, "stage", None, limit=240)
+    y = word_axis(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
     spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
-        y=y, x=alt.X("min:Q", title="activation value", axis=numbers()), x2="max:Q", tooltip=tips
+        y=y,
+        x=alt.X("min:Q", title="activation value", axis=number_axis()),
+        x2="max:Q",
+        tooltip=tips,
     )
     middle = base.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(
         y=y, x="from:Q", x2="to:Q", tooltip=tips
@@ -77,7 +80,7 @@ def before_after(base: alt.Chart) -> Drawn:
     before = base.transform_calculate(when="'before'").mark_bar(size=7)
     after = base.transform_calculate(when="'after'").mark_bar(size=2.5)
     return before.encode(
-        x=x, y=alt.Y("before:Q", title="value", axis=numbers()), color=colour, tooltip=tips
+        x=x, y=alt.Y("before:Q", title="value", axis=number_axis()), color=colour, tooltip=tips
     ) + after.encode(x=x, y="after:Q", color=colour, tooltip=tips)
 
 
@@ -93,9 +96,12 @@ def per_token(
     )
     format = ".1%" if percent else ".4f"
     return base.mark_bar(color=BASELINE).encode(
-        x=words(alt.X, "label", None, every),
+        x=word_axis(alt.X, "label", None, every),
         y=alt.Y(
-            "value:Q", title=title, scale=scale, axis=alt.Axis(format="%") if percent else numbers()
+            "value:Q",
+            title=title,
+            scale=scale,
+            axis=alt.Axis(format="%") if percent else number_axis(),
         ),
         tooltip=[alt.Tooltip("word:N"), alt.Tooltip("value:Q", title=title, format=format)],
     )
@@ -124,7 +130,7 @@ def order(base: alt.Chart) -> Drawn:
     """Draw how far two word orders differ; columns: label (encoding), seen (mask), value."""
     return base.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),
-        x=alt.X("value:Q", title="maximum absolute difference", axis=numbers()),
+        x=alt.X("value:Q", title="maximum absolute difference", axis=number_axis()),
         yOffset=alt.YOffset("seen:N", sort=None),
         color=alt.Color(
             "seen:N",

@@ -3,7 +3,7 @@
 import altair as alt
 
 from core.figures.palette import BASELINE, DASHES, NEUTRAL, VARIANTS
-from core.figures.spec import Drawn, numbers, spec, words
+from core.figures.spec import Drawn, number_axis, spec, word_axis
 
 
 @spec
@@ -12,7 +12,7 @@ def next_words(base: alt.Chart, title: str) -> Drawn:
 
     Columns: label (the token), word, token, variant, probability, chance (of being sampled).
     """
-    y = words(alt.Y, "label", None, limit=160)
+    y = word_axis(alt.Y, "label", None, limit=160)
     offset = alt.YOffset("variant:N", sort=None)
     x = alt.X(
         "probability:Q",
@@ -45,7 +45,7 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
     """Draw a bar with interval per part; columns: name, change, low, high, p, clear."""
     format = ".3f"
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
-    axis = numbers()
+    axis = number_axis()
     tips = [
         "name:N",
         alt.Tooltip("change:Q", format=format),
@@ -82,7 +82,10 @@ def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
     )
     scale = alt.Scale(type="log", domain=[1, 10**decades]) if decades else alt.Scale(zero=False)
     x = alt.X(
-        "value:Q", title=title, axis=numbers() if decades else numbers(tickCount=6), scale=scale
+        "value:Q",
+        title=title,
+        axis=number_axis() if decades else number_axis(tickCount=6),
+        scale=scale,
     )
     how = alt.Color(
         "how:N",
@@ -134,7 +137,7 @@ def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
         "value:Q",
         title="accuracy",
         scale=alt.Scale(domain=[0, 1.03], nice=False),
-        axis=numbers(values=[0, 0.25, 0.5, 0.75, 1]),
+        axis=number_axis(values=[0, 0.25, 0.5, 0.75, 1]),
     )
     colour = alt.Color("line:N", title=None, scale=scale, legend=None)
     tips = [

@@ -12,7 +12,7 @@ from core.settings.menu import Menu
 activation: Menu[Callable[[torch.Tensor], torch.Tensor]] = Menu("Activation", inputs=1)
 
 
-def inputs(part: object) -> int:
+def count_inputs(part: object) -> int:
     """Return 2 for an activation that reads values and gates, else 1."""
     return int(getattr(part, "inputs", 1))
 

@@ -49,7 +49,7 @@ def masked_softmax(scores: torch.Tensor, allowed: torch.Tensor | None = None) ->
     return masked.softmax(-1).masked_fill(sees_nothing, 0.0)
 
 
-def with_extra_score(
+def softmax_with_extra_score(
     scores: torch.Tensor, allowed: torch.Tensor | None, extra: torch.Tensor
 ) -> torch.Tensor:
     """Apply softmax to the allowed scores and one more, whose weight goes to no key.
@@ -90,7 +90,7 @@ class OffByOneSoftmax(Softmax):
 
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
         """Return exp(s) / (1 + Σ exp(s))."""
-        return with_extra_score(scores, allowed, torch.zeros(1))
+        return softmax_with_extra_score(scores, allowed, torch.zeros(1))
 
 
 @softmax.register(
@@ -112,4 +112,4 @@ class SinkSoftmax(Softmax):
 
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
         """Return exp(s) / (exp(sink) + Σ exp(s))."""
-        return with_extra_score(scores, allowed, self.score[:, None, None])
+        return softmax_with_extra_score(scores, allowed, self.score[:, None, None])

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
 
-from core.settings.process import alive, versions
+from core.settings.process import is_alive, versions
 from core.settings.wording import count
 from core.study.database import schema
 from core.study.database.connection import (
@@ -346,7 +346,7 @@ class Store(Connected):
         dead = [
             (dead_owner, beat)
             for dead_owner, beat, now in owners
-            if dead_owner == owner or not alive(dead_owner, beat, now)
+            if dead_owner == owner or not is_alive(dead_owner, beat, now)
         ]
         if not dead:
             return 0
@@ -588,7 +588,7 @@ def progress_of(store: Store, study: int) -> Standing:
     )
     now = store.now()
     running = store.runs(study, RUNNING, spec=False)
-    lost = sum(not alive(run.owner, run.heartbeat, now) for run in running)
+    lost = sum(not is_alive(run.owner, run.heartbeat, now) for run in running)
     share = (
         max(0.0, 1 - left / total) if total else 1.0
     )  # sums of floats: what is left may come to more than all
@@ -598,4 +598,4 @@ def progress_of(store: Store, study: int) -> Standing:
 def taken_ahead(lines: Iterable[Line], now: float) -> set[int]:
     """Return the ids of runs that a living process has claimed, and not begun."""
     running = (run for run in lines if run.state == RUNNING and not run.step)
-    return {run.id for run in running if alive(run.owner, run.heartbeat, now)}
+    return {run.id for run in running if is_alive(run.owner, run.heartbeat, now)}

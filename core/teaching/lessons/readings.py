@@ -14,15 +14,15 @@ from typing import Protocol, TypeVar
 import torch
 
 from core.checkpoints import family
-from core.experiments.block.positions import order
+from core.experiments.block.positions import compare_word_orders
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.gradients import gradients
 from core.experiments.forward import Pass, forward
 from core.experiments.trained.knockout import Bench, bench
-from core.experiments.trained.knockout import measured as knocked_out
-from core.experiments.trained.prompt import logits, look, read
+from core.experiments.trained.knockout import cached_effect as knocked_out
+from core.experiments.trained.prompt import next_token_logits, read, run_prompt
+from core.experiments.trained.tables import attention_to_subject as subject_readings
 from core.experiments.trained.tables import compare_texts
-from core.experiments.trained.tables import readings as subject_readings
 from core.experiments.training.plan import BASELINE
 from core.measure.intervals import ANYTHING, Interval, Within, interval
 from core.model import cost
@@ -244,7 +244,7 @@ def turned(params: Params) -> Measured:
     """Return the largest change of a token's output when the word order is reversed, by seed."""
 
     def difference(p: Pass) -> float:
-        table = order(p)
+        table = compare_word_orders(p)
         row = table[(table.position == p.config.position) & (table["mask"] == p.config.mask)].iloc[
             0
         ]
@@ -481,6 +481,6 @@ def next_word(params: Params) -> Measured:
     except ValueError as error:
         raise ConfigError("temperature", f"temperature cannot be read: {error}") from None
     prompt = read(bench.opened, params.get("text", ""))
-    scores = logits(bench, look(bench, prompt), len(prompt.ids) - 1)
+    scores = next_token_logits(bench, run_prompt(bench, prompt), len(prompt.ids) - 1)
     chance = probabilities(scores, sampling)[vocabulary.index(word)].item()
     return exact(chance if math.isfinite(chance) else 0.0)

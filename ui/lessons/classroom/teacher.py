@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.export.sheets import write_csv
-from core.settings.environment import read_only
+from core.settings.environment import is_read_only
 from core.study.database.connection import StoreError
 from core.teaching.classroom import (
     CLOSED,
@@ -90,7 +90,7 @@ def _draw_links(context, now: TeacherView, token: str):
     words = context.words
     page = address_of(PAGE, shared_address())
     door = link(page, **context.link_params(code=now.code))
-    if read_only():
+    if is_read_only():
         st.caption(literal(words["class_disk"]))
     with st.container(horizontal=True, vertical_alignment="center", key="links"):
         st.markdown(f"## {now.code}", width="content")
