@@ -62,7 +62,7 @@ CHILD = """
 import sys, time
 import torch
 from core import Config, Transformer, trace
-from core.measure.tensor_meters import reduce
+from core.measure.tensor_meters import compute_meters
 from core.measure.tensor_sums import Watcher
 from core.settings.memory import reuse_freed_memory
 from core.train import Training, start
@@ -80,7 +80,7 @@ def measured():
         watcher = Watcher()
         with trace(watcher):
             model.run_blocks(tokens)
-        reduce(watcher)
+        compute_meters(watcher)
 
 
 training = Training(task="copy", length=length, batch=8, steps=100_000, every=100_000)
