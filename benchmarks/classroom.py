@@ -71,7 +71,7 @@ def measure(where: str, seats: int, spread: float, processes: int) -> None:
             )
     for name, look in (
         ("watch", lambda: store.watch(started.code)),
-        ("of_teacher", lambda: store.of_teacher(started.token)),
+        ("watch_as_teacher", lambda: store.watch_as_teacher(started.token)),
         ("mine", lambda: store.read_own_votes(started.code, keys[0])),
     ):
         begun = time.perf_counter()

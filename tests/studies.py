@@ -74,9 +74,9 @@ def fill(store: Store, study: Study, outcome) -> int:
     run_ids = {run.hash: run.id for run in store.runs(number, spec=False)}
     store.claim(number, OWNER, len(run_ids))
     waiting = [key for key, (_, actual) in outcomes.items() if actual == "queued"]
-    store.keep(OWNER, [Report(run_ids[key], STOPPED) for key in waiting])
+    store.store_reports(OWNER, [Report(run_ids[key], STOPPED) for key in waiting])
     store.requeue(number, (STOPPED,))
-    store.keep(
+    store.store_reports(
         OWNER,
         [
             _report(run_ids[key], run, actual)

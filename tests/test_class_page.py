@@ -102,11 +102,11 @@ def test_class_from_first_question_to_last():
     bob = join(code)
     assert WORDS["class_wait"] in texts(ann)
     teacher = ask(again(teacher))
-    assert server.classroom().of_teacher(token).phase == OPEN
+    assert server.classroom().watch_as_teacher(token).phase == OPEN
     ann = choose(ann, 0, "each head has its own *matrices*")
     bob = choose(bob, 2)
     assert WORDS["class_in"].format(answer="about eight times as many parameters") in texts(ann)
-    now = server.classroom().of_teacher(token)
+    now = server.classroom().watch_as_teacher(token)
     assert now.votes == 2 and not now.waiting
     server.look_again()
     projector = fine(opened(CLASS.path, shown="projector", code=code))
@@ -115,7 +115,7 @@ def test_class_from_first_question_to_last():
     assert "output><b>" not in slide and "bar right" not in slide  # no counts while voting is open
     assert not any(WORDS["as_predicted"] in item for item in said_on(ann))
     teacher = button(again(teacher), "class_close")
-    assert server.classroom().of_teacher(token).phase == CLOSED
+    assert server.classroom().watch_as_teacher(token).phase == CLOSED
     assert WORDS["class_closed"] in texts(again(bob))
     teacher = button(again(teacher), "class_show")
     bars = drawn(again(bob), "distribution")
@@ -126,7 +126,7 @@ def test_class_from_first_question_to_last():
     fine(box.set_value(True).run())
     assert "each head has its own *matrices*" in texts(again(bob)) and "Ann" not in texts(bob)
     button(again(teacher), "class_reveal")
-    assert server.classroom().of_teacher(token).phase == REVEALED
+    assert server.classroom().watch_as_teacher(token).phase == REVEALED
     assert WORDS["not_as_predicted"] in texts(again(ann)) and WORDS["as_predicted"] in texts(
         again(bob)
     )
@@ -184,8 +184,8 @@ def test_students_answer_all_kinds_of_questions(name):
         0
     ] in texts(ann)
     assert "/ 8" not in texts(ann)  # a score would tell what is right
-    (answer,) = server.classroom().answers(token).answer
-    assert find_question(name, WORDS).in_words(answer)
+    (answer,) = server.classroom().read_answers(token).answer
+    assert find_question(name, WORDS).format_answer(answer)
 
 
 def surely(app) -> AppTest:
@@ -218,7 +218,7 @@ def test_reload_returns_to_the_seat():
     (component,) = components(fresh, "ablation_seat")
     fresh = fine(said_by(fresh, component, kept=key))
     assert WORDS["class_in"].format(answer="somewhat more parameters") in texts(fresh)
-    assert server.classroom().of_teacher(token).seats == 1
+    assert server.classroom().watch_as_teacher(token).seats == 1
 
 
 @pytest.mark.parametrize("code", ["XXXXX", "<b>"])

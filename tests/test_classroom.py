@@ -45,9 +45,9 @@ def test_question_in_two_rounds(room):
         0,
     )
     room.vote(0, "a"), room.vote(1, "b", because="since it is")
-    assert where.of_teacher(room.token).waiting == ((3, "s2"),)
+    assert where.watch_as_teacher(room.token).waiting == ((3, "s2"),)
     assert (
-        where.of_teacher(room.token).distribution == {1: {"a": 1, "b": 1}}
+        where.watch_as_teacher(room.token).distribution == {1: {"a": 1, "b": 1}}
         and where.watch(room.code).votes == 2
     )
     where.close(room.token)
@@ -59,7 +59,7 @@ def test_question_in_two_rounds(room):
     where.show(room.token)
     where.discuss(room.token)
     assert room.phase == DISCUSSION and where.watch(room.code).distribution
-    (reason,) = where.of_teacher(room.token).reasons
+    (reason,) = where.watch_as_teacher(room.token).reasons
     assert (reason.round, reason.answer, reason.text, reason.picked) == (
         1,
         "b",
@@ -69,7 +69,7 @@ def test_question_in_two_rounds(room):
     where.pick(room.token, [reason.id])
     assert (
         where.watch(room.code).picked == ("since it is",)
-        and where.of_teacher(room.token).reasons[0].picked
+        and where.watch_as_teacher(room.token).reasons[0].picked
     )
     where.open_second_round(room.token, 60)
     view = where.watch(room.code)
@@ -92,7 +92,9 @@ def test_question_in_two_rounds(room):
         ("q", 2): "b",
     }
     where.open(room.token, "next")
-    assert where.watch(room.code).distribution is None and where.of_teacher(room.token).asked == (
+    assert where.watch(room.code).distribution is None and where.watch_as_teacher(
+        room.token
+    ).asked == (
         "q",
         "next",
     )
@@ -102,7 +104,7 @@ def test_tables_for_the_teacher(room):
     room.vote(2, "b", sure=3, because="=1+1"), room.vote(0, "a")
     room.store.close(room.token), room.store.open_second_round(room.token)
     room.vote(0, "b", round=2), room.vote(1, "c", round=2)
-    table = room.store.answers(room.token)
+    table = room.store.read_answers(room.token)
     assert (
         list(table.columns)
         == "class question round seat nickname answer sure because seconds".split()
@@ -115,8 +117,8 @@ def test_tables_for_the_teacher(room):
     ]
     assert table.seconds.between(0, 60).all()
     empty = lesson(room.store)
-    assert len(room.store.answers(empty.token)) == 0 and list(
-        room.store.answers(empty.token).columns
+    assert len(room.store.read_answers(empty.token)) == 0 and list(
+        room.store.read_answers(empty.token).columns
     ) == [*table]
 
 
@@ -129,7 +131,7 @@ def test_steps_may_be_repeated(room):
         where.join(room.code.lower(), "new name", key) == key
         and where.join(room.code, "", key) == key
     )
-    assert where.of_teacher(token).waiting == ((2, "new name"), (3, "s2"))
+    assert where.watch_as_teacher(token).waiting == ((2, "new name"), (3, "s2"))
     for step, phase in (
         (where.close, CLOSED),
         (where.discuss, DISCUSSION),
@@ -217,7 +219,7 @@ def test_late_is_said_by_the_clock_of_the_database(room):
     where.close(room.token), where.reveal(room.token)
     with refused("late", "too late"):
         room.vote(1, round=2)
-    assert len(stored(where)) == 1 and where.answers(room.token).seconds.tolist() == [
+    assert len(stored(where)) == 1 and where.read_answers(room.token).seconds.tolist() == [
         pytest.approx(29, abs=1)
     ]
 
@@ -228,9 +230,9 @@ def test_at_most_three_reasons_of_the_question_are_picked(room):
     for seat in range(3):
         room.vote(seat, because=f"because {seat}" if seat else "")
     where.open(other.token, "q"), other.vote(0, because="elsewhere")
-    (strange,) = where.of_teacher(other.token).reasons
+    (strange,) = where.watch_as_teacher(other.token).reasons
     where.close(room.token)
-    first, two = where.of_teacher(room.token).reasons
+    first, two = where.watch_as_teacher(room.token).reasons
     where.pick(room.token, [two.id, first.id, two.id])
     assert where.watch(room.code).picked == ("because 2", "because 1")
     for ids, words in (
@@ -267,7 +269,7 @@ def test_classes_never_mix(store):
     assert (
         store.watch(first.code).distribution == {1: {"a": 1}} and store.watch(first.code).seats == 3
     )
-    assert set(store.answers(two.token)["class"]) == {two.code}
+    assert set(store.read_answers(two.token)["class"]) == {two.code}
     store.end(first.token)
     assert stored(store) == [(two.code, "q", 1, 1, "b")] and store.watch(two.code).seats == 1
 
@@ -312,7 +314,7 @@ def test_only_the_teachers_key_controls_a_class(room):
 def test_public_view_names_nobody(room):
     room.vote(0, "a", because="so")
     room.store.close(room.token), room.store.show(room.token)
-    for view in (room.store.watch(room.code), room.store.of_teacher(room.token).reasons):
+    for view in (room.store.watch(room.code), room.store.watch_as_teacher(room.token).reasons):
         assert not [name for name in ("s0", "s1", room.token, *room.keys) if name in repr(view)]
 
 

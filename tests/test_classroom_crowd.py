@@ -79,7 +79,9 @@ def test_sixty_simultaneous_double_votes_count_once(store):
         len(accepted) == 2 * SEATS and len(set(accepted)) == SEATS
     )  # the second time says when the first one came
     assert sorted(line[3] for line in stored(store)) == list(range(1, SEATS + 1))
-    assert store.watch(room.code).votes == SEATS and store.of_teacher(room.token).waiting == ()
+    assert (
+        store.watch(room.code).votes == SEATS and store.watch_as_teacher(room.token).waiting == ()
+    )
 
 
 def test_simultaneous_answers_of_a_seat_count_once(store):

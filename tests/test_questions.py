@@ -77,7 +77,7 @@ def test_votes_are_counted_once(name, data):
         )
         for n in (1, 2)
     }
-    counts = question.counts(votes)
+    counts = question.count_answers(votes)
     assert [sum(count.rounds[n] for count in counts) for n in (0, 1)] == [
         sum(votes[n].values()) for n in (1, 2)
     ]
@@ -95,7 +95,7 @@ def test_votes_are_counted_once(name, data):
                     votes[n].get(text, 0) for text, counted in zip(offered, is_counted) if counted
                 )
         return
-    message = {question.in_words(text): text for text in offered}
+    message = {question.format_answer(text): text for text in offered}
     for tally in counts:
         if tally.label in message and len(message) == len(offered):
             assert list(tally.rounds) == [votes[n].get(message[tally.label], 0) for n in (1, 2)]
@@ -106,14 +106,14 @@ def test_right_answers_are_marked_only_when_allowed(name):
     question = find_question(name, WORDS)
     out = measure_outcome(read_lesson(name))
     votes = {1: dict.fromkeys(some_answers(name), 1)}
-    assert not any(count.right for count in question.counts(votes))
-    marked = [count.right for count in question.counts(votes, out)]
+    assert not any(count.right for count in question.count_answers(votes))
+    marked = [count.right for count in question.count_answers(votes, out)]
     if question.lesson.prediction.options:
         assert sum(marked) == 1
         index = next(n for n, item in enumerate(marked) if item)
         assert prediction.verdict(question.lesson.prediction, index, out) == prediction.AS_PREDICTED
     elif question.is_number:
-        (right,) = [count.label for count in question.counts(votes, out) if count.right]
+        (right,) = [count.label for count in question.count_answers(votes, out) if count.right]
         low, high = map(float, right.removesuffix(" %").split(" to "))
         assert low <= 100 * out.number.found.mean < high
     else:
@@ -190,7 +190,9 @@ def test_changes_of_mind_are_in_words():
             ]
         ),
     )
-    assert list(table.index) == list(table.columns) == [question.in_words(text) for text in "012"]
+    assert (
+        list(table.index) == list(table.columns) == [question.format_answer(text) for text in "012"]
+    )
     assert table.to_numpy().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     assert (
         tabulate_changes(question, rows(("heads", 1, 1, "", "0", 1, "", 1.0))).empty

@@ -69,7 +69,7 @@ def test_study_is_added_whole_and_once(store):
 
 def test_changed_study_adds_new_runs_and_keeps_old(store, study):
     run = taken(store, study, "me|1|a", 1)[0]
-    store.keep("me|1|a", [Report(run, DONE, ROWS[:1], 100)])
+    store.store_reports("me|1|a", [Report(run, DONE, ROWS[:1], 100)])
     changed = parse(TEXT.replace("seeds = 3", "seeds = [0, 5]").replace("a =", "renamed ="))
     actual = store.enrol(changed)
     assert (actual.study, actual.new, actual.ended, actual.unwanted) == (study, 4, 1, 8)
@@ -84,9 +84,11 @@ def test_changed_study_adds_new_runs_and_keeps_old(store, study):
 
 def test_rows_come_back_to_the_last_bit(store, study):
     (run,) = taken(store, study, "me|1|a", 1)
-    assert store.keep("me|1|a", [Report(run, RUNNING, ROWS[:1], 1, 0.5, device="x")]) == set()
     assert (
-        store.keep(
+        store.store_reports("me|1|a", [Report(run, RUNNING, ROWS[:1], 1, 0.5, device="x")]) == set()
+    )
+    assert (
+        store.store_reports(
             "me|1|a", [Report(run, DIVERGED, ROWS, 2, 0.7, "diverged at step 2", device="x")]
         )
         == set()
@@ -117,22 +119,22 @@ def test_nobody_gets_what_another_has(store, study):
 
 def test_former_owner_cannot_write_run(store, study, monkeypatch):
     (run,) = taken(store, study, "elsewhere|1|a", 1)
-    store.keep("elsewhere|1|a", [Report(run, RUNNING, ROWS[:1], 1)])
+    store.store_reports("elsewhere|1|a", [Report(run, RUNNING, ROWS[:1], 1)])
     assert store.reclaim([study], "me|1|b", []) == 0  # it lives
     monkeypatch.setattr(process, "STALE", -1.0)
     assert store.reclaim([study], "me|1|b", []) == 1
     assert store.rows(study) == [] and states(store, study) == {QUEUED: 12}
-    assert store.keep("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
+    assert store.store_reports("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
     assert store.rows(study) == []
     assert taken(store, study, "me|1|b", 1) == [run]
-    assert store.keep("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
+    assert store.store_reports("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
     assert store.rows(study) == [] and store.runs(study, RUNNING)[0].tries == 2
 
 
 def test_stopped_and_failed_runs_requeue_without_rows(store, study):
     inputs = taken(store, study, "me|1|a", 4)
     ends = (DONE, DIVERGED, FAILED, STOPPED)
-    store.keep(
+    store.store_reports(
         "me|1|a", [Report(run, end, ROWS[:1], 1, 1.0, "why") for run, end in zip(inputs, ends)]
     )
     assert store.requeue(study) == 2
@@ -164,7 +166,8 @@ def test_concurrent_writers_share_runs_without_loss(store, study):
                         for run in claimed
                     ]
                     assert (
-                        patiently(lambda reports=reports: connection.keep(name, reports)) == set()
+                        patiently(lambda reports=reports: connection.store_reports(name, reports))
+                        == set()
                     )
         except BaseException as error:
             problems.append(error)

@@ -178,7 +178,7 @@ def half(folder, monkeypatch):
         Report(claimed[3], FAILED, [], message="RuntimeError: why"),
         Report(claimed[4], STOPPED, row, 300),
     ]
-    store.keep(f"{host}|{process}|{name}", [*reports, Report(claimed[5], RUNNING, [], 10)])
+    store.store_reports(f"{host}|{process}|{name}", [*reports, Report(claimed[5], RUNNING, [], 10)])
     return store
 
 

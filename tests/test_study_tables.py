@@ -428,7 +428,7 @@ def test_stop_ends_what_is_going_and_leaves_every_result(database):  # noqa: F81
     running = [run.id for run, end in zip(store_.runs(number), ends_) if end == RUNNING]
     report = [Report(run, DONE, [Row(40, 0.1, 1.0, 1.0, 1.0, 1.0)], 40) for run in running]
     # The returned numbers say which runs it lost; nothing is written.
-    assert store_.keep("another machine|1|made-up", report) == set(running)
+    assert store_.store_reports("another machine|1|made-up", report) == set(running)
     assert repr(store_.rows(number)) == repr(rows)
     assert store_.requeue(number) == 12 and progress_of(store_, number).counts[QUEUED] == 12
     store_.close()
@@ -470,7 +470,7 @@ def changes_of_a_store(number):
     def end(state, rows):
         def act(store):
             run = store.runs(number, RUNNING)[0]
-            store.keep("another machine|1|made-up", [Report(run.id, state, rows, 40, 2.0)])
+            store.store_reports("another machine|1|made-up", [Report(run.id, state, rows, 40, 2.0)])
 
         return act
 

@@ -55,7 +55,7 @@ class Table(NamedTuple):
 
 
 def read_tables(text: str) -> dict[str, Table]:
-    """Return tables by name from cells that begin with "# %% name: about"."""
+    """Parse code into tables by name; each begins with a line "# %% name: about"."""
     tables = {}
     for cell in text.split("# %% ")[1:]:
         code = re.sub(r"^.*\n(# .*\n)*\n*", "", cell)
@@ -122,7 +122,7 @@ class Script:
         return json.dumps({"cells": cells} | NOTEBOOK, ensure_ascii=False, indent=1) + "\n"
 
     def _about(self, printed: str) -> str:
-        """Return the note on what is printed and on which device the app computed it."""
+        """Return `printed`, the note, and on which device the app computed, filled to lines."""
         computed = (
             f"Ablation Lab computed the same numbers with PyTorch {torch.__version__} on "
             f"{self.machine.torch_device} in {self.machine.dtype}; elsewhere rounding differs."
@@ -130,7 +130,7 @@ class Script:
         return fill(" ".join(filter(None, (printed, self.note, computed))), WIDTH)
 
     def _imports(self, extra: str = "") -> str:
-        """Return the imports of the script's code and of `extra` code, sorted."""
+        """Return the import lines that the script's code and `extra` code need, sorted."""
         code = "\n".join([extra, self.code, *(table.code for table in self.tables)])
         modules: dict[str, set[str]] = {}
         for module, import_names in IMPORT.findall(code):
@@ -180,7 +180,7 @@ def quoted(text: str) -> str:
 
 
 def literal(value: object) -> str:
-    """Write a value in one line: text, a number, a set of names, or several of these."""
+    """Write a value as a Python literal: text, a number, a set of names, a tuple, a list."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, frozenset):
@@ -193,7 +193,7 @@ def literal(value: object) -> str:
 
 
 def enclose(items: Sequence[str], pair: str = "[]", before: int = WIDTH) -> str:
-    """Put items in brackets, on the line of `before` characters if they fit, else on many."""
+    """Write items in brackets: in one line if they fit behind `before` characters, else in many."""
     line = ", ".join(items)
     if before + len(line) + 3 <= WIDTH and "\n" not in line:
         return f"{pair[0]}{line}{pair[1]}"
@@ -202,7 +202,7 @@ def enclose(items: Sequence[str], pair: str = "[]", before: int = WIDTH) -> str:
 
 
 def split_text(tokens: Sequence[str], before: int) -> str:
-    """Write a list of tokens: as a text that is split, where no token has spaces or escapes."""
+    """Write tokens as code: "a text".split(), or a list where one has spaces or escapes."""
     text = " ".join(tokens)
     if text.split() != list(tokens) or not text.isprintable() or '"' in text or "\\" in text:
         return enclose([quoted(token) for token in tokens], before=before)
@@ -213,7 +213,7 @@ def split_text(tokens: Sequence[str], before: int) -> str:
 
 
 def call(name: str, arguments: Mapping[str, str], before: int) -> str:
-    """Write a call with named arguments, behind `before` characters of its line."""
+    """Write the code of a call with named arguments, which stands behind `before` characters."""
     items = [f"{argument}={value}" for argument, value in arguments.items()]
     return name + enclose(items, "()", before + len(name))
 
@@ -225,7 +225,7 @@ def write_settings_call(settings: Settings, before: int = 0) -> str:
 
 
 def write_changed_config(config: Config, baseline: Config, before: int) -> str:
-    """Write a config as BASELINE.replace(…) with its changes."""
+    """Write a config as BASELINE.replace(…) with its changes, or BASELINE without any."""
     changes: dict[str, Any] = {}
     replaced = baseline
     for _ in range(2):  # replace() also changes what follows: key-value heads, biases of attention
@@ -240,7 +240,7 @@ def write_changed_config(config: Config, baseline: Config, before: int) -> str:
 
 
 def write_variants(variants: Mapping[str, Config], baseline: Config) -> Code:
-    """Write a dict of configs, each as its changes of BASELINE."""
+    """Write the code of a dict of configs by name, each as its changes of BASELINE."""
     entries = []
     for name, config in variants.items():
         key = f"{quoted(name)}: "

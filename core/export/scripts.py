@@ -104,7 +104,7 @@ def write_block_script(
     tokens: Iterable[str],
     machine: Machine,
     dropout: bool = False,
-    kind: str = "random",
+    weights: str = "random",
     view: str = "",
 ) -> Script:
     """Write the script of one pass through a model: tables stages, tokens, attention.
@@ -114,7 +114,7 @@ def write_block_script(
         tokens: The text, without padding.
         machine: Device and precision.
         dropout: Whether dropout acts.
-        kind: Kind of weights, among core.experiments.weights.
+        weights: Kind of weights, among core.experiments.weights.
         view: View of the page whose table is added.
     """
     names = ["stages", "tokens", "attention"]
@@ -124,7 +124,7 @@ def write_block_script(
         names.append("silent")
     elif view == "cost":
         names.append("cost")
-    settings = {"TOKENS": list(tokens), "DROPOUT": dropout, "WEIGHTS": kind, "MACHINE": machine}
+    settings = {"TOKENS": list(tokens), "DROPOUT": dropout, "WEIGHTS": weights, "MACHINE": machine}
     return Script(
         "One forward pass through a transformer block.",
         machine,
@@ -139,7 +139,7 @@ def compare_script(
     tokens: Iterable[str],
     machine: Machine,
     dropout: bool = False,
-    kind: str = "random",
+    weights: str = "random",
     baseline: Config | None = None,
 ) -> Script:
     """Write the script of several models on the same text: the table compared.
@@ -149,7 +149,7 @@ def compare_script(
         tokens: The text, without padding.
         machine: Device and precision.
         dropout: Whether dropout acts.
-        kind: Kind of weights, among core.experiments.weights.
+        weights: Kind of weights, among core.experiments.weights.
         baseline: Model whose configs are versions with other numbers of heads: then the script
             has the tables heads and attention.
     """
@@ -158,15 +158,17 @@ def compare_script(
     if baseline:
         names = ["heads", "attention"]
         title = "Effect of the number of heads in a transformer block."
-    settings = {"TOKENS": list(tokens), "DROPOUT": dropout, "WEIGHTS": kind, "MACHINE": machine}
-    models = _models(configs, baseline)
+    settings = {"TOKENS": list(tokens), "DROPOUT": dropout, "WEIGHTS": weights, "MACHINE": machine}
+    models = _model_settings(configs, baseline)
     return Script(
         title, machine, models | settings, [COMPARE_TABLES[name] for name in names], PASSES
     )
 
 
-def _models(configs: Mapping[str, Config], baseline: Config | None = None) -> dict[str, object]:
-    """Return the script's settings that name the compared models."""
+def _model_settings(
+    configs: Mapping[str, Config], baseline: Config | None = None
+) -> dict[str, object]:
+    """Return the script's settings BASELINE (the first config by default) and VARIANTS."""
     baseline = baseline or next(iter(configs.values()))
     return {"BASELINE": baseline, "VARIANTS": write_variants(configs, baseline)}
 
@@ -244,7 +246,7 @@ def write_depth_script(
     return Script(
         "A transformer block applied repeatedly.",
         machine,
-        _models(configs) | _depth(tokens, machine, depth),
+        _model_settings(configs) | _depth_settings(tokens, machine, depth),
         list(DEPTH_TABLES.values()),
         JOURNEYS,
     )
@@ -257,13 +259,13 @@ def write_grid_script(
     return Script(
         "Every combination of components, applied repeatedly.",
         machine,
-        {"BASELINE": baseline, "AXES": axes} | _depth(tokens, machine, depth),
+        {"BASELINE": baseline, "AXES": axes} | _depth_settings(tokens, machine, depth),
         list(GRID_TABLES.values()),
     )
 
 
-def _depth(tokens: Iterable[str], machine: Machine, depth: Depth) -> dict[str, object]:
-    """Return the script's settings of a run of many passes."""
+def _depth_settings(tokens: Iterable[str], machine: Machine, depth: Depth) -> dict[str, object]:
+    """Return the script's settings TOKENS, DEPTH and MACHINE for many passes."""
     passes = Code(f"Depth(passes={depth.passes}, blocks={quoted(depth.blocks)})")
     return {"TOKENS": list(tokens), "DEPTH": passes, "MACHINE": machine}
 
@@ -472,13 +474,13 @@ def write_knockout_script(
 
 
 def folder_call(name: str) -> str:
-    """Return code that opens a model of the folder models, wherever the script is run."""
+    """Return code that opens the model of this name in the project's folder models."""
     return f"files.from_folder(files.ROOT / {quoted(name)})"
 
 
 def member_call(member: str, seed: int) -> str:
-    """Return code that opens a member of the family."""
-    return f"family.open_member({quoted(member)}, {seed})"
+    """Return code that opens a member of the shipped family of models, of one seed."""
+    return f"family.opened({quoted(member)}, {seed})"
 
 
 def write_family_script(measure: str, part: str = "") -> Script:

@@ -52,7 +52,10 @@ def slug(name: str, number: int | None = None) -> str:
 
 
 def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
-    """Write a table without its index to a path, or return it as text where there is none."""
+    """Write a table as CSV to a path and return ""; without a path, return the text.
+
+    The index is left out. A formula is made harmless (above).
+    """
     renamed = table.rename(columns=harmless)
     quoting: Literal[0, 2] = csv.QUOTE_MINIMAL
     for index, kind in enumerate(table.dtypes):

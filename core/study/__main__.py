@@ -144,7 +144,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    """Parse a number of workers, 1 to 1024 (for argparse)."""
+    """Parse a number of workers, 1 to 1024; raise ArgumentTypeError for anything else."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1024):
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 to 1024")
     return int(text)
@@ -266,7 +266,7 @@ def check(arguments: Namespace) -> int:
 
 
 def read(path: str) -> Study:
-    """Return the study of a file. Raises StudyError with the file's name before every mistake."""
+    """Read the study of a file. Raises StudyError with the file's name before every mistake."""
     try:
         return file.read(path)
     except StudyError as error:
@@ -274,7 +274,7 @@ def read(path: str) -> Study:
 
 
 def find(store: Store, name: str) -> int:
-    """Return the id of a study in the store, given its file or its name. Raises StudyError."""
+    """Return the id of a stored study, given its name or its file's path. Raises StudyError."""
     name = read(name).name if Path(name).is_file() else name
     number = store.find(name)
     if number is None:
@@ -320,13 +320,13 @@ def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
     with closing(create_pool(arguments.workers)) as workers:
         for study in studies:
             if isinstance(study, Study):
-                _require(workers, study.name, study.runs[0].machine)
+                _require_machine(workers, study.name, study.runs[0].machine)
         store = Store(arguments.database)
-        numbers = list(dict.fromkeys(_queue(store, workers, study) for study in studies))
+        numbers = list(dict.fromkeys(_queue_runs(store, workers, study) for study in studies))
         begun = time.monotonic()
-        with _asked_to_end() as signals:
+        with _catch_end_signals() as signals:
             if {QUEUED, RUNNING} & set(patiently(lambda: store.counts(numbers))):
-                _work(Runner(store, numbers, workers), signals)
+                _train_with_bar(Runner(store, numbers, workers), signals)
                 print(f"After {format_duration(time.monotonic() - begun)}:", flush=True)
         complete = [patiently(partial(print_state, store, number)) for number in numbers]
         store.close()
@@ -335,7 +335,7 @@ def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
         return COMPLETE if all(complete) else INCOMPLETE
 
 
-def _require(workers: WorkerPool, name: str, machine: Machine) -> None:
+def _require_machine(workers: WorkerPool, name: str, machine: Machine) -> None:
     """Raise StudyError for a study that needs a machine that the workers never have."""
     try:
         workers.require(machine)
@@ -343,8 +343,14 @@ def _require(workers: WorkerPool, name: str, machine: Machine) -> None:
         raise StudyError([f"{name}: {error}"]) from None
 
 
-def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
-    """Queue all runs of a study that have no result; return its id."""
+def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
+    """Queue all runs of a study that have no result; print what is queued, return its id.
+
+    Args:
+        store: The store.
+        workers: The workers that are to train it.
+        study: A study read from a file, or the id of one in the store.
+    """
     if isinstance(study, Study):
         print(f"{study.name}: {count(len(study.runs), 'run')}, stored in {store.name}.")
         if study.notes:
@@ -363,15 +369,15 @@ def _queue(store: Store, workers: WorkerPool, study: Study | int) -> int:
             iter(patiently(lambda: store.specs(number)).values()), None
         )  # all runs are for one machine
         if spec:
-            _require(workers, name, read_machine(spec))
+            _require_machine(workers, name, read_machine(spec))
     requeued = patiently(lambda: store.requeue(number))
     if requeued:
         print(f"  {count(requeued, 'run')} that had stopped or failed will be rerun.")
     return number
 
 
-def _work(runner: Runner, signals: list[int]) -> None:
-    """Train with a progress bar until all is done or a signal arrives."""
+def _train_with_bar(runner: Runner, signals: list[int]) -> None:
+    """Train with a progress bar until all is done or a signal number is in `signals`."""
     bar = Bar(sys.stderr)
     steps = runner.progress()
     # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one
@@ -401,8 +407,8 @@ def _work(runner: Runner, signals: list[int]) -> None:
 
 
 @contextmanager
-def _asked_to_end() -> Iterator[list[int]]:
-    """Yield a list that receives the first termination signal; the second one terminates."""
+def _catch_end_signals() -> Iterator[list[int]]:
+    """Yield a list that receives the number of the first signal to end; a second one kills."""
     signals: list[int] = []
     names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before: dict[int, Any] = {}
@@ -437,7 +443,10 @@ class Bar:
         self._said = ""
 
     def draw(self, progress: Progress) -> None:
-        """Print the progress, at most twice a second on a terminal, else every 30 seconds."""
+        """Print the progress, at most twice a second on a terminal, else every 30 seconds.
+
+        New trouble is printed at once.
+        """
         now = time.monotonic()
         if now - self._drawn >= (0.5 if self.terminal else EVERY):
             self._drawn = now
@@ -449,7 +458,7 @@ class Bar:
         self._said = progress.trouble
 
     def print_above(self, words: str) -> None:
-        """Print a sentence above the bar."""
+        """Print a sentence on a line of its own; the bar is redrawn below it."""
         self._write((self._overwrite("") if self.terminal else "") + words + "\n")
 
     def clear(self) -> None:
@@ -457,7 +466,7 @@ class Bar:
         self._write(self._overwrite("") if self.terminal else "")
 
     def _overwrite(self, words: str) -> str:
-        """Return the text that replaces the current line of the terminal."""
+        """Return the control text that replaces the current line of the terminal by these words."""
         room = shutil.get_terminal_size().columns - 1
         return "\r" + words[:room].ljust(room) + ("" if words else "\r")
 
@@ -469,7 +478,7 @@ class Bar:
 
 
 def line(progress: Progress) -> str:
-    """Return "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed"."""
+    """Format progress: "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed"."""
     counts = progress.counts
     full = int(WIDTH * progress.share)
     ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
@@ -525,7 +534,7 @@ def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
             new.append(name)
             continue
         total += 1
-        moved = [_moved(cell, old, *columns) for columns in COMPARED]
+        moved = [_compare_value(cell, old, *columns) for columns in COMPARED]
         words = [sentence for _, sentence in moved if sentence]
         if words:
             off.append(f"{name}: {'; '.join(words)}.")
@@ -538,8 +547,12 @@ def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
     )
 
 
-def _moved(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
-    """Return whether a value is identical, and a sentence if it left its earlier interval."""
+def _compare_value(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
+    """Compare one column of a cell with its earlier value and interval.
+
+    Returns:
+        Whether it is identical; a sentence if it is outside the interval (± CLOSE), else "".
+    """
     value = getattr(cell, column)
     mean, low, high = (getattr(old, name) for name in (column, lowest, highest))
     if math.isnan(value) or math.isnan(mean):

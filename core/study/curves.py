@@ -74,12 +74,12 @@ class CurveFiles:
     files: tuple[Curves, ...]
 
     def rows(self, run: Run) -> list[Row] | None:
-        """Return every row of a run; None where no file has it to its end."""
+        """Return all rows of a run from the first file that has it to its end, or None."""
         entry = self.find(run)
         return entry[1] if entry else None
 
     def find(self, run: Run) -> tuple[Curves, list[Row]] | None:
-        """Return the first file that has a run to its end, and the run's rows."""
+        """Return the first file that has a run to its end, and the run's rows; None if none has."""
         for file in self.files:
             rows = file.rows(run)
             if rows is not None:
@@ -96,7 +96,7 @@ def made_by(files: Sequence[Curves]) -> Made:
 
 
 def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance: Made) -> None:
-    """Write curves to a file. Raises OSError.
+    """Write the curves of runs, and what trained them, to an .npz file. Raises OSError.
 
     Args:
         path: The file.
@@ -109,7 +109,7 @@ def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance
         "rows": np.array([len(rows) for rows in runs.values()], np.int32),
         "diverged": np.array([bool(rows[-1].note) for rows in runs.values()], bool),
         "step": np.array([row.step for row in every], np.int32),
-        **{name: _numbers([getattr(row, name) for row in every]) for name in MEASURED},
+        **{name: _to_floats([getattr(row, name) for row in every]) for name in MEASURED},
         "made": np.frombuffer(
             json.dumps({name: list(provenance[name]) for name in MADE}).encode(), np.uint8
         ),
@@ -118,8 +118,8 @@ def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance
         np.savez_compressed(file, **arrays)
 
 
-def _numbers(values: list[float]) -> np.ndarray[Any, Any]:
-    """Return values as float32, or as float64 where one is too large for it."""
+def _to_floats(values: list[float]) -> np.ndarray[Any, Any]:
+    """Return an array of float32, or of float64 where a value is too large for float32."""
     exact = np.array(values, np.float64)
     with np.errstate(over="ignore"):
         short = exact.astype(np.float32)
@@ -127,7 +127,7 @@ def _numbers(values: list[float]) -> np.ndarray[Any, Any]:
 
 
 def read_curves(path: str | Path) -> Curves:
-    """Read curves.
+    """Read the curves of a study from an .npz file.
 
     Raises:
         StudyError: the file holds no curves, or not whole ones.
@@ -141,7 +141,7 @@ def read_curves(path: str | Path) -> Curves:
                 raise ValueError("it is too large")
         with np.load(file, allow_pickle=False) as packed:
             arrays = {name: packed[name] for name in KINDS}
-        _check(arrays)
+        _check_arrays(arrays)
         provenance = json.loads(arrays.pop("made").tobytes().decode())
         if not isinstance(provenance, dict) or not all(
             isinstance(provenance.get(name), list) for name in MADE
@@ -162,8 +162,8 @@ def read_curves(path: str | Path) -> Curves:
         ) from None
 
 
-def _check(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Raise ValueError for arrays that do not fit each other."""
+def _check_arrays(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    """Raise ValueError for arrays of a wrong type, or that do not fit each other."""
     for name, kind in KINDS.items():
         if arrays[name].ndim != 1 or arrays[name].dtype.kind != kind:
             raise ValueError(f"{name} has the wrong type")

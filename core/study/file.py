@@ -71,13 +71,13 @@ def read(path: str | Path) -> Study:
 
 
 def parse(text: str) -> Study:
-    """Return the study that a text describes. Raises StudyError with every mistake."""
+    """Parse the TOML text of a study. Raises StudyError with every mistake."""
     text = text.removeprefix("\ufeff")
     return _Reader(text).read()
 
 
 def load(text: str) -> dict[str, Any]:
-    """Return a TOML text as a dict. Raises StudyError."""
+    """Parse a TOML text into a dict. Raises StudyError if it is too long or not TOML."""
     if len(text) > MAX_CHARACTERS:
         raise StudyError([f"The file is too long: the limit is {MAX_CHARACTERS:,} characters."])
     try:
@@ -112,15 +112,15 @@ class _Reader:
         for key in self.document:
             if key not in KEYS:
                 self.problems.append(f"{shorten(key)} is not a key of a study{nearest(key, KEYS)}")
-        name = self.text_of("name")
-        question = self.text_of("question")
-        machine = self.machine()
-        seeds = self.seeds()
-        base = self.changes(("base",), MODEL) | self.changes(("training",), TRAINING)
-        setups = self.setups(base)
-        variants = self.variants()
-        equal = self.equal()
-        rates = self.rates()
+        name = self.read_text("name")
+        question = self.read_text("question")
+        machine = self.read_machine()
+        seeds = self.read_seeds()
+        base = self.read_changes(("base",), MODEL) | self.read_changes(("training",), TRAINING)
+        setups = self.read_setups(base)
+        variants = self.read_variants()
+        equal = self.read_equal()
+        rates = self.read_rates()
         arms: dict[str, Arms] = {}
         notes: list[str] = []
         for setup in setups:
@@ -165,8 +165,8 @@ class _Reader:
                 )
             raise StudyError([f"these are {words}; the limit is {MAX_RUNS:,}."])
 
-    def text_of(self, key: str) -> str:
-        """Read a text of the study file; note a problem if it is missing or no text."""
+    def read_text(self, key: str) -> str:
+        """Return document[key], else ""; note a problem if it is not text, or no possible name."""
         value = self.document.get(key, "")
         is_name = key == "name"
         if is_name and key not in self.document:
@@ -177,8 +177,8 @@ class _Reader:
             self.problems.append(f"{key} is {shorten(value)}; {CALLED}.")
         return value if isinstance(value, str) else ""
 
-    def machine(self) -> Machine:
-        """Read device and dtype; note a problem if they cannot be used."""
+    def read_machine(self) -> Machine:
+        """Read device and dtype; note a problem if they are invalid."""
         options = {
             name: self.document[name] for name in ("device", "dtype") if name in self.document
         }
@@ -188,8 +188,8 @@ class _Reader:
             self.problems.append(str(error))
             return Machine()
 
-    def seeds(self) -> list[int]:
-        """Read the seeds: a list, or a number of seeds from 0."""
+    def read_seeds(self) -> list[int]:
+        """Read the seeds: a list, or a number n for 0 to n − 1; note a problem with others."""
         value = self.document.get("seeds", 5)
         seed = Config.settings()["seed"]
         is_number = isinstance(value, int) and not isinstance(value, bool)
@@ -207,8 +207,11 @@ class _Reader:
         self.problems.append(f"seeds is {shorten(value)}; it must be {allowed}.")
         return [0]
 
-    def equal(self) -> str:
-        """Return the quantity that is equal for all models of a task: a key of core.train.match."""
+    def read_equal(self) -> str:
+        """Read what is equal for all models of a task, a key of core.train.match.
+
+        Note a problem and return "nothing" for others.
+        """
         try:
             value: str = Trial.settings()["match"].check(
                 "equal", self.document.get("equal", "nothing")
@@ -218,8 +221,11 @@ class _Reader:
             self.problems.append(str(error))
             return "nothing"
 
-    def rates(self) -> Rates:
-        """Return the other learning rates of each model: from the menu, or one list for all."""
+    def read_rates(self) -> Rates:
+        """Read `search`: return the function from a model's learning rate to the others to try.
+
+        It is a key of the menu of searches, or one list for all. Note a problem with others.
+        """
         rates_given = self.document.get("search", "none")
         try:
             if not isinstance(rates_given, list):
@@ -236,7 +242,9 @@ class _Reader:
             return search["none"]
 
     def at_every_rate(self, setup: TaskSetup, variants: Variants, rates: Rates) -> Variants:
-        """Return each variant, then baseline and variants at every other learning rate.
+        """Return the variants, then baseline and variants at every other learning rate.
+
+        Note a problem with variants that differ only in the rate, and with equal names.
 
         Raises:
             ConfigError: the baseline cannot be trained.
@@ -268,14 +276,21 @@ class _Reader:
             )
         return variants | searched
 
-    def changes(
+    def read_changes(
         self,
         path: KeyPath,
         allowed: Mapping[str, Setting],
         table: Any = None,
         skipped: Collection[str] = (),
     ) -> Changes:
-        """Return the settings of a table; invalid ones are reported and left out."""
+        """Read the settings of `table`, else of document[path[0]]; note and leave out invalid ones.
+
+        Args:
+            path: Keys that lead to the table, for messages.
+            allowed: The settings that it may have.
+            table: The table; None for the one at the first key of `path`.
+            skipped: Keys that are no settings.
+        """
         table = self.document.get(path[0], {}) if table is None else table
         if not isinstance(table, dict):
             self.problems.append(
@@ -306,8 +321,8 @@ class _Reader:
                     self.problems.append(str(error))
         return values
 
-    def setups(self, base: Changes) -> list[TaskSetup]:
-        """Return the tasks, with the settings of base, training and their own tables."""
+    def read_setups(self, base: Changes) -> list[TaskSetup]:
+        """Read the tasks, with the settings `base` and those of their own tables; note problems."""
         names = self.document.get("tasks")
         tables = self.document.get("task", {})
         if not isinstance(tables, dict):
@@ -330,7 +345,7 @@ class _Reader:
         setups = []
         for name in dict.fromkeys(names):
             table = tables.get(name, {})
-            changes = self.changes(("task", name), SETTINGS, table, ("task", "variants"))
+            changes = self.read_changes(("task", name), SETTINGS, table, ("task", "variants"))
             table = table if isinstance(table, dict) else {}
             task_name = table.get("task", name)
             if not can_be_called(name):
@@ -351,16 +366,18 @@ class _Reader:
                 setups.append(TaskSetup(name, task_name, base | changes, table.get("variants")))
         return setups
 
-    def variants(self) -> Variants:
-        """Return the named variants, then every combination of the axes."""
+    def read_variants(self) -> Variants:
+        """Read the named variants, then every combination of the axes; note problems."""
         tables = self.document.get("variants", {})
         if not isinstance(tables, dict):
             self.problems.append(
                 f"variants is {shorten(tables)}; it must be a table: a name, and what it changes."
             )
             tables = {}
-        variants = {name: self.variant(("variants", name), table) for name, table in tables.items()}
-        for changes in self.combinations():
+        variants = {
+            name: self.read_variant(("variants", name), table) for name, table in tables.items()
+        }
+        for changes in self.read_combinations():
             name = plan.variant_name(changes)
             if name in variants:
                 self.problems.append(
@@ -374,8 +391,8 @@ class _Reader:
                 )
         return variants
 
-    def variant(self, path: KeyPath, table: Any) -> Changes:
-        """Read the changes of one variant."""
+    def read_variant(self, path: KeyPath, table: Any) -> Changes:
+        """Read the changes of one variant: a table, or text as in a link; note problems."""
         if isinstance(table, str) and table:  # as in a link
             try:
                 table = decode(table, write_key(path))
@@ -387,10 +404,10 @@ class _Reader:
                 f"{write_key(path)} changes nothing; the full model is always included, as"
                 f" “{BASELINE}”."
             )
-        return self.changes(path, SETTINGS, table)
+        return self.read_changes(path, SETTINGS, table)
 
-    def combinations(self) -> list[Changes]:
-        """Read the axes and return the changes of every combination."""
+    def read_combinations(self) -> list[Changes]:
+        """Read the axes, and return the changes of every combination; note problems."""
         axes = self.document.get("axes", {})
         if not isinstance(axes, dict):
             self.problems.append(
@@ -406,7 +423,9 @@ class _Reader:
                     " values."
                 )
                 continue
-            changes = [self.changes(("axes",), SETTINGS, {name: value}) for value in axis_values]
+            changes = [
+                self.read_changes(("axes",), SETTINGS, {name: value}) for value in axis_values
+            ]
             values[name] = list(dict.fromkeys(change[name] for change in changes if change))
         return (
             [dict(zip(values, combination)) for combination in itertools.product(*values.values())]
@@ -415,7 +434,7 @@ class _Reader:
         )
 
     def check_arms(self, arms: Mapping[str, Arms]) -> None:
-        """Report runs that need too much memory, and a training that two tasks share."""
+        """Note as problems: models that need too much memory, and two that are trained alike."""
         first_with: dict[tuple[Config, Training], str] = {}
         limit = max_mb()
         for name, variants in arms.items():
@@ -446,14 +465,14 @@ def can_be_called(name: str) -> bool:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: the nearest known one, or all."""
+    """Return the end of a sentence on an unknown name: ". Did you mean …?", or all names."""
     names = list(names)
     near = difflib.get_close_matches(name[:MAX_NAME], names, 1)
     return f". Did you mean {near[0]}?" if near else f"; there are {', '.join(names)}."
 
 
 def write_key(path: KeyPath) -> str:
-    """Write a key as in the file, such as task."reverse, 12 layers".n_layers."""
+    """Format a path of keys as in TOML, such as task."reverse, 12 layers".n_layers."""
     parts = [shorten(key)[1:-1] for key in path]
     return ".".join(
         part if re.fullmatch("[A-Za-z0-9_-]+…?", part) else f'"{part}"' for part in parts
@@ -461,9 +480,12 @@ def write_key(path: KeyPath) -> str:
 
 
 def value_of(definition: Setting, name: str, value: object) -> Any:
-    """Return a value of the file in the setting's type; text is read as in a link.
+    """Return a file's value in the setting's type, text as in a link. Raises ConfigError.
 
-    Raises ConfigError.
+    Args:
+        definition: The setting.
+        name: Its name in messages.
+        value: The value, as TOML has it.
     """
     return (
         definition.read(name, value)
@@ -485,13 +507,17 @@ def name_at(variant: str, rate: float) -> str:
 
 
 def without_rate(name: str, rate: float) -> str:
-    """Return the variant in a name that name_at() made."""
+    """Return the variant's name in a name from name_at(); other names as they are."""
     words = TRAINING["learning_rate"].change(rate)
     return BASELINE if name == words else name.removesuffix(f", {words}")
 
 
 def search_of(source: str) -> str:
-    """Return how a study's file searches learning rates: a menu key, or "" for its own list."""
+    """Return how a study's text searches learning rates: a menu key, or "" for its own list.
+
+    Args:
+        source: The text of the file, in TOML.
+    """
     search = tomllib.loads(source).get("search", "none")
     if isinstance(search, str):
         return search
@@ -499,7 +525,7 @@ def search_of(source: str) -> str:
 
 
 def guards(source: str) -> list[str]:
-    """Return the equal quantities of all models of a study's file, in words."""
+    """Describe what a study's text keeps fair: equal quantities, and searched learning rates."""
     return guards_of(tomllib.loads(source).get("equal", "nothing"), search_of(source) != "none")
 
 
@@ -535,7 +561,7 @@ class Ticks:
     axes: dict[str, tuple[str, ...]]  # of AXES
 
     def write(self) -> str:
-        """Return the text of the study's file."""
+        """Return the TOML text of the study."""
         lines = [f"name = {_quote(self.name)}"]
         lines += [f"question = {_quote(self.question)}"] if self.question else []
         lines += [f"tasks = {_quote(self.tasks)}", f"seeds = {self.seeds}"]
@@ -561,7 +587,7 @@ def _quote(value: Any) -> str:
 
 
 def ticks(text: str) -> Ticks | None:
-    """Return the ticked boxes of a study's text; None if it contains more than boxes can."""
+    """Parse a study's text into ticked boxes; None if boxes cannot express it."""
     try:
         document = load(text.removeprefix("\ufeff"))
         result = Ticks(
@@ -598,7 +624,7 @@ def ticks(text: str) -> Ticks | None:
 
 
 def _read_change(name: str, change: Any) -> str:
-    """Return a variant as in a link, or "" if the tick boxes would name it differently."""
+    """Return a variant's changes as a link has them, or "" if boxes would name it differently."""
     definitions = Config.settings()
     if isinstance(change, str):
         changes = decode(change, "variants")
@@ -608,7 +634,7 @@ def _read_change(name: str, change: Any) -> str:
 
 
 def _read_axis(name: str, axis: list[Any]) -> tuple[str, ...]:
-    """Return the values of an axis as texts of links."""
+    """Return the values of an axis as a link has them; () for an axis without boxes."""
     definition = SETTINGS[name]
     values = axis if name in AXES and isinstance(axis, list) else []
     return tuple(definition.write(value_of(definition, name, value)) for value in values)

@@ -48,7 +48,7 @@ SHOWN = {
 
 
 def shown_name(variant: str) -> str:
-    """Return a variant's name on screen; one of a sparse table has its task behind a colon."""
+    """Return the name on screen of a stored "variant" or "variant: task"."""
     name, colon, task_name = variant.partition(":")
     return f"{SHOWN.get(name, name)}{colon}{task_name}"
 
@@ -148,7 +148,10 @@ def matrix_svg(
 
 
 def _groups(summary: pd.DataFrame, tasks: list[str]) -> list[tuple[str, int, int]]:
-    """Return groups of neighbouring tasks: skill, first column, number of columns."""
+    """Group neighbouring tasks of one skill: (skill, first column, number of columns) each.
+
+    [] where all are one group.
+    """
     task_of = dict(zip(summary.task, summary.of))
     skills = [task[task_of[name]].skill for name in tasks]
     groups = []
@@ -181,7 +184,7 @@ def describe_rates(rates: str) -> str:
 
 
 def describe_cell(line: Line) -> str:
-    """Describe a cell in one sentence."""
+    """Describe a cell in words: its difference from the baseline, interval, seeds, what lacks."""
     first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
     note = (
@@ -211,14 +214,14 @@ def describe_cell(line: Line) -> str:
         return f"{first} {got}); {size}.{note}"
     noise = ", one seed"
     if not math.isnan(line.p):
-        noise = "" if _clear(line) else ", not significant"
+        noise = "" if _is_significant(line) else ", not significant"
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
     span = _format_interval(line.difference_low, line.difference_high, fine)
     return f"{first} {format_points(line.difference, fine)} points{noise} ({span}); {got}).{note}"
 
 
 def _format_interval(low: float, high: float, decimals: int) -> str:
-    """Write a confidence interval in points; "no interval" for NaN."""
+    """Format a confidence interval of shares in percentage points; NaN: "no interval"."""
     return (
         "no interval"
         if math.isnan(low)
@@ -226,8 +229,8 @@ def _format_interval(low: float, high: float, decimals: int) -> str:
     )
 
 
-def _clear(line: Line) -> bool:
-    """Return whether a difference is significant: its interval excludes 0."""
+def _is_significant(line: Line) -> bool:
+    """Return whether a cell's difference is significant: its interval excludes 0."""
     return excludes_zero(line.difference_low, line.difference_high)
 
 
@@ -237,7 +240,7 @@ def _all_diverged(line: Line) -> bool:
 
 
 def _draw_cell(line: Line, x: float, y: float, intervals: bool) -> str:
-    """Draw one cell of the matrix as SVG."""
+    """Return one cell of the matrix as SVG, with its upper left corner at x, y."""
     height = (ROW if intervals else LOW) - 2
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(describe_cell(line))}</title>"
@@ -245,7 +248,7 @@ def _draw_cell(line: Line, x: float, y: float, intervals: bool) -> str:
         f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
     )
     note = _all_diverged(line)
-    quiet = line.variant != BASELINE and not note and not _clear(line)
+    quiet = line.variant != BASELINE and not note and not _is_significant(line)
     if line.variant != BASELINE and (note or value):
         share = 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
         if note:
@@ -258,7 +261,7 @@ def _draw_cell(line: Line, x: float, y: float, intervals: bool) -> str:
     drawn += (
         f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
     )
-    first, second = _in_cell(line, value)
+    first, second = _cell_texts(line, value)
     if not intervals:
         second = ""
         first = fixed(100 * value, 0) if math.isfinite(value) else first
@@ -270,7 +273,7 @@ def _draw_cell(line: Line, x: float, y: float, intervals: bool) -> str:
     return drawn
 
 
-def _in_cell(line: Line, value: float) -> tuple[str, str]:
+def _cell_texts(line: Line, value: float) -> tuple[str, str]:
     """Return the two lines of a cell: the value, and its interval or the diverged seeds."""
     if math.isnan(value):
         if _all_diverged(line):
@@ -290,7 +293,14 @@ def _in_cell(line: Line, value: float) -> tuple[str, str]:
 
 
 def _draw_words(x: float, y: float, lines: list[str], kind: str) -> str:
-    """Draw lines of text as SVG, one below the other."""
+    """Return lines of text as SVG, one below the other.
+
+    Args:
+        x: Of the first line.
+        y: Of its baseline.
+        lines: The texts.
+        kind: CSS classes.
+    """
     return "".join(
         f'<text class="{kind}" x="{x:g}" y="{y + LINE * n:g}">{escape(line)}</text>'
         for n, line in enumerate(lines)

@@ -88,7 +88,7 @@ class Run:
         since = Config.settings().keys() - FIRST_SETTINGS - self.config.write().keys()
         values = {
             part: {
-                field.name: _plain(getattr(settings, field.name))
+                field.name: _without_negative_zero(getattr(settings, field.name))
                 for field in dataclasses.fields(settings)
                 if field.name not in since
             }
@@ -123,7 +123,7 @@ _seconds = lru_cache(maxsize=4096)(
 
 @lru_cache(maxsize=4096)
 def read_settings(spec: str) -> tuple[Config, Training]:
-    """Read config and training of a stored run.
+    """Read config and training from the spec (JSON) of a stored run.
 
     Raises ConfigError for settings that this version does not have.
     """
@@ -148,20 +148,26 @@ def machine_of(spec: str) -> dict[str, str]:
 
 
 def read_run(name: str, variant: str, spec: str) -> Run:
-    """Return a stored run. Raises ConfigError for settings that this version does not have."""
+    """Read a run from its task, variant and spec. Raises ConfigError for unknown settings.
+
+    Args:
+        name: Name of the task in the study.
+        variant: Name of the variant.
+        spec: Its settings, as JSON.
+    """
     return Run(name, variant, *read_settings(spec), read_machine(spec))
 
 
 def read_machine(spec: str) -> Machine:
-    """Read the machine of a stored run.
+    """Read the machine from the spec of a stored run.
 
     Raises ConfigError for a device in no menu.
     """
     return Machine.anywhere(**machine_of(spec))
 
 
-def _plain(value: Any) -> Any:
-    """Return a value with −0.0 replaced by 0.0."""
+def _without_negative_zero(value: Any) -> Any:
+    """Return 0.0 for −0.0, and any other value as it is."""
     return (
         value + 0.0 if isinstance(value, float) else value
     )  # −0.0 is 0.0, as it is when configs are compared
@@ -178,7 +184,10 @@ class TaskSetup:
     only: Any = None
 
     def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Return the variants that are trained on this task. Raises ConfigError."""
+        """Return those of the variants that are trained on this task.
+
+        Raises ConfigError for a name that is no variant.
+        """
         names = list(variants) if self.only is None else self.only
         if not isinstance(names, list):
             raise ConfigError(
@@ -237,7 +246,7 @@ NOTHING = Stored()
 
 
 def variant_name(changes: dict[str, Any]) -> str:
-    """Return the name of a variant without its own: "− norm, learning rate 0.01"."""
+    """Name a variant after its changed settings: "− norm, learning rate 0.01"."""
     words = [
         name_of(changes),
         *(TRAINING[name].change(changes[name]) for name in TRAINING if name in changes),
@@ -246,20 +255,20 @@ def variant_name(changes: dict[str, Any]) -> str:
 
 
 def arms(
-    setting: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing"
+    setup: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing"
 ) -> tuple[Arms, list[str]]:
-    """Return each variant's (config, training), the baseline first, and why others are left out.
+    """Plan a task's models: variant -> (config, training), baseline first; and who is left out.
 
     Args:
-        setting: The task as the study sets it up.
+        setup: The task as the study sets it up.
         variants: Name to changed settings.
         equal: Quantity that every model has as much of as the baseline (core.train.match).
 
     Raises:
         ConfigError: The baseline cannot be trained.
     """
-    first = setting.baseline()
-    training = setting.training({})
+    first = setup.baseline()
+    training = setup.training({})
     planned = {BASELINE: (first, training)}
     notes = []
     names = {arm: name for name, arm in planned.items()}
@@ -267,28 +276,36 @@ def arms(
         try:
             model = {field: value for field, value in changes.items() if field in MODEL}
             arm = match_cost(
-                equal, (apply(model, first), setting.training(changes)), (first, training)
+                equal, (apply(model, first), setup.training(changes)), (first, training)
             )[:2]
         except ConfigError as error:
-            notes.append(f"{setting.name}: {name} skipped: {error}")
+            notes.append(f"{setup.name}: {name} skipped: {error}")
             continue
         twin = names.setdefault(arm, name)
         if twin == name:
             planned[name] = arm
         elif twin == BASELINE:
             notes.append(
-                f"In “{setting.name}”, the variant “{name}” is skipped because it equals the"
+                f"In “{setup.name}”, the variant “{name}” is skipped because it equals the"
                 " baseline."
             )
         else:
             notes.append(
-                f"In “{setting.name}”, the variant “{name}” is skipped because it equals “{twin}”."
+                f"In “{setup.name}”, the variant “{name}” is skipped because it equals “{twin}”."
             )
     return planned, notes
 
 
 def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
-    """Return all runs of a study, ordered by seed, so that every cell has a first value early."""
+    """Return a run for every task, variant and seed, ordered by seed.
+
+    So every cell has a first value early.
+
+    Args:
+        arms: Name of a task -> its models.
+        seeds: Random seeds.
+        machine: Device and precision of all.
+    """
     return tuple(
         Run(name, variant, config.with_seed(seed), training, machine)
         for seed in seeds
@@ -323,7 +340,7 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
 
 
 def describe_stored(ended: int, unwanted: int) -> list[str]:
-    """Describe which runs of a study the store already has, in sentences."""
+    """Describe in sentences how many runs the store has finished, and how many it ignores."""
     lines = []
     if ended:
         lines.append(f"{count(ended, 'run')} already done.")

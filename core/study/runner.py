@@ -63,13 +63,13 @@ class Runner:
         )
 
     def add(self, study: int) -> None:
-        """Add a study, or one that was stopped once more; may be called from any thread."""
+        """Add a study, or look again at one for newly queued runs; callable from any thread."""
         if study not in self.studies:
             self.studies = [*self.studies, study]
         self.asked = True
 
     def progress(self) -> Generator[Progress, None, None]:
-        """Run all queued runs, and yield the progress ten times a second.
+        """Train all queued runs, and yield the progress ten times a second; block until all end.
 
         Raises StoreError where the store can no longer be used, and what WorkerPool.look raises.
         """
@@ -85,20 +85,23 @@ class Runner:
                     any(job.done for job in self.jobs.values())
                     or time.monotonic() - self._written > BEAT
                 ):
-                    result = self._turn(result)
+                    result = self._update_store(result)
                 yield replace(result, absent=absent)
                 time.sleep(TICK)
         finally:
             self.stop()
 
-    def _turn(self, progress: Progress) -> Progress:
-        """Store new rows, claim runs and report progress; a busy store does not stop trainings."""
+    def _update_store(self, progress: Progress) -> Progress:
+        """Store new rows, claim runs and return the progress.
+
+        A busy store does not stop trainings: the earlier progress is returned, with the trouble.
+        """
         self._written = time.monotonic()
         self.asked = False
         try:
-            self._keep()
+            self._store_results()
             self.store.reclaim(self.studies, self.owner, self.jobs)
-            self._take()
+            self._claim_runs()
             return self._measure_progress()
         except BusyError as error:
             self.asked = True
@@ -106,10 +109,13 @@ class Runner:
                 progress.counts, progress.share, progress.left, progress.elsewhere, str(error)
             )
 
-    def _keep(self, state: str = RUNNING) -> None:
-        """Store all new results; runs that are not done get this state."""
+    def _store_results(self, state: str = RUNNING) -> None:
+        """Store all new results; runs that are not done get this state.
+
+        Runs that have ended or are no longer its own are dropped.
+        """
         reports = [self._report(run, job, state) for run, job in self.jobs.items()]
-        lost = self.store.keep(self.owner, self.ended + reports)
+        lost = self.store.store_reports(self.owner, self.ended + reports)
         dropped = lost | {report.run for report in reports if report.state != RUNNING}
         self.lost += len(lost & self.jobs.keys())
         self.ended = []
@@ -137,8 +143,8 @@ class Runner:
             run, state, rows, now.step, now.seconds, message, is_known, self._devices[run]
         )
 
-    def _take(self) -> None:
-        """Claim runs from each study in turn, up to twice as many as there are workers."""
+    def _claim_runs(self) -> None:
+        """Claim and start runs from each study in turn, up to two per worker."""
         empty: set[int] = set()
         while len(self.jobs) < 2 * self.workers.count and len(empty) < len(self.studies):
             held_by = list(self.of.values())
@@ -178,7 +184,12 @@ class Runner:
         )
 
     def _estimate_time_left(self, time_left: float, waiting: int) -> float | None:
-        """Estimate the remaining seconds, from the measured speed or the plan."""
+        """Estimate the remaining seconds, from the measured speed or the plan; None at the start.
+
+        Args:
+            time_left: Expected seconds of work on one core.
+            waiting: Number of runs queued or running.
+        """
         if waiting and self.jobs and not self.workers.has_trained:  # the workers start
             return None
         begun, total = self._begun = self._begun or (time.monotonic(), time_left)
@@ -193,7 +204,7 @@ class Runner:
             job.stop()
         with suppress(StoreError):  # then others will see that this process is gone
             if self.jobs or self.ended:
-                patiently(lambda: self._keep(STOPPED), FAREWELL)
+                patiently(lambda: self._store_results(STOPPED), FAREWELL)
         self.jobs = {}
         self.of = {}
         self._devices = {}
@@ -231,7 +242,7 @@ class Service:
             return self._runner is not None and study in self._runner.studies
 
     def _work(self, runner: Runner) -> None:
-        """Train all queued studies (a thread)."""
+        """Train the runner's studies until none asks for more; note why it fails in `trouble`."""
         try:
             while True:
                 for self.seen in runner.progress():

@@ -47,7 +47,7 @@ shipped.add(
 
 
 def name_in_links(name: str) -> str:
-    """Return the name of a shipped study in links and in the list of studies."""
+    """Return a shipped study's name in links and lists: "norm and stream (ships with the lab)"."""
     return f"{name.replace('_', ' ')} (ships with the lab)"
 
 

@@ -75,7 +75,10 @@ def is_sparse(table: pd.DataFrame) -> bool:
 
 
 def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
-    """Return all cells but the baselines as one column, with the task in each row's name."""
+    """Return a summary's variants under one task `title`, each named "variant: task".
+
+    The column cell has the original (task, variant). Baselines are left out.
+    """
     variants = table[table.variant != BASELINE]
     names = distinct(f"{line.variant}: {line.task}" for line in lines(variants))
     cells = pd.Series(
@@ -85,7 +88,7 @@ def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
 
 
 def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return cells at tuned rates next to the same cells of other studies at one rate.
+    """Pair the cells of a searched summary with the same cells of others at one shared rate.
 
     Two columns, a row for each model and task, in the order of the other studies.
     """
@@ -109,5 +112,5 @@ def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> p
 
 
 def _link_parameters(link: str) -> frozenset[tuple[str, str]]:
-    """Return a link's parameters without the search for learning rates."""
+    """Return a link's (name, value) pairs without the search for learning rates."""
     return frozenset((name, value) for name, value in read_query(link).items() if name != "search")

@@ -33,7 +33,7 @@ WHILE_RUNNING = ["owner", "heartbeat"]  # columns that are not exported
 
 
 def run_table(store: Store, study: int) -> pd.DataFrame:
-    """Return one line per run; started and ended are in seconds since 1970."""
+    """Return one line per run of a study; started and ended are in seconds since 1970."""
     return (
         pd.DataFrame(store.runs(study), columns=COLUMNS)
         .drop(columns=WHILE_RUNNING)
@@ -42,7 +42,7 @@ def run_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def row_table(store: Store, study: int) -> pd.DataFrame:
-    """Return every row: run, task, variant, seed, fields of core.train.Row.
+    """Return one line per row: run, task, variant, seed, fields of core.train.Row.
 
     NaN after divergence.
     """
@@ -67,7 +67,7 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     cells: dict[Name, list[Line]] = {}
     for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
-    return _summary(cells, store.results(study), store.specs(study))
+    return _summarise_cells(cells, store.results(study), store.specs(study))
 
 
 def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
@@ -106,13 +106,13 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
         specs[key] = specs[key if search else (often.task, often.variant)]
         cells[key] = [run for run, _ in several]
         rates.append(count_rates(best_rates))
-    return _summary(cells, last, specs, search or "none").assign(rates=rates)
+    return _summarise_cells(cells, last, specs, search or "none").assign(rates=rates)
 
 
 def choose_rates(
     runs: Sequence[Line], losses: Mapping[int, float], specs: Mapping[Name, str]
 ) -> dict[Name, list[tuple[Line, float]]]:
-    """Choose the learning rate of each seed by the late loss.
+    """Choose the learning rate of each task, model and seed: that with the lowest late loss.
 
     Args:
         runs: All runs of a study.
@@ -144,22 +144,22 @@ def choose_rates(
     return lines_by_name
 
 
-def _summary(
+def _summarise_cells(
     cells: Mapping[Name, Sequence[Line]],
-    last: Mapping[int, float],
+    last_accuracy: Mapping[int, float],
     specs: Mapping[Name, str],
     search: str = "none",
 ) -> pd.DataFrame:
-    """Return the summary of cells, one line each.
+    """Return the summary of cells, one line each, with the columns of summary_table.
 
     Args:
-        cells: A run per seed.
-        last: Run to accuracy at its end.
-        specs: Of one run of each cell.
+        cells: (task, variant) -> its runs, one per seed.
+        last_accuracy: Run id -> accuracy at its end.
+        specs: (task, variant) -> spec of one of its runs.
         search: Key of the menu of searches, for links.
     """
     accuracy = {
-        key: {run.seed: last.get(run.id, math.nan) for run in several}
+        key: {run.seed: last_accuracy.get(run.id, math.nan) for run in several}
         for key, several in cells.items()
     }
     off_by: dict[Name, Paired] = {}
@@ -173,7 +173,7 @@ def _summary(
             }
         )
     return pd.DataFrame(
-        _line(key, runs, specs, accuracy[key], off_by.get(key), search)
+        _summarise_cell(key, runs, specs, accuracy[key], off_by.get(key), search)
         for key, runs in cells.items()
     )
 
@@ -192,46 +192,46 @@ def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none"
     return query(parameters(*settings, first, seeds, machine_of(spec), search))
 
 
-def _line(
-    name: Name,
+def _summarise_cell(
+    cell: Name,
     runs: Sequence[Line],
     specs: Mapping[Name, str],
-    late_losses: Mapping[int, float],
-    off: Paired | None,
+    accuracy_by_seed: Mapping[int, float],
+    difference: Paired | None,
     search: str,
 ) -> dict[str, Any]:
-    """Return the line of one task and variant.
+    """Return a summary's line of one task and variant: column -> value, as in summary_table.
 
     Args:
-        name: Task and variant.
+        cell: Task and variant.
         runs: One per seed.
         specs: Spec of one run by (task, variant).
-        late_losses: Their accuracy by seed.
-        off: The difference to the baseline; None for a baseline.
+        accuracy_by_seed: Their accuracy by seed.
+        difference: The difference to the baseline; None for a baseline.
         search: Key of the menu of searches, for the link.
     """
-    spec = specs[name]
-    baseline = specs.get((name[0], BASELINE))
-    mean = interval(late_losses.values(), RANGE)
-    off = off or gap({}, {})
+    spec = specs[cell]
+    baseline = specs.get((cell[0], BASELINE))
+    mean = interval(accuracy_by_seed.values(), RANGE)
+    difference = difference or gap({}, {})
     config, training = read_settings(spec)
     learnt = task[training.task]
     sizes = {kind: match[kind](config, training) for kind in ("parameters", "flops")}
     seconds = [run.seconds for run in runs if run.state in ENDED and not run.known]
     return {
-        "task": name[0],
+        "task": cell[0],
         "of": training.task,
-        "variant": name[1],
+        "variant": cell[1],
         "accuracy": mean.mean,
         "low": mean.low,
         "high": mean.high,
         "seeds": mean.n,
         "diverged": sum(run.state == DIVERGED for run in runs),
         "missing": sum(run.state not in ENDED for run in runs),
-        "difference": off.mean,
-        "difference_low": off.low,
-        "difference_high": off.high,
-        "p": off.p,
+        "difference": difference.mean,
+        "difference_low": difference.low,
+        "difference_high": difference.high,
+        "p": difference.p,
         "chance": learnt.chance,
         "best": learnt.best,
         **sizes,
@@ -242,11 +242,12 @@ def _line(
 
 
 def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
-    """Compare two studies on tasks and variants of the same names.
+    """Compare accuracy in two studies, by their ids: the first − the other, cell by cell.
 
-    On the seeds that both have: task, variant, settings ("same" where all runs of both are the same
-    trainings, else "differ"); accuracy (of the first), other_accuracy; difference (first − other);
-    low, high (95 % interval), p (paired t-test, corrected for all cells, Holm), seeds.
+    For tasks and variants of the same names, on the seeds that both have: task, variant, settings
+    ("same" where all runs of both are the same trainings, else "differ"); accuracy (of the first),
+    other_accuracy; difference (first − other); low, high (95 % interval), p (paired t-test,
+    corrected for all cells, Holm), seeds.
     """
     sides = []
     for study in (one_study, other):
@@ -293,7 +294,7 @@ FILE = "study.toml"  # of the study, beside its tables: says whose they are
 
 
 def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path]:
-    """Write every table and the study's file into a folder, as "csv" or "parquet".
+    """Write a study's tables ("csv" or "parquet") and file into a folder; return the paths.
 
     Raises:
         OSError: the folder cannot be written.
@@ -362,7 +363,7 @@ class Stored:
 
 
 def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
-    """Return a task's baseline and variants as Training shows them; None without rows.
+    """Load the rows of a task's baseline and variants from the store; None without a baseline.
 
     Seeds are those of which all have rows. A variant that is trained for another number of steps,
     or on sequences of another length, is left out. Raises ConfigError for settings that this
@@ -408,7 +409,9 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
 
 
 def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, list[Row], Made]]:
-    """Return every finished run of a cell and its baseline, with rows and provenance.
+    """Load each finished run of a cell and of its baseline: (run, rows, what trained it).
+
+    For a searched study, runs at every learning rate.
 
     Raises ConfigError for settings that this version does not have, or a device that no machine
     has.
@@ -451,5 +454,5 @@ def rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list
 
 
 def made_of(lines: Collection[Line]) -> Made:
-    """Return the versions and devices that trained these runs."""
+    """Return the versions and devices that trained these runs, each a sorted tuple by name."""
     return {name: tuple(sorted({getattr(line, name) for line in lines} - {""})) for name in MADE}

@@ -61,10 +61,10 @@ def parameters(
 
 
 def query(params: dict[str, str]) -> str:
-    """Return parameters as in an address: "Training?task=reverse&variants=norm-none"."""
+    """Format parameters as an address: "Training?task=reverse&variants=norm-none"."""
     return f"{PAGE}?{urlencode(params, quote_via=quote)}"
 
 
 def read_query(text: str) -> dict[str, str]:
-    """Return the parameters of an address as a dict."""
+    """Parse the parameters of an address, name -> text; {} where it has none."""
     return dict(parse_qsl(text.partition("?")[2], keep_blank_values=True))

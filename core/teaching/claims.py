@@ -64,7 +64,10 @@ COLUMNS = ("claim", "seed", "value")
 
 
 def find_study(name: str) -> str:
-    """Return the key of a shipped study's files by its name, such as "claims/warm_up"."""
+    """Return the key of a shipped study's files: "claims/warm_up" for "warm_up".
+
+    An unknown name is returned as it is.
+    """
     keys = (key for key in (*shipped, *ALONE) if key.rpartition("/")[2] == name)
     return next(keys, name)
 
@@ -88,7 +91,7 @@ def shipped_curves(name: str) -> CurveFiles:
 
 @lru_cache
 def _read_curves(key: str) -> Curves:
-    """Read the stored curves of a claim's study."""
+    """Read the curves of a shipped study by its key, such as "claims/warm_up"."""
     return read_curves(curves_of(key))
 
 
@@ -101,35 +104,41 @@ class Evidence:
 
     find: Callable[[str], CurveFiles | Curves] = shipped_curves
 
-    def curves(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, Sequence[Row]]:
-        """Return the rows of a task and a variant by seed, named as in the study.
+    def curves(
+        self, name: str, task_name: str, variant: str = BASELINE
+    ) -> dict[int, Sequence[Row]]:
+        """Return seed -> rows of a task and a variant, both named as in the study `name`.
 
         Raises StudyError if a seed is missing or not trained to the end.
         """
-        runs = [run for run in study(name).runs if (run.task, run.variant) == (learnt, variant)]
+        runs = [run for run in study(name).runs if (run.task, run.variant) == (task_name, variant)]
         rows_by_seed = {run.seed: self.find(name).rows(run) for run in runs}
         if not rows_by_seed or None in rows_by_seed.values():
             raise StudyError(
-                [f"{name}: {learnt}, {variant} is missing, or not trained on every seed."]
+                [f"{name}: {task_name}, {variant} is missing, or not trained on every seed."]
             )
         return {seed: rows for seed, rows in rows_by_seed.items() if rows}
 
-    def accuracy(self, name: str, learnt: str, variant: str = BASELINE) -> dict[int, float]:
-        """Return the final accuracy by seed; chance for a training that diverged."""
+    def accuracy(self, name: str, task_name: str, variant: str = BASELINE) -> dict[int, float]:
+        """Return seed -> final accuracy of a cell of a study; chance where it diverged."""
         tasks = {run.task: task[run.training.task] for run in study(name).runs}
-        curves = self.curves(name, learnt, variant)
+        curves = self.curves(name, task_name, variant)
         return {
-            seed: tasks[learnt].chance if rows[-1].note else rows[-1].accuracy
+            seed: tasks[task_name].chance if rows[-1].note else rows[-1].accuracy
             for seed, rows in curves.items()
         }
 
-    def gain(self, name: str, learnt: str, variant: str, other: str = BASELINE) -> dict[int, float]:
-        """Return the accuracy of one variant minus that of the other, by seed."""
-        return subtract(self.accuracy(name, learnt, variant), self.accuracy(name, learnt, other))
+    def gain(
+        self, name: str, task_name: str, variant: str, other: str = BASELINE
+    ) -> dict[int, float]:
+        """Return seed -> final accuracy of `variant` − that of `other`, on a task of a study."""
+        return subtract(
+            self.accuracy(name, task_name, variant), self.accuracy(name, task_name, other)
+        )
 
 
 def subtract(a: Values, other: Values) -> dict[int, float]:
-    """Return a − other, seed by seed."""
+    """Return a − other, seed by seed; other must have all seeds of a."""
     return {seed: a[seed] - other[seed] for seed in a}
 
 
@@ -171,14 +180,14 @@ class Judged:
     verdict: str
 
 
-def judged(values: Values, claim_of: Claim) -> Judged:
-    """Return a claim's mean over seeds with its interval (Bonferroni) and its verdict."""
-    measured = interval(values.values(), claim_of.within, 1 - (1 - LEVEL) / len(claim))
-    return Judged(measured, verdict(measured, claim_of.smallest, claim_of.alike))
+def judged(values: Values, entry: Claim) -> Judged:
+    """Judge a claim: mean over seeds, interval (Bonferroni over all claims), and verdict."""
+    measured = interval(values.values(), entry.within, 1 - (1 - LEVEL) / len(claim))
+    return Judged(measured, verdict(measured, entry.smallest, entry.alike))
 
 
 def verdict(measured: Interval, smallest: float, alike: bool) -> str:
-    """Return the verdict: decided only if the whole interval lies on one side.
+    """Return REPLICATES, DOES_NOT, or UNDECIDED where the interval lies on both sides.
 
     An effect replicates above the smallest that counts and does not below it. The absence of an
     effect (alike) replicates within ± the smallest and does not outside.
@@ -196,44 +205,45 @@ def verdict(measured: Interval, smallest: float, alike: bool) -> str:
     return DOES_NOT if does_not else UNDECIDED
 
 
-def format_measure(value: float, claim_of: Claim, decimals: int | None = None) -> str:
-    """Format a value in percentage points or with 2 decimals, without unit; NaN: "undefined"."""
+def format_measure(value: float, entry: Claim, decimals: int | None = None) -> str:
+    """Format a share in percentage points, or a number with 2 decimals; NaN: "undefined".
+
+    No unit. The claim says which of the two it is; `decimals` is for points alone.
+    """
     if math.isnan(value):
         return "undefined"
-    return format_points(value, decimals) if claim_of.points else fixed(value, 2)
+    return format_points(value, decimals) if entry.points else fixed(value, 2)
 
 
-def format_smallest(claim_of: Claim) -> str:
+def format_smallest(entry: Claim) -> str:
     """Format the smallest effect that counts: "30.0 points", "0.50"."""
-    return format_measure(claim_of.smallest, claim_of) + (" points" if claim_of.points else "")
+    return format_measure(entry.smallest, entry) + (" points" if entry.points else "")
 
 
-def format_result(result: Judged, claim_of: Claim) -> str:
+def format_result(result: Judged, entry: Claim) -> str:
     """Format mean and interval: "62.1 points (51.0 to 73.2)"."""
     mean, low, high, _ = result.interval
     decimals = decimals_of((mean, low, high))
     if math.isnan(low):
         span = "no interval"
     else:
-        ends = [format_measure(end, claim_of, decimals) for end in (low, high)]
+        ends = [format_measure(end, entry, decimals) for end in (low, high)]
         span = " to ".join(ends)
-    return (
-        f"{format_measure(mean, claim_of, decimals)}{' points' if claim_of.points else ''} ({span})"
-    )
+    return f"{format_measure(mean, entry, decimals)}{' points' if entry.points else ''} ({span})"
 
 
-def describe(result: Judged, claim_of: Claim) -> str:
+def describe(result: Judged, entry: Claim) -> str:
     """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here, the …"."""
     if math.isnan(result.interval.low):
         reason = "there is no interval"
     else:
-        reason = REASONS[result.verdict, claim_of.alike].format(smallest=format_smallest(claim_of))
+        reason = REASONS[result.verdict, entry.alike].format(smallest=format_smallest(entry))
     seeds = count(result.interval.n, "seed")
-    return f"{format_result(result, claim_of)}, {seeds}: {result.verdict}, {reason}."
+    return f"{format_result(result, entry)}, {seeds}: {result.verdict}, {reason}."
 
 
 def count_verdicts(results: Iterable[Judged]) -> str:
-    """Count verdicts: "18 claims: 9 replicate here, 3 do not, 6 are inconclusive."."""
+    """Describe how many results have each verdict: "18 claims: 9 replicate here, …"."""
     counts = Counter(result.verdict for result in results)
     yes = counts[REPLICATES]
     no = counts[DOES_NOT]
@@ -247,7 +257,7 @@ def count_verdicts(results: Iterable[Judged]) -> str:
 
 
 def write_values(path: Path, values: Mapping[str, Values]) -> None:
-    """Write the numbers of claims by seed as CSV. Raises OSError."""
+    """Write claim -> seed -> number as CSV. Raises OSError."""
     rows = [
         (name, seed, value) for name, by_seed in values.items() for seed, value in by_seed.items()
     ]
@@ -255,7 +265,7 @@ def write_values(path: Path, values: Mapping[str, Values]) -> None:
 
 
 def read_values(path: Path = FILE, complete: bool = True) -> dict[str, dict[int, float]]:
-    """Read the numbers of claims by seed. Raises StudyError, OSError.
+    """Read claim -> seed -> number from CSV. Raises StudyError, OSError.
 
     Args:
         path: The CSV file.
@@ -289,14 +299,14 @@ WITHIN = 0.05  # of accuracy: what is called no difference
 
 
 def gain(
-    study: str, learnt: str, variant: str, other: str = BASELINE
+    study: str, task_name: str, variant: str, other: str = BASELINE
 ) -> Callable[[Evidence], Values]:
-    """Return a measurement for a claim: what one variant of a study gains over the other."""
-    return lambda evidence: evidence.gain(study, learnt, variant, other)
+    """Return a function of the evidence: what one variant gains over the other, by seed."""
+    return lambda evidence: evidence.gain(study, task_name, variant, other)
 
 
 def sentences(variants: str = "none", **others: str) -> Link:
-    """Return the link to the small language model with these variants, on Training."""
+    """Return the link to Training of the task sentences, with these variants and settings."""
     return "training", {"task": "sentences", "steps": "300", "variants": variants} | others
 
 
@@ -555,7 +565,10 @@ claim.add(
 
 @lru_cache
 def trained(seed: int, gate: bool = False) -> Transformer:
-    """Train a small language model; identical to the last bit on the same machine."""
+    """Train a small language model (blocks), once per process and arguments.
+
+    Identical to the last bit on the same machine.
+    """
     state = start(
         task["sentences"].config(seed=seed, gate=gate),
         Training(task="sentences", steps=STEPS),
@@ -581,7 +594,7 @@ def accuracy(
 
 
 def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
-    """Return the share of heads whose ablation costs less than SMALL in accuracy."""
+    """Return the share of heads whose ablation, one at a time, costs less than SMALL accuracy."""
     baseline = accuracy(transformer, tokens, targets)
     config = transformer.config
     heads = [cut for cut in list_cuts(config) if cut.part == "head"]

@@ -178,14 +178,20 @@ def has_tables(connection: Connection) -> bool:
 
 
 def create_tables(connection: Connection) -> None:
-    """Create the tables where they are missing."""
+    """Create the tables where they are missing. Raises StoreError for another version."""
     if not has_tables(connection):
         metadata.create_all(connection)
         connection.execute(versions.insert().values(only=1, version=VERSION))
 
 
 def check_text(name: str, value: str, is_needed: bool = False) -> str:
-    """Return a text as one clean line. Raises ClassError if it is too long or missing."""
+    """Return a text as one clean line. Raises ClassError if it is too long or missing.
+
+    Args:
+        name: Which text: a key of LONGEST.
+        value: As it was typed.
+        is_needed: Whether an empty text is refused.
+    """
     text = clean(str(value))
     limit = LONGEST[name]
     word = "reason" if name == "because" else name
@@ -199,7 +205,7 @@ def check_text(name: str, value: str, is_needed: bool = False) -> str:
 
 
 def check_seconds(seconds: float | None) -> float | None:
-    """Return a question's time in seconds; None for no limit. Raises ClassError."""
+    """Return a question's seconds as a float; None for no limit. Raises ClassError for others."""
     if seconds is None:
         return None
     if type(seconds) not in (int, float) or math.isnan(seconds) or not 1 <= seconds <= SECONDS:
@@ -340,7 +346,7 @@ def transaction(
     [Callable[Concatenate["Classroom", Connection, Room, P], T]],
     Callable[Concatenate["Classroom", str, P], T],
 ]:
-    """Turn a function of (connection, room, …) into a method of a code or a teacher's key.
+    """Decorate a method of (connection, room, …): callers give a code or teacher's key instead.
 
     It may be called again where it is not known whether a first call was stored.
     """
@@ -446,7 +452,7 @@ class Classroom:
         self.database.close()
 
     def join(self, code: str, nickname: str = "", key: str = "") -> str:
-        """Take a seat and return its key, or return to the seat of a key."""
+        """Take a seat and return its new key, or return to the seat of `key` and rename it."""
         name = check_text("nickname", nickname)
         fresh = key or secrets.token_urlsafe(16)
         self._join(code, hash_secret(fresh), name, is_new=not key)
@@ -493,7 +499,7 @@ class Classroom:
         sure: int = 0,
         because: str = "",
     ) -> Vote:
-        """Store a vote on the question and round that the student saw.
+        """Store a vote on the question and round that the student saw. Call with (code, key, …).
 
         The same vote again is accepted again. Another one is refused ("vote"), as is a late one
         ("late", by the database's clock) and one on a question that is not open ("unasked",
@@ -518,7 +524,7 @@ class Classroom:
             if any(getattr(before, name) != value for name, value in chosen.items()):
                 raise ClassError("vote", "Your vote is already recorded and cannot be changed.")
             return Vote(**chosen, at=before.at)
-        poll = _current(connection, room)
+        poll = _find_poll(connection, room)
         if poll is None:
             raise ClassError("unasked", "No question is open yet.")
         if poll.phase != OPEN:
@@ -543,7 +549,7 @@ class Classroom:
     def read_own_votes(
         self, connection: Connection, room: Room, key: str
     ) -> dict[tuple[str, int], Vote]:
-        """Return the votes of a seat by (question, round)."""
+        """Return (question, round) -> vote of a seat. Call with (code, key)."""
         seat = _find_seat(connection, room, hash_secret(key))
         columns = (
             polls.c.question,
@@ -566,17 +572,17 @@ class Classroom:
 
     @transaction(by_code)
     def watch(self, connection: Connection, room: Room) -> Watched:
-        """Return the view that everybody may see; the same for all, so worth caching."""
-        poll = _current(connection, room)
-        current = _look(connection, room, poll)
+        """Return the view that everybody may see. Call with (code)."""
+        poll = _find_poll(connection, room)
+        current = _read_view(connection, room, poll)
         if poll is None or poll.phase == OPEN or not (poll.shown or poll.phase == REVEALED):
             return replace(current, distribution=None)
         return current
 
     @transaction(by_token)
-    def of_teacher(self, connection: Connection, room: Room) -> TeacherView:
-        """Return the view that the teacher may see."""
-        poll = _current(connection, room)
+    def watch_as_teacher(self, connection: Connection, room: Room) -> TeacherView:
+        """Return the view that the teacher may see. Call with (token)."""
+        poll = _find_poll(connection, room)
         questions = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
         details: dict[str, Any] = {
             "planned": tuple(json.loads(room.questions)),
@@ -606,11 +612,11 @@ class Classroom:
                 .order_by(votes.c.id)
             )
             details["reasons"] = tuple(Reason(*row) for row in connection.execute(reasons))
-        return TeacherView(**vars(_look(connection, room, poll)) | details)
+        return TeacherView(**vars(_read_view(connection, room, poll)) | details)
 
     @transaction(by_token)
-    def answers(self, connection: Connection, room: Room) -> pd.DataFrame:
-        """Return one row per vote of the class with this teacher's key.
+    def read_answers(self, connection: Connection, room: Room) -> pd.DataFrame:
+        """Return one row per vote of a class. Call with (token).
 
         Ordered by question, round and seat.
 
@@ -642,9 +648,10 @@ class Classroom:
     def open(
         self, connection: Connection, room: Room, question: str, seconds: float | None = None
     ) -> None:
-        """Ask a question, once in a class, and close the one before.
+        """Ask a question, closing the one before. Call with (token, question, seconds).
 
-        Opened again in its first round, before it closes, its time starts again.
+        Each question is asked once. Opened again in its first round, before it closes, its time
+        starts again.
 
         Args:
             connection: The connection, given by `transaction`.
@@ -654,10 +661,10 @@ class Classroom:
         """
         name = check_text("question", question, is_needed=True)
         time = check_seconds(seconds)
-        poll = _current(connection, room)
+        poll = _find_poll(connection, room)
         closes = None if time is None else Clock() + time
         if poll and (poll.question, poll.round, poll.phase) == (name, 1, OPEN):
-            _change(connection, poll, closes=closes)
+            _update_poll(connection, poll, closes=closes)
             return
         questions = list(
             connection.scalars(select(polls.c.question).where(polls.c.room == room.id))
@@ -681,13 +688,13 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def close(self, connection: Connection, room: Room) -> None:
-        """Close voting in this round."""
-        _close(connection, _current_poll(connection, room))
+        """Close voting in this round. Call with (token)."""
+        _close(connection, _require_poll(connection, room))
 
     @transaction(by_token, writes=True)
     def discuss(self, connection: Connection, room: Room) -> None:
-        """Begin the discussion after the first round."""
-        poll = _current_poll(connection, room, OPEN, REVEALED)
+        """Begin the discussion after the first round. Call with (token)."""
+        poll = _require_poll(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             words = (
                 "There is no discussion after the second round. Reveal the result, or open another"
@@ -695,48 +702,57 @@ class Classroom:
             )
             raise ClassError("phase", words)
         _close(connection, poll)
-        _change(connection, poll, phase=DISCUSSION)
+        _update_poll(connection, poll, phase=DISCUSSION)
 
     @transaction(by_token, writes=True)
     def open_second_round(
         self, connection: Connection, room: Room, seconds: float | None = None
     ) -> None:
-        """Open the second round, or restart its clock; the distribution is hidden again."""
+        """Open the second round, or restart its clock. Call with (token, seconds).
+
+        The distribution is hidden again.
+        """
         time = check_seconds(seconds)
-        poll = _current_poll(connection, room)
+        poll = _require_poll(connection, room)
         closes = None if time is None else Clock() + time
         if (poll.round, poll.phase) == (ROUNDS, OPEN):
-            _change(connection, poll, closes=closes)
+            _update_poll(connection, poll, closes=closes)
             return
-        poll = _current_poll(connection, room, OPEN, REVEALED)
+        poll = _require_poll(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             raise ClassError(
                 "phase", f"All {ROUNDS} rounds of this question are over. Open another question."
             )
         begin = {"phase": OPEN, "shown": False, "opened": Clock(), "closes": closes, "closed": None}
-        _change(connection, poll, round=poll.round + 1, **begin)
+        _update_poll(connection, poll, round=poll.round + 1, **begin)
 
     @transaction(by_token, writes=True)
     def show(self, connection: Connection, room: Room, on: bool = True) -> None:
-        """Show or hide the distribution; it stays visible once the answer is revealed."""
-        _change(connection, _current_poll(connection, room, OPEN), shown=bool(on))
+        """Show or hide the distribution of a closed question. Call with (token, on).
+
+        It stays visible once the answer is revealed.
+        """
+        _update_poll(connection, _require_poll(connection, room, OPEN), shown=bool(on))
 
     @transaction(by_token, writes=True)
     def reveal(self, connection: Connection, room: Room) -> None:
-        """End a question: its answer may be revealed, and everybody sees the distribution."""
-        poll = _current_poll(connection, room, OPEN)
+        """End a question: answer and distribution may be seen by all. Call with (token)."""
+        poll = _require_poll(connection, room, OPEN)
         _close(connection, poll)
-        _change(connection, poll, phase=REVEALED)
+        _update_poll(connection, poll, phase=REVEALED)
 
     @transaction(by_token, writes=True)
     def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
-        """Show exactly these reasons of a closed question to everybody, in this order."""
+        """Show exactly these reasons to everybody, in this order. Call with (token, ids).
+
+        The question must be closed.
+        """
         questions = list(dict.fromkeys(ids))
         if len(questions) > PICKED:
             raise ClassError(
                 "pick", f"{len(questions)} reasons are selected; at most {PICKED} can be shown."
             )
-        poll = _current_poll(connection, room, OPEN)
+        poll = _require_poll(connection, room, OPEN)
         reasons = (votes.c.poll == poll.id) & (votes.c.because != "")
         unknown = set(questions) - set(connection.scalars(select(votes.c.id).where(reasons)))
         if unknown:
@@ -751,7 +767,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def end(self, connection: Connection, room: Room) -> None:
-        """Delete a class with everything that is stored about it."""
+        """Delete a class with everything that is stored about it. Call with (token)."""
         connection.execute(rooms.delete().where(rooms.c.id == room.id))
 
 
@@ -761,7 +777,7 @@ def _sweep(connection: Connection) -> int:
 
 
 def _start(connection: Connection, token: str, questions: list[str]) -> str:
-    """Create a class and return its code. It may be called again with the same token."""
+    """Create a class and return its code, or the code of the class with this token's hash."""
     connection.execute(select(versions.c.version).with_for_update())  # one begins at a time
     begun = connection.scalar(select(rooms.c.code).where(rooms.c.token == token))
     if begun is not None:
@@ -789,7 +805,7 @@ def _find_seat(connection: Connection, room: Room, key: str) -> int:
     return seat
 
 
-def _current(connection: Connection, room: Room) -> Poll | None:
+def _find_poll(connection: Connection, room: Room) -> Poll | None:
     """Return the current poll by the database's clock; None where nothing has been asked."""
     row = connection.execute(
         select(polls, Clock().label("now")).where(polls.c.id == room.current)
@@ -806,12 +822,12 @@ def _current(connection: Connection, room: Room) -> Poll | None:
     )
 
 
-def _current_poll(connection: Connection, room: Room, *refused: str) -> Poll:
+def _require_poll(connection: Connection, room: Room, *refused: str) -> Poll:
     """Return the current poll.
 
     Raises ClassError if there is none, or if it is in one of these phases.
     """
-    poll = _current(connection, room)
+    poll = _find_poll(connection, room)
     if poll is None:
         raise ClassError("phase", "No question has been asked yet. Open a question first.")
     question = shorten(poll.question)
@@ -831,8 +847,8 @@ def _close(connection: Connection, poll: Poll) -> None:
     connection.execute(polls.update().where(is_open).values(phase=CLOSED, closed=when))
 
 
-def _change(connection: Connection, poll: Poll, **values: object) -> None:
-    """Change columns of a poll."""
+def _update_poll(connection: Connection, poll: Poll, **values: object) -> None:
+    """Store new values of columns of a poll."""
     connection.execute(polls.update().where(polls.c.id == poll.id).values(**values))
 
 
@@ -841,8 +857,8 @@ def _count_seats(connection: Connection, room: Room) -> int:
     return connection.scalar(select(func.count()).where(seats.c.room == room.id)) or 0
 
 
-def _look(connection: Connection, room: Room, poll: Poll | None) -> Watched:
-    """Return the view of a class, with the distribution."""
+def _read_view(connection: Connection, room: Room, poll: Poll | None) -> Watched:
+    """Return the public view of a class, always with the distribution."""
     seated = _count_seats(connection, room)
     if poll is None:
         return Watched(room.code, WAITING, "", 0, None, None, seated, 0, {}, ())

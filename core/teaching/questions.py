@@ -52,7 +52,7 @@ class Item:
 
 @functools.cache
 def check_items(language: str = ENGLISH) -> tuple[Item, ...]:
-    """Read the eight questions of the check in a language."""
+    """Return the questions of the check (before and after a class) in a language."""
     items = translate_check(
         language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"]
     )
@@ -60,12 +60,12 @@ def check_items(language: str = ENGLISH) -> tuple[Item, ...]:
 
 
 def write_check(answers: Sequence[int | None]) -> str:
-    """Write the answers to the eight questions as one line; None: not answered."""
+    """Return the answers to the check as one line of JSON; None: not answered."""
     return json.dumps(list(answers), separators=(",", ":"))
 
 
 def read_check(text: str) -> list[int | None]:
-    """Read answers that write_check() wrote. Raises ValueError."""
+    """Parse answers that write_check() wrote: index of each option. Raises ValueError."""
     answers = json.loads(text)
     if not isinstance(answers, list) or len(answers) != len(check_items()):
         raise ValueError(f"there must be {len(check_items())} answers")
@@ -81,7 +81,7 @@ def score(text: str) -> float:
 
 
 def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
-    """Return the class's normalised gain (Hake, 1998): (after − before) / (1 − before).
+    """Return the class's normalised gain (Hake, 1998): (after − before) / (1 − before) of means.
 
     Its 95 % interval is the jackknife's over seats that answered both times (Tukey, 1958). NaN
     where nothing could be gained, or nobody answered both.
@@ -155,8 +155,8 @@ class Question:
             return tuple(self.lesson.values[name].label for name in self.prediction.ranked)
         return tuple(option.text for option in self.prediction.options)
 
-    def in_words(self, text: str) -> str:
-        """Return a stored answer as text for the screen."""
+    def format_answer(self, text: str) -> str:
+        """Format a stored answer (one line of text) for the screen."""
         if self.kind == CHECK:
             return f"{round(score(text) * len(check_items()))} / {len(check_items())}"
         if self.kind == CARRY:
@@ -164,8 +164,8 @@ class Question:
         assert self.lesson is not None
         return describe_answer(self.lesson, prediction.read(self.prediction, text))
 
-    def counts(self, votes: Distribution, out: Outcome | None = None) -> list[Count]:
-        """Count the answers of each round.
+    def count_answers(self, votes: Distribution, out: Outcome | None = None) -> list[Count]:
+        """Count the answers of each round, one Count per bar of a picture.
 
         Args:
             votes: Number of votes by round and answer.
@@ -173,7 +173,7 @@ class Question:
         """
         rounds = sorted(votes)
         if self.kind == CHECK:  # by score: hardly any two seats answer all eight alike
-            by_score = [_group(votes[n], self.in_words) for n in rounds]
+            by_score = [_count_labels(votes[n], self.format_answer) for n in rounds]
             scores = sorted({label for counts in by_score for label in counts})
             return [Count(label, [counts.get(label, 0) for counts in by_score]) for label in scores]
         if self.is_number:
@@ -186,7 +186,7 @@ class Question:
         right = {text for text in listed if out is not None and self._is_right(text, out)}
         drawn = [text for index, text in enumerate(listed) if index < SHOWN or text in right]
         counts = [
-            Count(self.in_words(text), [votes[n].get(text, 0) for n in rounds], text in right)
+            Count(self.format_answer(text), [votes[n].get(text, 0) for n in rounds], text in right)
             for text in drawn
         ]
         others = [
@@ -195,7 +195,7 @@ class Question:
         return counts + ([Count("…", others)] if any(others) else [])
 
     def _count_guesses(self, votes: Distribution, out: Outcome | None) -> list[Count]:
-        """Count guesses in each part of the scale; only the last part includes its upper end."""
+        """Count numeric guesses of each round in ten equal parts of the scale."""
         scale = self.prediction.scale
         lesson_shown = self.lesson
         assert scale is not None and lesson_shown is not None
@@ -210,7 +210,7 @@ class Question:
             )
 
         groups = [
-            _group(votes[n], lambda text: part(prediction.read(self.prediction, text)[0]))
+            _count_labels(votes[n], lambda text: part(prediction.read(self.prediction, text)[0]))
             for n in sorted(votes)
         ]
         right = None
@@ -235,8 +235,8 @@ class Question:
         return prediction.verdict(self.prediction, answer, out) == prediction.AS_PREDICTED
 
 
-def _group(votes: Mapping[str, int], label_of: Callable[[str], Label]) -> Counter[Label]:
-    """Count votes by a label of their answers."""
+def _count_labels(votes: Mapping[str, int], label_of: Callable[[str], Label]) -> Counter[Label]:
+    """Return label -> number of votes, from answer -> number of votes."""
     counts: Counter[Label] = Counter()
     for text, number in votes.items():
         counts[label_of(text)] += number
@@ -275,7 +275,7 @@ def question_names() -> list[str]:
 
 
 def describe_counts(question: Question, counts: Sequence[Count], words: Mapping[str, str]) -> str:
-    """Describe how to read the picture of the counts; "" where it needs no words."""
+    """Say how to read a picture of answers; "" where it needs no words."""
     notes = []
     if question.is_number:
         notes.append(words["class_guesses"])

@@ -168,7 +168,7 @@ class Part:
 
 
 def measure_part(lesson: Lesson, entry: Entry) -> Part:
-    """Measure a lesson for a report; without a result where its data is missing here."""
+    """Measure a lesson for a report; its result is None where its data is missing here."""
     try:
         return Part(lesson, entry, measure_outcome(lesson))
     except ConfigError:
@@ -213,7 +213,7 @@ def write_report(
 
 
 def write_script(rows: Sequence[Row]) -> str:
-    """Return Python code with `core` that prints the numbers of the table."""
+    """Return the Python script that prints the numbers of these rows, with the package core."""
     values = []
     for row in rows:
         params = ", ".join(f"{quoted(name)}: {quoted(text)}" for name, text in row.params.items())
@@ -230,7 +230,14 @@ def write_script(rows: Sequence[Row]) -> str:
 def write_class(
     answers: pd.DataFrame, code: str, words: Mapping[str, str], language: str = ENGLISH
 ) -> str:
-    """Return every question of a class with its answers and reasons as HTML; no names."""
+    """Return every question of a class with its answers and reasons as HTML; no names.
+
+    Args:
+        answers: One row per vote, of Classroom.read_answers.
+        code: Code of the class.
+        words: Words of the language, by key.
+        language: Language of the questions.
+    """
     questions = []
     for name, rows in answers.groupby("question", sort=False):
         question_asked = find_question(str(name), words, language)
@@ -239,7 +246,7 @@ def write_class(
         rounds = sorted(set(rows["round"].tolist()))
         votes = {n: dict(Counter(rows.answer[rows["round"] == n].tolist())) for n in rounds}
         out = measure_outcome(question_asked.lesson) if question_asked.lesson else None
-        counts = question_asked.counts(votes, out)
+        counts = question_asked.count_answers(votes, out)
         question: dict[str, object] = {
             "asked": question_asked,
             "out": out if question_asked.kind == PREDICTION else None,
@@ -260,7 +267,7 @@ def write_class(
 
 
 def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
-    """Describe the class's normalised gain between the two checks."""
+    """Describe the class's normalised gain from the check before to the one after."""
     gained = gain(read_scores(answers, BEFORE), read_scores(answers, AFTER))
     if not gained.low <= gained.high:
         return words["class_gain_none"].format(n=gained.n)
@@ -275,7 +282,7 @@ def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
 
 
 def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
-    """Return each seat's share of right answers to a check in the first round."""
+    """Return seat -> share of right answers to the check of this name, in the first round."""
     rows = answers[(answers.question == name) & (answers["round"] == 1)]
     return {
         int(seat): score(str(answer))
@@ -295,9 +302,9 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
     )
     if len(rounds.columns) < 2 or rounds.empty:
         return pd.DataFrame()
-    first = rounds[1].map(question.in_words)
-    second = rounds[2].map(question.in_words)
-    labels = list(dict.fromkeys(map(question.in_words, sorted({*rounds[1], *rounds[2]}))))
+    first = rounds[1].map(question.format_answer)
+    second = rounds[2].map(question.format_answer)
+    labels = list(dict.fromkeys(map(question.format_answer, sorted({*rounds[1], *rounds[2]}))))
     table = pd.crosstab(first, second).reindex(index=labels, columns=labels, fill_value=0)
     table.index.name = "1 ↓ 2 →"
     table.columns.name = None
@@ -307,7 +314,10 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
 def add_words(
     answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH
 ) -> pd.DataFrame:
-    """Return answers for export: in words (`says`), how sure (`sure_text`), seconds rounded."""
+    """Return a copy of answers for export, with columns of text (`says`, `sure_text`).
+
+    Seconds are rounded to 2 decimals.
+    """
     table = answers.assign(seconds=answers.seconds.round(2))
     says = []
     sure = []
@@ -315,7 +325,7 @@ def add_words(
         answers.question.tolist(), answers.answer.tolist(), answers.sure.tolist()
     ):
         question = find_question(str(name), words, language)
-        says.append(question.in_words(str(text)) if question else "")
+        says.append(question.format_answer(str(text)) if question else "")
         is_asked = (
             question is not None and question.kind != CHECK
         )  # the eight questions do not ask it

@@ -189,7 +189,7 @@ def write_files(folder: Path):
     study = store.enrol(parse(STUDY)).study
     (run, *_), *_ = store.claim(study, "recorder|1|a", 1)
     rows = [Row(step, 2.75 / step, 2.5 / step, 0.1, 0.2 * step, 0.003) for step in (1, 2)]
-    store.keep("recorder|1|a", [Report(run, DONE, rows, 2)])
+    store.store_reports("recorder|1|a", [Report(run, DONE, rows, 2)])
     store.close()
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in record().items()]
     (folder / "record.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")

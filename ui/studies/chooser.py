@@ -45,7 +45,7 @@ def draw_study_buttons(store, study, now: Standing):
     # A key for each study: what was opened for the one that is gone does not stay open for the next
     # one in its place.
     with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_{study.id}"):
-        n_unwanted = store.unwanted(study.id)
+        n_unwanted = store.count_unwanted(study.id)
         suffix = f"; and {count(n_unwanted, 'run')} of an earlier version of its file" * bool(
             n_unwanted
         )

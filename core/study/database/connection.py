@@ -66,7 +66,11 @@ class FullError(StoreError):
 
 
 def address(chosen: str | None = None) -> URL:
-    """Return the store's address: the given one (or a file), ABLATION_DATABASE_URL, or DEFAULT."""
+    """Return the store's address: the given one (or a file), ABLATION_DATABASE_URL, or DEFAULT.
+
+    Raises:
+        StoreError: It is no address, or of a database that is not supported.
+    """
     text = chosen or os.environ.get(VARIABLE) or DEFAULT
     source = "--database" if chosen else VARIABLE
     text = (
@@ -93,14 +97,16 @@ def printable_address(url: URL) -> str:
 
 
 def connect(url: URL) -> Engine:
-    """Return an engine; on SQLite, transactions that write take the lock before they read.
+    """Return an engine for an address; nothing is connected yet.
+
+    On SQLite, transactions that write take the lock before they read.
 
     Raises:
         StoreError: the driver is missing.
     """
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": PATIENCE})
-        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_transaction)
         return engine
     arguments: dict[str, int | None] = {"connect_timeout": 3}
@@ -129,8 +135,10 @@ def connect_to_read(path: str, how: str) -> Engine:
     )
 
 
-def _prepare(connection: sqlite3.Connection, _: object) -> None:
-    """Let readers work at the same time as one writer. Committed data outlives any process.
+def _configure_sqlite(connection: sqlite3.Connection, _: object) -> None:
+    """Set a new SQLite connection up: readers work at the same time as one writer.
+
+    Committed data outlives any process.
 
     After a power cut, with synchronous NORMAL, the last commits may be missing; none is ever half
     written.
@@ -176,7 +184,7 @@ class Connected:
             yield connection
 
     def _check_file(self) -> None:
-        """Refuse a file that was deleted while in use, and connect anew to one that was replaced.
+        """Raise StoreError for a file deleted while in use; reconnect to one that was replaced.
 
         An open connection goes on with the deleted file: all that is written would be lost when the
         process ends.
@@ -206,7 +214,7 @@ class Connected:
 
 
 def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
-    """Return the result of a call, repeated while the store is busy."""
+    """Return call(), repeated while the store is busy, for at most `seconds` (else 15)."""
     end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
     while True:
         try:
@@ -245,7 +253,7 @@ def in_words(url: URL) -> Iterator[None]:
 
 
 def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
-    """Return the kind of store error and its description for an error of SQLite."""
+    """Return the class of store error and the end of its sentence for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_BUSY:
         return BusyError, "is locked by another program writing to it"
@@ -263,7 +271,7 @@ def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str
 
 
 def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, str]:
-    """Return the kind of error, what happened, and why."""
+    """Return the class of store error, what happened, and why in the server's words."""
     state = getattr(error.orig, "sqlstate", None) or ""
     first = str(error.orig).strip().splitlines()[:1]
     why = first[0] if first else type(error.orig).__name__

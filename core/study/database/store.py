@@ -102,7 +102,10 @@ class Store(Connected):
         patiently(lambda: self._open(create), seconds)
 
     def _open(self, create: bool) -> None:
-        """Create missing tables; a read-only database is opened for reading."""
+        """Check the tables, or create them; set `writable`. A read-only file is opened to read.
+
+        Raises NoStoreError for missing tables where `create` is False.
+        """
         if self.path and os.path.isfile(self.path):
             folder = os.path.dirname(os.path.abspath(self.path))
             self.writable = os.access(self.path, os.W_OK) and os.access(folder, os.W_OK)
@@ -136,7 +139,10 @@ class Store(Connected):
                 self.writable = bool(may_write.scalar())
 
     def _open_to_read(self, path: str) -> None:
-        """Open a store read-only, also on a disk that cannot be written."""
+        """Open a SQLite file read-only, also on a disk that cannot be written.
+
+        Raises NoStoreError for a file without tables.
+        """
         for how in ("mode=ro", "immutable=1"):
             self.engine = connect_to_read(path, how)
             try:
@@ -160,7 +166,7 @@ class Store(Connected):
             return number
 
     def stored(self, study: Study) -> Stored:
-        """Return which runs of a study the store already has under its name."""
+        """Return which runs of this study are finished under its name, and how many it dropped."""
         query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
         with self.reading() as connection:
             states = {key: state for key, state in connection.execute(query)}
@@ -170,7 +176,7 @@ class Store(Connected):
         ended = frozenset(key for key in hashes & states.keys() if states[key] in (DONE, DIVERGED))
         return Stored(ended, len(states.keys() - hashes))
 
-    def unwanted(self, study: int) -> int:
+    def count_unwanted(self, study: int) -> int:
         """Return the number of stored runs that the study's file no longer contains."""
         unwanted_count = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
         with self.reading() as connection:
@@ -194,7 +200,7 @@ class Store(Connected):
             return connection.execute(select(studies).order_by(studies.c.created)).all()
 
     def counts(self, studies: list[int]) -> dict[str, tuple[int, float, float]]:
-        """Return the number of runs, expected seconds and remaining seconds for each state."""
+        """Return state -> (number of runs, expected seconds, remaining seconds) of studies."""
         time_left = func.sum(runs.c.expected * (runs.c.steps - runs.c.step) / runs.c.steps)
         is_wanted = and_(runs.c.study.in_(studies), runs.c.wanted)
         query = select(runs.c.state, func.count(), func.sum(runs.c.expected), time_left).where(
@@ -233,7 +239,7 @@ class Store(Connected):
             return {(name, variant): spec for name, variant, spec in lines}
 
     def results(self, study: int) -> dict[int, float]:
-        """Return the last accuracy of each run that finished without diverging."""
+        """Return run id -> final accuracy of the runs that finished without diverging."""
         end = and_(rows.c.run == runs.c.id, rows.c.step == runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         with self.reading() as connection:
@@ -244,7 +250,7 @@ class Store(Connected):
             )
 
     def late_losses(self, study: int) -> dict[int, float]:
-        """Return the late loss (core.train.match) of each run that finished without diverging."""
+        """Return run id -> late loss (core.train.match) of runs that finished without diverging."""
         late = and_(rows.c.run == runs.c.id, 10 * rows.c.step > 9 * runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         losses_by_cell: dict[tuple[int, int], list[tuple[int, float]]] = {}
@@ -269,7 +275,10 @@ class Store(Connected):
     # Who trains what
 
     def enrol(self, study: Study) -> Enrolled:
-        """Add a study or its new runs; runs that it no longer contains stay but do not count."""
+        """Add a study, or new runs to the one of its name; return how many are new or finished.
+
+        Runs that it no longer contains stay in the store but do not count.
+        """
         with self.writing() as connection:
             number = connection.scalar(
                 select(studies.c.id).where(studies.c.name == study.name).with_for_update()
@@ -285,7 +294,7 @@ class Store(Connected):
             )
             state_of = {key: state for key, state in present}
             connection.execute(update(runs).where(runs.c.study == number).values(wanted=False))
-            described = [_described(number, place, run) for place, run in enumerate(study.runs)]
+            described = [_run_columns(number, place, run) for place, run in enumerate(study.runs)]
             _execute_for_each(
                 connection, insert(runs), [row for row in described if row["hash"] not in state_of]
             )
@@ -308,14 +317,17 @@ class Store(Connected):
         )
 
     def requeue(self, study: int, states: Iterable[str] = (STOPPED, FAILED)) -> int:
-        """Queue the runs of a study that were stopped or failed. Return how many."""
+        """Queue the runs of a study that are in these states again. Return how many."""
         with self.writing() as connection:
-            return _queue(
+            return _requeue(
                 connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted)
             )
 
     def stop(self, study: int) -> int:
-        """Stop a study; workers notice when they next store something. Return how many runs."""
+        """Mark queued and running runs of a study as stopped. Return how many.
+
+        Their workers notice when they next store something.
+        """
         going = and_(runs.c.study == study, runs.c.state.in_((QUEUED, RUNNING)))
         with self.writing() as connection:
             return connection.execute(
@@ -328,10 +340,9 @@ class Store(Connected):
             connection.execute(delete(studies).where(studies.c.id == study))
 
     def reclaim(self, studies: list[int], owner: str, running_runs: Iterable[int]) -> int:
-        """Queue the runs of owners that have died. Return how many.
+        """Queue runs of dead owners, and those of `owner` that it does not run. Return how many.
 
-        Runs of this owner that are not in `running_runs` are queued, too: the connection broke when
-        it claimed them.
+        The latter were claimed when the connection broke.
         """
         running = and_(
             runs.c.study.in_(studies), runs.c.state == RUNNING, runs.c.id.not_in(list(running_runs))
@@ -354,12 +365,12 @@ class Store(Connected):
             *(and_(runs.c.owner == owner, runs.c.heartbeat <= beat) for owner, beat in dead)
         )
         with self.writing() as connection:
-            return _queue(connection, and_(running, theirs))
+            return _requeue(connection, and_(running, theirs))
 
     def claim(
         self, study: int, owner: str, limit: int, trained_with: dict[str, str] | None = None
     ) -> list[tuple[int, str, str, str]]:
-        """Claim up to so many queued runs; no two owners get the same.
+        """Mark up to `limit` queued runs as running for an owner; no two owners get the same.
 
         Args:
             study: Id of the study.
@@ -391,8 +402,8 @@ class Store(Connected):
                 )
         return [(row.id, row.task, row.variant, row.spec) for row in claimed]
 
-    def keep(self, owner: str, reports: list[Report]) -> set[int]:
-        """Store new rows and a heartbeat; return the runs that are no longer the owner's.
+    def store_reports(self, owner: str, reports: list[Report]) -> set[int]:
+        """Store the reports of an owner's runs; return the ids of those no longer its own.
 
         May be repeated with the same reports when it is not known whether it has succeeded.
         """
@@ -421,8 +432,8 @@ class Store(Connected):
                 connection, insert(rows), [{"run": run, **row._asdict()} for run, row in new]
             )
             now = connection.execute(select(Clock())).scalar_one()
-            changed = [_changes(by_run[run], now) for run in numbers]
-            names = [name for name in _changes(Report(0, ""), now) if name != "at"]
+            changed = [_report_columns(by_run[run], now) for run in numbers]
+            names = [name for name in _report_columns(Report(0, ""), now) if name != "at"]
             values: dict[str, Any] = {name: bindparam(name) for name in names}
             _execute_for_each(
                 connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed
@@ -471,8 +482,8 @@ def _no_store(name: str) -> NoStoreError:
     return NoStoreError(f"There are no studies at {name} {then}", f"There are no studies {then}")
 
 
-def _described(study: int, place: int, run: Run) -> dict[str, Any]:
-    """Return a run's columns in the table of runs."""
+def _run_columns(study: int, place: int, run: Run) -> dict[str, Any]:
+    """Return the values of a planned run's line in the table of runs."""
     return {
         "study": study,
         "place": place,
@@ -488,8 +499,8 @@ def _described(study: int, place: int, run: Run) -> dict[str, Any]:
     }
 
 
-def _changes(report: Report, now: float) -> dict[str, Any]:
-    """Return the columns that a report changes in its run."""
+def _report_columns(report: Report, now: float) -> dict[str, Any]:
+    """Return the values that a report changes in the run's line; "at" is the run's id."""
     return {
         "at": report.run,
         "state": report.state,
@@ -503,9 +514,9 @@ def _changes(report: Report, now: float) -> dict[str, Any]:
     }
 
 
-def _queue(connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
-    """Queue these runs again, and delete their rows. Return how many."""
-    numbers = list(connection.scalars(select(runs.c.id).where(which).with_for_update()))
+def _requeue(connection: sql.Connection, condition: sql.ColumnElement[bool]) -> int:
+    """Queue the runs that meet an SQL condition again, without their rows. Return how many."""
+    numbers = list(connection.scalars(select(runs.c.id).where(condition).with_for_update()))
     for some in _split_ids(numbers):
         connection.execute(delete(rows).where(rows.c.run.in_(some)))
         connection.execute(update(runs).where(runs.c.id.in_(some)).values(state=QUEUED, **EMPTY))
@@ -515,7 +526,7 @@ def _queue(connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
 def _execute_for_each(
     connection: sql.Connection, statement: sql.Executable, values: list[dict[str, Any]]
 ) -> None:
-    """Execute a statement for each of the values; do nothing without any."""
+    """Execute a statement with each dict of parameters; do nothing without any."""
     if values:
         connection.execute(statement, values)
 
@@ -566,7 +577,7 @@ class Standing:
         return bool(self.lost or any(self.counts.get(state) for state in (QUEUED, STOPPED, FAILED)))
 
     def words(self) -> str:
-        """Return "8 runs: 5 done, 3 queued"; runs claimed but not begun count as queued."""
+        """Describe as "8 runs: 5 done, 3 queued"; runs claimed but not begun count as queued."""
         ahead = min(self.ahead, self.counts.get(RUNNING, 0))  # which was read a moment before
         totals = Counter(self.counts) + Counter({QUEUED: ahead})
         totals[RUNNING] -= ahead

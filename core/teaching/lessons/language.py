@@ -24,38 +24,41 @@ language: Menu[str] = Menu("Languages")
 
 
 @functools.cache
-def _read(name: str) -> dict[str, Any]:
-    """Read the phrases of one language from its TOML file."""
+def _read(language_name: str) -> dict[str, Any]:
+    """Read the TOML file of one language, such as "en"."""
     content: dict[str, Any] = tomllib.loads(
-        (FOLDER / f"{name}.toml").read_text(encoding="utf-8-sig")
+        (FOLDER / f"{language_name}.toml").read_text(encoding="utf-8-sig")
     )
     return content
 
 
 @functools.cache
-def phrases(name: str) -> Mapping[str, str]:
-    """Return the words around lessons in a language, by their keys; English where it has none."""
-    return {**_read(ENGLISH)["words"], **_read(name)["words"]}
+def phrases(language_name: str) -> Mapping[str, str]:
+    """Return key -> words around lessons in a language; in English where it has none."""
+    return {**_read(ENGLISH)["words"], **_read(language_name)["words"]}
 
 
-def translated(name: str, lesson: str, document: dict[str, Any]) -> dict[str, Any]:
+def translated(language_name: str, lesson: str, document: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a lesson's file with its texts in this language."""
-    return {**document, **_replace(document, _read(name).get("lessons", {}).get(lesson, {}))}
+    return {
+        **document,
+        **_replace(document, _read(language_name).get("lessons", {}).get(lesson, {})),
+    }
 
 
-def translate_check(name: str, document: list[Any]) -> list[Any]:
-    """Return the eight questions of a class with their texts in this language."""
-    questions: list[Any] = _replace(document, _read(name).get("check", []))
+def translate_check(language_name: str, document: list[Any]) -> list[Any]:
+    """Return the questions of the check with their texts in this language."""
+    questions: list[Any] = _replace(document, _read(language_name).get("check", []))
     return questions
 
 
-def is_complete(name: str, lesson: str) -> bool:
-    """Return whether this language has texts of the lesson."""
-    return name == ENGLISH or lesson in _read(name).get("lessons", {})
+def is_complete(language_name: str, lesson: str) -> bool:
+    """Return whether this language has any texts of the lesson; English has all."""
+    return language_name == ENGLISH or lesson in _read(language_name).get("lessons", {})
 
 
 def _replace(document: Any, texts: Any) -> Any:
-    """Return a document with its texts replaced by those at the same place."""
+    """Return a nested document with its texts replaced by those of `texts` at the same place."""
     if isinstance(document, dict) and isinstance(texts, dict):
         return {
             key: _replace(value, texts[key]) if key in texts else value

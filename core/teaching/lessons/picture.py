@@ -48,7 +48,7 @@ def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str
 
 
 def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
-    """Return a lesson's picture for its card: the setup, or the result once it is shown."""
+    """Return the picture for a lesson's card, as HTML: the setup, or the result `out`."""
     prediction = lesson.prediction
     if prediction is None:
         return BLOCK_PICTURE
@@ -63,7 +63,7 @@ def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> 
         curves = [
             (
                 "first" if name == lesson.shown[0] else "",
-                [(x, mean) for x, mean, _, _ in _along(out.values[name])],
+                [(x, mean) for x, mean, _, _ in _curve_points(out.values[name])],
             )
             for name in reversed(lesson.shown)
         ]
@@ -88,7 +88,7 @@ def draw_curves(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> 
 def svg(
     lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome | None = None
 ) -> str:
-    """Return the picture of a lesson as SVG: predicted and measured values.
+    """Return the picture of a lesson as SVG: predicted and measured values, if any.
 
     Args:
         lesson: The lesson.
@@ -99,14 +99,14 @@ def svg(
     prediction = lesson.prediction
     assert prediction is not None
     first = reading[lesson.values[lesson.shown[0]].reading]
-    mark = _mark(lesson, answer, out)
+    mark = _predicted_range(lesson, answer, out)
 
     def format_value(value: float) -> str:
         return written(value, first.unit, words)
 
     if out and first.curve and prediction.kind == "curve":
         lines = [
-            Line(lesson.values[name].label, *zip(*_along(out.values[name])))
+            Line(lesson.values[name].label, *zip(*_curve_points(out.values[name])))
             for name in lesson.shown
         ]
         return curves_svg(lines, format_value, mark, words, words[first.curve])
@@ -121,14 +121,14 @@ def svg(
     return bars_svg(bars, format_value, mark, words, hidden=out is None, scale=scale)
 
 
-def _along(measured: Measured) -> list[tuple[int, float, float, float]]:
-    """Return place, mean, low and high at each place of a curve."""
+def _curve_points(measured: Measured) -> list[tuple[int, float, float, float]]:
+    """Return (step or pass, mean over seeds, low, high) along a measured curve."""
     assert measured.curve is not None
     places = sorted(next(iter(measured.curve.values())))
     return [(x, *interval(curve[x] for curve in measured.curve.values())[:3]) for x in places]
 
 
-def _mark(lesson: Lesson, answer: Answer | None, out: Outcome | None) -> Mark | None:
+def _predicted_range(lesson: Lesson, answer: Answer | None, out: Outcome | None) -> Mark | None:
     """Return the predicted range of the first value shown; None if it was not predicted alone."""
     prediction = lesson.prediction
     assert prediction is not None
@@ -143,7 +143,7 @@ def _mark(lesson: Lesson, answer: Answer | None, out: Outcome | None) -> Mark | 
     if out is None:
         return None
     if kind == "growth":
-        base = _along(out.values[prediction.number.of[0]])[0][1]
+        base = _curve_points(out.values[prediction.number.of[0]])[0][1]
     else:
         base = out.values[prediction.number.of[1]].found.mean
     if kind == "difference":

@@ -83,7 +83,10 @@ combine.add(
 
 
 def measure_outcome(lesson: Lesson) -> Outcome:
-    """Measure all values of a lesson with a prediction. Raises ConfigError."""
+    """Measure all values of a lesson, and its predicted quantity. Raises ConfigError.
+
+    The lesson must have a prediction.
+    """
     assert lesson.prediction is not None
     values = {name: measured(value.reading, value.params) for name, value in lesson.values.items()}
     number = lesson.prediction.number
@@ -92,7 +95,7 @@ def measure_outcome(lesson: Lesson) -> Outcome:
 
 
 def unit_of(lesson: Lesson) -> str:
-    """Return the unit of the number that the prediction is about."""
+    """Return the key of the predicted number's unit: "percent", "points", "times", …."""
     assert lesson.prediction is not None
     number = lesson.prediction.number
     unit: str = combine[number.kind].unit  # type: ignore[attr-defined]
@@ -100,7 +103,13 @@ def unit_of(lesson: Lesson) -> str:
 
 
 def _combine_values(values: Mapping[str, Measured], number: Number, within: Within) -> Measured:
-    """Compute a prediction's number by seed: a value, its growth, a ratio or a difference."""
+    """Compute the predicted number by seed: a value, its growth, a ratio or a difference.
+
+    Args:
+        values: Measured values by name.
+        number: How it follows from them.
+        within: Range of possible values.
+    """
     first = values[number.of[0]]
     if number.kind == "value":
         return first
@@ -127,7 +136,7 @@ def _combine_values(values: Mapping[str, Measured], number: Number, within: With
 
 
 def judged(measured: Interval, low: float, high: float) -> str:
-    """Return the verdict on whether an interval lies in [low, high)."""
+    """Return a verdict: the interval lies inside [low, high), outside, or neither."""
     if not measured.low <= measured.high:  # NaN
         return UNDECIDED
     if low <= measured.low and measured.high < high:
@@ -136,13 +145,16 @@ def judged(measured: Interval, low: float, high: float) -> str:
 
 
 def interval_of(answer: list[float]) -> tuple[float, float]:
-    """Return the ends of a predicted range, without the rounding of their sum."""
+    """Return (low, high) of a numeric answer [guess, ± margin]."""
     guess, within = answer
     return round(guess - within, 9), round(guess + within, 9)
 
 
 def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
-    """Return the difference of every pair, higher-ranked minus other, Holm-corrected together."""
+    """Return the paired difference of every two values, the one earlier in `order` − the other.
+
+    Holm-corrected together.
+    """
 
     def compare(pair: Pair, level: float) -> Paired:
         return paired(out.values[pair[0]].values, out.values[pair[1]].values, level=level)
@@ -151,13 +163,13 @@ def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
 
 
 def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:
-    """Return the pairs that differ significantly, the larger one first."""
+    """Return the pairs of these values that differ significantly, the larger one first."""
     measured = sorted(order, key=lambda name: -out.values[name].found.mean)
     return [pair for pair, gap in differences(measured, out).items() if gap.clear]
 
 
 def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
-    """Return neighbours, in order of measured means, that do not differ significantly."""
+    """Return pairs of neighbours by measured mean that do not differ significantly."""
     measured = sorted(order, key=lambda name: -out.values[name].found.mean)
     pairs = differences(measured, out)
     return [pair for pair in pairwise(measured) if not pairs[pair].clear]
@@ -191,7 +203,7 @@ def check(prediction: Prediction, answer: Answer) -> Answer:
 
 
 def verdict(prediction: Prediction, answer: Answer, out: Outcome) -> str:
-    """Return one of VERDICTS for an answer."""
+    """Return one of VERDICTS for an answer, given the measured outcome."""
     if prediction.kind in ("choice", "curve"):
         return judged(
             out.number.found, prediction.options[answer].low, prediction.options[answer].high
@@ -206,10 +218,10 @@ def verdict(prediction: Prediction, answer: Answer, out: Outcome) -> str:
 
 
 def write(answer: Answer) -> str:
-    """Write an answer as one line of JSON, by which equal answers are counted."""
+    """Return an answer as one line of JSON, by which equal answers are counted."""
     return json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
 
 
 def read(prediction: Prediction, text: str) -> Answer:
-    """Read an answer that write() wrote. Raises ValueError."""
+    """Parse and check an answer in JSON. Raises ValueError."""
     return check(prediction, json.loads(text))

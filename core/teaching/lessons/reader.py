@@ -58,7 +58,7 @@ class Table:
         return f"{self.place}.{name}" if self.place else name
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T:
-        """Return an entry of this type and remove it. Raises LessonError for another type."""
+        """Remove and return an entry of this type. Raises LessonError for another or empty text."""
         value = self.rest.pop(name, default)
         if kind is float and type(value) is int:
             value = float(value)
@@ -75,10 +75,10 @@ class Table:
         self.require(kind is not str or value or default == "", f"{self.path_of(name)} is empty.")
         return cast(T, value)
 
-    def one_of(
+    def take_choice(
         self, name: str, choices: Sequence[str] | Mapping[str, Any], default: str | None = None
     ) -> str:
-        """Return an entry that must be one of these choices, and remove it."""
+        """Remove and return an entry. Raises LessonError unless it is one of these choices."""
         value = self.take(name, str, default)
         self.require(
             value in choices,
@@ -86,8 +86,14 @@ class Table:
         )
         return value
 
-    def names(self, key: str, choices: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
-        """Return a list of different names of values, and remove it."""
+    def take_names(self, key: str, choices: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
+        """Remove and return a list of different names. Raises LessonError for others.
+
+        Args:
+            key: Name of the entry.
+            choices: Names that are allowed.
+            least: Number of names at least.
+        """
         given_names = self.take(key, list)
         is_good = (
             len(given_names) >= least
@@ -100,33 +106,33 @@ class Table:
         )
         return tuple(given_names)
 
-    def params(self, name: str) -> dict[str, str]:
-        """Return a table of texts, as parameters of a link, and remove it."""
+    def take_params(self, name: str) -> dict[str, str]:
+        """Remove and return a table of texts, name -> text as in a link; {} where it lacks."""
         params = self.take(name, dict, {})
         is_text = all(isinstance(text, str) for text in params.values())
         self.require(is_text, f"{self.path_of(name)}: every parameter must be text, as in a link.")
         return params
 
-    def table(self, name: str) -> "Table":
-        """Return a nested table, and remove it."""
+    def take_table(self, name: str) -> "Table":
+        """Remove and return a nested table."""
         return Table(self.lesson, self.path_of(name), self.take(name, dict))
 
-    def tables(self, name: str) -> "list[Table]":
-        """Return a list of nested tables, and remove it."""
+    def take_tables(self, name: str) -> "list[Table]":
+        """Remove and return a list of nested tables."""
         return [
             Table(self.lesson, f"{self.path_of(name)} {n}", document)
             for n, document in enumerate(self.take(name, list), 1)
         ]
 
-    def done(self) -> None:
-        """Raise LessonError if any entry was not read."""
+    def require_all_taken(self) -> None:
+        """Raise LessonError if any entry was not taken."""
         self.require(
             not self.rest, f"{', '.join(map(self.path_of, self.rest))}: there is no such entry."
         )
 
 
 def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
-    """Return the lesson in the content of a file. Raises LessonError.
+    """Build the lesson from the content of its file. Raises LessonError.
 
     Args:
         name: Name of the lesson.
@@ -139,7 +145,9 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
         for key, value in table.take("values", dict, {}).items()
     }
     prediction = (
-        _read_prediction(table.table("prediction"), values) if "prediction" in table.rest else None
+        _read_prediction(table.take_table("prediction"), values)
+        if "prediction" in table.rest
+        else None
     )
     explanation = _read_explanation(table, values) if prediction else {}
     result = Lesson(
@@ -147,21 +155,21 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
         number=table.take("number", int),
         title=table.take("title", str),
         minutes=table.take("minutes", int),
-        difficulty=table.one_of("difficulty", ("first steps", "goes deeper")),
+        difficulty=table.take_choice("difficulty", ("first steps", "goes deeper")),
         question=table.take("question", str),
         values=values,
-        shown=table.names("shown", values) if "shown" in table.rest else tuple(values),
+        shown=table.take_names("shown", values) if "shown" in table.rest else tuple(values),
         picture=table.take("picture", str) if prediction else "",
         prediction=prediction,
-        experiment=_read_way(table.table("experiment")) if prediction else None,
+        experiment=_read_way(table.take_table("experiment")) if prediction else None,
         explanation=explanation,
         means=table.take("means", str) if prediction else "",
-        challenge=_read_way(table.table("challenge")) if prediction else None,
-        transfer=_read_transfer(table.table("transfer")) if prediction else None,
-        ways=tuple(map(_read_way, table.tables("ways"))) if not prediction else (),
+        challenge=_read_way(table.take_table("challenge")) if prediction else None,
+        transfer=_read_transfer(table.take_table("transfer")) if prediction else None,
+        ways=tuple(map(_read_way, table.take_tables("ways"))) if not prediction else (),
         language=language,
     )
-    table.done()
+    table.require_all_taken()
     names = (
         {*result.prediction.number.of, *result.prediction.ranked} if result.prediction else set()
     )
@@ -171,32 +179,36 @@ def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -
 
 
 def _read_value(table: Table) -> Value:
-    """Read a measured value of a lesson."""
-    params = table.params("of")
-    value = Value(table.take("label", str), table.one_of("reading", reading), params)
+    """Read a measured value: label, reading and parameters. Raises LessonError."""
+    params = table.take_params("of")
+    value = Value(table.take("label", str), table.take_choice("reading", reading), params)
     unknown = [name for name in params if name not in reading[value.reading].takes]
     names = ", ".join(map(shorten, unknown))
     table.require(not unknown, f"{table.place}.of: “{value.reading}” does not take {names}.")
-    table.done()
+    table.require_all_taken()
     return value
 
 
 def _read_prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
-    """Read the question and its kind of answer."""
-    kind_of = table.one_of("kind", KINDS)
-    ranked = table.names("ranked", values, 2) if kind_of == "rank" else ()
+    """Read a prediction: question, kind of answer, options. Raises LessonError."""
+    kind_of = table.take_choice("kind", KINDS)
+    ranked = table.take_names("ranked", values, 2) if kind_of == "rank" else ()
     number = (
-        Number("value", ranked[:1], "") if ranked else _read_number(table.table("number"), values)
+        Number("value", ranked[:1], "")
+        if ranked
+        else _read_number(table.take_table("number"), values)
     )
     options = (
-        tuple(map(_read_option, table.tables("options"))) if kind_of in ("choice", "curve") else ()
+        tuple(map(_read_option, table.take_tables("options")))
+        if kind_of in ("choice", "curve")
+        else ()
     )
     prediction = Prediction(
         kind_of,
         table.take("asks", str),
         number,
         options,
-        _read_scale(table.table("scale")) if kind_of == "number" else None,
+        _read_scale(table.take_table("scale")) if kind_of == "number" else None,
         ranked,
     )
     is_few = kind_of not in ("choice", "curve") or 2 <= len(options) <= 5
@@ -218,14 +230,14 @@ def _read_prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
     table.require(
         len(labels) == len(ranked), "prediction.ranked: two of the values have one label."
     )
-    table.done()
+    table.require_all_taken()
     return prediction
 
 
 def _read_number(table: Table, values: Mapping[str, Value]) -> Number:
     """Read how the predicted number follows from the values."""
     number = Number(
-        table.one_of("kind", combine), table.names("of", values), table.take("label", str)
+        table.take_choice("kind", combine), table.take_names("of", values), table.take("label", str)
     )
     needed = 2 if number.kind in ("ratio", "difference") else 1
     problem = f"{table.place}.of must name {needed} of the values for a {number.kind}."
@@ -237,7 +249,7 @@ def _read_number(table: Table, values: Mapping[str, Value]) -> Number:
         is_share,
         f"{table.place}: a difference is for shares only; compare other values by their ratio.",
     )
-    table.done()
+    table.require_all_taken()
     return number
 
 
@@ -259,7 +271,7 @@ def _read_option(table: Table) -> Option:
         table.take("instead", str, ""),
         tuple(map(float, sketch)),
     )
-    table.done()
+    table.require_all_taken()
     return option
 
 
@@ -282,15 +294,15 @@ def _read_scale(table: Table) -> Scale:
         is_good,
         f"{table.place}: low must be less than high, step above 0, and within a list of numbers.",
     )
-    table.done()
+    table.require_all_taken()
     return scale
 
 
 def _read_explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
     """Read the explanations by verdict; check the names in braces."""
-    explanation = table.table("explanation")
+    explanation = table.take_table("explanation")
     texts = {name: explanation.take(name, str) for name in VERDICTS}
-    explanation.done()
+    explanation.require_all_taken()
     names = [*values, "outcome"]
     for text in (*texts.values(), str(table.rest.get("means", ""))):
         for name, _ in FIELD.findall(text):
@@ -301,9 +313,9 @@ def _read_explanation(table: Table, values: Mapping[str, Value]) -> dict[str, st
 
 
 def _read_way(table: Table) -> Way:
-    """Read a link to a page that shows more."""
-    way = Way(table.take("text", str), table.one_of("page", PAGES), table.params("link"))
-    table.done()
+    """Read a link to a page: text, page and parameters. Raises LessonError."""
+    way = Way(table.take("text", str), table.take_choice("page", PAGES), table.take_params("link"))
+    table.require_all_taken()
     return way
 
 
@@ -320,7 +332,7 @@ def _read_transfer(table: Table) -> Transfer:
     table.require(
         is_good, "transfer: two to five options, and “right” the number of one of them, from 1."
     )
-    table.done()
+    table.require_all_taken()
     return transfer
 
 
@@ -339,7 +351,10 @@ _given: dict[str, dict[str, Any]] = {}
 
 @functools.cache
 def read_lesson(name: str, language: str = ENGLISH) -> Lesson:
-    """Return a lesson in a language, or in English where that lacks it. Raises LessonError."""
+    """Return a lesson of the menu in a language, or in English where that lacks it.
+
+    Raises LessonError.
+    """
     own_language = language if is_complete(language, name) else ENGLISH
     return lesson_of(name, translated(own_language, name, _given[name]), own_language)
 

@@ -96,7 +96,7 @@ reading: Menu[Reading] = Menu("Readings", unit="number", within=ANYTHING, curve=
 
 
 def measured(name: str, params: Params) -> Measured:
-    """Return the result of a reading, from a cache. Raises ConfigError for a bad parameter."""
+    """Measure the reading of this name, or return it from a cache. Raises ConfigError."""
     return _measure_once(name, tuple(sorted(params.items())))
 
 
@@ -107,19 +107,19 @@ def _measure_once(name: str, parameters: tuple[tuple[str, str], ...]) -> Measure
 
 
 def exact(value: float) -> Measured:
-    """Return a computed number as a result without an interval."""
+    """Wrap a computed number as a result whose interval has no width."""
     return Measured({0: value}, Interval(value, value, value, 1), EXACT)
 
 
 def per_seed(
     values: Mapping[int, float], within: Within = ANYTHING, curve: Curve | None = None
 ) -> Measured:
-    """Return numbers by seed as a result, with the interval of their mean."""
+    """Wrap seed -> number as a result, with mean and 95 % interval within a range."""
     return Measured(values, interval(values.values(), within), SEED, curve)
 
 
 def settings_of(params: Params, kind: type[Kind]) -> Kind:
-    """Return settings of a class, read from the parameters. Raises ConfigError."""
+    """Parse a link's parameters into settings of class `kind`. Raises ConfigError."""
     settings, problems = kind.read(dict(params))
     if problems:
         raise problems[0]
@@ -135,7 +135,7 @@ def names_of(*kinds: type[Settings]) -> tuple[str, ...]:
 
 
 def tokens_of(params: Params) -> int:
-    """Return the number of tokens in the parameters, 100 by default. Raises ConfigError."""
+    """Parse the parameter "tokens", a number of tokens, 100 by default. Raises ConfigError."""
     text = params.get("tokens", "100")
     if (
         text.isascii()
@@ -193,7 +193,7 @@ def block_work(params: Params) -> Measured:
 def measure_passes(
     params: Params, measure: Callable[[Pass], float], text: Sequence[str] = TEXT
 ) -> dict[int, float]:
-    """Return a number computed from the pass of a text, for each of ten seeds."""
+    """Return seed -> measure(pass of a text), for ten seeds of random weights."""
     config = settings_of(params, Config)
     return {seed: measure(forward(config.replace(seed=seed), list(text), CPU)) for seed in SEEDS}
 
@@ -254,7 +254,13 @@ def turned(params: Params) -> Measured:
 
 
 def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
-    """Return a statistic of the stream after the last pass, with its curve over passes."""
+    """Return a statistic of the stream after the last pass by seed, with its curve over passes.
+
+    Args:
+        params: Settings of Config and Depth.
+        statistic: Key of core.measure.stream_statistics.
+        within: Range of possible values.
+    """
     config = settings_of(params, Config)
     depth = settings_of(params, Depth)
     curve = {}
@@ -309,7 +315,7 @@ NAMES = ("study", "task", "variant")
 
 
 def name_training(params: Params) -> tuple[str, str, str]:
-    """Return study, task and variant in the parameters. Raises ConfigError."""
+    """Return the parameters (study, task, variant). Raises ConfigError if one is missing."""
     for name in NAMES[:2]:
         if name not in params:
             raise ConfigError(
@@ -320,7 +326,7 @@ def name_training(params: Params) -> tuple[str, str, str]:
 
 
 def training_rows(params: Params) -> dict[int, list[Row]]:
-    """Return the rows of a shipped training by seed. Raises ConfigError."""
+    """Return seed -> rows of the shipped training in the parameters. Raises ConfigError."""
     try:
         return {
             seed: list(rows) for seed, rows in Evidence().curves(*name_training(params)).items()
@@ -373,7 +379,7 @@ def loss(params: Params) -> Measured:
     takes=("task", "variant"),
 )
 def accuracy_at_own_rate(params: Params) -> Measured:
-    """Return the accuracy at tuned learning rates, with its interval over seeds."""
+    """Return the accuracy at tuned learning rates: mean and interval, no values by seed."""
     table = read_summary(table_of("own_learning_rates"))
     rows = table[
         (table.task == params.get("task")) & (table.variant == params.get("variant", BASELINE))
@@ -392,12 +398,12 @@ def accuracy_at_own_rate(params: Params) -> Measured:
 
 
 def shipped_bench() -> Bench:
-    """Return the shipped language model with its held-out sentences."""
+    """Open the shipped language model with its held-out sentences (cached)."""
     return bench(family.open_cached(family.WHOLE, 0))
 
 
 def find_head(params: Params) -> Cut:
-    """Return the head in the parameters: "2.3" is head 3 of layer 2. Raises ConfigError."""
+    """Parse the parameter "head": "2.3" is head 3 of layer 2. Raises ConfigError."""
     config = shipped_bench().model.config
     heads = {
         f"{cut.layer + 1}.{(cut.head or 0) + 1}": cut
@@ -421,7 +427,7 @@ def find_head(params: Params) -> Cut:
     takes=["head"],
 )
 def reads_subject(params: Params) -> Measured:
-    """Return one head's attention from the verb to its subject, over sentences."""
+    """Return one head's attention from the verb to its subject: mean and interval only."""
     cut = find_head(params)
     (head_reading,) = [
         row
@@ -449,7 +455,7 @@ def reads_subject(params: Params) -> Measured:
     takes=["head"],
 )
 def without_head(params: Params) -> Measured:
-    """Return the change in accuracy when one head is ablated, over sentences."""
+    """Return accuracy with one head ablated − accuracy of the whole model, over sentences."""
     bench = shipped_bench()
     effect = knocked_out(bench, (find_head(params),), "zero")
     comparison = compare_texts(effect, bench.baseline, "accuracy")

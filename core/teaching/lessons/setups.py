@@ -31,20 +31,20 @@ def _draw_box(x: float, y: float, width: float, height: float, kind: str = "") -
 
 
 def _draw_row(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
-    """Return a row of boxes that share a width, as SVG."""
+    """Return a row of boxes as SVG; `width` is that of the row."""
     step = width / boxes
     return "".join(_draw_box(step * index, y, step - 2, height, kind) for index in range(boxes))
 
 
-def _params(lesson: Lesson, name: str) -> list[str]:
-    """Return a parameter of each value that a lesson shows."""
+def _read_parameter(lesson: Lesson, name: str) -> list[str]:
+    """Return one parameter of each value that a lesson shows; "" where it lacks."""
     return [lesson.values[value].params.get(name, "") for value in lesson.shown]
 
 
 def _draw_heads(lesson: Lesson) -> str:
     """Return rows of boxes, one per head, for each value shown: an SVG fragment."""
     kinds = ("first", "base")
-    rows = enumerate(zip(_params(lesson, "n_heads"), kinds))
+    rows = enumerate(zip(_read_parameter(lesson, "n_heads"), kinds))
     return "".join(
         _draw_row(16 + 28 * index, int(heads), 20, kind) for index, (heads, kind) in rows
     )
@@ -52,7 +52,7 @@ def _draw_heads(lesson: Lesson) -> str:
 
 def _draw_tokens(lesson: Lesson) -> str:
     """Return texts as rows of tokens, the longest one cut: an SVG fragment."""
-    lengths = [int(tokens) for tokens in _params(lesson, "tokens")]
+    lengths = [int(tokens) for tokens in _read_parameter(lesson, "tokens")]
     counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
     rows = zip(counts, ("first", "base"))
     return "".join(
@@ -85,7 +85,7 @@ def _draw_orders(_: Lesson) -> str:
 
 def _draw_removed_heads(lesson: Lesson) -> str:
     """Return the heads of two layers, removed ones dashed: an SVG fragment."""
-    removed = set(_params(lesson, "head"))
+    removed = set(_read_parameter(lesson, "head"))
     drawn = []
     for layer in (1, 2):
         for head in range(1, 5):
@@ -94,7 +94,7 @@ def _draw_removed_heads(lesson: Lesson) -> str:
     return "".join(drawn)
 
 
-def _formula(words: str) -> Callable[[Lesson], str]:
+def _make_formula(words: str) -> Callable[[Lesson], str]:
     """Return a function that draws the same formula for every lesson."""
     return lambda _: text(WIDTH / 2, 46, words, "middle formula")
 
@@ -105,6 +105,6 @@ SETUPS: dict[str, Callable[[Lesson], str]] = {
     "silent": _draw_activations,
     "turned": _draw_orders,
     "without_head": _draw_removed_heads,
-    "largest_weight": _formula("softmax(q·k ∕ √d)"),
-    "next_word": _formula("softmax(logits ∕ T)"),
+    "largest_weight": _make_formula("softmax(q·k ∕ √d)"),
+    "next_word": _make_formula("softmax(logits ∕ T)"),
 }

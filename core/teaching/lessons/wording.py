@@ -27,37 +27,43 @@ SURE_ENOUGH = 2  # the level from which somebody was sure
 
 
 def written(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Return a number with its unit: "83 %", "−39.5 points", "49,984", "8.0 times"."""
+    """Format a number with its unit: "83 %", "−39.5 points", "49,984", "8.0 times".
+
+    Args:
+        value: Percent and points are given as shares: 0.83 for "83 %".
+        unit: Key: "percent", "points", "count", "times", or another for none.
+        words: Words of the language, by key.
+    """
     return (
         words["no_number"]
         if math.isnan(value)
-        else _add_unit(unit, _format(value, unit, words), words)
+        else _add_unit(unit, _format_plain(value, unit, words), words)
     )
 
 
 def reach(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Return an interval with its unit: "78 to 86 %"."""
+    """Format an interval with its unit (a key such as "percent"): "78 to 86 %"."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return words["no_number"]
-    low = _format(interval.low, unit, words)
-    high = _format(interval.high, unit, words)
+    low = _format_plain(interval.low, unit, words)
+    high = _format_plain(interval.high, unit, words)
     return _add_unit(unit, words["from_to"].format(low=low, high=high), words)
 
 
 def format_range(low: float, high: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Return a predicted range without trailing digits: "0 to 5 %"."""
+    """Format a predicted range without trailing zeros: "0 to 5 %"."""
     factor = 100 if unit == "percent" else 1
     ends = [f"{round(factor * end, 9):g}".replace(".", words["decimal"]) for end in (low, high)]
     return _add_unit(unit, words["from_to"].format(low=ends[0], high=ends[1]), words)
 
 
 def _add_unit(unit: str, text: str, words: Words) -> str:
-    """Add a unit to a number written as text."""
+    """Add the unit of this key to a formatted number; none for keys without words."""
     return words[f"in_{unit}"].format(n=text) if unit in ("percent", "points", "times") else text
 
 
-def _format(value: float, unit: str, words: Words) -> str:
-    """Format a number without its unit, with the language's separators."""
+def _format_plain(value: float, unit: str, words: Words) -> str:
+    """Format a number as its unit asks, but without it; shares as percent or points."""
     if unit == "percent":
         text = fixed(100 * value, 0 if value in (0, 1) or 0.1 <= value <= 0.9 else 1)
     elif unit == "points":
@@ -81,7 +87,7 @@ def describe_sample(measured: Measured, words: Words) -> str:
 
 
 def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
-    """Return a lesson's text with {name} and {name:range} replaced by measured values.
+    """Replace {name} and {name:range} in a lesson's text by measured values.
 
     Args:
         text: The text.
@@ -168,7 +174,7 @@ def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
 
 
 def explain(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
-    """Explain the result, and what it means for the prediction."""
+    """Return the explanation of the result, and what it means for the stored prediction."""
     prediction = lesson.prediction
     assert prediction is not None
     result = verdict(prediction, entry.answer, out)
@@ -181,7 +187,7 @@ def explain(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
 
 
 def explain_transfer(lesson: Lesson, chosen: int, words: Words) -> str:
-    """Return whether the answer to the transfer question is right, and why, in words."""
+    """Say whether option `chosen` (from 0) of the transfer question is right, and why."""
     transfer = lesson.transfer
     assert transfer is not None
     if chosen == transfer.right:

@@ -215,7 +215,7 @@ def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Cou
     if is_revealed and not votes:
         votes = {now.round: {}}
     return (
-        question.counts(
+        question.count_answers(
             votes, measure_outcome(question.lesson) if is_revealed and question.lesson else None
         )
         if votes

@@ -165,7 +165,7 @@ def _enter():
         change(shown="student", code=typed.upper()[:12])
         return
     try:
-        code = classroom().of_teacher(typed).code
+        code = classroom().watch_as_teacher(typed).code
     except (ClassError, StoreError) as error:
         st.session_state[TROUBLE] = describe(error)
     else:
@@ -233,7 +233,7 @@ def _draw_vote(question: Question, code: str, now: Watched, words):
         sentence = (
             words["check_in"]
             if question.kind == CHECK
-            else words["class_in"].format(answer=question.in_words(own_vote.answer))
+            else words["class_in"].format(answer=question.format_answer(own_vote.answer))
         )
         st.success(literal(sentence), icon=":material/how_to_vote:")
     if now.phase == DISCUSSION:

@@ -69,7 +69,7 @@ def teacher(context):
         return  # the browser is asked for the key; its answer draws the page again
     token = key.value
     try:
-        now = classroom().of_teacher(token)
+        now = classroom().watch_as_teacher(token)
     except ClassError as error:
         st.warning(literal(error if token else words["class_no_key"]))
         draw_door(context)
@@ -108,7 +108,7 @@ def _draw(context, token: str):
     """Draw steps, votes and reasons of the open question, redrawn every second (a fragment)."""
     words = context.words
     try:
-        now = classroom().of_teacher(token)
+        now = classroom().watch_as_teacher(token)
     except ClassError:
         st.rerun()
     trouble = st.session_state.pop(TROUBLE, "")
@@ -286,7 +286,7 @@ def _draw_take_home(context, token: str, now: TeacherView):
     st.divider()
     with st.expander(words["class_home"], icon=":material/download:"):
         if now.phase == REVEALED:
-            answers = room.answers(token)
+            answers = room.read_answers(token)
             labels = label_questions(context, list(now.asked))
             for name, label in labels.items():
                 changes = tabulate_changes(context.find_question(name), answers)
@@ -294,13 +294,13 @@ def _draw_take_home(context, token: str, now: TeacherView):
                     st.markdown(f"**{literal(label)}**: {literal(words['class_table'])}")
                     st.table(changes)
         if BEFORE in now.asked and AFTER in now.asked:
-            st.markdown(literal(describe_gain(room.answers(token), words)))
+            st.markdown(literal(describe_gain(room.read_answers(token), words)))
 
         def write_table() -> str | bytes:
-            return write_csv(add_words(room.answers(token), words, context.look.language))
+            return write_csv(add_words(room.read_answers(token), words, context.look.language))
 
         def write_page() -> str:
-            return write_class(room.answers(token), now.code, words, context.look.language)
+            return write_class(room.read_answers(token), now.code, words, context.look.language)
 
         with st.container(horizontal=True):
             download_link(words["class_csv"], f"class_{now.code}.csv", write_table, "text/csv")
