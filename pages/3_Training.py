@@ -91,5 +91,5 @@ with page(TRAINING):
         TRAINING.name,
         partial(write_training_script, shown_plan),
         models(trainings),
-        formatted=take_away,
+        button=take_away,
     )

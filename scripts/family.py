@@ -47,7 +47,7 @@ SLICE = 256  # sentences at once
 
 
 def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
-    """Return a model's measurements as a table: meter, at, value, n.
+    """Measure a model; return a table with the columns meter, at, value, n.
 
     Accuracy at the main verb, over all sentences and by distance; perplexity; each head's attention
     to the subject across a distractor.
@@ -131,7 +131,7 @@ def train_what_is_missing(folder: Path, seeds: list[int]):
 
 
 def table(folder: Path) -> pd.DataFrame:
-    """Return the measurements of each member and of its seed's ablated baseline as a table."""
+    """Measure each stored member, and the baseline ablated like it; return one table."""
     parts = []
     for member, seed in read_shipped(folder):
         model = open_member(member, seed, folder)

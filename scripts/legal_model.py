@@ -105,11 +105,11 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
             if not is_kept_back(words):
                 sentences.append(words)
     rows = torch.full((n_texts, LONGEST + 1), pad)
-    for row, (words, (gap, first, last, size)) in enumerate(
+    for row, (words, (gap, where, removed, inserted)) in enumerate(
         zip(sentences, torch.rand(n_texts, 4, generator=stream).tolist())
     ):
         if gap < GAPS:
-            words = with_gap(words, first, last, size)
+            words = with_gap(words, where, removed, inserted)
         rows[row, : len(words)] = torch.tensor([number[word] for word in words])
     targets = rows[:, 1:].masked_fill(
         (rows[:, 1:] == pad) | (rows[:, 1:] == number[UNKNOWN]), IGNORE
@@ -117,32 +117,34 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
     return rows[:, :-1], targets
 
 
-def going_together(words: list[str], chances: list[float]) -> list[str]:
-    """Return the words with predicates that mostly go with their nouns.
+def going_together(words: list[str], draws: list[float]) -> list[str]:
+    """Replace each predicate by the one of its noun where its draw, from 0 to 1, is below GOES.
 
     Args:
         words: One sentence.
-        chances: Number from 0 to 1 for each predicate; below GOES it is replaced.
+        draws: Number from 0 to 1 for each predicate; below GOES it is replaced.
     """
     changed = list(words)
-    subject, verb = find_anatomy(words)[:2]
-    for index, chance in zip(
-        [n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], chances
+    subject, verb = anatomy(words)[:2]
+    for index, draw in zip(
+        [n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], draws
     ):
         noun = words[subject] if index == verb else words[index - 3]  # "the judge , who was late"
-        if chance < GOES and SINGULAR.get(noun) in GOES_WITH:
+        if draw < GOES and SINGULAR.get(noun) in GOES_WITH:
             changed[index + 1] = GOES_WITH[SINGULAR[noun]]
     return changed
 
 
-def with_gap(words: list[str], first: float, last: float, size: float) -> list[str]:
-    """Replace some consecutive words by unknown ones, sparing subject, verb and marks.
+def with_gap(words: list[str], where: float, removed: float, inserted: float) -> list[str]:
+    """Replace adjacent words by unknown ones; draws from 0 to 1 say where and how many.
+
+    Subject, verb and marks are spared. A sentence that would be too long stays as it is.
 
     Args:
         words: One sentence.
-        first: Number from 0 to 1 that chooses where the gap begins.
-        last: Number from 0 to 1 that chooses how many words are replaced, up to GAP.
-        size: Number from 0 to 1 that chooses how many unknown words take their place, up to GAP.
+        where: Number from 0 to 1 that chooses where the gap begins.
+        removed: Number from 0 to 1 that chooses how many words are replaced, up to GAP.
+        inserted: Number from 0 to 1 that chooses how many unknown words stand there then, up to GAP.
     """
     subject, verb = find_anatomy(words)[:2]
     free = [
@@ -150,16 +152,16 @@ def with_gap(words: list[str], first: float, last: float, size: float) -> list[s
         for index, word in enumerate(words)
         if index not in (subject, verb) and word not in (",", ".", *BE)
     ]
-    start = free[int(first * len(free))]
+    start = free[int(where * len(free))]
     end = start + 1
-    while end in free and end - start <= GAP * last:
+    while end in free and end - start <= GAP * removed:
         end += 1
-    gapped = [*words[:start], *[UNKNOWN] * (1 + int(size * GAP)), *words[end:]]
+    gapped = [*words[:start], *[UNKNOWN] * (1 + int(inserted * GAP)), *words[end:]]
     return gapped if len(gapped) <= LONGEST else words
 
 
 def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
-    """Train the model. Return it, its steps and its seconds.
+    """Train the shipped model. Return it, the number of steps and the seconds it took.
 
     The sentences depend on the seed alone. Ends before a step with numbers out of range.
     """
@@ -188,14 +190,14 @@ def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
 
 
 def examined(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame]:
-    """Return the model's bench of held-out sentences, and its accuracy by distance."""
+    """Measure a model: return its bench of held-out sentences, and accuracy by distance."""
     opened = Opened(NAME, model, Words(vocabulary()), "sentences")
     bench = Bench(opened, questions(opened, n_texts))
     return bench, by_distance(bench.baseline, bench.questions)
 
 
 def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
-    """Return the README for the model's folder: command, settings, measured numbers."""
+    """Return the README text for the model's folder: command, settings, measured numbers."""
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
     of_heads = attention_to_subject(bench)
     heads = "\n".join(

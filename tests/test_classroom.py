@@ -277,7 +277,7 @@ def test_classes_never_mix(store):
 def test_only_the_teachers_key_controls_a_class(room):
     where = room.store
     calls = [
-        where.of_teacher,
+        where.watch_as_teacher,
         where.end,
         where.close,
         where.discuss,
@@ -390,7 +390,7 @@ def test_tables_are_created_with_first_class_only(database, tmp_path):  # noqa: 
     for ask, field in (
         (classroom.watch, "code"),
         (classroom.join, "code"),
-        (classroom.of_teacher, "token"),
+        (classroom.watch_as_teacher, "token"),
         (classroom.end, "token"),
     ):
         with refused(field, "no class"):

@@ -146,7 +146,7 @@ def test_broken_shipped_model_loses_only_its_card(is_cut, tmp_path, monkeypatch)
     else:
         shutil.rmtree(weights.parent)
     monkeypatch.setattr(files, "ROOT", tmp_path / "models")
-    for forget in (choose._listed.cache_clear, choose._from_folder.clear):
+    for forget in (choose._list_folders.cache_clear, choose._from_folder.clear):
         forget()
     for page in ("app.py", "pages/5_Trained_model.py"):
         app = fine(pages.opened(page))
@@ -155,7 +155,7 @@ def test_broken_shipped_model_loses_only_its_card(is_cut, tmp_path, monkeypatch)
     assert any("Remove the residual" in label for label in labels)
     assert not any("Subject–verb agreement" in label for label in labels)
     monkeypatch.undo()
-    for forget in (choose._listed.cache_clear, choose._from_folder.clear):
+    for forget in (choose._list_folders.cache_clear, choose._from_folder.clear):
         forget()
 
 

@@ -29,7 +29,7 @@ TAKEN = "secrets_taken"
 
 
 def take_address():
-    """Store the secrets and a teacher's limits from the address in the session."""
+    """Store in the session the secrets and the teacher's limits that the address has."""
     link = st.query_params.to_dict()
     current = session()
     secrets = {name: link[name] for name in SECRETS if name in link}
@@ -43,12 +43,12 @@ def take_address():
 
 
 def pop_secret(name: str) -> str | None:
-    """Return the secret that came with the address under this name, once; then None."""
+    """Return and forget the secret that came with the address under this name; else None."""
     return session().kept.get(GIVEN, {}).pop(name, None)
 
 
 def read_link() -> dict[str, str]:
-    """Return the settings in the address."""
+    """Return the parameters of the address that are settings, name -> text."""
     no_settings = (*SECRETS, MENU, PRESENT, limits.PARAMETER)
     return {
         name: text for name, text in st.query_params.to_dict().items() if name not in no_settings
@@ -61,7 +61,10 @@ def is_back() -> bool:
 
 
 def go_to(path: str) -> NoReturn:
-    """Open the page of this script (as "pages/1_One_block.py"), with no settings in its link."""
+    """End this run and open the page of a script, such as "pages/1_One_block.py".
+
+    Its link has no settings.
+    """
     context = get_script_run_ctx()
     script = str((Path(context.main_script_path).parent / path).resolve())
     pages = context.pages_manager.get_pages().items()

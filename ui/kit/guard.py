@@ -29,7 +29,7 @@ ADDRESS = re.compile(
 
 @contextmanager
 def in_words():
-    """Show an error raised inside as a message in its place, and log unexpected ones."""
+    """Catch errors raised inside and draw them as messages; log unexpected ones."""
     try:
         yield
     except (ConfigError, MemoryLimitError, TimeLimitError, CheckpointError) as error:
@@ -81,7 +81,7 @@ class Bar:
 
 @contextmanager
 def progress_drawn():
-    """Show a bar for long computations inside."""
+    """Draw a progress bar for computations inside that take more than a second."""
     bar = Bar()
     with report_to(bar.draw):
         yield
@@ -89,7 +89,7 @@ def progress_drawn():
 
 
 def guarded(call):
-    """Return the function with its errors shown as messages; for dialogs."""
+    """Wrap a function so that its errors are drawn as messages; for dialogs."""
 
     @functools.wraps(call)
     def safe(*args, **named):
@@ -100,7 +100,7 @@ def guarded(call):
 
 
 def fragment(call, run_every: float | None = None):
-    """Return a Streamlit fragment that shows its own errors as messages."""
+    """Turn a function into a Streamlit fragment that draws its errors as messages."""
     return st.fragment(run_every=run_every)(guarded(call))
 
 

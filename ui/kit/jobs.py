@@ -54,12 +54,12 @@ class StartedTrainings(Compared):
 
 @make_once
 def workers() -> ProcessPool:
-    """Return the worker processes of all users. They start with the first training."""
+    """Return the pool of worker processes of all users; its processes start when first used."""
     return ProcessPool()
 
 
 def first_point(trainings: StartedTrainings):
-    """Wait at most 0.3 s for the first point of a training that has just been started."""
+    """Block until a training started less than 0.3 s ago has its first point, 0.3 s at most."""
     end = trainings.since + PATIENCE
     while trainings.going and not any(trainings.runs.values()) and time.monotonic() < end:
         time.sleep(0.01)
@@ -71,7 +71,7 @@ def started() -> StartedTrainings | None:
 
 
 def start_training(plan: Plan):
-    """Stop the user's training and start a plan; refused() returns why it could not start."""
+    """Start a plan in place of the user's training, or store why it is refused (see refused())."""
     pool = workers()
     remembered = session().kept
     before = started()
@@ -92,25 +92,25 @@ def start_training(plan: Plan):
 
 
 def refused(plan: Plan) -> str:
-    """Return why a plan could not be started, or ""."""
+    """Return why start_training() refused this plan when it was last called, or ""."""
     refused_job, why = session().kept.get(REFUSED, (None, ""))
     return why if refused_job == plan else ""
 
 
 def stop():
-    """Stop the user's training."""
+    """Stop the user's training, if there is one."""
     if started():
         started().job.stop()
 
 
 def resume():
-    """Continue the user's training after a stop."""
+    """Continue the user's training after a stop, if there is one."""
     if started():
         started().job.resume()
 
 
 def status(job: Job) -> str:
-    """Return a phrase on a job: its progress and remaining time, its end or its error."""
+    """Describe a job in words: its progress and remaining time, its end or its error."""
     n_runs = count(len(job.states), "run")
     left = format_duration(job.seconds_left())
     if job.error is not None:

@@ -46,7 +46,7 @@ class Limits:
     link: dict[str, str] = field(default_factory=dict)
 
     def write(self) -> str:
-        """Return the limits as the value of the link's parameter."""
+        """Return the limits as text, the value of the link's parameter `only`."""
         parts = [ITEM.join((name, *getattr(self, name))) for name in FIELDS if getattr(self, name)]
         fixed = {name: text for name, text in self.link.items() if name not in self.moved}
         if fixed:
@@ -60,7 +60,7 @@ class Limits:
         return [view.removeprefix(f"{page}.") for view in self.views if view.startswith(f"{page}.")]
 
     def locked_names(self, kinds: tuple[type[Settings], ...]) -> set[str]:
-        """Return the names of settings on a page that cannot be changed."""
+        """Return the names of these classes' settings that cannot be changed."""
         settings = {name: setting for kind in kinds for name, setting in kind.settings().items()}
         return {
             name
@@ -71,7 +71,7 @@ class Limits:
     def apply(
         self, page: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]
     ) -> dict[str, str]:
-        """Return a page's parameters, with the link's values where nothing else is allowed."""
+        """Return a page's parameters, with the link's values for locked settings and an open view."""
         locked = self.locked_names(kinds)
         params = {name: text for name, text in params.items() if name not in locked}
         params |= {name: text for name, text in self.link.items() if name in locked}
@@ -85,7 +85,7 @@ class Limits:
 
 
 def read(text: str) -> Limits | None:
-    """Return the limits in a link's parameter; None if it is malformed."""
+    """Parse the value of a link's parameter `only`; None if it is malformed."""
     if len(text) > LONGEST:
         return None
     entries: dict[str, tuple[str, ...]] = {}

@@ -101,13 +101,13 @@ def set_up_process():
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
     reuse_freed_memory()
     gc.collect()
-    wait_at_end(_drawing)
+    wait_for(_page_threads)
     gc.freeze()  # so that no later collection has to walk all of torch again
     run_later(2.0, *(partial(importlib.import_module, name) for name in LATER), _load_driver)
 
 
-def _drawing() -> list[threading.Thread]:
-    """Return the threads that draw pages now; they end where they next call Streamlit."""
+def _page_threads() -> list[threading.Thread]:
+    """Return the threads in which Streamlit draws pages now."""
     return [
         page_shown
         for page_shown in threading.enumerate()
@@ -116,7 +116,7 @@ def _drawing() -> list[threading.Thread]:
 
 
 def _load_driver():
-    """Load the database driver of the configured store; PostgreSQL's takes 12 MB."""
+    """Import the database driver of the configured store; ignore any error."""
     from core.study.database.connection import address
 
     with suppress(Exception):  # what is wrong is said where somebody asks for the store
@@ -125,7 +125,7 @@ def _load_driver():
 
 @contextmanager
 def page(current: Page):
-    """Draw everything inside as this page; errors are shown as messages, not tracebacks."""
+    """Draw everything inside as this page, in its frame; errors are shown as messages."""
     st.set_page_config(
         page_title=f"{current.name} · Ablation Lab",
         page_icon=ICON,
@@ -152,7 +152,7 @@ def page(current: Page):
 
 
 def head(current: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
-    """Draw a page's title and the rows of controls above its pictures."""
+    """Draw a page's title, controls beside it, and rows of controls below it."""
     draw_bar("head", [title(current.name), *beside_title], *rows)
 
 
@@ -203,7 +203,7 @@ def sidebar(
 
 
 def notice(*notes: str, left_out: Sequence[str] = ()):
-    """Draw warnings about a page's settings, and reasons for variants left out.
+    """Draw a warning for each note, and a caption for each reason why a variant is left out.
 
     It has a fixed container: otherwise elements below would be rebuilt, and a press on them lost.
     """
@@ -222,6 +222,8 @@ def warn(*notes: str):
 def figure(title: str, sentence: str, weights: str = "", words=()):
     """Draw the text above a picture: title, sentence and source of weights.
 
+    The sentence is also stored as text alternative of the next picture.
+
     Args:
         title: Bold first line.
         sentence: Finding below the title.
@@ -239,7 +241,7 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
 
 
 def finding(sentence: str, weights: str = ""):
-    """Draw the finding below a picture, and the source of weights."""
+    """Draw a sentence below a picture, and the source of weights."""
     if sentence and side_by_side.difference():
         sentence = f"Variant: {sentence}"
     line = "  \n" if side_by_side.has_full_width() else " "
@@ -248,7 +250,7 @@ def finding(sentence: str, weights: str = ""):
 
 
 def chart(spec: dict, table, alt: str, height: int | None = None):
-    """Draw a Vega-Lite chart of a table, on one scale with its twin if there is one.
+    """Draw a Vega-Lite chart of a table, and offer the table for export under the name `alt`.
 
     Args:
         spec: Specification without data.
@@ -283,7 +285,7 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
 
 
 def table(data, alt: str, exported=None, **words):
-    """Draw a table, with column help from the glossary. Return what st.dataframe returns.
+    """Draw a table and offer it for export under the name `alt`. Return st.dataframe's result.
 
     Args:
         data: Table or Styler to draw.
@@ -294,14 +296,14 @@ def table(data, alt: str, exported=None, **words):
     exported = data if exported is None else exported
     alt = side_by_side.named(alt)
     takeaway.note(alt.rstrip("."), exported if callable(exported) else lambda: exported)
-    columns = _columns(data, words.pop("column_config", {}))
+    columns = _column_settings(data, words.pop("column_config", {}))
     return st.dataframe(
         data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words
     )
 
 
 def with_minus(frame, formats: dict[str, str]):
-    """Return a Styler that formats columns of numbers, with a true minus sign."""
+    """Return a Styler that formats columns (name -> format spec) with a true minus sign."""
 
     def write(value: float, how: str) -> str:
         return format(value, how).replace("-", "−").replace("%", "\N{NO-BREAK SPACE}%")
@@ -309,8 +311,8 @@ def with_minus(frame, formats: dict[str, str]):
     return frame.style.format({name: partial(write, how=how) for name, how in formats.items()})
 
 
-def _columns(data, formats: dict) -> dict:
-    """Return column settings for st.dataframe, with help from the glossary."""
+def _column_settings(data, formats: dict) -> dict:
+    """Return column settings for st.dataframe: the given ones, with help from the glossary."""
     columns = {
         name: {"help": explained(str(name))} for name in data.columns if explained(str(name))
     }

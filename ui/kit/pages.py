@@ -68,7 +68,7 @@ class Page:
         return re.sub(r"^\d+_", "", Path(self.path).stem) if self is not START else ""
 
     def settings(self, *kinds) -> tuple[list, list[str]]:
-        """Return one instance per settings class, and notes on changes; draw the menu.
+        """Open the page: apply its link, draw the menu; return settings, one per class, and notes.
 
         The link counts when the page is opened, and later changes come from the browser
         (ui/kit/store.py).
@@ -84,7 +84,7 @@ class Page:
         return chosen, [*take_key(), *notes]
 
     def open_with(self, kinds: tuple, link: dict[str, str]):
-        """Open this page with the settings of this link, whatever the address says."""
+        """Store the settings of this link as this page's, whatever the address says."""
         kinds_of[self.key] = kinds
         session().open(self.key, link, is_back=False)
 
@@ -134,7 +134,7 @@ class Page:
         return among("View", self.parameter, open_view, *zip(*options)) | underlined
 
     def views_of_tab(self) -> list[Control]:
-        """Return the control that selects a view within the open tab; [] if it has one."""
+        """Return the control that selects a view within the open tab; [] for a tab of one view."""
         open_view = value(self.parameter)
         keys = next((keys for keys in self.groups.values() if open_view in keys), ())
         views = [view for view in keys if view in self._views_left]
@@ -152,12 +152,12 @@ class Page:
         return [view for view in self.views if view in left] or list(self.views)
 
     def open_view(self, context):
-        """Draw the view that is open according to `context.look`."""
+        """Draw the view that `context.look` selects."""
         self.views[getattr(context.look, self.parameter)](context)
 
 
 def link_to(page: str) -> dict[str, str]:
-    """Return the link parameters of a page with its current settings."""
+    """Return the link parameters (name -> text) of a page with its current settings."""
     once = {
         name
         for kind in kinds_of.get(page, ())

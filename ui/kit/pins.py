@@ -64,24 +64,24 @@ def row(
         )
     offered = list(dict.fromkeys([*ready, *others, *pins.texts]))
     labels = list(map(_label, offered))
-    turn = partial(_switch, on_new)
+    turn = partial(_toggle_text, on_new)
     chosen = pills(
         "Compare with", PILLS, pins.texts, offered, labels, on=turn, search="Search ablations"
     )
-    chosen["titles"] = list(map(_about, offered))
+    chosen["titles"] = list(map(_help_of, offered))
     chosen["colours"] = {text: colour for text, colour in zip(pins.slots, VARIANTS) if text}
-    return [chosen, *([] if can else _buttons(config, pins, on_new))]
+    return [chosen, *([] if can else _pin_buttons(config, pins, on_new))]
 
 
 @lru_cache(maxsize=1000)
 def _label(text: str) -> str:
-    """Return the name of a variant on screen."""
+    """Return the name on screen of a variant, given its text in links."""
     return name_of(decode(text, "variants"))
 
 
 @lru_cache(maxsize=1000)
-def _about(text: str) -> str:
-    """Return the help of all settings that a variant changes; the menu's search reads it."""
+def _help_of(text: str) -> str:
+    """Return the help texts of all settings that a variant changes, joined, for the search."""
     settings = Config.settings()
     changes = decode(text, "variants")
     helps = [
@@ -92,18 +92,18 @@ def _about(text: str) -> str:
 
 
 def now() -> Pins:
-    """Return the current comparison, for callbacks."""
+    """Return the pinned baseline and variants as they are set now, for callbacks."""
     return Pins(baseline=value("baseline"), variants=value("variants"))
 
 
-def _switch(on_new: Callable[[str], None], text: str, is_on: bool):
+def _toggle_text(on_new: Callable[[str], None], text: str, is_on: bool):
     """Add a variant to the comparison, or remove it (a callback)."""
     texts = [other for other in now().texts if other != text]
     _set_compared(on_new, [*texts, text] if is_on else texts)
 
 
 def _set_compared(on_new: Callable[[str], None], texts: list[str]):
-    """Compare these variants; show a toast if there are too many (a callback)."""
+    """Compare these variants (texts as in links), or show a toast for too many (a callback)."""
     pins = now()
     if len(texts) > MOST:
         # And the pill goes out again, since what is compared has not changed.
@@ -117,9 +117,9 @@ def _set_compared(on_new: Callable[[str], None], texts: list[str]):
             on_new(added[-1] if added and len(texts) > 1 else "")
 
 
-def _buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[Control]:
-    """Return the buttons that pin, unpin and extend the comparison."""
-    pinned = pins.read_baseline()
+def _pin_buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[Control]:
+    """Return the buttons: pin the baseline, or add the settings as variant and unpin."""
+    pinned = pins.pinned()
     if pinned is None:
         about = "Use the current settings as the baseline and compare later changes against it."
         return [
@@ -187,7 +187,7 @@ def draw_legend(
 
 
 def draw_marks(entries: list[tuple[int, str, str | None]], common: list[str]):
-    """Draw a legend; see legend_html for the arguments."""
+    """Draw a legend of coloured marks; see legend_html for the arguments."""
     st.html(legend_html(entries, common))
 
 
@@ -205,7 +205,7 @@ def legend_html(
     for colour, name, note in entries:
         details = f" <span style='opacity:.75'>· {html.escape(note)}</span>" if note else ""
         spans.append(
-            f"<span style='overflow-wrap:anywhere'>{_line(colour)}<span"
+            f"<span style='overflow-wrap:anywhere'>{_line_html(colour)}<span"
             f" style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{details}</span>"
         )
     if common:
@@ -214,7 +214,7 @@ def legend_html(
     return f"<div class='legend' style='{style}'>{''.join(spans)}</div>"
 
 
-def _line(colour: int) -> str:
+def _line_html(colour: int) -> str:
     """Return HTML of a short line with this variant's colour and dashes."""
     shade = COLOURS[colour]
     position = 0
@@ -230,20 +230,20 @@ def _line(colour: int) -> str:
 
 
 def seeds(variants: list[Variant], kind: str = "random") -> str:
-    """Return a phrase on the source of weights and their seeds."""
+    """Describe the source of weights and their seeds: "Random weights, seed 0"."""
     seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
     label = "seeds" if len(seeds) > 1 else "seed"
     return f"{WHOSE[kind]}, {label} {' and '.join(map(str, seeds))}"
 
 
 def paired(variants: list[Variant], kind: str = "random") -> str:
-    """Return a phrase on the weights that baseline and variants share (parts/init.py)."""
+    """Describe which weights baseline and variants share (parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
     return f"{weights[kind].paired} at the same seed" if other else weights[kind].paired
 
 
 def baseline_words(pins: Pins, kind: str = "random") -> str:
-    """Return a short description of the baseline."""
+    """Describe the baseline in a few words: "current settings", "− norm"."""
     if kind != "random":
         return "trained with all components"
     pinned = pins.read_baseline()
@@ -253,7 +253,7 @@ def baseline_words(pins: Pins, kind: str = "random") -> str:
 
 
 def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):
-    """Add a variant to the comparison, or remove it (a callback).
+    """Add a variant to the comparison, or remove it if it is there (a callback).
 
     Args:
         changes: Settings that the variant changes.
@@ -261,7 +261,7 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
         on_new: As for row().
     """
     texts = now().texts
-    text = _text(changes, baseline, baseline)
+    text = _encode_variant(changes, baseline, baseline)
     if text == "":
         st.toast("These settings equal the baseline.", icon=":material/info:")
     elif text:
@@ -276,11 +276,11 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
 
 
 def vary(place: int, changes: dict, baseline: Config):
-    """Apply further changes to the variant in this slot (a callback)."""
+    """Apply further changes to the variant in slot `place`, from 0 (a callback)."""
     slots = now().slots
     if not (place < len(slots) and slots[place]):
         return  # it was taken away meanwhile
-    text = _text(changes, apply(decode(slots[place], "variants"), baseline), baseline)
+    text = _encode_variant(changes, apply(decode(slots[place], "variants"), baseline), baseline)
     if text is not None:
         slots[place] = "" if text in slots else text
         change(
@@ -288,8 +288,14 @@ def vary(place: int, changes: dict, baseline: Config):
         )
 
 
-def _text(changes: dict, config: Config, baseline: Config) -> str | None:
-    """Return the text of a config's difference; None, with a toast, if it is impossible."""
+def _encode_variant(changes: dict, config: Config, baseline: Config) -> str | None:
+    """Return a changed config as a variant's text; None, and a toast, if it is impossible.
+
+    Args:
+        changes: Settings to change.
+        config: Config that they change.
+        baseline: Config that the text is relative to.
+    """
     try:
         return encode(difference(apply(changes, config), baseline))
     except ConfigError as error:

@@ -27,7 +27,7 @@ def may_write() -> bool:
 
 
 def take_key() -> list[str]:
-    """Use the key of the address, and return sentences on what is wrong with it."""
+    """Grant rights for a valid key in the address. Return notes: [] unless it is wrong."""
     key = address.pop_secret(PARAMETER)
     if key is None:
         return []

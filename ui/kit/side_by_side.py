@@ -52,7 +52,7 @@ class Side:
 
 
 def draw_picture(kind: str, values, draw: Callable[[Any], Any]):
-    """Draw a picture at once, or after its twin when two sides are drawn.
+    """Draw a picture now; if two sides are drawn, later, when its twin is known.
 
     Args:
         kind: Kind of picture; only twins of the same kind share a scale.
@@ -78,7 +78,7 @@ def second() -> bool:
 
 
 def is_drawn_above(bar: str) -> bool:
-    """Return whether this row of controls was already drawn for the first side; mark it drawn."""
+    """Mark a row of controls as drawn; return whether the first side had drawn it before."""
     side = _now.get()
     if side is None:
         return False
@@ -88,13 +88,18 @@ def is_drawn_above(bar: str) -> bool:
 
 
 def count_of(name: str, count: int) -> int:
-    """Return how many layers or heads can be selected: the larger count of both sides."""
+    """Return how many layers or heads can be selected: on both sides the larger count.
+
+    Args:
+        name: "layer", "head" or "token".
+        count: Number on this side.
+    """
     side = _now.get()
     return side.counts.get(name, count) if side else count
 
 
 def above():
-    """Return the container for rows of controls that both sides share, as a context manager."""
+    """Return the context manager that draws inside the rows of controls above both sides."""
     return _rows.get() or nullcontext()
 
 
@@ -109,36 +114,36 @@ def rows_in(place):
 
 
 def difference() -> bool:
-    """Return whether this side should draw variant minus baseline."""
+    """Return whether the side being drawn should show variant − baseline."""
     side = _now.get()
     return side is not None and side.second and side.difference
 
 
 def coloured(spec: dict) -> dict:
-    """Return the chart specification, in the variant's colour on the variant's side."""
+    """Return a chart specification, recoloured while the variant's side is drawn."""
     if not second():
         return spec
     return json.loads(json.dumps(spec).replace(BASELINE, _now.get().colour))
 
 
 def caption_no_difference():
-    """Draw a caption that this view has no difference, if a difference was asked for."""
+    """If this side should show a difference, draw a caption that this view has none."""
     if difference():
         st.caption("The difference is not available for this view: it shows the variant.")
 
 
 def named(text: str) -> str:
-    """Return the text with the variant's name before it, on the variant's side."""
+    """Return "variant's name: text" while the variant's side is drawn, else the text."""
     return f"{_now.get().name}: {text}" if second() else text
 
 
 def keyed(key: str) -> str:
-    """Return the component key for this side, different on the variant's side."""
+    """Return a component key, with a suffix while the variant's side is drawn."""
     return f"{key}_beside" if second() else key
 
 
 def columns(widths, **words) -> list:
-    """Return columns, stacked where only half the width is available."""
+    """Return st.columns, or as many containers below each other while two sides are drawn."""
     if _now.get() is None:
         return st.columns(widths, **words)
     return [st.container() for _ in range(widths if isinstance(widths, int) else len(widths))]

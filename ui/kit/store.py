@@ -45,7 +45,10 @@ def key_of(kind: type[Settings], name: str, choices: Choices) -> str:
 def apply(
     choices: Choices, delta: Delta, kinds: Kinds, locked: Collection[str] = ()
 ) -> tuple[Choices, list[ConfigError]]:
-    """Return the choices after a delta, and its errors; unknown and locked names are ignored."""
+    """Return a copy of the choices after a delta, and its errors.
+
+    Unknown and locked names are ignored; an invalid text leaves its setting as it was.
+    """
     names = {name for kind in kinds for name in kind.settings() if name not in locked}
     first = [
         name for kind in kinds for name in kind.FIRST
@@ -75,7 +78,7 @@ def _drop_choices(choices: Choices, kinds: Kinds, names: Iterable[str]):
 
 
 def _choose(choices: Choices, kinds: Kinds, name: str, text: str | None) -> list[ConfigError]:
-    """Change one setting in all classes that have it. Return the error if it is invalid."""
+    """Change one setting in all classes that have it, in place. Return [error] if invalid."""
     for kind in [kind for kind in kinds if name in kind.settings()]:
         key = key_of(kind, name, choices)
         if text is None:
@@ -103,7 +106,7 @@ def link_of(choices: Choices, kinds: Kinds) -> dict[str, str]:
 
 
 def build(params: Mapping[str, str], kinds: Kinds) -> tuple[list, list[ConfigError]]:
-    """Return one instance of each class, and a ConfigError for each choice that was replaced."""
+    """Build settings from a link's parameters; return them, and an error per replaced value."""
     chosen = []
     problems = []
     for kind in kinds:
@@ -173,7 +176,7 @@ class Session:
                 self._take_delta(page, delta)
 
     def _take_delta(self, page: str, delta: Mapping[str, Any]):
-        """Apply a delta to the settings; "@name" calls a function of the page."""
+        """Apply a delta to the settings, or call the page's function that its "@name" names."""
         for name, value in delta.items():
             if name.startswith(HANDLER):
                 name, _, member = name.removeprefix(HANDLER).partition("/")
@@ -188,7 +191,10 @@ class Session:
         )
 
     def open(self, page: str, link: dict[str, str], is_back: bool):
-        """Apply the link that opened a page; without one, earlier choices stay."""
+        """Make a page the open one and apply its link; without one, earlier choices stay.
+
+        Nothing happens if it is open already.
+        """
         if self.page == page:
             return
         # A press on the page before may still come, and wants its handler.
@@ -206,7 +212,7 @@ class Session:
             link = {name: text for name, text in link.items() if name not in once}
         if link or is_back:
             self.change({ALL: None, **link})
-            self.problems += _name_unknown(link, kinds)
+            self.problems += _describe_unknown(link, kinds)
             # Such a parameter stays in the address until something else changes.
             self.begun = {name: link[name] for name in once & link.keys()}
         self._note_set_elsewhere(page, kinds)
@@ -228,7 +234,7 @@ class Session:
         return link_of(self.choices, kinds_of.get(page or self.page, ()))
 
     def settings(self, kinds: Kinds) -> tuple[list, list[str]]:
-        """Return one instance of each class, and sentences on choices that were replaced."""
+        """Return the current settings, one instance per class, and notes on replaced values."""
         params = link_of(self.choices, kinds)
         if self.limits:
             params = self.limits.apply(self.page, params, kinds)
@@ -240,7 +246,7 @@ class Session:
         )  # two classes may share a setting, and its mistake
 
 
-def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
+def _describe_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
     """Return a sentence for each unknown parameter, with the nearest setting's name."""
     names = [name for kind in kinds for name in kind.settings()]
     sentences = []
@@ -252,7 +258,7 @@ def _name_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
 
 
 def _explain(problem: ConfigError | str, chosen: list) -> str:
-    """Return a problem as a sentence that ends with the value used instead."""
+    """Return a problem as a sentence; it ends with the value used instead, if there is one."""
     if isinstance(problem, str):
         return problem
     for settings in chosen:
@@ -268,7 +274,7 @@ _current: ContextVar[Session | None] = ContextVar("session", default=None)
 
 @contextmanager
 def opened():
-    """Make the session available without a look-up while a page is drawn."""
+    """Look the session up once for all inside, and yield it (a context manager for a page)."""
     token = _current.set(session())
     try:
         yield _current.get()
@@ -277,7 +283,7 @@ def opened():
 
 
 def session() -> Session:
-    """Return the session of the user whose page, or callback, runs in this thread."""
+    """Return the session of the user whose page or callback runs in this thread; create it."""
     current = _current.get()
     if current is None:
         # st.session_state lets another run cut in, which would leave a callback half done.
@@ -307,7 +313,7 @@ def is_moved(name: str) -> bool:
 
 
 def settings_of(kind: type[Settings]) -> Any:
-    """Return the current settings of one class."""
+    """Return the current settings of one class, built if need be."""
     current = session()
     if kind not in current.built:
         current.settings((kind,))
@@ -321,21 +327,21 @@ def value(name: str) -> Any:
 
 
 def change(**values: Any):
-    """Change settings of the open page, from the callback of a button."""
+    """Change settings of the open page, as values, in a callback; an entry in the history."""
     current = session()
     current.moves += 1
     current.change(_write(values))
 
 
 def change_quietly(**values: Any):
-    """Change settings while the page is drawn, without an entry in the browser's history."""
+    """Change settings of the open page, as values, without an entry in the browser's history."""
     current = session()
     current.choices, _ = apply(current.choices, _write(values), kinds_of[current.page])
     current.built = {}
 
 
 def _write(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return values as text for a link, without names that the open page does not have."""
+    """Return name -> text for a link from values, without names unknown to the open page."""
     definitions = {
         name: setting
         for kind in kinds_of[session().page]
@@ -349,7 +355,10 @@ def _write(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def restore(settings: Settings):
-    """Set every setting as in this instance; equal values keep their status."""
+    """Set every setting of the open page that this instance has (a callback).
+
+    A setting that already has its value keeps following, or not following, its default.
+    """
     current = session()
     delta: dict[str, str | None] = {}
     for kind in kinds_of[current.page]:
@@ -368,7 +377,7 @@ def restore(settings: Settings):
 
 
 def reset(*kinds: type[Settings], **params: str):
-    """Let all settings of these classes follow their defaults, except these texts."""
+    """Reset all settings of these classes to their defaults, but set `params` (texts)."""
     current = session()
     current.moves += 1
     current.change({name: None for kind in kinds for name in kind.settings()} | params)
@@ -381,7 +390,7 @@ def default_of(settings: Settings, name: str) -> Any:
 
 
 def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) -> dict[str, Any]:
-    """Return the arguments that bind a Streamlit widget to a setting: key and callback.
+    """Set a Streamlit widget to a value; return its arguments key, on_change and args.
 
     Args:
         name: The setting, or any name if `change_to` is given.

@@ -53,18 +53,18 @@ _pictures = st.components.v2.component(
 
 
 def clear_tables():
-    """Forget the tables and the sentence of the last run."""
+    """Forget the offered tables and the stored sentence of the last run."""
     st.session_state.setdefault(TABLES, {}).clear()  # the same one: see `offer`
     st.session_state.pop(SAID, None)
 
 
 def set_announcement(sentence: str):
-    """Store the sentence above the next picture, for its text alternative."""
+    """Store a sentence as part of the next picture's text alternative."""
     st.session_state[SAID] = sentence
 
 
 def take_announcement() -> str:
-    """Return the stored sentence once, for the first picture below it; then ""."""
+    """Return and forget the stored sentence; "" if there is none."""
     return st.session_state.pop(SAID, "")
 
 
@@ -84,24 +84,24 @@ def offer(
     script: Callable[[], Script] | None,
     files: dict[str, tuple[str, Callable[[], bytes]]] | None = None,
     kind: str = "",
-    formatted=None,
+    button=None,
 ):
-    """Draw the export button; its menu is built while it is open. Call it last on a page.
+    """Draw the export button and, while open, its menu: code, files, tables. Call it last.
 
     Args:
         page: Name of the page, for file names.
         script: Returns the script of the page; None if it has none.
         files: File name and function that writes the file, by label.
         kind: Prefix for the names of tables and pictures; "" for none.
-        formatted: Export button, if it is drawn already.
+        button: Export button, if it is drawn already.
     """
-    formatted = formatted or draw_export_button()
-    if not formatted.open:
+    button = button or draw_export_button()
+    if not button.open:
         # what makes tables holds what they are made of: with many visitors that is a lot to keep
         # for nobody
         clear_tables()
         return
-    with formatted, st.container(gap="xxsmall"):
+    with button, st.container(gap="xxsmall"):
         if script:
             st.markdown("**Code** that prints the numbers on this page")
             name = slug(page)
@@ -135,7 +135,7 @@ def offer(
 
 
 def draw_export_button():
-    """Draw the export button alone, for a page that redraws parts, and return it."""
+    """Draw the export button (a popover) without its menu, and return it."""
     return st.popover(
         "Export", icon=":material/download:", key="take_away", on_change="rerun", width="content"
     )
@@ -166,11 +166,11 @@ class MatrixTable:
         titles = self.titles or [""] * len(cells)
         columns = self.columns or [str(n + 1) for n in range(cells.shape[2])]
         table = {
-            "panel": _words(titles, panel),
+            "panel": _word_column(titles, panel),
             "row_number": row + 1,
-            "row": _words(self.rows, row),
+            "row": _word_column(self.rows, row),
         }
-        table |= {"column_number": column + 1, "column": _words(columns, column)}
+        table |= {"column_number": column + 1, "column": _word_column(columns, column)}
         return pd.DataFrame(table | {"value": cells[panel, row, column].astype(np.float64)})
 
     @property
@@ -183,7 +183,7 @@ class MatrixTable:
         return torch.as_tensor(self.matrices).numpy()
 
 
-def _words(words: Sequence[str], indices: np.ndarray) -> pd.Categorical:
+def _word_column(words: Sequence[str], indices: np.ndarray) -> pd.Categorical:
     """Return a categorical column of words by index, which stores each word once."""
     codes, unique_words = pd.factorize(np.array(words, dtype=object))
     return pd.Categorical.from_codes(list(codes[indices]), pd.Index(unique_words))

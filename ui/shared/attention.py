@@ -82,7 +82,7 @@ def attention(forward_pass, look):
             "numbers": True,
             "ring": ring,
         }
-        exported = partial(_table, forward_pass, patterns[head])
+        exported = partial(_weight_table, forward_pass, patterns[head])
         _draw_maps(
             "one_head",
             forward_pass,
@@ -104,11 +104,11 @@ def attention(forward_pass, look):
         draw_attention_lines("lines", patterns[head], forward_pass.labels, alt=alt, height=470)
     note = forward_pass.weights
     if side_by_side.has_full_width() or side_by_side.second():
-        note += f". {_reading(forward_pass, look)}"
+        note += f". {_explain_axes(forward_pass, look)}"
     finding(sentence, note)
 
 
-def _reading(forward_pass, look) -> str:
+def _explain_axes(forward_pass, look) -> str:
     """Return a sentence on how to read the maps' rows and columns, or the lines."""
     if look.maps == "lines":
         return "Left: query, right: key"
@@ -122,11 +122,11 @@ def _reading(forward_pass, look) -> str:
 
 
 def _draw_maps(key: str, forward_pass, patterns, **words):
-    """Draw heat maps of (panels, tokens, tokens)."""
+    """Draw one heat map per panel of `patterns`, (panels, tokens, tokens)."""
     draw_heatmaps(key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **words)
 
 
-def _table(forward_pass, pattern) -> pd.DataFrame:
+def _weight_table(forward_pass, pattern) -> pd.DataFrame:
     """Return the weights of one head as a table with a row for each query and key."""
     labels = [word_label(index, label) for index, label in enumerate(forward_pass.labels)]
     tokens = forward_pass.tokens
@@ -155,7 +155,7 @@ class Weight:
 
 
 def find_strongest(forward_pass, layer, patterns) -> Weight:
-    """Return the attention weight that exceeds a uniform one by most."""
+    """Return the weight in patterns (head, query, key) that exceeds a uniform one by most."""
     uniform = 1 / forward_pass.allowed_in(layer).sum(-1).clamp_min(1)
     above = (patterns[:, : forward_pass.n_real] - uniform[: forward_pass.n_real, None]).nan_to_num_(
         -1
@@ -178,7 +178,7 @@ def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> s
 
 
 def heads(forward_pass, look, recut: bool = False):
-    """Draw the entropy, distance and similarity of a layer's heads, or other numbers of heads.
+    """Draw entropy, distance and similarity of a layer's heads, or other numbers of heads.
 
     Args:
         forward_pass: Pass to draw.
@@ -281,7 +281,7 @@ def _draw_other_heads(forward_pass, layer, number, config):
 
 
 def pairs(forward_pass, look, text: str):
-    """Draw how much attention falls on marked pairs of words."""
+    """Draw how much attention falls on the marked pairs of words, and the editor of pairs."""
     if not needs(forward_pass, "attention", "Attention"):
         return
     marked, notes = look.pairs_of(forward_pass, text)
@@ -309,7 +309,7 @@ def pairs(forward_pass, look, text: str):
         for step in range(25):
             x = a + (b - a) * step / 24
             y = 4 * (step / 24) * (1 - step / 24) * max(1, abs(b - a))
-            rows.append((arc, _words(forward_pass, (a, b)), x, y, step, None))
+            rows.append((arc, _format_pair(forward_pass, (a, b)), x, y, step, None))
     ends = {end for pair in marked for end in pair}
     # More than 30 words would run into each other.
     labelled = [
@@ -337,15 +337,15 @@ def pairs(forward_pass, look, text: str):
         table = pair_attention(forward_pass, layer, marked).rename(columns={"uniform": "reference"})
         figure(
             "Attention on the marked pairs",
-            _verdict(forward_pass, layer, marked, table),
+            _describe_pairs(forward_pass, layer, marked, table),
             forward_pass.weights,
         )
         spec = charts.per_head("attention on marked pairs", "uniform", True)
         chart(spec, table, "Share of attention on the marked pairs, by head.", height=300)
 
 
-def _verdict(forward_pass, layer: int, marked, table) -> str:
-    """Return a sentence on the head with the most attention on the pairs, or why none."""
+def _describe_pairs(forward_pass, layer: int, marked, table) -> str:
+    """Describe which head attends most to the pairs, or what hides them."""
     hidden = [pair for pair in marked if not forward_pass.allowed_in(layer)[pair]]
     outside = sum(
         bool(forward_pass.allowed[pair]) for pair in hidden
@@ -382,31 +382,31 @@ def _draw_pair_editor(forward_pass, marked):
     other = words.index(st.selectbox("depends on", words, key="pair_to"))
     pair = (reader, other)
     useless = reader == other or pair in marked
-    st.button("Mark pair", on_click=_mark, args=(marked, pair), disabled=useless)
+    st.button("Mark pair", on_click=_add_pair, args=(marked, pair), disabled=useless)
     labels = [write_pairs([pair]) for pair in marked]
-    both = dict(zip(labels, distinct([_words(forward_pass, pair) for pair in marked])))
+    both = dict(zip(labels, distinct([_format_pair(forward_pass, pair) for pair in marked])))
     st.multiselect(
         "Marked pairs",
         labels,
         format_func=both.get,
         placeholder="none yet",
         label_visibility="collapsed",
-        **bind("pair_list", labels, _keep),
+        **bind("pair_list", labels, _set_pairs),
     )
 
 
-def _mark(marked, pair):
+def _add_pair(marked, pair):
     """Add a pair to the marked ones (a callback)."""
     change(pairs=write_pairs([*marked, pair]))
 
 
-def _keep(chosen: list[str]):
+def _set_pairs(chosen: list[str]):
     """Set the marked pairs to these (a callback)."""
     change(pairs=",".join(chosen) or "none")
 
 
-def _words(forward_pass, pair) -> str:
-    """Return a pair as its two words."""
+def _format_pair(forward_pass, pair) -> str:
+    """Format a pair of indices as its two words: "was → defendant"."""
     reader, other = pair
     return f"{forward_pass.labels[reader]} → {forward_pass.labels[other]}"
 
@@ -425,7 +425,7 @@ def steps(forward_pass, look):
     }
     draw_bar("lens", [*picks("layer", "head", forward_pass=forward_pass), steps_row])
     step = stages[now - 1]
-    sentence = step.explanation + _entropies(forward_pass, layer, head, step)
+    sentence = step.explanation + _describe_entropies(forward_pass, layer, head, step)
     figure(f"{look.step}. {step.name}: {step.formula}", sentence, forward_pass.weights)
     by_token = step.columns == "token"
     matrix = step.matrix.masked_fill(step.matrix == -float("inf"), float("nan"))
@@ -451,7 +451,7 @@ def steps(forward_pass, look):
     )
 
 
-def _entropies(forward_pass, layer, head, step) -> str:
+def _describe_entropies(forward_pass, layer, head, step) -> str:
     """Return a sentence on the entropy with and without scaling; "" at other steps."""
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""

@@ -24,7 +24,7 @@ NO_WORD = "Type a sentence above, or pick an example."
 
 
 def sentence() -> list[Control]:
-    """Return the controls of the sentence: a text field and a list of examples."""
+    """Return the controls of the setting `text`: a text field and a list of examples."""
     return typed(
         "Sentence",
         "text",
@@ -34,7 +34,7 @@ def sentence() -> list[Control]:
 
 
 def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Control]:
-    """Return a text field for a setting, and a list of examples for it."""
+    """Return controls of a text setting: a field, and a list of examples (name -> text)."""
     text = value(name)
     texts = list(examples.values())
     words = list(examples)
@@ -115,7 +115,7 @@ class Picked(Settings):
         return min(self.token, forward_pass.n_real) - 1
 
     def pairs_of(self, forward_pass, text: str):
-        """Return the marked pairs (from 0) and notes; examples bring their own pairs."""
+        """Return marked pairs of token indices from 0, else the example's; and notes on errors."""
         if not self.pairs:
             example_pairs = next(
                 (example.pairs for example in EXAMPLES if example.text == text), ()
@@ -133,12 +133,18 @@ LOST = "The values overflowed (infinite or NaN): there is nothing to show."
 
 
 def finite_sentence(sentence: str, *values) -> str:
-    """Return a sentence made of numbers, or LOST if one of them is infinite or NaN."""
+    """Return the sentence, or LOST if one of the values in it is infinite or NaN."""
     return sentence if all(math.isfinite(value) for value in values) else LOST
 
 
 def needs(forward_pass, part: str, words: str) -> bool:
-    """Return whether the pass has a sub-layer; draw what to do if it has not."""
+    """Return whether the pass has a sub-layer; draw a notice on what to do if it has not.
+
+    Args:
+        forward_pass: The pass.
+        part: Setting of the sub-layer, "attention" or "ffn".
+        words: Its name in the notice.
+    """
     if getattr(forward_pass.config, part):
         return True
     if not forward_pass.kind:  # a model from a file, which is as it is
@@ -159,7 +165,7 @@ def needs(forward_pass, part: str, words: str) -> bool:
 
 
 def picks(*names, forward_pass) -> list[Control]:
-    """Return the controls of layer and head (where there are several) and of a token."""
+    """Return controls for these of "layer", "head" (if there are several) and "token"."""
     counts = {
         "layer": forward_pass.config.n_layers,
         "head": forward_pass.config.n_heads,
@@ -212,5 +218,5 @@ def views_of_tab(page: Page) -> list[Control]:
 
 
 def pick(*names, forward_pass, before: list[Control] | None = None):
-    """Draw a row of layer, head and token controls, after other controls of a view."""
+    """Draw a row of controls: `before`, then these of "layer", "head" and "token"."""
     draw_bar("lens", [*(before or []), *picks(*names, forward_pass=forward_pass)])

@@ -29,7 +29,7 @@ ENGLISH = (
 
 
 def prompts(name: str) -> list[tuple[str, str]]:
-    """Return (title, text) of example prompts for a model; it opens on the first."""
+    """Return (title, text) of example prompts for the model of this name."""
     opened = open_model(name)
     if opened.learnt and opened.learnt.texts:
         return list(opened.learnt.texts)
@@ -47,7 +47,7 @@ def prompts(name: str) -> list[tuple[str, str]]:
 
 
 def reader(name: str) -> tuple[int, int]:
-    """Return layer and head (from 1) to open a model on: its file's, the best reader, or 1.1."""
+    """Return (layer, head), from 1, to open a model on: its best subject reader, or (1, 1)."""
     opened = open_model(name)
     if "reader" in opened.about:
         return tuple(opened.about["reader"])
@@ -85,24 +85,24 @@ _counting = threading.Lock()  # of them: two visitors may open theirs at the sam
 @st.cache_resource(max_entries=3, show_spinner="Opening the model …")
 def _from_folder(place: bytes, changed: float) -> Opened:
     """Open the model in a folder; `changed` (its time) is part of the cache key."""
-    return _placed(files.from_folder(os.fsdecode(place)))
+    return _move_to_device(files.from_folder(os.fsdecode(place)))
 
 
-def _placed(opened: Opened) -> Opened:
-    """Move a large model to the GPU, if there is one."""
+def _move_to_device(opened: Opened) -> Opened:
+    """Move a large model to the GPU, if there is one; return it."""
     if opened.parameters > LARGE:
         opened.model.to(Machine().torch_device)
     return opened
 
 
 def folders() -> dict:
-    """Return folder and time of each model on disk, by name, at most a second old."""
-    return _listed(int(time.monotonic()), os.environ.get("ABLATION_MODELS"))
+    """Return name -> (folder, time of change) of each model on disk, at most a second old."""
+    return _list_folders(int(time.monotonic()), os.environ.get("ABLATION_MODELS"))
 
 
 @functools.lru_cache(maxsize=2)
-def _listed(second: int, place: str | None) -> dict:
-    """Return folder and time of each model on disk; the arguments are the cache key."""
+def _list_folders(second: int, place: str | None) -> dict:
+    """Return name -> (folder, time of change) of models on disk; arguments are the cache key."""
     return {
         name: (os.fsencode(folder), files.last_written(folder))
         for name, folder in files.model_folders().items()
@@ -110,8 +110,8 @@ def _listed(second: int, place: str | None) -> dict:
 
 
 def of_the_family() -> dict[str, tuple[str, int]]:
-    """Return (member, seed) of the models trained without a part, by name."""
-    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.list_shipped()}
+    """Return name -> (member, seed) of the shipped family, models trained without a part."""
+    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.listed()}
 
 
 def names() -> list[str]:
@@ -120,7 +120,7 @@ def names() -> list[str]:
 
 
 def open_model(name: str) -> Opened:
-    """Return a model by name.
+    """Open a model by name, or return it from a cache.
 
     Raises:
         ConfigError: Unknown or unreadable name; carries another model.
@@ -158,7 +158,7 @@ def open_model(name: str) -> Opened:
 
 
 def _error_with_alternative(name: str, words: str) -> ConfigError | CheckpointError:
-    """Return the error for a model that cannot be opened; it names another that can."""
+    """Return the error for a model that cannot be opened; if another can, it carries its name."""
     for other in names():
         with suppress(CheckpointError, MemoryLimitError):
             if other != name and (
@@ -171,8 +171,8 @@ def _error_with_alternative(name: str, words: str) -> ConfigError | CheckpointEr
 
 
 def check_room(size: int):
-    """Raise MemoryLimitError if a model of so many bytes does not fit with those of all users."""
-    limit = read_whole_number("ABLATION_MODELS_MB", 4 * max_mb())
+    """Raise MemoryLimitError unless a model of `size` bytes fits with those of all users."""
+    limit = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
     with _counting:
         used = sum(model.size for model in kept_by_all)
     if used + size > limit << 20:
@@ -184,12 +184,12 @@ def check_room(size: int):
 
 
 def add(opened: Opened) -> str:
-    """Add a model to the session. Return its name.
+    """Add a model to the session, dropping the oldest if there are too many. Return its name.
 
     Raises:
         MemoryLimitError: All open models together would take too much memory.
     """
-    opened = _placed(opened)
+    opened = _move_to_device(opened)
     own_models = st.session_state.setdefault(OWN, {})
     same = next((name for name, model in own_models.items() if model.key == opened.key), None)
     if same:

@@ -35,7 +35,7 @@ TIMED = guards("time", False)[0]
 
 
 def said_alike(names: list[str]) -> str:
-    """Return a caption on what is equal for all models (`names`); "" without any."""
+    """Describe what is equal for all models, from names of guards; "" without any."""
     if not names:
         return ""
     words = ", ".join(names).replace(SEARCHED, "tuned learning rate")
@@ -50,7 +50,7 @@ def said_alike(names: list[str]) -> str:
 
 
 def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
-    """Return the learning rates chosen for each model, as text; {} without a search."""
+    """Return model -> chosen learning rates as text ("–" until trained); {} without a search."""
     plan = trainings.plan
     if plan.trial.search == "none":
         return {}
@@ -72,7 +72,7 @@ def _has_ended(trainings: StartedTrainings, arm) -> bool:
 
 
 def said_of_ends(trainings: StartedTrainings) -> str:
-    """Return a sentence on models whose best rate is at the edge of the range; "" if none."""
+    """Describe which models' best rate is at the edge of the range; "" if none is."""
     ended = {name for name, rate in rates_chosen(trainings).items() if rate != "–"}
     edge_names = (
         [
@@ -93,12 +93,12 @@ def said_of_ends(trainings: StartedTrainings) -> str:
 
 
 def label(arm) -> str:
-    """Return a model's name, with its note in brackets if it has one."""
+    """Return a model's name for legends, with its note in brackets if it has one."""
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
 
 def draw_legend(trainings: StartedTrainings, notes=None):
-    """Draw the legend of models, with seeds and shared facts.
+    """Draw the legend of trained models, with seeds and shared facts.
 
     Args:
         trainings: Trainings to draw.
@@ -149,13 +149,13 @@ class FromStudy(NamedTuple):
 
 
 def from_study(run: Run) -> FromStudy | None:
-    """Return the cached rows of a study's run; None if they are not cached."""
+    """Return a run's rows as cached by hand_over(); None if they are not."""
     cached_run: FromStudy | None = _kept.peek(run.hash)
     return cached_run
 
 
 def hand_over(store, number: int, study: str, task: str, variant: str):
-    """Cache a study's rows of one cell and its baseline; nothing if the store is unreadable."""
+    """Cache a study's rows of one cell and its baseline, for from_study(); ignore store errors."""
     from core.study.database.connection import StoreError  # loaded by whoever has a store
     from core.study.tables import cell
 
@@ -183,7 +183,7 @@ FEW = 12  # seeds of which each can have a line
 
 
 def draw_learning(trainings):
-    """Draw accuracy and loss over steps, and the table of results and costs."""
+    """Draw accuracy and loss over steps, and the table of accuracy and cost of each model."""
     plan = trainings.plan
     learnt = task[plan.training.task]
     draw_legend(trainings)
@@ -285,13 +285,13 @@ def draw_costs(trainings):
 
 
 def spans(values, lows, highs, several: bool) -> list[str]:
-    """Return a column of shares as text in percent, with intervals and equal decimals."""
+    """Format a column of shares in percent (no sign), with intervals if `several` seeds."""
     decimals = sentences.decimals_of(values)
     return [span(*bounds, several, decimals) for bounds in zip(values, lows, highs)]
 
 
 def span(value, low, high, several: bool, decimals: int = 1) -> str:
-    """Return a share in percent as text, with its interval if there are several seeds."""
+    """Format a share in percent (no sign), with its interval if `several` seeds; NaN: "–"."""
     if math.isnan(value):
         return "–"
     text = sentences.format_points(value, decimals)
@@ -307,21 +307,21 @@ def span(value, low, high, several: bool, decimals: int = 1) -> str:
 
 
 def chance(p: float, low: float, high: float) -> str:
-    """Return a p-value as text; "–" without one, or if all seeds agree exactly."""
+    """Format a p-value; "–" without one, or if the interval low to high has no width."""
     if math.isnan(p) or low == high:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def arrived(steps: float, seeds: int, total: int) -> str:
-    """Return the mean step at which 90 % accuracy was reached, as text; "–" if never."""
+    """Format the mean step at which 90 % accuracy was reached, and by how many seeds; "–": none."""
     if not seeds:
         return "–"
     return f"{steps:,.0f}" + (f" ({seeds} of {total})" if seeds < total else "")
 
 
 def change(share: float) -> str:
-    """Return a relative difference of cost as text in brackets; "" for no difference."""
+    """Format a relative difference: 0.05 becomes "  (+5.0 %)"; "" for 0."""
     return (
         ""
         if share == 0
@@ -330,7 +330,7 @@ def change(share: float) -> str:
 
 
 def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
-    """Return the steps, and one line per model: mean, 95 % CI and single seeds.
+    """Return the logged steps, and a chart's line per model: mean, 95 % CI, single seeds.
 
     Args:
         trainings: Trainings to draw.

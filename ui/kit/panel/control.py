@@ -30,7 +30,7 @@ def handle(name: str, call: Callable) -> str:
 
 
 def kind_of(settings, name: str) -> str:
-    """Return a setting's kind of control; "" if there is nothing to choose."""
+    """Return a setting's kind of control: "choice", "switch", "range", "stops"; "" for none."""
     definition = settings.settings()[name]
     if definition.menu:
         return "choice"
@@ -55,7 +55,7 @@ def step_of(settings, name: str) -> float:
 
 
 def choices(settings, name: str) -> list:
-    """Return what a control offers now: menu entries, or the ends of its slider."""
+    """Return what a control offers now: menu entries, a slider's stops, or its [low, high]."""
     definition = settings.settings()[name]
     now = getattr(settings, name)
     if definition.menu:
@@ -135,7 +135,7 @@ FOLDS = {"folds": True}  # for a row of buttons: a menu where there is little ro
 
 
 def among(label: str, name: str, now, offered: Sequence, words: Sequence[str]) -> Control:
-    """Return a row of buttons that selects one of a few values, with these labels."""
+    """Return a row of buttons that sets `name` to one of `offered`, labelled by `words`."""
     return _control("tabs", name, str(now), label) | {"options": _options(offered, words)}
 
 
@@ -239,7 +239,7 @@ def words(html: str) -> Control:
 
 
 def _control(kind: str, name: str, now: str | list[str], label: str) -> Control:
-    """Return the fields that every control has."""
+    """Return a control with the fields that every one has."""
     # set: the name of the delta; a control may also have `also`, a delta of other names that goes
     # along with it.
     return {"name": name, "set": name, "kind": kind, "label": label, "value": now}

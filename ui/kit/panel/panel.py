@@ -52,7 +52,7 @@ _channel = st.components.v2.component("ablation_channel", js=with_store(CHANNEL)
 
 
 def acknowledge(path: str):
-    """End a run: tell the browser that it is drawn and may send the next change.
+    """End a page's run: tell the browser that it is drawn and may send the next change.
 
     Args:
         path: Last part of the page's URL; "" for the start page.
@@ -80,7 +80,7 @@ def draw_panel(
     notes=None,
     label: str,
 ):
-    """Draw the controls of these groups; see ui.kit.page.sidebar for the arguments."""
+    """Draw the controls of these groups and the reset button; arguments as of page.sidebar."""
     limits = session().limits
     names_seen = {*limits.moved, *limits.locked} if limits else ()
     drawn = []
@@ -88,9 +88,12 @@ def draw_panel(
     for group in groups:
         members: list[Control] = []
         for settings_shown in settings:
-            own_names = [name for name in _members(settings_shown, group) if name not in names]
+            own_names = [
+                name for name in _shown_settings(settings_shown, group) if name not in names
+            ]
             members.extend(
-                _member(settings_shown, name) | {"off": name in fixed, "carried": name in carried}
+                _make_control(settings_shown, name)
+                | {"off": name in fixed, "carried": name in carried}
                 for name in own_names
                 if limits is None or name in names_seen
             )
@@ -103,7 +106,7 @@ def draw_panel(
     names = {control["name"] for group in drawn for control in group["controls"]}
     brought = [_label(name, settings) for name in session().set_elsewhere if name in names]
     note = f"Carried over from another page: {', '.join(brought)}." if brought else ""
-    _draw("panel", {"groups": tuple(drawn), "back": label, "note": note})
+    _draw_component("panel", {"groups": tuple(drawn), "back": label, "note": note})
 
 
 def _label(name: str, settings) -> str:
@@ -111,8 +114,8 @@ def _label(name: str, settings) -> str:
     return next(kind.settings()[name].label for kind in settings if name in kind.settings())
 
 
-def _member(settings, name: str) -> Control:
-    """Return a setting's control, or its value as text if a teacher's link locks it."""
+def _make_control(settings, name: str) -> Control:
+    """Return a setting's control; a text with its value if a teacher's link locks it."""
     if is_moved(name):
         return control_of(settings, name)
     definition = settings.settings()[name]
@@ -135,7 +138,7 @@ def first_row(before: Sequence[Control], after: Sequence[Control] = ()):
 
 
 def draw_bar(name: str, *rows: list[Control]):
-    """Draw rows of controls in one component, unless the other side has drawn it already.
+    """Draw rows of controls in one component; nothing if the other side has drawn it already.
 
     Args:
         name: Name of the component on this page.
@@ -158,19 +161,19 @@ def draw_bar(name: str, *rows: list[Control]):
         if row
     ]
     with side_by_side.above():
-        _draw(name, {"groups": tuple({"controls": row} for row in groups), "back": ""})
+        _draw_component(name, {"groups": tuple({"controls": row} for row in groups), "back": ""})
 
 
-def _draw(key: str, data: dict):
-    """Draw the component with this data."""
+def _draw_component(key: str, data: dict):
+    """Draw the panel component with this data, under this key."""
     # No lists but tuples: Streamlit asks pandas of each list whether it is a table, a twentieth of
     # a move.
     # Nothing that changes with every run: what the browser has already is not sent again.
     _panel(key=key, data=data | {"page": session().page})
 
 
-def _members(settings, group: str) -> list[str]:
-    """Return a group's settings that have a control, menus last in pairs.
+def _shown_settings(settings, group: str) -> list[str]:
+    """Return the names of a group's settings that have a control, those with menus last.
 
     A setting without effect has no control, unless it was changed: so that it can be reset.
     """

@@ -30,10 +30,10 @@ def routes() -> list[Route]:
     """Return the app's own routes."""
     path = (config.get_option("server.baseUrlPath") or "").strip("/")
     base = f"/{path}" if path else ""
-    return [*_start(base), *_typed_pages(base), scripts_route(base), downloads_route(base)]
+    return [*_slash_redirect(base), *_typed_pages(base), scripts_route(base), downloads_route(base)]
 
 
-def _start(base: str) -> list[Route]:
+def _slash_redirect(base: str) -> list[Route]:
     """Return the route that adds a slash to the app's base path; [] without a base path.
 
     Streamlit's own redirect names scheme and host, which a server behind a proxy does not know.

@@ -51,7 +51,7 @@ _turns = asyncio.Semaphore(AT_ONCE)
 
 
 def _offers() -> Offers:
-    """Return this session's offers."""
+    """Return this session's offers, new ones if it has none."""
     if OFFERS not in st.session_state:
         st.session_state[OFFERS] = Offers()
     offers: Offers = st.session_state[OFFERS]
@@ -72,7 +72,7 @@ def end_run() -> None:
 
 
 def offer(file: str, write: Callable[[], str | bytes], mime: str, delay: float = 0.0) -> str:
-    """Offer a file under this name. Return its address."""
+    """Offer a file, written by `write` when it is fetched. Return its relative address."""
     offers = _offers()
     offers[file] = Offer(write, mime, delay)
     offers.fresh.add(file)

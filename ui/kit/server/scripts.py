@@ -29,8 +29,8 @@ FOCUS = ":focus-visible { outline: 2px solid var(--st-primary-color); outline-of
 _scripts: dict[str, str] = {}  # name -> script
 
 
-def _keep(script: str) -> str:
-    """Store a script to be fetched. Return its file name."""
+def _store_text(script: str) -> str:
+    """Store a script to be fetched. Return its file name, a hash of its text."""
     name = hashlib.sha256(script.encode()).hexdigest()[:20] + ".js"
     _scripts[name] = script
     return name
@@ -42,7 +42,7 @@ def _with_styles(script: str, css: str) -> str:
     return f"document.head.append({style})\n{script}"
 
 
-BROWSER = _keep(
+BROWSER = _store_text(
     _with_styles(
         (HERE / "browser.js").read_text(encoding="utf-8"),
         (HERE / "frame.css").read_text(encoding="utf-8"),
@@ -60,7 +60,7 @@ def store_script(script: str, css: str = "") -> str:
         script: JavaScript with a default export, as Streamlit's components have.
         css: Styles of the whole page, which are added to it with the script.
     """
-    name = _keep(_with_styles(script, css) if css else script)
+    name = _store_text(_with_styles(script, css) if css else script)
     # Pages are one level below the app's address, wherever a proxy puts that.
     return f"""const load = (name) => import(new URL(`./scripts/${{name}}`, document.baseURI))
 const loaded = Promise.all([load("{name}"), load("{BROWSER}")])
