@@ -144,7 +144,7 @@ def with_gap(words: list[str], where: float, removed: float, inserted: float) ->
         words: One sentence.
         where: Number from 0 to 1 that chooses where the gap begins.
         removed: Number from 0 to 1 that chooses how many words are replaced, up to GAP.
-        inserted: Number from 0 to 1 that chooses how many unknown words stand there then, up to GAP.
+        inserted: Number from 0 to 1 that chooses how many unknown words stand there, up to GAP.
     """
     subject, verb = find_anatomy(words)[:2]
     free = [

@@ -285,7 +285,7 @@ def test_gain_is_never_called_loss():
 def test_diverged_model_is_called_diverged():
     arms = [SimpleNamespace(name=name) for name in ("baseline", "− norm", "− FFN")]
     cells = [[math.nan, math.nan], [math.nan, math.nan], [0.5, math.nan]]
-    sentence = curves._words(arms, cells, {"baseline": 0, "− norm": 2, "− FFN": 1})
+    sentence = curves._describe_accuracy(arms, cells, {"baseline": 0, "− norm": 2, "− FFN": 1})
     assert (
         sentence
         == "Mean accuracy: baseline: no results yet; − norm: diverged (2 of 2 seeds diverged); "

@@ -64,7 +64,7 @@ def gallery(context):
 
 
 def table(context: ClaimsContext) -> pd.DataFrame:
-    """Return claim, paper, number, smallest, alike, mean, low, high, seeds, verdict."""
+    """Return the table of results, one row per claim: claim, paper, number, …, verdict."""
     rows = []
     for name, result in context.results.items():
         claim_shown = claim[name]
@@ -96,7 +96,7 @@ def evidence(context):
     result = context.results[name]
     values = context.values[name]
     figure(capitalise(claim.help(name)), describe(result, claim_shown))
-    draw_claims("claim", {name: result}, values=list(values.values()))
+    draw_claims("claim", {name: result}, by_seed=list(values.values()))
     rule = (
         f"within ±{format_smallest(claim_shown)}"
         if claim_shown.alike

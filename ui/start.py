@@ -106,7 +106,7 @@ def draw_first_experiment(removed: bool):
 
 
 def describe_accuracy(baseline: Side, without: Side, removed: bool) -> str:
-    """Return the model's accuracy on held-out sentences, as Markdown."""
+    """Describe the model's accuracy on held-out sentences, with or without the head (Markdown)."""
     side = without if removed else baseline
     with_head = f" ({100 * baseline.right / baseline.of:.0f} % with the head)" if removed else ""
     return (
@@ -116,7 +116,7 @@ def describe_accuracy(baseline: Side, without: Side, removed: bool) -> str:
 
 
 def percent(chance: float) -> str:
-    """Return a probability as a percentage with two digits."""
+    """Format a probability as a percentage with two digits: 0.025 becomes "2.5 %"."""
     return f"{100 * chance:.0f} %" if chance >= 0.1 else f"{100 * chance:.2g} %"
 
 
@@ -350,12 +350,12 @@ def draw_shipped_matrix(look: StartLook):
     draw_bar("studies", [tabs("Parts", shipped, "parts")])
     path = table_of(look.parts)
     try:
-        cells = _table(path, path.stat().st_mtime_ns)
+        cells = _read_summary(path, path.stat().st_mtime_ns)
         searched = is_sparse(cells)
         if searched:  # beside the same cells where all have one rate
             paths = [table_of(name) for name in shipped]
             cells = beside_one_rate(
-                cells, [_table(path, path.stat().st_mtime_ns) for path in paths]
+                cells, [_read_summary(path, path.stat().st_mtime_ns) for path in paths]
             )
     except (OSError, StudyError):
         raise ConfigError(
@@ -386,7 +386,7 @@ def draw_shipped_matrix(look: StartLook):
 
 
 @st.cache_data
-def _table(path: Path, stamp: int) -> pd.DataFrame:
+def _read_summary(path: Path, stamp: int) -> pd.DataFrame:
     """Return the summary of a study from its file; `stamp` is part of the cache key.
 
     Raises:

@@ -77,7 +77,7 @@ class OneByOne(Mapping):
 
 
 def farthest(table, passes) -> str:
-    """Return a sentence on the variant with the largest effect and those without a distance."""
+    """Describe the variant farthest from the baseline, and those without a distance."""
     if len(table) == 1:
         return "Choose an ablation above." if is_moved("variants") else "Nothing to compare with."
     base, *others = passes
@@ -153,12 +153,12 @@ def draw_statistics(table):
         )
         width = max(50, 7 * len(label) + 14)
         words[name] = st.column_config.TextColumn(label, help=about, alignment="right", width=width)
-        formatted[name] = [_cell(value) for value in table[name]]
+        formatted[name] = [_format_cell(value) for value in table[name]]
     st.dataframe(formatted, column_config=words, hide_index=True, width="stretch", height="content")
 
 
-def _cell(value) -> str:
-    """Return a table cell: an integer with commas, three digits, or a dash for NaN."""
+def _format_cell(value) -> str:
+    """Format a number for a cell: an integer with commas, else three digits; NaN: "–"."""
     if isinstance(value, int):
         return f"{value:,}"
     if math.isnan(value):
@@ -167,7 +167,7 @@ def _cell(value) -> str:
 
 
 def draw_maps(contexts: dict[str, PassSummary]):
-    """Draw each variant's attention pattern at one layer, averaged over its heads."""
+    """Draw each variant's attention pattern at the selected layer, averaged over heads."""
     labels = max((context.labels for context in contexts.values()), key=len)
     patterns = [context.attention for context in contexts.values()]
     draw_heatmaps(

@@ -22,11 +22,11 @@ PLAIN = Config()
 
 
 def default_config(kind: str) -> Config:
-    """Return the unchanged config for this kind of weights ("random", "trained" or "cut")."""
+    """Return the config without changes for a kind of weights: "random", "trained" or "cut"."""
     return PLAIN if kind == "random" else family.BASELINE
 
 
-def _default_of(name: str) -> Callable[["BlockConfig"], Any]:
+def _default_reader(name: str) -> Callable[["BlockConfig"], Any]:
     """Return a function of a config that reads this setting from its unchanged config."""
     return lambda config: getattr(default_config(config.weights), name)
 
@@ -55,10 +55,10 @@ class BlockConfig(Config):
             else Config.settings()["n_kv_heads"].among(config)
         ),
     )
-    n_layers: int = setting_like(Config, "n_layers", None, follows=_default_of("n_layers"))
+    n_layers: int = setting_like(Config, "n_layers", None, follows=_default_reader("n_layers"))
     seed: int = setting_like(Config, "seed", 0, among=lambda config: config.one_of("seed"))
-    position: str = setting_like(Config, "position", None, follows=_default_of("position"))
-    mask: str = setting_like(Config, "mask", None, follows=_default_of("mask"))
+    position: str = setting_like(Config, "position", None, follows=_default_reader("position"))
+    mask: str = setting_like(Config, "mask", None, follows=_default_reader("mask"))
     weights: str = setting(
         "trained", "Weights", "Weights of the block.", group="Weights", menu=weights
     )
@@ -79,7 +79,7 @@ class BlockConfig(Config):
 
     @classmethod
     def scope(cls, name: str, choices: Mapping[str, str]) -> str:
-        """Return the scope of a setting in the store; "Config" if it is shared with Depth."""
+        """Return the prefix of a setting's key in the store; "Config" if shared with Depth."""
         if choices.get("BlockConfig.weights") == "random" and name in Config.settings():
             return "Config"
         return "BlockConfig"
@@ -236,12 +236,12 @@ class BlockContext:
             config, self.pins if self.kind == "random" else pin_whole_model(config, self.pins)
         )
         for variant in variants:
-            why = weights[self.kind].refused(variant.config) or self._broken(variant)
+            why = weights[self.kind].refused(variant.config) or self._why_broken(variant)
             available += [] if why else [variant]
             left_out += [f"{variant.name} skipped: {why}"] if why else []
         return available, [*notes, *left_out]
 
-    def _broken(self, variant: Variant) -> str:
+    def _why_broken(self, variant: Variant) -> str:
         """Return why a variant's checkpoint cannot be opened, or "". Raise for the baseline's."""
         if self.kind == "random":
             return ""  # there is no file

@@ -65,7 +65,7 @@ def weights_controls() -> list[Control]:
 
 
 def _switch_weights(kind: str):
-    """Switch to this kind of weights, and reset settings for which it has no model."""
+    """Switch to this kind of weights (a callback); reset all settings if it lacks such a model."""
     before = settings_of(BlockConfig)
     settings = {
         name: getattr(before, name) for name in before.settings() if not before.follows(name)
@@ -81,7 +81,7 @@ def _switch_weights(kind: str):
 
 
 def carried(config: BlockConfig) -> list[str]:
-    """Return the settings that differ from their defaults because the weights changed."""
+    """Return the names of settings that still have a value brought from other weights."""
     return [
         name
         for name, value in session().kept.get(CARRIED, {}).items()
@@ -90,20 +90,22 @@ def carried(config: BlockConfig) -> list[str]:
 
 
 def baseline(kind: str, config: Config) -> Config:
-    """Return the baseline: the sidebar's settings, or the full trained model."""
+    """Return the baseline's config: `config` for random weights, else the full trained model's."""
     return config if kind == "random" else family.BASELINE.replace(seed=config.seed)
 
 
 def availability_check(kind: str) -> Callable[[str, Config], bool] | None:
-    """Return a predicate (change, config) for available weights; None if all are available."""
+    """Return a function (change as text, config) -> whether weights exist; None if all do."""
     if kind == "random":
         return None
-    members = tuple(family.list_shipped())
-    return lambda text, baseline: _had(kind, text, baseline, members)
+    members = tuple(family.listed())
+    return lambda text, baseline: _has_weights(kind, text, baseline, members)
 
 
 @lru_cache(maxsize=4096)
-def _had(kind: str, text: str, baseline: Config, members: tuple[tuple[str, int], ...]) -> bool:
+def _has_weights(
+    kind: str, text: str, baseline: Config, members: tuple[tuple[str, int], ...]
+) -> bool:
     """Return whether weights exist for this change of the baseline (cached per shipped models)."""
     try:
         return not weights[kind].refused(apply(decode(text, "variants"), baseline))

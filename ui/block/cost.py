@@ -69,7 +69,7 @@ def cost(context):
     if not side_by_side.second() and st.button(
         "Benchmark (15 runs)", icon=":material/timer:", key="time_it"
     ):
-        _time(forward_pass)
+        _draw_timing(forward_pass)
 
 
 def _draw_kv_cache(config, tokens: int, dtype: str):
@@ -98,7 +98,7 @@ def _draw_kv_cache(config, tokens: int, dtype: str):
     _draw_bars(bytes_by_length, "bytes", "KV cache by sequence length.")
 
 
-def _time(forward_pass):
+def _draw_timing(forward_pass):
     """Time the forward pass now and draw the median of 15 passes in ms."""
     machine = forward_pass.machine
     tokens = forward_pass.tokens[: forward_pass.n_real]
@@ -111,7 +111,13 @@ def _time(forward_pass):
 
 
 def _draw_bars(parts, title, alt):
-    """Draw one bar per component with a nonzero value; a caption if there are none."""
+    """Draw one bar per component with a nonzero value; a caption if there are none.
+
+    Args:
+        parts: Value by component.
+        title: Title of the axis.
+        alt: Alternative text.
+    """
     table = pd.DataFrame(
         [
             (f"{part.replace('ffn', 'FFN')}: {value:,}", value)

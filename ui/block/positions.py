@@ -23,9 +23,9 @@ def positions(context):
         words = weights_menu[forward_pass.kind].order
         figure(
             f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell them apart?",
-            f"{_now(table, forward_pass.config)} Identical outputs (up to rounding) mean that the"
-            " model is blind to word order. The exception is ALiBi without a mask: it depends on"
-            " distance only, so it mistakes a sentence for its mirror image, and no other order.",
+            f"{_describe_order(table, forward_pass.config)} Identical outputs (up to rounding) mean"
+            " that the model is blind to word order. Unmasked ALiBi depends on distance only, so it"
+            " cannot tell a sentence from its mirror image.",
             forward_pass.weights,
         )
         table["seen"] = table["mask"].map({"none": "no mask", "causal": "causal mask"})
@@ -79,8 +79,8 @@ def positions(context):
         )
 
 
-def _now(table, config) -> str:
-    """Return whether the model, as set, tells the two word orders apart, as a sentence."""
+def _describe_order(table, config) -> str:
+    """Describe whether the model, as set, tells the two word orders apart."""
     rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
     position = (
         "no position encoding"

@@ -26,7 +26,7 @@ from ui.shared.base import views_of_tab
 
 
 def summary(forward_pass: Pass) -> str:
-    """Return a pass's parameter count, tokens, FLOPs and time as HTML."""
+    """Return HTML below a diagram: parameter count, tokens, FLOPs and time of a pass."""
     config = forward_pass.config
     blocks = count(config.n_layers, "block") if config.n_layers > 1 else "the block"
     parameters = sum(cost.parameters(config).values())
@@ -58,7 +58,11 @@ def draw_with_and_without(context: BlockContext, say: Callable[[], None]):
     baseline, *others = context.variants
     selected = _choose_variant(context, others)
     variant = next(
-        (variant_shown for variant_shown in others if _text(context, variant_shown) == selected),
+        (
+            variant_shown
+            for variant_shown in others
+            if _link_text(context, variant_shown) == selected
+        ),
         others[0] if others else None,
     )
     picture, view = drawing.columns_with_diagram()
@@ -93,12 +97,12 @@ def _draw_view(
         return
     with (
         side_by_side.rows_in(rows),
-        first_row(views_of_tab(ONE_BLOCK), _comparison(context, variant, others)),
+        first_row(views_of_tab(ONE_BLOCK), _comparison_controls(context, variant, others)),
     ):
         if variant is None:
             ONE_BLOCK.open_view(context)
         else:
-            sides = {_name(context, side): side for side in (baseline, variant)}
+            sides = {_side_name(context, side): side for side in (baseline, variant)}
             less = ", minus the baseline" if context.look.difference else ""
             drawn = [
                 (name, partial(ONE_BLOCK.open_view, _variant_context(context, side)))
@@ -127,7 +131,7 @@ def _draw_view(
 
 
 def _choose_variant(context: BlockContext, others: list[Variant]) -> str:
-    """Return the link text of the variant to draw with the baseline; rerun if it just changed."""
+    """Return the link text of the selected variant; if current settings became one, select it."""
     remembered = session().kept
     selected = context.look.beside
     now = next((variant.name for variant in others if variant.colour == NOW), "")
@@ -140,7 +144,7 @@ def _choose_variant(context: BlockContext, others: list[Variant]) -> str:
     return selected
 
 
-def _comparison(
+def _comparison_controls(
     context: BlockContext, variant: Variant | None, others: list[Variant]
 ) -> list[Control]:
     """Return the controls that select the variant and its difference; [] without a variant."""
@@ -148,12 +152,12 @@ def _comparison(
         return []
     row = [control_of(context.look, "difference")]
     if len(others) > 1:
-        texts = [_text(context, variant) for variant in others]
+        texts = [_link_text(context, variant) for variant in others]
         row.append(
             among(
                 "Compared with",
                 "beside",
-                _text(context, variant),
+                _link_text(context, variant),
                 texts,
                 [variant.name for variant in others],
             )
@@ -169,7 +173,7 @@ def _draw_diagrams(
     if variant is None:
         _draw_block(context, baseline, baseline, "", HINT, figures, default_config(context.kind))
         return
-    name = _name(context, variant)
+    name = _side_name(context, variant)
     statistics = summary(_variant_context(context, variant).forward_pass)
     which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
     _draw_block(context, baseline, baseline, "Baseline", MORE, "")
@@ -185,14 +189,14 @@ def _variant_context(context: BlockContext, variant: Variant) -> BlockContext:
     return dataclasses.replace(context, forward_pass=forward_pass.run_with(variant.config))
 
 
-def _name(context: BlockContext, variant: Variant) -> str:
+def _side_name(context: BlockContext, variant: Variant) -> str:
     """Return the variant's name on screen; the baseline's says what it consists of."""
     if variant.colour == 0:
         return f"Baseline ({pins.baseline_words(context.pins, context.kind)})"
     return weights[context.kind].name(variant.config) or variant.name
 
 
-def _text(context: BlockContext, variant: Variant) -> str:
+def _link_text(context: BlockContext, variant: Variant) -> str:
     """Return the variant's text in links: its changes, or "now" for the current settings."""
     return "now" if variant.colour == NOW else context.pins.slots[variant.colour - 1]
 
@@ -244,7 +248,7 @@ def _draw_block(
     drawing.draw_block(
         forward_pass,
         context.look.layer_of(forward_pass),
-        usual=other or baseline.config,
+        reference=other or baseline.config,
         on_pick=clicked,
         **words,
     )

@@ -72,7 +72,8 @@ def _draw_token_norms(forward_pass, look):
             f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}”"
             " before and after",
             finite_sentence(
-                f"{_formula(forward_pass.config.norm, numbers)} {gain}", numbers["variance"]
+                f"{_describe_formula(forward_pass.config.norm, numbers)} {gain}",
+                numbers["variance"],
             ),
             forward_pass.weights,
         )
@@ -84,35 +85,39 @@ def _draw_token_norms(forward_pass, look):
         )
 
 
-def _formula(name: str, n: dict) -> str:
-    """Return a norm's formula with the statistics of one vector, or its description."""
-    return _filled(name, "formula", n, mean=number(n["mean"], 4)) or capitalise(
-        MENUS["norm"].help(name)
+def _describe_formula(name: str, statistics: dict) -> str:
+    """Return a norm's formula with a vector's statistics filled in; its description without one."""
+    return _fill_in_formula(
+        name, "formula", statistics, mean=number(statistics["mean"], 4)
+    ) or capitalise(MENUS["norm"].help(name))
+
+
+def _write_calculation(name: str, value: float, statistics: dict) -> str:
+    """Return a norm's calculation for one number of a vector, up to "="; "" without one."""
+    mean = number(statistics["mean"], 4)
+    return _fill_in_formula(
+        name,
+        "worked",
+        statistics,
+        x=number(value, 4),
+        mean=f"({mean})" if statistics["mean"] < 0 else mean,
     )
 
 
-def _write_calculation(name: str, value: float, n: dict) -> str:
-    """Return a norm's calculation for one number, up to "="; "" if the norm has none."""
-    mean = number(n["mean"], 4)
-    return _filled(
-        name, "worked", n, x=number(value, 4), mean=f"({mean})" if n["mean"] < 0 else mean
-    )
-
-
-def _filled(name: str, which: str, n: dict, **words) -> str:
+def _fill_in_formula(name: str, which: str, statistics: dict, **words) -> str:
     """Return a norm's formula text with the numbers filled in, or "" if it has none.
 
     Args:
         name: Key of the norm.
         which: Attribute of the norm that holds the text, "formula" or "worked".
-        n: Statistics of the vector, by name.
+        statistics: Statistics of the vector, by name.
         **words: Further values to fill in.
     """
     part = MENUS["norm"][name]
     if not getattr(part, which):
         return ""
-    scale = n[part.divides_by]
-    epsilon = n["epsilon"]
+    scale = statistics[part.divides_by]
+    epsilon = statistics["epsilon"]
     size = number(math.sqrt(scale + epsilon), 4)
     return getattr(part, which).format(
         scale=number(scale, 4), epsilon=f"{Decimal(str(epsilon)):f}", size=size, **words
@@ -148,7 +153,7 @@ def _draw_vector_norms(look, eps):
         worked = f"First number: {calculation}{number(table[name][0], 4)}."
         st.markdown(
             f"**{literal(MENUS['norm'].label(name))}.**"
-            f" {literal(f'{_formula(name, numbers)} {worked}')}"
+            f" {literal(f'{_describe_formula(name, numbers)} {worked}')}"
         )
     labels = {name: MENUS["norm"].label(name) for name in MENUS["norm"]}
     formatted = table.astype({"place": str}).rename(columns=labels)

@@ -33,7 +33,7 @@ def text(context):
         return
     figure(
         "Generated text",
-        _about(kind, words, look.context, len(tokens) + len(steps)),
+        _describe_sampling(kind, words, look.context, len(tokens) + len(steps)),
         forward_pass.weights,
     )
     side_by_side.caption_no_difference()
@@ -42,13 +42,13 @@ def text(context):
     head = look.head_of(forward_pass)
     labels = forward_pass.labels[: forward_pass.n_real]
     draw_generated_text(key, labels, steps, lambda token: shorten_token(words[token]), layer, head)
-    st.caption(literal(_chosen(forward_pass, words, steps, opened_step(key, steps), look)))
+    st.caption(literal(_describe_token(forward_pass, words, steps, opened_step(key, steps), look)))
     rows = [(words[step.token], step.probability, step.chance) for step in steps]
     table = pd.DataFrame(rows, columns=["word", "probability", "chance"])
     note(side_by_side.named("Generated tokens"), lambda: table)
 
 
-def _about(kind: str, words, context: int, length: int) -> str:
+def _describe_sampling(kind: str, words, context: int, length: int) -> str:
     """Return a sentence on the vocabulary sampled from and on the context length."""
     from_what = f"Sampled from a vocabulary of {count(len(words), 'token')}"
     if kind == "random":
@@ -61,7 +61,7 @@ def _about(kind: str, words, context: int, length: int) -> str:
     return f"{from_what}. Context: {size}. Click a generated word to see its attention."
 
 
-def _chosen(forward_pass, words, steps, opened: int, look) -> str:
+def _describe_token(forward_pass, words, steps, opened: int, look) -> str:
     """Return a sentence on the opened token: its probabilities, context and shading."""
     step = steps[opened]
     before = forward_pass.n_real + opened

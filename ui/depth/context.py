@@ -114,7 +114,7 @@ class DepthContext:
         )
 
     def _travel_all(self, played: int) -> dict[str, Journey]:
-        """Compute the journeys of all variants, and report progress after each."""
+        """Compute the journey of each variant by name, and report progress after each."""
         journeys = {}
         models = count(len(self.variants), "model")
         for done, variant in enumerate(self.variants):
@@ -123,7 +123,14 @@ class DepthContext:
         return journeys
 
     def travel(self, config: Config, played: int = 0) -> Journey:
-        """Compute the journey of one config; while a slider moves, rounding is not checked."""
+        """Compute the journey of a config through all passes.
+
+        Rounding is not checked while a slider moves.
+
+        Args:
+            config: Settings of the model.
+            played: Attention weights per pass, if attention of all played passes is wanted; else 0.
+        """
         return travel(
             config,
             self.tokens,
@@ -133,8 +140,8 @@ class DepthContext:
             compare_precision=not session().dragged,
         )
 
-    def say_rounding(self, journeys: dict[str, Journey]):
-        """Draw a warning that names the pass after which rounding dominates, if any."""
+    def draw_rounding_note(self, journeys: dict[str, Journey]):
+        """Draw a caption on the pass after which rounding dominates, if there is one."""
         sentence = describe_rounding(journeys)
         if sentence:
             st.caption(f":material/warning: {literal(sentence)}")

@@ -55,14 +55,14 @@ def gradients(context):
 
 
 def lost(travel) -> str | None:
-    """Return why a gradient is missing or incomplete; None if it is complete."""
+    """Return why a variant's gradient is incomplete, for a legend; None if it is complete."""
     if not travel.diverged:
         return None
     return "gradient overflowed" if math.isfinite(travel.loss) else "diverged in the forward pass"
 
 
 def travelled(of_variants) -> str:
-    """Return a sentence on each variant's ratio of gradient norms, input to output."""
+    """Describe each variant's ratio of gradient norms, input / output."""
     factors = []
     without = []
     for name, travel in of_variants.items():
@@ -142,7 +142,12 @@ def draw_weight_gradients(context, of_variants):
 
 
 def largest(tables, shared: bool) -> str:
-    """Return a sentence that names the weight with the largest gradient in each variant."""
+    """Describe which weight has the largest gradient in each variant.
+
+    Args:
+        tables: Variant's name -> table of weights and gradient norms.
+        shared: Whether all passes share one block.
+    """
     phrases = []
     for name, table in tables.items():
         finite = table[table.value.apply(math.isfinite)]

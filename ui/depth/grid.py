@@ -40,7 +40,7 @@ def grid(context):
     )
     for reason in results.left_out:
         st.caption(literal(f"Skipped: {reason}"))
-    context.say_rounding({"baseline": context.travel(context.baseline)})
+    context.draw_rounding_note({"baseline": context.travel(context.baseline)})
     if results.repeats:
         same = f"{results.repeats:,} duplicates are omitted."
         if results.repeats == 1:
@@ -81,11 +81,11 @@ def draw_grid_controls(context):
                         offered,
                         format_func=AXES[axis].words.get,
                         selection_mode="multi",
-                        **bind(f"axis_{axis}", list(entries), partial(_choose, axis)),
+                        **bind(f"axis_{axis}", list(entries), partial(_set_entries, axis)),
                     )
 
 
-def _choose(axis: str, entries: list[str]):
+def _set_entries(axis: str, entries: list[str]):
     """Set the entries of an axis; show a toast if the grid would be too large (a callback)."""
     chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
     size = count_variants(chosen)
@@ -105,12 +105,12 @@ def describe_grid(results, meter) -> str:
     if not len(finite):
         return (
             f"{statistic.label(meter)} is undefined for all of them after the last"
-            f" pass.{_lost(results)}"
+            f" pass.{_describe_diverged(results)}"
         )
     if results.ends_equal(meter):
         return (
             f"All {'of them' if len(finite) == len(ends) else f'{len(finite)} with a value'} end at"
-            f" {number(ends[finite[0]])}.{_lost(results)}"
+            f" {number(ends[finite[0]])}.{_describe_diverged(results)}"
         )
     places = finite[ends[finite].argmin()], finite[ends[finite].argmax()]
     # As many digits as it takes to tell the two ends apart: float32 has seven.
@@ -123,20 +123,20 @@ def describe_grid(results, meter) -> str:
     )
     return (
         f"{statistic.label(meter)} ranges from {low} to"
-        f" {high}.{_why(results, meter)}{_lost(results)}"
+        f" {high}.{_describe_cause(results, meter)}{_describe_diverged(results)}"
     )
 
 
 def _count_equal_ends(ends, index) -> str:
-    """Return a phrase on how many other variants end at the same value, or ""."""
+    """Describe how many other variants end at the same value as `index`; "" for none."""
     same = int(np.isclose(ends, ends[index], rtol=1e-4, atol=0).sum()) - 1
     if not same:
         return ""
     return "; tied with one other variant" if same == 1 else f"; tied with {same} other variants"
 
 
-def _why(results, meter) -> str:
-    """Return a sentence on the component that explains most variance, or ""."""
+def _describe_cause(results, meter) -> str:
+    """Describe which component explains most variance of a statistic; "" for none."""
     shares = results.explained(meter)
     axis = max(shares, key=shares.get, default=None)
     if axis is None:
@@ -150,7 +150,7 @@ def _why(results, meter) -> str:
         else ""
     )
     share = round(100 * shares[axis], 1)
-    word = "the residual connection" if axis == "residual" else _word(axis)
+    word = "the residual connection" if axis == "residual" else _axis_word(axis)
     if share <= 50:
         return (
             f" No component explains more than half; {word} explains {share:g} % of"
@@ -159,8 +159,8 @@ def _why(results, meter) -> str:
     return f" {capitalise(word)} explains {share:g} % of {quantity}{left}."
 
 
-def _lost(results) -> str:
-    """Return a sentence on how many variants diverged and what they share, or ""."""
+def _describe_diverged(results) -> str:
+    """Describe how many variants diverged and what they share; "" if none did."""
     n_diverged = sum(diverged_at is not None for diverged_at in results.diverged)
     if not n_diverged:
         return ""
@@ -171,14 +171,14 @@ def _lost(results) -> str:
     return f" {n_diverged} of {len(results.diverged)} diverged{explanation}."
 
 
-def _word(axis) -> str:
+def _axis_word(axis) -> str:
     """Return an axis's label as it stands inside a sentence."""
     label = AXES[axis].label
     return label if label[1:2].isupper() or "(" in label else label.lower()
 
 
 def halves(results) -> tuple[list[str], list[str]]:
-    """Return the axes of rows and of columns, such that there are about 1.5 rows per column."""
+    """Split the axes into (rows, columns), with about 1.5 rows per column."""
     axes = list(results.axes)
     sizes = [len(results.axes[axis]) for axis in axes]
     cuts = range(len(axes) + 1)
@@ -230,7 +230,7 @@ def draw_by_component(context, results, meter):
         numbers="brief",
         arrow="·",
         on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),
-        **_picture(context, meter, "outlined: in the comparison"),
+        **_heatmap_options(context, meter, "outlined: in the comparison"),
     )
 
 
@@ -263,11 +263,11 @@ def draw_ranked(context, results, meter):
         height=max(520, 6 * len(names)),
         arrow="· pass",
         on_pick=lambda _, row, column: pick(context, results, int(order[row])),
-        **_picture(context, meter, "columns: passes"),
+        **_heatmap_options(context, meter, "columns: passes"),
     )
 
 
-def _picture(context, meter, note) -> dict:
+def _heatmap_options(context, meter, note) -> dict:
     """Return the heatmap arguments that both layouts of the grid share."""
     label = statistic.label(meter)
     words: dict[str, Any] = {
@@ -279,6 +279,6 @@ def _picture(context, meter, note) -> dict:
 
 
 def pick(context, results, index):
-    """Add the grid's variant to the comparison, or remove it (a callback)."""
+    """Add variant `index` of the grid to the comparison, or remove it; None: do nothing."""
     if index is not None:
         pins.toggle(results.changes[index], context.baseline)

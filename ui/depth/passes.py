@@ -36,19 +36,19 @@ def statistics(context):
     # Columns: the switch stays where it is when the legend needs a second line.
     left, right = st.columns([3, 1])
     with left:
-        about = _ask(context)
+        about = _question(context)
         if len(context.variants) == 1 and is_moved("variants"):
             about += " Remove a component under “Compare with” to see what it does."
         pins.draw_legend(context.variants, ended, context.pins, about=about)
     with right:
         st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom))
-    context.say_rounding(journeys)
+    context.draw_rounding_note(journeys)
     order = [*ORDER, *[name for name in statistic if name not in ORDER]]
     _draw_curves("statistics", order, context, journeys, ended)
 
 
-def _ask(context) -> str:
-    """Return the page's question as a sentence."""
+def _question(context) -> str:
+    """Return the question that the page answers, as a sentence."""
     passes = context.depth.passes
     if passes == 1:
         return "What does one block do to the tokens?"
@@ -85,7 +85,7 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
 
 
 def _natural_range(name: str, journeys) -> tuple[float, float] | None:
-    """Return the natural range of a statistic, widened by the data; None without one."""
+    """Return the (low, high) of a statistic's natural range and the data; None without one."""
     if statistic[name].most is None:
         return None
     values = np.concatenate([journey.values_of(name) for journey in journeys.values()])
@@ -185,7 +185,7 @@ def _draw_matrix_controls(context, journeys) -> list[str]:
     draw_bar("lens", controls)
     figure(title, describe_finding(statistic_name, journeys))
     pins.draw_legend(context.variants, {}, context.pins)
-    context.say_rounding(journeys)
+    context.draw_rounding_note(journeys)
     return [shorten_token(word) for word in tokens]
 
 

@@ -71,7 +71,7 @@ class Limits:
     def apply(
         self, page: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]
     ) -> dict[str, str]:
-        """Return a page's parameters, with the link's values for locked settings and an open view."""
+        """Return a page's parameters, with the link's values where settings or views are locked."""
         locked = self.locked_names(kinds)
         params = {name: text for name, text in params.items() if name not in locked}
         params |= {name: text for name, text in self.link.items() if name in locked}

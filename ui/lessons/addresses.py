@@ -29,7 +29,7 @@ def shared_address() -> str:
 
 
 def address_of(path: str, base: str) -> str:
-    """Return the URL of a page, given its file and the URL of another page."""
+    """Return the URL of a page, given its file ("pages/8_Class.py") and another page's URL."""
     name = re.sub(r"^\d+_", "", Path(path).stem)
     url = urlsplit(base)
     folder = url.path.rsplit("/", 1)[0]
@@ -37,7 +37,7 @@ def address_of(path: str, base: str) -> str:
 
 
 def listens_here_alone() -> bool:
-    """Return whether no other computer can reach this server."""
+    """Return whether this server listens to its own computer only."""
     return (config.get_option("server.address") or "") in ONLY_HERE
 
 
@@ -54,7 +54,7 @@ def in_the_room() -> str:
 
 
 def link(to: str, **params: str) -> str:
-    """Return a URL with its parameters."""
+    """Return the URL `to` with these parameters."""
     return f"{to}?{urlencode(params)}"
 
 

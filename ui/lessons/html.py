@@ -66,7 +66,7 @@ def draw_html(key: str, html: str, height: int = 0) -> None:
 
 
 def draw_answer_styles(place: str = "", lesson_shown: Lesson | None = None) -> None:
-    """Draw the styles that turn radio buttons into cards.
+    """Draw CSS that turns radio buttons of answers into cards.
 
     Args:
         place: Key suffix of the answers' radio buttons.
@@ -97,7 +97,7 @@ def draw_answer_styles(place: str = "", lesson_shown: Lesson | None = None) -> N
 
 
 def build_link(name: str, language: str) -> dict[str, str]:
-    """Return the link parameters that open a lesson."""
+    """Return the link parameters that open a lesson in a language."""
     return {"shown": "one", "lesson": name} | (
         {} if language == ENGLISH else {"language": language}
     )
@@ -135,7 +135,7 @@ def render_progress(entries: Mapping[str, Entry], current: str = "") -> str:
 
 
 def describe_level(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
-    """Return difficulty and length of a lesson: "Beginner · 4 min"."""
+    """Describe difficulty and length of a lesson: "Beginner · 4 min"."""
     level = (
         words[lesson_shown.difficulty.replace(" ", "_")]
         if lesson_shown.prediction

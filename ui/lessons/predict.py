@@ -30,7 +30,7 @@ def ask(
     refuse: Callable[[str], None] = show_refusal,
     is_form: bool = False,
 ) -> Answer | None:
-    """Draw the controls of a prediction. Return the answer they show, or None.
+    """Draw the form of a prediction. Return the answer it shows, or None while it has none.
 
     Args:
         lesson: Lesson with a prediction.
@@ -47,7 +47,7 @@ def ask(
     button = button or words["store"]
     sent: dict[str, Any] = {
         "type": "primary",
-        "on_click": _send,
+        "on_click": _submit,
         "args": (lesson, words, then, place, refuse),
     }
     with st.form(f"form_{place}", border=False) if is_form else contextlib.nullcontext():
@@ -79,8 +79,8 @@ def ask_sure(words, place: str) -> int | None:
     )
 
 
-def _send(lesson: Lesson, words, then, place: str, refuse) -> None:
-    """Store what the controls show now: a press may arrive with the last change."""
+def _submit(lesson: Lesson, words, then, place: str, refuse) -> None:
+    """Store what the controls show now, or refuse it if it is incomplete (a callback)."""
     prediction = lesson.prediction
     values = st.session_state
     sure = values.get(f"sure_{place}")
@@ -88,7 +88,7 @@ def _send(lesson: Lesson, words, then, place: str, refuse) -> None:
     if prediction.kind == "number":
         answer = _guess(lesson, answer, values.get(f"within_{place}"))
     elif prediction.ranked:
-        answer = _order(prediction, lambda order: values.get(_rank_key(place, order)))
+        answer = _collect_ranks(prediction, lambda order: values.get(_rank_key(place, order)))
     try:
         answer = check(prediction, answer)
     except ValueError:
@@ -101,7 +101,7 @@ def _send(lesson: Lesson, words, then, place: str, refuse) -> None:
 
 
 def _guess(lesson: Lesson, guess, within) -> list[float] | None:
-    """Return the answer of slider and margin, [value, margin]; None while one is missing."""
+    """Return [value, margin] from what slider and margin show; None while one is missing."""
     return (
         None
         if guess is None or within is None
@@ -110,7 +110,7 @@ def _guess(lesson: Lesson, guess, within) -> list[float] | None:
 
 
 def _shown_unit(lesson: Lesson) -> tuple[float, str]:
-    """Return the factor by which a number is shown, and its unit."""
+    """Return (factor, sign) with which a lesson's number is shown: (100, " %") or (1, "")."""
     unit = reading[lesson.values[lesson.prediction.number.of[0]].reading].unit
     return (100, " %") if unit == "percent" else (1, "")
 
@@ -158,7 +158,7 @@ def _draw_number(lesson: Lesson, prediction: Prediction, words, place: str) -> l
     return _guess(lesson, guess, within)
 
 
-def _rank(lesson: Lesson, prediction: Prediction, words, place: str) -> list[str] | None:
+def _draw_rank(lesson: Lesson, prediction: Prediction, words, place: str) -> list[str] | None:
     """Draw a list for each rank. Return the names in order, or None while one is missing."""
 
     def ask_next(order: list[str]) -> str | None:
@@ -173,14 +173,21 @@ def _rank(lesson: Lesson, prediction: Prediction, words, place: str) -> list[str
             key=key,
         )
 
-    order = _order(prediction, ask_next)
+    order = _collect_ranks(prediction, ask_next)
     if order:
         st.caption(literal(words["rank_last"].format(label=lesson.values[order[-1]].label)))
     return order
 
 
-def _order(prediction: Prediction, ask_next: Callable[[list[str]], str | None]) -> list[str] | None:
-    """Return the ranked names, the last one implied; None while one is missing."""
+def _collect_ranks(
+    prediction: Prediction, ask_next: Callable[[list[str]], str | None]
+) -> list[str] | None:
+    """Ask for each rank in turn; return all names in order, or None while one is missing.
+
+    Args:
+        prediction: Prediction with names to rank.
+        ask_next: Returns the next name, given the names above; None if there is none yet.
+    """
     order: list[str] = []
     for _ in prediction.ranked[1:]:
         chosen = ask_next(order)
@@ -195,4 +202,4 @@ def _rank_key(place: str, order: list[str]) -> str:
     return f"answer_{place}_{len(order)}_{'_'.join(order)}"
 
 
-ASKED = {"choice": _draw_choice, "curve": _draw_choice, "number": _draw_number, "rank": _rank}
+ASKED = {"choice": _draw_choice, "curve": _draw_choice, "number": _draw_number, "rank": _draw_rank}

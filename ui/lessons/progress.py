@@ -46,12 +46,12 @@ class Progress:
 
 
 def progress() -> Progress:
-    """Return the predictions of this session."""
+    """Return the predictions of this session, empty at first."""
     return session().kept.setdefault(KEPT, Progress({}))
 
 
 def store(name: str, entry: Entry) -> None:
-    """Store a prediction (a callback)."""
+    """Store the prediction of a lesson in the session (a callback)."""
     stored = progress()
     stored.entries[name] = entry
     stored.deleted = tuple(lesson_name for lesson_name in stored.deleted if lesson_name != name)
@@ -72,7 +72,7 @@ def forget(name: str) -> None:
 
 
 def sync() -> None:
-    """Store the predictions in the browser, and ask it for those it has."""
+    """Draw the component that stores predictions in the browser and sends those it has."""
     stored = progress()
     entries = {name: asdict(entry) for name, entry in stored.entries.items()}
     data = {
@@ -95,7 +95,7 @@ def _load(text: str) -> None:
 
 
 def read(text: str) -> dict[str, Entry]:
-    """Return the predictions in a browser's message, without invalid ones."""
+    """Parse lesson -> prediction from a browser's JSON; invalid ones are left out."""
     try:
         document = json.loads(text) if len(text) <= LONGEST else {}
     except (ValueError, RecursionError):

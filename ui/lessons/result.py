@@ -41,12 +41,12 @@ _picture = st.components.v2.component(
 
 
 def draw(key: str, svg: str) -> None:
-    """Draw an SVG picture."""
+    """Draw an SVG picture in the component of lessons."""
     _picture(key=key, data={"picture": svg, "clicked": False})
 
 
 def page_of(key: str) -> Page:
-    """Return the page of this key."""
+    """Return the page of this key, such as "block"."""
     return next(page for page in PAGES if page.key == key)
 
 

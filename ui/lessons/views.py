@@ -99,7 +99,7 @@ def _ask(lesson_shown, words):
 
 
 def _draw_picture(lesson_shown, words, answer, out=None):
-    """Draw the outcome, or before it is known, the prediction on the scale."""
+    """Draw a lesson's picture: the outcome, or while `out` is None, the answer on the scale."""
     st.markdown(f"**{literal(lesson_shown.picture)}**")
     draw("lesson", svg(lesson_shown, words, answer, out))
 
@@ -198,7 +198,7 @@ def teacher_link(context):
 
 
 def _choose_limits(keys: list[str], first: Page, words) -> Limits:
-    """Draw the controls of a restricted link to this first page. Return the limits."""
+    """Draw the controls of a restricted link that opens `first`. Return the chosen limits."""
     views = st.multiselect(
         words["link_views"].format(page=first.name),
         list(first.views),

@@ -20,7 +20,7 @@ def opened_step(key: str, steps: Sequence[Step]) -> int:
 
 
 def weights_read(step: Step, layer: int, head: int, length: int) -> list[float | None]:
-    """Return each token's attention weight for a generated word; [] without attention.
+    """Return each earlier token's attention weight for a generated word; [] without attention.
 
     Args:
         step: Generated word.

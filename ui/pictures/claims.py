@@ -51,15 +51,15 @@ def draw_claims(
     key: str,
     judgements: Mapping[str, Judged],
     on_pick: Callable[[str], None] | None = None,
-    values: Sequence[float] = (),
+    by_seed: Sequence[float] = (),
 ):
-    """Draw claims in rows: title, interval with predicted region, and verdict.
+    """Draw claims in rows: title, interval with predicted region, verdict; one with its seeds.
 
     Args:
         key: Key of the component.
         judgements: Result by claim.
         on_pick: Called with a clicked claim.
-        values: Values per seed of a single claim.
+        by_seed: One value per seed, drawn as dots where there is a single claim; () for none.
     """
     names = list(judgements)
 
@@ -67,7 +67,7 @@ def draw_claims(
         if on_pick and 0 <= index < len(names):
             on_pick(names[index])
 
-    rows = [_row(claim[name], claim.label(name), judgements[name], values) for name in names]
+    rows = [_row(claim[name], claim.label(name), judgements[name], by_seed) for name in names]
     _claims(
         key=key,
         data=json.dumps({"rows": rows, "pick": on_pick is not None, "set": handle(key, pick)}),
@@ -75,7 +75,7 @@ def draw_claims(
 
 
 def _row(
-    claim_row: Claim, label: str, judgement: Judged, values: Sequence[float]
+    claim_row: Claim, label: str, judgement: Judged, by_seed: Sequence[float]
 ) -> dict[str, str]:
     """Return the data of one claim's row."""
     write = lambda value: format_measure(value, claim_row) if value else "0"  # noqa: E731
@@ -86,6 +86,6 @@ def _row(
         "number": format_result(judgement, claim_row),
     }
     row["picture"] = spread_svg(
-        judgement.interval[:3], claim_row.smallest, claim_row.alike, write, values
+        judgement.interval[:3], claim_row.smallest, claim_row.alike, write, by_seed
     )
     return row | {"said": f"{label}: {describe(judgement, claim_row)}"}

@@ -91,7 +91,7 @@ def draw_curves(
     height=190,
     across=4,
 ):
-    """Draw panels of lines side by side, as many to a row as fit.
+    """Draw panels of lines side by side, and offer their values for export under the key.
 
     Args:
         key: Key of the component.
@@ -118,7 +118,8 @@ def draw_curves(
         "across": across,
     }
     _curves(
-        key=key, data=json.dumps({"panels": [_panel(panel) for panel in panels], **axis, **look})
+        key=key,
+        data=json.dumps({"panels": [_panel_data(panel) for panel in panels], **axis, **look}),
     )
 
 
@@ -141,19 +142,19 @@ def table(panels, names, x, positions) -> pd.DataFrame:
     return frame if bands else frame.drop(columns=["low", "high"])
 
 
-def _panel(panel: Panel) -> dict:
+def _panel_data(panel: Panel) -> dict:
     """Return the data of one panel for curves.js."""
     lines = []
     for line in panel.lines:
-        drawn = line.__dict__ | {"seeds": [_values(seed) for seed in line.seeds or ()]}
+        drawn = line.__dict__ | {"seeds": [_finite_or_none(seed) for seed in line.seeds or ()]}
         for name in ("values", "low", "high"):
             if drawn[name] is not None:
-                drawn[name] = _values(drawn[name])
+                drawn[name] = _finite_or_none(drawn[name])
         lines.append(drawn)
     marks = [{"at": x_mark, "name": name} for x_mark, name in panel.marks]
     return {**panel.__dict__, "lines": lines, "marks": marks}
 
 
-def _values(values) -> list:
+def _finite_or_none(values) -> list:
     """Return values with None for those that are not finite."""
     return [value if math.isfinite(value) else None for value in values]

@@ -70,11 +70,11 @@ def columns_with_diagram() -> list:
 
 
 def draw_block(
-    p,
+    forward_pass,
     layer: int,
     key: str = "drawing",
-    knocked=None,
-    usual=None,
+    cuts=None,
+    reference=None,
     beside=(),
     above: str = "",
     below: str = "",
@@ -85,11 +85,11 @@ def draw_block(
     """Draw one block of a pass; changed or ablated parts are orange.
 
     Args:
-        p: Forward pass.
+        forward_pass: Forward pass.
         layer: Layer from 0.
         key: Key of the component.
-        knocked: Ablated components of a trained model; None to mark changed settings instead.
-        usual: Settings that are not marked as changed; the defaults if None.
+        cuts: Ablated components of a trained model; None to mark changed settings instead.
+        reference: Settings that are not marked as changed; the defaults if None.
         beside: Link texts of compared variants, which a click adds or removes; None if a
             click changes this block itself.
         above: HTML above the diagram.
@@ -98,7 +98,7 @@ def draw_block(
         sets: Setting that a click changes; if it is locked, nothing can be clicked.
         compact: Whether another diagram stands above or below.
     """
-    svg = block_svg(p, layer, knocked, usual, beside, compact)
+    svg = block_svg(forward_pass, layer, cuts, reference, beside, compact)
     if not is_moved(sets):
         on_pick = None
 

@@ -122,10 +122,12 @@ def pack(
         twin: Matrices drawn elsewhere on the same scale.
         **options: Further fields for the script.
     """
-    cells = _tensor(matrices).double()
+    cells = _to_tensor(matrices).double()
     blank = cells.isnan()
     cells = (cells.log10() if log else cells).float()  # −∞ stands for 0
-    low, high, clipped = _scale(cells if twin is None else _all(cells, twin, log), diverging, log)
+    low, high, clipped = _scale(
+        cells if twin is None else _join_values(cells, twin, log), diverging, log
+    )
     steps = not log and cells.numel() > EXACT_UP_TO and not bool(cells.isinf().any())
     head = dict(zip(("panels", "rows", "cols"), cells.shape)) | {
         "rowWords": list(rows),
@@ -151,25 +153,25 @@ def pack(
         len(text).to_bytes(4, "little")
         + text
         + bytes(-len(text) % 4)
-        + _body(cells, blank, low, high, steps)
+        + _encode_cells(cells, blank, low, high, steps)
     )
 
 
-def _tensor(matrices) -> torch.Tensor:
-    """Return a tensor; arrays are copied, as cached ones must not change."""
+def _to_tensor(matrices) -> torch.Tensor:
+    """Return matrices as a tensor; arrays are copied, as cached ones must not change."""
     return torch.as_tensor(np.array(matrices) if isinstance(matrices, np.ndarray) else matrices)
 
 
-def _all(cells, twin, log: bool):
+def _join_values(cells, twin, log: bool):
     """Return the values of cells and twin as one vector, as logarithms if `log`."""
-    twin_values = _tensor(twin).double()
+    twin_values = _to_tensor(twin).double()
     return torch.cat(
         [cells.flatten(), (twin_values.log10() if log else twin_values).float().flatten()]
     )
 
 
 def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
-    """Return the ends of the colour scale, and whether cells lie below and above.
+    """Return (low, high) of the colour scale, and [whether cells lie below, above].
 
     Args:
         cells: Values, or their logarithms.
@@ -199,7 +201,7 @@ def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]
     )
 
 
-def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
+def _encode_cells(cells, blank, low: float, high: float, steps: bool) -> bytes:
     """Return the cells as float32 bytes, or as uint16: 65,534 steps, and 65,535 for blank."""
     if not steps:
         return cells.numpy().astype("<f4").tobytes()
@@ -208,7 +210,7 @@ def _body(cells, blank, low: float, high: float, steps: bool) -> bytes:
 
 
 def in_one_frame(matrices, size: int) -> torch.Tensor:
-    """Return square matrices of unequal size as (panels, size, size), padded with NaN."""
+    """Stack square matrices as (panels, size, size), padded with NaN; all NaN for None."""
     cells = torch.full((len(matrices), size, size), torch.nan)
     for index, matrix in enumerate(matrices):
         if matrix is not None:
@@ -219,7 +221,7 @@ def in_one_frame(matrices, size: int) -> torch.Tensor:
 def draw_heatmaps(
     key: str, matrices, rows, columns=None, *, on_pick=None, exported=None, stacked=False, **words
 ):
-    """Draw matrices of one shape side by side; see pack().
+    """Draw matrices (panels, rows, columns) as heat maps, and offer them for export; see pack().
 
     Args:
         key: Key of the component.
@@ -237,7 +239,7 @@ def draw_heatmaps(
         exported or MatrixTable(matrices, rows, columns, words.get("titles")),
     )
 
-    shape = _tensor(
+    shape = _to_tensor(
         matrices
     ).shape  # a callback is kept as long as the page is open, and with it all that it names
 
@@ -254,13 +256,13 @@ def draw_heatmaps(
         if (
             twin is not None and "diverging" in words
         ):  # one scale for both, whichever goes below zero
-            extra["diverging"] = words["diverging"] or bool((_tensor(twin) < 0).any())
+            extra["diverging"] = words["diverging"] or bool((_to_tensor(twin) < 0).any())
         if (
             side_by_side.difference()
             and its_words == [list(rows), columns and list(columns)]
             and len(matrices) == len(twin)
         ):
-            displayed = _tensor(matrices) - _tensor(twin)
+            displayed = _to_tensor(matrices) - _to_tensor(twin)
             description = f"difference: {words.get('quantity', '')}"
             extra = {
                 "said": said_above,
@@ -304,8 +306,8 @@ class Frames:
 
 
 def draw_animation(key: str, matrices, rows, columns, frames: Frames, **words):
-    """Draw an animation of matrices (moments, panels, rows, columns), all on one scale."""
-    cells = _tensor(matrices)
+    """Draw an animation of matrices (moments, panels, rows, columns); offer them for export."""
+    cells = _to_tensor(matrices)
     titles = [
         f"{moment}: {title}"
         for moment, several in zip(frames.moments, frames.titles)
@@ -324,7 +326,7 @@ def draw_animation(key: str, matrices, rows, columns, frames: Frames, **words):
 
 
 def draw_attention_lines(key: str, weights, tokens, **words):
-    """Draw one attention pattern (T, T) as lines from each query to its keys."""
+    """Draw one attention pattern (T, T) as lines from queries to keys; offer it for export."""
     words["alt"] = side_by_side.named(words["alt"])
     note(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
     words["said"] = take_announcement()

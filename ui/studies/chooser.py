@@ -35,7 +35,7 @@ def draw_study_buttons(store, study, now: Standing):
         return
     # One button of one width, whatever it says: what stands beside it does not move under a hand
     # that presses again.
-    same: dict[str, Any] = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _turn}
+    same: dict[str, Any] = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _stop_or_resume}
     if under_way(study.id, now):
         st.button("Stop", icon=":material/stop:", args=(store.stop, study.id), **same)
     elif now.open:
@@ -58,7 +58,7 @@ def draw_study_buttons(store, study, now: Standing):
             "Delete study",
             type="primary",
             key=f"delete_it_{study.id}",
-            on_click=_change,
+            on_click=_change_store,
             args=(_delete, study.id),
         )
 
@@ -73,17 +73,17 @@ def can_write(store) -> bool:
     return may_write() and (store is None or store.writable)
 
 
-def _turn(call, number: int):
-    """Stop or resume (a callback); ignores the second press of a double click."""
+def _stop_or_resume(call, number: int):
+    """Call a function of a study's id, unless in a double click's second press (a callback)."""
     remembered = session().kept
     now = time.monotonic()
     last_study, last_time = remembered.get(TURNED, (0, -TWICE))
     remembered[TURNED] = number, now
     if last_study != number or now - last_time >= TWICE:
-        _change(call, number)
+        _change_store(call, number)
 
 
-def _change(call, *args):
+def _change_store(call, *args):
     """Call a function that changes the store; show a toast on failure (a callback)."""
     if not may_write():
         st.toast(REASON, icon=":material/block:", duration="long")
@@ -95,7 +95,7 @@ def _change(call, *args):
 
 
 def _resume(number: int):
-    """Queue the study's unfinished runs again and start training."""
+    """Queue the study's stopped and failed runs again, and start training."""
     server.store().requeue(number)
     server.service().start(number)
 
@@ -115,7 +115,7 @@ def _study_label(name: str) -> str:
 
 
 def offered() -> list[str]:
-    """Return the built-in studies whose files exist."""
+    """Return the names (in links) of built-in studies whose files exist."""
     return [
         name
         for name, study_name in NAMES.items()
@@ -124,10 +124,10 @@ def offered() -> list[str]:
 
 
 def ships(name: str, look: StudyLook) -> StudyContext | None:
-    """Return a built-in study; None, with a notice, if a file is missing or damaged."""
+    """Open a built-in study; draw a warning and return None if a file is missing or damaged."""
     study_name = NAMES[name]
     try:
-        study, summary = _read(
+        study, summary = _read_built_in(
             study_name,
             study_of(study_name).stat().st_mtime_ns,
             table_of(study_name).stat().st_mtime_ns,
@@ -143,7 +143,7 @@ def ships(name: str, look: StudyLook) -> StudyContext | None:
 
 
 @st.cache_data
-def _read(name, *stamps):
+def _read_built_in(name, *stamps):
     """Return a built-in study and its summary; `stamps` are part of the cache key."""
     return read(study_of(name)), read_summary(table_of(name))
 
@@ -222,11 +222,11 @@ UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 
 
 def choose(look: StudyLook) -> StudyContext | None:
-    """Draw the selector and progress of studies. Return the selected study, or None."""
+    """Draw the row that selects a study, and its progress. Return the study; None without one."""
     store = server.store()
     studies = {study.name: study for study in store.studies()} if store else {}
     shipped = offered()
-    name = _name(look, studies, shipped)
+    name = _choose_study(look, studies, shipped)
     every = (*reversed(studies), *shipped)
     is_writable = can_write(store)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -304,8 +304,11 @@ def _choose_other_study():
         change(study=st.session_state["study_instead"])
 
 
-def _name(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
-    """Return the link's study, else the newest, else the first built-in; None if it is gone."""
+def _choose_study(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
+    """Return the name of the study to show; warn of an unknown one, and set the newest instead.
+
+    None if the one that was shown is gone, "" if there is no study.
+    """
     if look.study in studies or look.study in shipped:
         return look.study
     if look.study and look.study == session().kept.get(SEEN):

@@ -21,7 +21,17 @@ from ui.studies import server
 
 
 def _draw_boxes(label, name, chosen, offered, words, change: Callable, write):
-    """Draw a multiple choice of a study's entries: pills, or a search for long lists."""
+    """Draw a multiple choice of a study's entries: pills, or a search for long lists.
+
+    Args:
+        label: Label of the widget.
+        name: Key of the widget.
+        chosen: Entries that are selected.
+        offered: Entries to choose from.
+        words: Returns an entry's label.
+        change: Returns ticks with new entries, from (entries, ticks).
+        write: Called with a function from ticks to changed ticks.
+    """
     bound = bind(name, list(chosen), lambda new: write(partial(change, tuple(new))))
     if len(offered) > 12:
         st.multiselect(label, offered, format_func=words, **bound, placeholder="Search settings")
@@ -30,13 +40,13 @@ def _draw_boxes(label, name, chosen, offered, words, change: Callable, write):
 
 
 def _split_ablations(changes) -> tuple[list[str], list[str]]:
-    """Split encoded changes into those offered as ablations, and the others."""
+    """Split variants' texts into those offered as ablations, and the others."""
     return [text for text in changes if text in PARTS], [
         text for text in changes if text not in PARTS
     ]
 
 
-def _named(text: str) -> str:
+def _variant_label(text: str) -> str:
     """Return the name of a variant on screen."""
     return name_of(decode(text, "variants"))
 
@@ -70,8 +80,8 @@ class Draft:
     def original(self) -> str:
         """Text of the template, unedited."""
         return (
-            _shipped()[self.begin].read_text(encoding="utf-8")
-            if self.begin in _shipped()
+            _template_files()[self.begin].read_text(encoding="utf-8")
+            if self.begin in _template_files()
             else TEMPLATE
         )
 
@@ -115,7 +125,7 @@ def _close():
     session().kept[NEW] = 0
 
 
-def _shipped() -> dict[str, Path]:
+def _template_files() -> dict[str, Path]:
     """Return the files of studies that serve as templates, by name."""
     return {path.stem.replace("_", " "): path for path in sorted(SHIPPED.glob("*.toml"))}
 
@@ -163,11 +173,13 @@ def _draw_form() -> tuple[str, str]:
     template, left, right = st.columns([2, 2, 1], gap="medium")
     with template:
         st.selectbox(
-            "Template", [FIRST, *_shipped()], **bind("new_from", draft.begin, draft.begin_with)
+            "Template",
+            [FIRST, *_template_files()],
+            **bind("new_from", draft.begin, draft.begin_with),
         )
     ticked = ticks(draft.text)
     if ticked:
-        write = partial(_tick, draft)
+        write = partial(_apply_change, draft)
         with left:
             st.text_input(
                 "Name",
@@ -198,13 +210,13 @@ def _draw_form() -> tuple[str, str]:
 
         boxes("Tasks", "tick_tasks", ticked.tasks, list(task), task.label, choose_tasks)
         parts, others = _split_ablations(ticked.changes)
-        boxes("Ablations", "tick_parts", parts, PARTS, _named, choose_parts)
+        boxes("Ablations", "tick_parts", parts, PARTS, _variant_label, choose_parts)
         boxes(
             "Other settings",
             "tick_others",
             others,
             _split_ablations(CHANGES)[1],
-            _named,
+            _variant_label,
             choose_others,
         )
         with st.expander("Grid search", expanded=bool(ticked.axes)):
@@ -233,8 +245,8 @@ def _cells(study: Study) -> set[tuple[str, str]]:
     return {(run.task, run.variant) for run in study.runs}
 
 
-def _tick(draft: Draft, change: Callable[[Ticks], Ticks]):
-    """Apply a change of the form (a callback); drop the template's question if variants change."""
+def _apply_change(draft: Draft, change: Callable[[Ticks], Ticks]):
+    """Apply a change of the form to the draft (a callback); clear an outdated question."""
     before = ticks(draft.text)
     if before is None:
         return

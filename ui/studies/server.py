@@ -26,7 +26,7 @@ def _store(create: bool) -> Store:
 
 
 def store() -> Store | None:
-    """Return the store; None if there is none.
+    """Return the server's store of studies; None if there is none.
 
     Raises:
         StoreError: The store cannot be used.
@@ -54,7 +54,7 @@ def workers() -> WorkerPool:
 
 @make_once
 def service() -> Service:
-    """Return the server's study service; creates the store if there is none."""
+    """Return the service that trains studies here; create the store if there is none."""
     return Service(store() or _store(True), workers())
 
 
@@ -65,19 +65,19 @@ def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
 
 
 def parsed(text: str) -> Study:
-    """Return the study in a TOML text, cached.
+    """Parse the study in a TOML text, or return it from a cache.
 
     Raises:
         StudyError: The text is no valid study.
     """
-    read = _parsed(text, max_mb())
+    read = _parse_or_error(text, max_mb())
     if isinstance(read, StudyError):
         raise read
     return read
 
 
 @functools.lru_cache(maxsize=4)
-def _parsed(text: str, limit: int) -> Study | StudyError:
+def _parse_or_error(text: str, limit: int) -> Study | StudyError:
     """Return the study in a text, or its error, which takes as long to find; cached."""
     try:
         return parse(text)

@@ -68,30 +68,30 @@ def choose_several(
         **words: Passed on to the widget.
     """
     selected = getattr(look, name)
-    chosen = [] if none and selected == none else _named(selected, offered) or list(usual)
+    chosen = [] if none and selected == none else _read_names(selected, offered) or list(usual)
     chosen = chosen[: words.get("max_selections")]  # a link may name more
     draw(
         look.settings()[name].label,
         offered,
-        **bind(f"{name}_list", chosen, partial(_choose, name, none)),
+        **bind(f"{name}_list", chosen, partial(_store_names, name, none)),
         label_visibility="collapsed",
         **words,
     )
     return chosen
 
 
-def _choose(name: str, none: str, names: list[str]):
+def _store_names(name: str, none: str, names: list[str]):
     """Store the selected names in the setting (a callback)."""
-    change(**{name: "~".join(map(_written, names)) or none})
+    change(**{name: "~".join(map(_escape, names)) or none})
 
 
-def _named(text: str, offered: list[str]) -> list[str]:
-    """Return the offered names that a setting's text contains."""
+def _read_names(text: str, offered: list[str]) -> list[str]:
+    """Return the offered names that a setting's "~"-joined text contains."""
     names = text.split("~") if text else []
-    return [option for option in offered if _written(option) in names]
+    return [option for option in offered if _escape(option) in names]
 
 
-def _written(name: str) -> str:
+def _escape(name: str) -> str:
     """Return a name with the separator "~" escaped: studies may use any names."""
     return name.replace("%", "%25").replace("~", "%7E")
 
@@ -219,7 +219,7 @@ def runs(context):
             f"{len(selected):,} of {len(frame):,} runs. Select a run to open it in {TRAINING.name}."
         )
         return
-    _open(context, selected.iloc[rows[0]])
+    _draw_run_link(context, selected.iloc[rows[0]])
 
 
 def _run_rows(context):
@@ -228,8 +228,8 @@ def _run_rows(context):
     return table.assign(message=table.message.map(remove_paths))
 
 
-def _open(context, picked):
-    """Draw a link that opens a run, with its baseline of the same seed, in Training."""
+def _draw_run_link(context, picked):
+    """Draw a link that opens a run and its baseline in Training; cache their rows for it."""
     specs = context.store.specs(context.number)
     spec = specs[picked.task, picked.variant]
     first = specs.get((picked.task, BASELINE))
@@ -326,7 +326,7 @@ def matrix(context):
     if "guards" in selected and selected.guards.iloc[0] != "none":
         st.caption(said_alike(selected.guards.iloc[0].split(", ")))
     drawn = in_one_column(selected, "change in accuracy") if is_sparse(selected) else selected
-    picture(drawn, "study_matrix", partial(_hand_over, context))
+    picture(drawn, "study_matrix", partial(_cache_cell, context))
     with st.expander("Table view"):
         named = selected.drop(columns=["link"]).assign(variant=selected.variant.map(shown_name))
         table(
@@ -336,7 +336,7 @@ def matrix(context):
             st.caption(literal(describe_cell(line)))
 
 
-def _hand_over(context, line):
+def _cache_cell(context, line):
     """Cache the rows of a clicked cell, for Training (a callback)."""
     if context.store is not None:
         name, variant = getattr(line, "cell", (line.task, line.variant))

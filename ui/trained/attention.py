@@ -66,7 +66,7 @@ def layers(context):
     layer = context.look.layer_of(forward_pass)
     figure(
         "Attention rollout",
-        _reached(context, rolled),
+        _describe_rollout(context, rolled),
         f"Mean over heads{', residual weighted 0.5' * forward_pass.config.residual_attention}"
         " (Abnar and Zuidema, 2020): a rough estimate of information flow; it ignores values and"
         " the FFN",
@@ -90,7 +90,7 @@ def layers(context):
     )
 
 
-def _reached(context, rolled) -> str:
+def _describe_rollout(context, rolled) -> str:
     """Return a sentence on the largest rollout source of the selected token."""
     label = context.full_pass.labels[context.after]
     row = rolled[-1][context.after].clone()

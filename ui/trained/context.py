@@ -25,7 +25,7 @@ LONGEST = 40  # letters of a word in a sentence
 
 
 def before_verb(look) -> int:
-    """Return the token before the last verb, or the last token; from 1."""
+    """Return the number of the token before the prompt's last verb, else of the last; from 1."""
     try:
         tokens = prompt.read(open_model(look.model), look.prompt)
     except ConfigError:
@@ -221,17 +221,17 @@ class TrainedContext:
 
 
 def take_out(text: str, **extra):
-    """Add a component to the ablation and change these settings (a callback)."""
+    """Ablate one more component, as text ("2.3"), and set `extra` settings (a callback)."""
     change(out="~".join(dict.fromkeys([*_ablated_parts(), text])), **extra)
 
 
 def put_back(text: str):
-    """Remove a component from the ablation (a callback)."""
+    """Stop ablating a component, given as text ("2.3") (a callback)."""
     change(out="~".join(name for name in _ablated_parts() if name != text))
 
 
 def switch(text: str):
-    """Add a component to the ablation, or remove it (a callback)."""
+    """Ablate a component, given as text ("2.3"), or stop ablating it (a callback)."""
     (put_back if text in _ablated_parts() else take_out)(text)
 
 

@@ -62,7 +62,7 @@ def opening_call(name: str) -> str:
 
 
 def model_file(opened: Opened) -> dict:
-    """Return the model as a file for export: label to (file name, function); {} for others'."""
+    """Return files for export: label -> (file name, function); {} for models of other projects."""
     if not isinstance(opened.tokens, Words):
         return {}
 
@@ -177,7 +177,7 @@ def _complete(look, opened: Opened):
 
 
 def as_read(prompt: Prompt):
-    """Draw the tokens missing from the vocabulary, and what was left out of the prompt."""
+    """Draw notes on how the prompt is read: what was left out, and unknown tokens."""
     for note in prompt.notes:
         st.caption(literal(note))
     draw_unknown_words(prompt.labels, prompt.unknown)

@@ -47,7 +47,7 @@ def knockout(context):
             figure(f"Next token after “{after}”", describe_change(context, compute_logits(context)))
         figure(
             f"Effect of removing {name_of(context.cuts).replace('− ', '')}",
-            _finding(bench.questions, table.set_index("effect")),
+            _describe_effect(bench.questions, table.set_index("effect")),
             f"{capitalise(bench.questions.what)}: {bench.questions.asks}",
             words=[effects.label(name) for name in effects],
         )
@@ -57,7 +57,7 @@ def knockout(context):
     with left:
         layer = max(cut.layer for cut in context.cuts)
         drawing.draw_block(
-            context.full_pass, layer, key="knife", knocked=context.cuts, on_pick=switch, sets="out"
+            context.full_pass, layer, key="knife", cuts=context.cuts, on_pick=switch, sets="out"
         )
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
@@ -73,7 +73,7 @@ def knockout(context):
 
 
 def _draw_suggestion(context):
-    """Draw a button that removes the head that attends to the subject."""
+    """Draw a suggestion: a button that removes the head that attends to the subject, if any."""
     if not is_moved("out"):
         st.info("The link you opened does not allow ablations.", icon=":material/lock:")
         return
@@ -88,7 +88,7 @@ def _draw_suggestion(context):
         st.markdown(f"Choose a component to remove{offer}.")
 
 
-def _finding(questions, effect) -> str:
+def _describe_effect(questions, effect) -> str:
     """Return a sentence on the change of accuracy, probability and logit difference."""
     right = effect.loc["accuracy"]
     chance = effect.loc["probability"]
@@ -129,23 +129,23 @@ def _format_effects(table) -> pd.DataFrame:
             rows.append((label, number(row.whole), changed, "–", "–"))
             continue
         unit, word = (" %", " points") if effect.share else ("", f" {effect.unit}".rstrip())
-        with_part, without = _written([row.whole, row.without], effect.share)
-        change, low, high = _written([row.change, row.low, row.high], effect.share)
+        with_part, without = _format_values([row.whole, row.without], effect.share)
+        change, low, high = _format_values([row.change, row.low, row.high], effect.share)
         changed = f"{change}{word}  [{low}, {high}]"
-        rows.append((label, f"{with_part}{unit}", f"{without}{unit}", changed, _chance(row.p)))
+        rows.append((label, f"{with_part}{unit}", f"{without}{unit}", changed, _format_p(row.p)))
     return pd.DataFrame(rows, columns=["metric", "full model", "without", "change  [95 % CI]", "p"])
 
 
-def _written(values: list[float], share: bool) -> list[str]:
-    """Return numbers as text with equal decimals; in percentage points if `share`."""
+def _format_values(values: list[float], share: bool) -> list[str]:
+    """Format numbers with equal decimals; shares in percent (no sign) if `share`."""
     if not share:
         return format_aligned(values)
     decimals = decimals_of(values)
     return [format_points(value, decimals) for value in values]
 
 
-def _chance(p: float) -> str:
-    """Return a p-value as text; "–" without one."""
+def _format_p(p: float) -> str:
+    """Format a p-value; NaN: "–"."""
     if math.isnan(p):
         return "–"
     return "< 0.001" if p < 0.001 else fixed(p, 3)
@@ -159,7 +159,7 @@ def _draw_compensation(context):
         none = "No component comes after the ablation, so nothing can compensate."
         figure(title, none)
         return
-    did, sentence = _taken_over(context, changes)
+    did, sentence = _describe_takeover(context, changes)
     figure(title, sentence)
     note("every component after the ablation", lambda: changes)
     if not did:
@@ -173,7 +173,7 @@ def _draw_compensation(context):
             format_aligned(first.before),
             format_aligned(first.after),
             spans,
-            map(_chance, first.p),
+            map(_format_p, first.p),
         )
     )
     names = [
@@ -188,7 +188,7 @@ def _draw_compensation(context):
     )
 
 
-def _taken_over(context, changes) -> tuple[bool, str]:
+def _describe_takeover(context, changes) -> tuple[bool, str]:
     """Return whether a later component compensates, and a sentence on it."""
     bench = context.bench
     without = contributions.mean_difference(bench, context.cuts, context.look.mode)
@@ -199,7 +199,7 @@ def _taken_over(context, changes) -> tuple[bool, str]:
         return False, "Nothing to compensate: the logit difference does not fall."
     if clear.empty:
         test = "(Paired t-test over texts, Holm-corrected.)"
-        return False, f"{NONE}{_less(changes)} {test}"
+        return False, f"{NONE}{_describe_falls(changes)} {test}"
     best = clear.iloc[0]
     rise = (
         f"{best['name']} contributes {number(best.after)} to the logit difference instead of"
@@ -220,7 +220,7 @@ def _taken_over(context, changes) -> tuple[bool, str]:
     return True, sentence
 
 
-def _less(changes) -> str:
+def _describe_falls(changes) -> str:
     """Return a sentence on later components that contribute less; "" if there are none."""
     fallen = changes[changes.high < 0]
     if fallen.empty:

@@ -24,14 +24,14 @@ _one_at_a_time = Lock()  # one model can take all the memory that one visitor ma
 OPENED = "_models_opened"  # key in the session: how many there were
 
 
-def _uploader() -> str:
+def _uploader_key() -> str:
     """Return the uploader's key, which changes with every model."""
     return f"model_files_{st.session_state.get(OPENED, 0)}"
 
 
 def _open_requested_model():
     """Open the uploaded or downloaded model, or store why it was refused (a callback)."""
-    sent = st.session_state.get(_uploader()) or []
+    sent = st.session_state.get(_uploader_key()) or []
     model_name = (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)
     if not all(
@@ -81,7 +81,7 @@ def draw_model_list(look):
     st.selectbox(
         "Model",
         offered,
-        **bind("model", look.model, _choose),
+        **bind("model", look.model, _select_model),
         format_func=labels.get,
         label_visibility="collapsed",
     )
@@ -97,7 +97,7 @@ def draw_model_opener():
             "Choose all files of the model together: **model.safetensors** and **config.json**, for"
             " GPT-2 also **tokenizer.json** (or **vocab.json** and **merges.txt**)",
             accept_multiple_files=True,
-            key=_uploader(),
+            key=_uploader_key(),
             type=None,
             max_upload_size=min(max_mb(), st.get_option("server.maxUploadSize")),
         )
@@ -128,7 +128,7 @@ def _label(name: str) -> str:
     return "Legal sentences" if is_shipped else name
 
 
-def _choose(model: str):
+def _select_model(model: str):
     """Open another model without ablations (a callback)."""
     change(model=model, out="")
     st.session_state.pop(REFUSED, None)

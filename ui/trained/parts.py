@@ -105,7 +105,7 @@ def _draw_head_contributions(context, table):
 def sweep(context):
     """Draw the effect of ablating each component in turn, as a map and ranked."""
     draw_bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
-    ranked = _measured(context)
+    ranked = _measure_sweep(context)
     if ranked is None:
         return
     ranked_by = knockout.effect[context.look.rank_by]
@@ -165,8 +165,8 @@ def sweep(context):
     note("all components, all metrics", lambda: ranked)
 
 
-def _measured(context):
-    """Return the sweep's results; None, with a notice, until the user starts a slow one."""
+def _measure_sweep(context):
+    """Run the sweep, or return it from a cache; if slow, draw Start and return None until then."""
     key = (context.bench.key, "sweep", context.look.mode)
     seconds = context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:

@@ -27,7 +27,9 @@ def without(context):
     """Draw each metric of models trained without a component, and with it removed afterwards."""
     split = comparison.compared[context.look.compared].split
     part = [control_of(context.look, "part")] if split else []
-    draw_bar("lens", [tabs("Compared", comparison.compared, "compared"), *part, *_open(context)])
+    draw_bar(
+        "lens", [tabs("Compared", comparison.compared, "compared"), *part, *_model_choice(context)]
+    )
     if split:
         _draw_by_distance(context.look.part)
     else:
@@ -63,15 +65,15 @@ def without(context):
 def _draw_by_distance(member: str):
     """Draw accuracy by distance of subject and verb, for one removed component."""
     rows = _distances(member)
-    merged = comparison.merge_distances(_table())
+    merged = comparison.merge_distances(_read_comparison())
     figure(
         f"{capitalise(label(member).replace('− ', 'without '))}: accuracy by distance between"
         " subject and verb",
         comparison.describe_by_distance(rows),
         f"{comparison.compared.help('distance').capitalize()} Points show the mean over"
         f" {count(int(rows.seeds.min()), 'seed')}, on {rows.n.min()} to {rows.n.max()}"
-        f" sentences{_merged(merged)}. Bars show the 95 % CI of the difference, Holm-corrected: not"
-        " significant if they touch the baseline",
+        f" sentences{_describe_merged(merged)}. Bars show the 95 % CI of the difference,"
+        " Holm-corrected: not significant if they touch the baseline",
         ["accuracy"],
     )
     rows = rows.assign(line=rows.line.replace(comparison.SHOWN))
@@ -95,14 +97,14 @@ def _draw_by_distance(member: str):
     )
 
 
-def _merged(bins: list[tuple[str, list[str]]]) -> str:
+def _describe_merged(bins: list[tuple[str, list[str]]]) -> str:
     """Return a phrase on the distances that are merged for lack of sentences; "" if none."""
     together = [name for name, distances in bins if len(distances) > 1]
     return f" (sparse bins merged: {', '.join(together)})" if together else ""
 
 
 @st.cache_data
-def _table():
+def _read_comparison():
     """Return the stored comparison; cached."""
     return comparison.read()
 
@@ -110,16 +112,16 @@ def _table():
 @st.cache_data
 def _distances(member: str):
     """Return accuracy by distance for one removed component; cached."""
-    return comparison.by_distance(_table(), member)
+    return comparison.by_distance(_read_comparison(), member)
 
 
 @st.cache_data
 def _summary(name: str):
     """Return the means of one metric for every component; cached."""
-    return comparison.summary(_table(), name)
+    return comparison.summary(_read_comparison(), name)
 
 
-def _open(context) -> list:
+def _model_choice(context) -> list:
     """Return the control that opens one of these models; [] if none is shipped."""
     family_members = models.of_the_family()
     offered = [f"{models.FAMILY}{member}.{seed}" for member in members() for seed in SEEDS]

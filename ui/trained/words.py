@@ -25,8 +25,8 @@ def next_token_of(context: TrainedContext) -> int | None:
 
 
 def compute_logits(context: TrainedContext) -> dict:
-    """Return the logits of the next token by variant: full model, and with the ablation."""
-    scores = {WHOLE: prompt.next_token_logits(context.bench, context.full_pass, context.after)}
+    """Return model's name -> logits of the next token: full model, and ablated if it is."""
+    scores = {WHOLE: prompt.logits(context.bench, context.full_pass, context.after)}
     if context.cuts:
         scores[context.named] = prompt.next_token_logits(
             context.bench, context.ablated_pass, context.after
@@ -35,7 +35,7 @@ def compute_logits(context: TrainedContext) -> dict:
 
 
 def describe_change(context: TrainedContext, scores: dict) -> str:
-    """Return a sentence on how the ablation changes the tokens' probabilities."""
+    """Describe how the ablation changes next-token probabilities, from two models' logits."""
     before, now = (logits.double().softmax(-1) for logits in scores.values())
     best = int(before.argmax())
     best_now = int(now.argmax())
@@ -43,7 +43,9 @@ def describe_change(context: TrainedContext, scores: dict) -> str:
     named = list(dict.fromkeys([best if next_token is None else next_token, best_now]))
     named += [word for word in _rivals(context, named) if word not in named]
     text = "; ".join(
-        f"“{context.word(word)}” {_share(before[word])} → {_share(now[word])}" for word in named
+        f"“{context.word(word)}” {_format_probability(before[word])} →"
+        f" {_format_probability(now[word])}"
+        for word in named
     )
     without = f"without {name_of(context.cuts).replace('− ', '')}"
     if best_now == best:
@@ -54,7 +56,7 @@ def describe_change(context: TrainedContext, scores: dict) -> str:
     )
 
 
-def _share(chance) -> str:
+def _format_probability(chance) -> str:
     """Return a probability as text, fixed-point unless it is infinite or NaN."""
     return fixed(chance.item()) if chance.isfinite() else number(chance.item())
 
@@ -119,7 +121,7 @@ def words(context):
 
 
 def describe_top_token(context, scores, next_token) -> str:
-    """Return the rest of a sentence: the top token, and how likely the text's own token is."""
+    """Return the end of a sentence: top token, and how likely the text's own `next_token` is."""
     chances = scores.double().softmax(-1)
     best = int(chances.argmax())
     if next_token is None:

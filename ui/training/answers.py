@@ -24,7 +24,7 @@ MOST = 64  # sequences of the test that can be looked at
 
 
 def without_models(context: TrainingContext) -> bool:
-    """Return whether the trainings have no weights; draw a notice if so."""
+    """Draw a notice and return True if the trainings have no weights to look at."""
     if context.trainings.states:
         return False
     st.info(
@@ -35,7 +35,7 @@ def without_models(context: TrainingContext) -> bool:
 
 
 def sequence(context: TrainingContext):
-    """Return a test sequence of the first seed: task, tokens (T,), targets (T,).
+    """Return the selected test sequence of the first seed: task, tokens (T,), targets (T,).
 
     Longest first; index 0 is one on which the models differ most.
     """
@@ -56,7 +56,7 @@ def sequence(context: TrainingContext):
 
 
 def pick_sequence(context: TrainingContext):
-    """Draw the list of test sequences."""
+    """Draw the list that selects a test sequence."""
     offered = range(min(MOST, task[context.trainings.plan.training.task].test) + 1)
     words = lambda n: f"test sequence {n}" if n else "an example where the models disagree"  # noqa: E731
     bound = bind("sequence", min(context.look.sequence, offered[-1]))
@@ -114,7 +114,8 @@ def attention(context):
         titles.append(f"{arm.name}, {f'step {state.step}' if now else 'before'}: {bits[arm, now]}")
     with_entropy = [arm for arm in arms if bits[arm, False] != "none"]
     phrases = [
-        f"{arm.name} {_change(bits[arm, False], bits[arm, True])} bits" for arm in with_entropy
+        f"{arm.name} {_format_change(bits[arm, False], bits[arm, True])} bits"
+        for arm in with_entropy
     ]
     sentence = f"{'Attention entropy' if head else 'Mean attention entropy'}: {'; '.join(phrases)}."
     figure(
@@ -138,7 +139,7 @@ def attention(context):
 
 
 def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
-    """Return a head's weights (0: mean), NaN where masked, and their entropy in bits.
+    """Return a head's weights (0: mean), NaN where masked, and their entropy in bits as text.
 
     A model with fewer layers or heads shows its last one. Padding does not count.
     """
@@ -157,7 +158,7 @@ def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | Non
     return weights.masked_fill(~reading.allowed[index], math.nan), fixed(entropy.item())
 
 
-def _change(before: str, now: str) -> str:
+def _format_change(before: str, now: str) -> str:
     """Return "a → b", or "still a" if they are equal."""
     return f"still {now}" if before == now else f"{before} → {now}"
 
@@ -191,18 +192,19 @@ def answers(context):
         phrases.append(f"{arm.name} {sum(marks)} of {len(marks)}")
     figure("Predictions", f"Correct: {'; '.join(phrases)}.")
     tables = "".join(
-        _lines_of(words, tokens, targets, readings, places) for places in _lines(words, tokens)
+        _line_html(words, tokens, targets, readings, places)
+        for places in _split_lines(words, tokens)
     )
     st.html(f"<div style='overflow-x:auto'>{tables}</div>")
     st.caption(
         "Green is correct, orange is wrong, faded or · is not scored. "
         f"Greedy predictions of seed {seed} at the latest checkpoint."
     )
-    note("answers", lambda: _table(readings, words, tokens, targets))
+    note("answers", lambda: _answer_table(readings, words, tokens, targets))
 
 
-def _lines(words, tokens):
-    """Return the indices of a sequence, split into lines that fit on the page."""
+def _split_lines(words, tokens):
+    """Split the indices of a sequence into lists, one per line that fits on the page."""
     lines: list[list[int]] = [[]]
     used = 0
     for place, token in enumerate(tokens):
@@ -215,19 +217,19 @@ def _lines(words, tokens):
     return lines
 
 
-def _lines_of(words, tokens, targets, readings, places) -> str:
+def _line_html(words, tokens, targets, readings, places) -> str:
     """Return one line as an HTML table: input, target and each model's answers."""
     expected_words = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
     rows = {
-        "input": [_cell(words[tokens[n]]) for n in places],
-        "target": [_cell(word, "opacity:.75") for word in expected_words],
+        "input": [_cell_html(words[tokens[n]]) for n in places],
+        "target": [_cell_html(word, "opacity:.75") for word in expected_words],
     }
     for arm, reading in readings.items():
         dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"
         styles = {True: RIGHT, False: WRONG, None: "opacity:.45"}
-        answered = [_cell(words[reading.answers[n]], styles[reading.right[n]]) for n in places]
+        answered = [_cell_html(words[reading.answers[n]], styles[reading.right[n]]) for n in places]
         rows[dot] = [
-            cell if targets[n] != IGNORE else _cell("") for n, cell in zip(places, answered)
+            cell if targets[n] != IGNORE else _cell_html("") for n, cell in zip(places, answered)
         ]
     shown_rows = [
         f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>" for name, cells in rows.items()
@@ -236,12 +238,12 @@ def _lines_of(words, tokens, targets, readings, places) -> str:
     return f"<table class='answers' style='{style}'>{''.join(shown_rows)}</table>"
 
 
-def _cell(text, style="") -> str:
+def _cell_html(text, style="") -> str:
     """Return an HTML table cell."""
     return f"<td style='{CELL}{style}'>{html.escape(shorten_token(text))}</td>"
 
 
-def _table(readings, words, tokens, targets) -> pd.DataFrame:
+def _answer_table(readings, words, tokens, targets) -> pd.DataFrame:
     """Return the answers as a table with a row per model and scored position."""
     rows = []
     for arm, reading in readings.items():

@@ -27,7 +27,7 @@ from ui.training.finished import FinishedTrainings, finished, select_trainings
 
 
 def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tuple[str, int]]:
-    """Return (arm, seed) of every model with at least one step that did not diverge."""
+    """Return (model's name, seed) of every model trained at least one step, not diverged."""
     states = trainings.states
     return [
         (arm.name, seed)
@@ -54,7 +54,7 @@ def _open_selected_model(offered: dict[str, tuple[str, int]], plan: Plan):
 
 
 def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
-    """Return trained models as files for export: label to (file name, function)."""
+    """Return files for export, trained models: label -> (file name, function that writes it)."""
     files = {}
     for arm, seed in trained_models(trainings) if trainings else []:
         state = trainings.states[arm, seed]
@@ -89,7 +89,7 @@ def task_row(training) -> list[Control]:
     return [control_of(training, "task"), words(about)]
 
 
-def _pick_experiment(kinds):
+def _start_selected_experiment(kinds):
     """Start the preset that is selected in the menu (a callback)."""
     if st.session_state.experiments:
         _start_experiment(st.session_state.experiments, kinds)
@@ -222,7 +222,7 @@ def _draw_training_bar(planned, kinds, was_going):
             icon=":material/science:",
             type="tertiary",
             format_func=showcase.label,
-            on_click=_pick_experiment,
+            on_click=_start_selected_experiment,
             args=(kinds,),
         )
         sentence = _describe_status(planned, trainings, same, finished_trainings)
@@ -241,7 +241,7 @@ def _describe_status(planned, trainings, same, finished_trainings) -> str:
         other = (
             ""
             if same
-            else f" Settings have changed since the start. New settings: {_takes(planned)}."
+            else f" Settings have changed since the start. New settings: {_describe_cost(planned)}."
         )
         return f"{literal(jobs.status(trainings.job))}.{other}"
     if same:
@@ -255,13 +255,13 @@ def _describe_status(planned, trainings, same, finished_trainings) -> str:
         return (
             "Already trained; results below."
             if finished_trainings.states
-            else f"{_takes(planned)}.{adds}"
+            else f"{_describe_cost(planned)}.{adds}"
         )
     changed = "The results below are for earlier settings. " if trainings else ""
-    return f"{changed}{_takes(planned)}."
+    return f"{changed}{_describe_cost(planned)}."
 
 
-def _takes(planned) -> str:
+def _describe_cost(planned) -> str:
     """Return a phrase on the runs to train and the expected time."""
     pool = jobs.workers()
     states = planned.states().values()

@@ -73,7 +73,7 @@ def _draw_animation(trainings, arms, steps: list[int]):
             steps,
             [f"step {step:,} of {plan.training.steps:,}" for step in steps],
             [
-                _words(arms, moment, _diverged_by(trainings, step))
+                _describe_accuracy(arms, moment, _diverged_by(trainings, step))
                 for step, moment in zip(steps, cells)
             ],
             [[f"step {step:,}"] for step in steps],
@@ -91,14 +91,14 @@ def _draw_animation(trainings, arms, steps: list[int]):
 
 
 def _diverged_by(trainings, step: int) -> dict[str, int]:
-    """Return the number of seeds of each model that have diverged by a step."""
+    """Return model's name -> number of its seeds that have diverged by a step."""
     lost = {arm.name: 0 for arm in trainings.plan.arms}
     for (name, _), rows in trainings.runs.items():
         lost[name] += bool(diverged(rows)) and rows[-1].step <= step
     return lost
 
 
-def _words(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
+def _describe_accuracy(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
     """Return a sentence on each model's mean accuracy at one checkpoint."""
     sentences = []
     for arm, row in zip(arms, moment):

@@ -58,21 +58,21 @@ def select_trainings(planned: Plan) -> StartedTrainings | FinishedTrainings | No
 
 
 def finished(planned: Plan) -> FinishedTrainings | None:
-    """Return the trainings of a plan if all are known, and from one kind of source."""
+    """Find the trainings of a plan: cached here, shipped, or from a study; None if one lacks."""
     return (
-        _done_here(planned)
-        or _find_finished(tuple(filter(None, shipped())), planned)
-        or _from_study(planned)
+        _find_cached(planned)
+        or _find_shipped(tuple(filter(None, shipped())), planned)
+        or _find_in_study(planned)
     )
 
 
 def _runs(planned: Plan):
-    """Yield (run name, seed) and its training, lazily: most plans are unknown at the first."""
+    """Yield ((model's name, seed), run) for each training of a plan, lazily."""
     for name, config, training, seed in planned.trainings():
         yield (name, seed), Run("", name, config.replace(seed=seed), training, planned.machine)
 
 
-def _done_here(planned: Plan) -> FinishedTrainings | None:
+def _find_cached(planned: Plan) -> FinishedTrainings | None:
     """Return the trainings that this server has cached; None if one is missing."""
     pool = jobs.workers()
     runs = {}
@@ -83,7 +83,7 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
             return None
         runs[name], state = finished_states
         states |= {name: state} if state else {}
-    sentence = f"Cached on this server: {_these(planned)}."
+    sentence = f"Cached on this server: {_describe_runs(planned)}."
     complete = (
         states if len(states) == len(runs) else {}
     )  # views compare models: all of them or none
@@ -93,7 +93,7 @@ def _done_here(planned: Plan) -> FinishedTrainings | None:
 
 
 @lru_cache(maxsize=16)
-def _find_finished(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
+def _find_shipped(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
     """Return the trainings of a plan from shipped curves; None if one is missing. Cached."""
     together = CurveFiles(tuple(files))
     runs = {}
@@ -105,13 +105,13 @@ def _find_finished(files: Sequence[Curves], planned: Plan) -> FinishedTrainings 
         file, runs[name] = stored
         if file not in used:
             used.append(file)
-    sentence = f"Precomputed: {_these(planned)}. {_made_by(made_by(used))}"
+    sentence = f"Precomputed: {_describe_runs(planned)}. {_describe_provenance(made_by(used))}"
     return FinishedTrainings(
         planned, Judge(planned, runs), "Precomputed results", sentence, anew=True
     )
 
 
-def _from_study(planned: Plan) -> FinishedTrainings | None:
+def _find_in_study(planned: Plan) -> FinishedTrainings | None:
     """Return the trainings of a plan from one study's cached rows; None if one is missing."""
     runs = {}
     sources: list[FromStudy] = []
@@ -126,14 +126,15 @@ def _from_study(planned: Plan) -> FinishedTrainings | None:
         for name in MADE
     }
     sentence = (
-        f"From the study “{literal(sources[0].study)}”: {_these(planned)}. {_made_by(provenance)}"
+        f"From the study “{literal(sources[0].study)}”: {_describe_runs(planned)}."
+        f" {_describe_provenance(provenance)}"
     )
     return FinishedTrainings(
         planned, Judge(planned, runs), "Results of a study", sentence, anew=True
     )
 
 
-def _these(planned: Plan) -> str:
+def _describe_runs(planned: Plan) -> str:
     """Return a phrase on the number of runs and their seeds."""
     first = planned.seeds[0]
     last = planned.seeds[-1]
@@ -141,7 +142,7 @@ def _these(planned: Plan) -> str:
     return f"{count(len(list(planned.trainings())), 'run')}, {seeds}"
 
 
-def _made_by(provenance: Made) -> str:
+def _describe_provenance(provenance: Made) -> str:
     """Return a sentence on device, versions and commit of the trainings."""
     device, torch, numpy, python, code = (
         literal(" and ".join(provenance[name])) or "unknown" for name in MADE
@@ -154,20 +155,20 @@ def _made_by(provenance: Made) -> str:
 
 def shipped() -> list[Curves | None]:
     """Return the shipped curves of each study; None for a missing or damaged file."""
-    return [_file(path) for path in FILES]
+    return [_read_file(path) for path in FILES]
 
 
-def _file(path: Path) -> Curves | None:
+def _read_file(path: Path) -> Curves | None:
     """Return the curves in a file; None if it is missing or damaged."""
     try:
         stamp = path.stat()
-        return _read(path, stamp.st_mtime_ns, stamp.st_size)
+        return _read_cached(path, stamp.st_mtime_ns, stamp.st_size)
     except OSError:
         return None
 
 
 @lru_cache(maxsize=32)
-def _read(path: Path, *stamp: int) -> Curves | None:
+def _read_cached(path: Path, *stamp: int) -> Curves | None:
     """Return the curves in a file; `stamp` is part of the cache key. None if it is damaged."""
     try:
         return read_curves(path)

@@ -88,7 +88,7 @@ def describe_largest_effect(effects, nothing: str = NOTHING) -> str:
 
 
 def draw_interactions(interaction, several, nothing: str):
-    """Draw the table of pairwise interactions."""
+    """Draw the table of pairwise interactions; `nothing` is said where none can be measured."""
     figure("Interactions", pairs_said(interaction, nothing))
     rows = pd.DataFrame(
         {
@@ -128,7 +128,7 @@ def pairs_said(interaction, nothing: str = NOTHING) -> str:
         return "Effects are additive."
     largest = finite.loc[finite.interaction.abs().idxmax()]
     if math.isnan(largest.low):
-        return f"{_they(largest)} One seed, so significance cannot be tested."
+        return f"{_describe_pair(largest)} One seed, so significance cannot be tested."
     certain = finite[[excludes_zero(*ends) for ends in zip(finite.low, finite.high)]]
     if certain.empty:
         size = sentences.format_points(abs(largest.interaction))
@@ -136,10 +136,10 @@ def pairs_said(interaction, nothing: str = NOTHING) -> str:
             f"No interaction is significant; largest: {largest.one} and {largest.other}, {size}"
             " points."
         )
-    return _they(certain.loc[certain.interaction.abs().idxmax()])
+    return _describe_pair(certain.loc[certain.interaction.abs().idxmax()])
 
 
-def _they(pair) -> str:
+def _describe_pair(pair) -> str:
     """Return a sentence on one pair's interaction."""
     how = "overlap" if pair.interaction > 0 else "reinforce each other"
     return (

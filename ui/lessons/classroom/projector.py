@@ -63,7 +63,7 @@ def _draw(context, address: str):
     draw_html("slide", slide)
 
 
-def render_door(context, now: Watched, address: str, code: str) -> str:
+def render_door(context, now: Watched, address: str, qr: str) -> str:
     """Return the slide that shows how to join, as HTML."""
     words = context.words
     lines = [
@@ -73,14 +73,14 @@ def render_door(context, now: Watched, address: str, code: str) -> str:
         f'<div class="code">{escape(context.code)}</div>',
         f'<div class="count">{escape(students(now.seats, words))}</div>',
     ]
-    if not code and not now.seats:
+    if not qr and not now.seats:
         lines.append(
             f'<div class="soft">{escape(words["class_here_alone"]).replace("`", "")}</div>'
         )
-    return f'<div class="slide door"><div class="qr">{code}</div><div>{"".join(lines)}</div></div>'
+    return f'<div class="slide door"><div class="qr">{qr}</div><div>{"".join(lines)}</div></div>'
 
 
-def render_slide(question: Question, context, now: Watched, address: str, code: str) -> str:
+def render_slide(question: Question, context, now: Watched, address: str, qr: str) -> str:
     """Return the slide of a question as HTML; its answers stay in place until the end."""
     words = context.words
     is_revealed = now.phase == REVEALED
@@ -100,7 +100,7 @@ def render_slide(question: Question, context, now: Watched, address: str, code: 
         f'<div><div class="line"><span class="soft">{escape(question.title)}</span>{key}</div>'
         f"{_render_premise(question)}<h1>{escape(asks)}</h1></div>"
     )
-    top += f'<div class="corner">{corner}<div class="qr">{code}</div></div>'
+    top += f'<div class="corner">{corner}<div class="qr">{qr}</div></div>'
     answers = render_bars(bars, words, has_letters(question)) if bars else "<div></div>"
     left = render_reasons(now.picked, words) or _render_setting(question, words, is_revealed)
     right = _render_result(question, words) if is_revealed else _render_state(now, words)

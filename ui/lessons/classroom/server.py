@@ -40,7 +40,7 @@ _component = st.components.v2.component(
 
 @make_once
 def classroom() -> Classroom:
-    """Return the store of classes."""
+    """Return the server's store of classes; one per process."""
     return Classroom()
 
 
@@ -115,7 +115,7 @@ class Seat(Key):
 
 
 def sync_key(place: str, key: Key) -> str:
-    """Store a key in the browser. Return the browser's own key the first time, else ""."""
+    """Store a key in the browser under `place`. Return the browser's own key once, else ""."""
     data = {"place": place, "key": key.value, "asked": key.has_answered}
     result = _component(key=place, data=data, on_kept_change=lambda: None).kept
     if key.has_answered or not isinstance(result, str):
@@ -142,7 +142,7 @@ def seat(code: str) -> Seat:
 
 
 def sync_seat(code: str) -> Seat:
-    """Return the seat; after a reload, the browser's key restores it."""
+    """Return this session's seat; after a reload, restore it by the key in the browser."""
     own_seat = seat(code)
     key = sync_key(f"ablation-lab-class-{code}", own_seat)
     if key:
@@ -151,7 +151,7 @@ def sync_seat(code: str) -> Seat:
 
 
 def join(code: str, nickname: str = "", key: str = "") -> None:
-    """Take a seat in a class, or return to it by its key; a second call has no effect."""
+    """Take a seat, or return to one by its key; a refusal is stored in `seat.trouble`."""
     own_seat = seat(code)
     with own_seat.turn:
         if own_seat.value:
@@ -171,7 +171,7 @@ def join(code: str, nickname: str = "", key: str = "") -> None:
 def vote(
     code: str, question: str, round: int, answer: str, sure: int = 0, because: str = ""
 ) -> None:
-    """Store a vote, or the seat's message why it was refused (a callback)."""
+    """Store a vote; a refusal is stored in `seat.trouble` (a callback)."""
     own_seat = seat(code)
     own_seat.trouble = ""
     try:
@@ -185,7 +185,7 @@ def vote(
 
 
 def find_class(context) -> Watched | None:
-    """Return the public view of the context's class; None, with a message, if there is none."""
+    """Return the public view of the context's class; draw a message and return None without."""
     classes_seen = session().kept.setdefault(SEEN, set())
     try:
         now = watch(context.code)
@@ -210,7 +210,7 @@ def describe_time_left(now: Watched, words) -> str:
 
 
 def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Count]:
-    """Return the votes for each answer; [] without votes unless the answer is revealed."""
+    """Count the votes for each answer; [] without votes unless the answer is revealed."""
     votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
     if is_revealed and not votes:
         votes = {now.round: {}}

@@ -81,7 +81,7 @@ def _draw_seat(context, code: str, now: Watched, question: Question | None):
     if not own_seat.value:
         _ask_to_join(code, own_seat, words)
         return
-    fragment(_wait, run_every=EVERY)(code, _sign(now), words)
+    fragment(_draw_class_line, run_every=EVERY)(code, _visible_state(now), words)
     if question is None:
         st.info(literal(words["class_wait"]), icon=":material/hourglass_empty:")
         return
@@ -146,7 +146,7 @@ def draw_door(context):
 
 
 def label_questions(context, offered: list[str]) -> dict[str, str]:
-    """Return a distinct label for each question that can be asked, by name."""
+    """Return name -> distinct label of these questions."""
     labels = []
     for name in offered:
         question = find_question(name, context.words, context.look.language)
@@ -186,18 +186,18 @@ def _start():
         change(shown="teacher", code=started.code)
 
 
-def _sign(now: Watched) -> tuple:
-    """Return the parts of a class that the page depends on; a change redraws it."""
+def _visible_state(now: Watched) -> tuple:
+    """Return what the page depends on: phase, question, round, whether votes show, reasons."""
     return now.phase, now.question, now.round, now.distribution is not None, now.picked
 
 
-def _wait(code: str, before: tuple, words):
-    """Draw class code, students and remaining time; rerun the page when the class changes."""
+def _draw_class_line(code: str, before: tuple, words):
+    """Draw code, students and time left (a fragment); rerun the page when the class changes."""
     try:
         now = watch(code)
     except ClassError:
         st.rerun()
-    if _sign(now) != before:
+    if _visible_state(now) != before:
         st.rerun()
     st.caption(
         literal(
@@ -274,7 +274,7 @@ def _ask_prediction(question: Question, send, refuse, words, place: str):
 
 
 def _ask_options(asks: str, options, key: str, letters: bool = False):
-    """Draw radio buttons for options, labelled A, B, … if `letters`."""
+    """Draw radio buttons for options, labelled A, B, … if `letters`; the choice is at `key`."""
     st.radio(
         asks,
         range(len(options)),

@@ -170,9 +170,9 @@ def _draw_steps(context, token: str, now: TeacherView, question):
     seconds = st.session_state.get("seconds", SECONDS)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if now.phase == OPEN:
-            _step("class_close", "stop_circle", lambda: room.close(token), words)
+            _draw_next_step("class_close", "stop_circle", lambda: room.close(token), words)
         elif is_closed:
-            _step("class_reveal", "visibility", lambda: room.reveal(token), words)
+            _draw_next_step("class_reveal", "visibility", lambda: room.reveal(token), words)
         else:
             _draw_next(context, token, now)
         if has_second_round and now.phase == CLOSED:
@@ -209,7 +209,7 @@ def _draw_next(context, token: str, now: TeacherView):
     )
     st.session_state["seconds"] = seconds
     # A button of its own for every question: a second press would open the next one.
-    _step(
+    _draw_next_step(
         "class_open",
         "play_arrow",
         lambda: classroom().open(token, name, seconds),
@@ -218,7 +218,7 @@ def _draw_next(context, token: str, now: TeacherView):
     )
 
 
-def _step(name: str, icon: str, step, words, key: str = ""):
+def _draw_next_step(name: str, icon: str, step, words, key: str = ""):
     """Draw the button of the next step, which the space bar presses, too."""
     _draw_button(name, icon, step, words, key=key, type="primary", shortcut="Space")
 
@@ -226,7 +226,12 @@ def _step(name: str, icon: str, step, words, key: str = ""):
 def _draw_button(name: str, icon: str, step, words, key: str = "", **look):
     """Draw a button that takes a step of the class."""
     st.button(
-        words[name], key=key or name, icon=f":material/{icon}:", on_click=_do, args=(step,), **look
+        words[name],
+        key=key or name,
+        icon=f":material/{icon}:",
+        on_click=_take_step,
+        args=(step,),
+        **look,
     )
 
 
@@ -264,10 +269,10 @@ def _pick(token: str, now: TeacherView, changed: int, key: str):
         picked.append(changed)
     if len(picked) > PICKED:
         st.session_state[key] = False
-    _do(lambda: classroom().pick(token, picked))
+    _take_step(lambda: classroom().pick(token, picked))
 
 
-def _do(step):
+def _take_step(step):
     """Take a step of the class and return whether it succeeded (a callback)."""
     try:
         step()
@@ -314,7 +319,7 @@ def _draw_take_home(context, token: str, now: TeacherView):
 
 def _end(token: str):
     """Delete the class and open the page without it (a callback)."""
-    if _do(
+    if _take_step(
         lambda: classroom().end(token)
     ):  # else the key would be lost, and with it the way to delete anything
         change(shown="student", code="")
