@@ -145,7 +145,7 @@ def test_study_shows_progress_and_possible_actions(store, kind):
     filled(store, kind)
     app = good(opened())
     now = progress_of(store, 1)
-    assert now.words() in texts(app)
+    assert now.describe() in texts(app)
     assert ("Resume" in labels(app)) == (kind in ("half", "failed", "all failed", "not begun"))
     assert ("Stop" in labels(app)) == (kind == "elsewhere") and "Delete study" in labels(app)
 

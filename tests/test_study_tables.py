@@ -384,7 +384,7 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
 )
 def test_study_progress_is_counted(store, outcomes, words, true):
     actual = progress_of(store, fill(store, study(), by_run(study(), outcomes)))
-    assert actual.words() == words and actual.n_runs == 18 and actual.lost == 0
+    assert actual.describe() == words and actual.n_runs == 18 and actual.lost == 0
     assert {
         name for name in ("complete", "running", "queued", "open") if getattr(actual, name)
     } == true

@@ -80,7 +80,7 @@ class StartLook(Settings):
 
 
 def draw_first_experiment(removed: bool):
-    """Draw the first experiment, with or without the head; nothing if no model can be opened."""
+    """Draw the first experiment, the head removed or not; nothing if no model can be opened."""
     with suppress(ConfigError, CheckpointError, MemoryLimitError):
         layer, head = reader(SHIPPED)
         flipped = flip(open_model(SHIPPED), layer - 1, head - 1)
@@ -121,7 +121,7 @@ def percent(chance: float) -> str:
 
 
 def prediction_html(side: Side) -> str:
-    """Return HTML of the likeliest next tokens, with bars and a verdict."""
+    """Return HTML of the likeliest next tokens: bars, and whether the verb's form is right."""
     rows = "".join(
         f"<span>{escape(token)}</span><i"
         f" style='--share:{100 * chance:.2f}%'></i><span>{percent(chance)}</span>"

@@ -162,7 +162,7 @@ class Script:
 
 
 def _remove_imports(code: str) -> str:
-    """Remove import lines from code."""
+    """Return code without its lines "from core… import …"."""
     return IMPORT.sub("", code).lstrip("\n")
 
 
@@ -174,7 +174,7 @@ def _cell(kind: str, text: str) -> dict[str, Any]:
 
 
 def quoted(text: str) -> str:
-    """Write a string in double quotes, unless that would need more backslashes."""
+    """Write a string as a Python literal, in double quotes unless that needs more backslashes."""
     written = repr(text)
     return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in written else written
 
@@ -219,13 +219,13 @@ def call(name: str, arguments: Mapping[str, str], before: int) -> str:
 
 
 def write_settings_call(settings: Settings, before: int = 0) -> str:
-    """Write Config(…), or other settings, with all values that are not their defaults."""
+    """Write the code Config(…), or of other settings, with all values that are not defaults."""
     arguments = {name: literal(getattr(settings, name)) for name in settings.write()}
     return call(type(settings).__name__, arguments, before)
 
 
 def write_changed_config(config: Config, baseline: Config, before: int) -> str:
-    """Write a config as BASELINE.replace(…) with its changes, or BASELINE without any."""
+    """Write the code BASELINE.replace(…) with a config's changes, or BASELINE without any."""
     changes: dict[str, Any] = {}
     replaced = baseline
     for _ in range(2):  # replace() also changes what follows: key-value heads, biases of attention

@@ -107,7 +107,7 @@ def write_block_script(
     weights: str = "random",
     view: str = "",
 ) -> Script:
-    """Write the script of one pass through a model: tables stages, tokens, attention.
+    """Return the script of one pass through a model: tables stages, tokens, attention.
 
     Args:
         config: Settings of the model.
@@ -142,7 +142,7 @@ def compare_script(
     weights: str = "random",
     baseline: Config | None = None,
 ) -> Script:
-    """Write the script of several models on the same text: the table compared.
+    """Return the script of several models on the same text: the table compared.
 
     Args:
         configs: Name to model, the baseline first.
@@ -235,7 +235,7 @@ grid_table = pd.DataFrame(rows, columns=[*variants.axes, "pass", "meter", "value
 def write_depth_script(
     configs: Mapping[str, Config], tokens: Iterable[str], machine: Machine, depth: Depth
 ) -> Script:
-    """Write the script of many passes: tables statistics, gradients, weights, attention.
+    """Return the script of many passes: tables statistics, gradients, weights, attention.
 
     Args:
         configs: Name to model, the baseline first.
@@ -255,7 +255,7 @@ def write_depth_script(
 def write_grid_script(
     baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine, depth: Depth
 ) -> Script:
-    """Write the script of a grid of variants: the table grid, with a column for every axis."""
+    """Return the script of a grid of variants: the table grid, with a column for every axis."""
     return Script(
         "Every combination of components, applied repeatedly.",
         machine,
@@ -306,7 +306,7 @@ accuracy_table = summary(compared.runs, PLAN, describe_rates(PLAN, compared.name
 
 
 def write_training_script(plan: Plan) -> Script:
-    """Write the script that trains all models of a plan: tables rows, curves, accuracy.
+    """Return the script that trains all models of a plan: tables rows, curves, accuracy.
 
     Raises:
         ConfigError: something in it cannot be trained (Plan.states).
@@ -332,7 +332,7 @@ def write_training_script(plan: Plan) -> Script:
 
 
 def _write_arm(arm: Arm, baseline: Config) -> str:
-    """Write Arm(…) with all values that are not defaults."""
+    """Write the code Arm(…) with all values that are not defaults."""
     fields = {}
     for field in dataclasses.fields(arm):
         value = getattr(arm, field.name)
@@ -435,7 +435,7 @@ def write_knockout_script(
     token: int = 1,
     sampling: Sampling | None = None,
 ) -> Script:
-    """Write the script of a trained model, with and without an ablation.
+    """Return the script of a trained model, with and without an ablation.
 
     Args:
         model: Code that opens it: folder_call, member_call or ELSEWHERE.
@@ -484,7 +484,7 @@ def member_call(member: str, seed: int) -> str:
 
 
 def write_family_script(measure: str, part: str = "") -> Script:
-    """Write the script of the models that were trained without a part.
+    """Return the script of the models that were trained without a part.
 
     Args:
         measure: Key of core.experiments.trained.comparison.compared.

@@ -294,7 +294,7 @@ def print_state(store: Store, number: int) -> bool:
     # before anything is printed
     now = progress_of(store, number)
     failed = store.runs(number, FAILED, spec=False)
-    print(f"{name}: {now.words()}.")
+    print(f"{name}: {now.describe()}.")
     if now.lost:
         lost = count(now.lost, "running run")
         print(f"  {lost} interrupted, because the process ended; resume reruns them.")

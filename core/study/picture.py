@@ -98,14 +98,14 @@ def matrix_svg(
     width = left + COLUMN * len(tasks)
     height = head + height_of_row * len(variants)
     shapes = [
-        _draw_words(
+        _words_svg(
             left + COLUMN * (n + 0.5), head - 10 - LINE * (len(lines) - 1), lines, "middle name"
         )
         for n, lines in enumerate(heads)
     ]
     for skill, first, n_tasks in groups:
         middle = left + COLUMN * (first + n_tasks / 2)
-        shapes.append(_draw_words(middle, 14, [skill], "middle skill"))
+        shapes.append(_words_svg(middle, 14, [skill], "middle skill"))
         edges = left + COLUMN * first + 4, left + COLUMN * (first + n_tasks) - 4
         shapes.append(
             f'<line class="edge" x1="{edges[0]:g}" x2="{edges[1]:g}" y1="{GROUP - 2}"'
@@ -115,7 +115,7 @@ def matrix_svg(
         y = head + height_of_row * row
         lines = names[row]
         shapes.append(
-            _draw_words(
+            _words_svg(
                 left - 10,
                 y + height_of_row / 2 + 5 - LINE / 2 * (len(lines) - 1),
                 lines,
@@ -126,7 +126,7 @@ def matrix_svg(
             line = cells.get((name, variant))
             if line is None:
                 words = "n/a: the same as the baseline, or not a valid combination."
-                dash = _draw_words(
+                dash = _words_svg(
                     left + COLUMN * (column + 0.5),
                     y + height_of_row / 2 + 5,
                     ["n/a"],
@@ -134,7 +134,7 @@ def matrix_svg(
                 )
                 shapes.append(f"<g><title>{words}</title>{dash}</g>")
                 continue
-            cell = _draw_cell(line, left + COLUMN * column, y, intervals)
+            cell = _cell_svg(line, left + COLUMN * column, y, intervals)
             href = query(read_query(line.link))
             shapes.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
     ground = (
@@ -239,7 +239,7 @@ def _all_diverged(line: Line) -> bool:
     return bool(line.diverged) and not line.seeds
 
 
-def _draw_cell(line: Line, x: float, y: float, intervals: bool) -> str:
+def _cell_svg(line: Line, x: float, y: float, intervals: bool) -> str:
     """Return one cell of the matrix as SVG, with its upper left corner at x, y."""
     height = (ROW if intervals else LOW) - 2
     value = line.accuracy if line.variant == BASELINE else line.difference
@@ -267,9 +267,9 @@ def _draw_cell(line: Line, x: float, y: float, intervals: bool) -> str:
         first = fixed(100 * value, 0) if math.isfinite(value) else first
     noise = " noise" if quiet else ""
     first_y = y + (18 if second else height / 2 + 6)
-    drawn += _draw_words(x + COLUMN / 2, first_y, [first], f"middle{noise}")
+    drawn += _words_svg(x + COLUMN / 2, first_y, [first], f"middle{noise}")
     if second:
-        drawn += _draw_words(x + COLUMN / 2, y + 32, [second], f"middle small{noise}")
+        drawn += _words_svg(x + COLUMN / 2, y + 32, [second], f"middle small{noise}")
     return drawn
 
 
@@ -292,7 +292,7 @@ def _cell_texts(line: Line, value: float) -> tuple[str, str]:
     return first, f"{format_points(low, 1)} to {format_points(high, 1)}" if spread else ""
 
 
-def _draw_words(x: float, y: float, lines: list[str], kind: str) -> str:
+def _words_svg(x: float, y: float, lines: list[str], kind: str) -> str:
     """Return lines of text as SVG, one below the other.
 
     Args:

@@ -109,7 +109,7 @@ class Run:
         return _seconds(self.config.with_seed(0), self.training)
 
     def start(self) -> State:
-        """Return the state before the first step.
+        """Return the training state before the first step; nothing is trained.
 
         Raises ConfigError for what cannot be trained.
         """

@@ -42,7 +42,7 @@ Line = Any  # with its columns as attributes: as many types as columns
 
 
 def lines(table: pd.DataFrame) -> Iterator[Line]:
-    """Return an iterator over the lines of a summary, one for each task and variant."""
+    """Iterate over the lines of a summary, one for each task and variant."""
     return iter(table.itertuples())
 
 

@@ -55,7 +55,7 @@ def row_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def summary_table(store: Store, study: int) -> pd.DataFrame:
-    """Return one line per task and variant, from the last row of each finished run.
+    """Return a study's accuracies: one line per task and variant, from each run's last row.
 
     task (its name in the study), of (key of the task), variant; accuracy, low, high (95 %
     interval), seeds (of which it is the mean), diverged, missing (not trained yet, or failed);
@@ -179,7 +179,7 @@ def _summarise_cells(
 
 
 def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none") -> str:
-    """Return the link that opens a cell or one run of it on Training.
+    """Return the relative address that opens a cell, or one run of it, on Training.
 
     Args:
         spec: Of any of its runs.

@@ -22,7 +22,7 @@ def parameters(
     machine: dict[str, str],
     search: str = "none",
 ) -> dict[str, str]:
-    """Return the link parameters that open a variant and its baseline on Training.
+    """Return the link parameters (name -> text) that open a variant and baseline on Training.
 
     The page compares models of one training. A variant that is trained differently from its
     baseline is opened with it if the menu of optimiser variants has this difference

@@ -80,7 +80,7 @@ def study(name: str) -> Study:
 
 @lru_cache
 def shipped_curves(name: str) -> CurveFiles:
-    """Return the curves of a shipped study: its own file, then files that share its runs.
+    """Read the curves of a shipped study: its own file, then the others, which may have its runs.
 
     Raises StudyError, OSError.
     """
@@ -686,7 +686,7 @@ def sinks(evidence: Evidence) -> Values:
 
 
 def main() -> None:
-    """Measure the claims named on the command line, and write the table."""
+    """Measure the claims named on the command line, print the results, and write the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -444,7 +444,7 @@ class Classroom:
         )
 
     def sweep(self) -> int:
-        """Delete the classes whose lifetime is over. Return how many."""
+        """Delete the classes that began more than 24 hours ago. Return how many."""
         return self.run(_sweep, writes=True) if self.has_tables() else 0
 
     def shut(self) -> None:
@@ -823,7 +823,7 @@ def _find_poll(connection: Connection, room: Room) -> Poll | None:
 
 
 def _require_poll(connection: Connection, room: Room, *refused: str) -> Poll:
-    """Return the current poll.
+    """Return the current poll. Raises ClassError if there is none, or it is in a refused phase.
 
     Raises ClassError if there is none, or if it is in one of these phases.
     """
@@ -853,7 +853,7 @@ def _update_poll(connection: Connection, poll: Poll, **values: object) -> None:
 
 
 def _count_seats(connection: Connection, room: Room) -> int:
-    """Return the number of students in a class."""
+    """Return the number of seats taken in a class."""
     return connection.scalar(select(func.count()).where(seats.c.room == room.id)) or 0
 
 

@@ -244,7 +244,7 @@ def _count_labels(votes: Mapping[str, int], label_of: Callable[[str], Label]) ->
 
 
 def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) -> Question | None:
-    """Return the question of this name, or None.
+    """Return the question of this name, such as "heads" or "heads/carry"; None if unknown.
 
     Args:
         name: Name of the question.

@@ -178,7 +178,7 @@ def measure_part(lesson: Lesson, entry: Entry) -> Part:
 def write_report(
     report: Report, language: str, date: datetime, link: Callable[[str, Mapping[str, str]], str]
 ) -> str:
-    """Return a lab report as HTML.
+    """Return a student's lab report as an HTML page; its lessons are measured for it.
 
     Args:
         report: The student's report.

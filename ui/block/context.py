@@ -43,7 +43,9 @@ class BlockConfig(Config):
         Config,
         "n_heads",
         4,
-        among=lambda config: config.one_of("n_heads") or Config.settings()["n_heads"].among(config),
+        among=lambda config: (
+            config.trained_values("n_heads") or Config.settings()["n_heads"].among(config)
+        ),
     )
     n_kv_heads: int = setting_like(
         Config,
@@ -56,7 +58,7 @@ class BlockConfig(Config):
         ),
     )
     n_layers: int = setting_like(Config, "n_layers", None, follows=_default_reader("n_layers"))
-    seed: int = setting_like(Config, "seed", 0, among=lambda config: config.one_of("seed"))
+    seed: int = setting_like(Config, "seed", 0, among=lambda config: config.trained_values("seed"))
     position: str = setting_like(Config, "position", None, follows=_default_reader("position"))
     mask: str = setting_like(Config, "mask", None, follows=_default_reader("mask"))
     weights: str = setting(
@@ -89,7 +91,7 @@ class BlockConfig(Config):
         """The model's settings alone, without the source of weights."""
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
-    def one_of(self, name: str) -> list[Any] | None:
+    def trained_values(self, name: str) -> list[Any] | None:
         """Return the values of a setting that trained models have; None if all are allowed."""
         if self.weights == "random":
             return None

@@ -114,6 +114,6 @@ def _has_weights(
 
 
 def draw_unknown_tokens(kind: str, tokens: Sequence[str]):
-    """Draw a notice that names the tokens missing from the model's vocabulary."""
+    """Draw a notice on tokens that weights of this kind do not know; nothing without any."""
     _, numbers = weights[kind].numbers(tokens)
     draw_unknown_words(tokens, [index for index, number in enumerate(numbers) if number is None])

@@ -123,7 +123,7 @@ class DepthContext:
         return journeys
 
     def travel(self, config: Config, played: int = 0) -> Journey:
-        """Compute the journey of a config through all passes.
+        """Compute the journey of a config's tokens through all passes, with these settings.
 
         Rounding is not checked while a slider moves.
 

@@ -43,7 +43,7 @@ def row(
     on_new: Callable[[str], None] = lambda text: None,
     can: Callable[[str, Config], bool] | None = None,
 ) -> list[Control]:
-    """Return the controls that select the variants and pin the baseline.
+    """Return the row "Compare with": controls that select variants and pin the baseline.
 
     Args:
         config: Current settings.
@@ -194,7 +194,7 @@ def draw_marks(entries: list[tuple[int, str, str | None]], common: list[str]):
 def legend_html(
     entries: list[tuple[int, str, str | None]], common: Sequence[str] = (), about: str = ""
 ) -> str:
-    """Return a legend as HTML.
+    """Return a legend as HTML, from (colour, name, note) of each variant.
 
     Args:
         entries: Colour, name and note of each variant.

@@ -163,7 +163,7 @@ class Session:
         self.built = {}
 
     def take(self, message: Mapping[str, Any]):
-        """Apply the deltas of a browser message that were not applied before."""
+        """Apply a browser message's deltas that were not applied before; ignore other sessions'."""
         if message.get("session") != self.id:
             # it was sent to a server that has been restarted since; the browser sends it again
             return
@@ -230,7 +230,7 @@ class Session:
             pages.add(page)
 
     def link(self, page: str = "") -> dict[str, str]:
-        """Return the link parameters of a page with its current settings."""
+        """Return the link parameters of a page, by default of the open one, with its settings."""
         return link_of(self.choices, kinds_of.get(page or self.page, ()))
 
     def settings(self, kinds: Kinds) -> tuple[list, list[str]]:
@@ -294,7 +294,7 @@ def session() -> Session:
 
 
 def read_message() -> Mapping[str, Any]:
-    """Return the browser's last message, which stays until the next one."""
+    """Return the browser's last message, which stays until the next one; {} without any."""
     channel = st.session_state.get(CHANNEL)
     message = channel.get("said") if channel else None
     return message if isinstance(message, dict) else {}

@@ -97,7 +97,7 @@ def draw_answer_styles(place: str = "", lesson_shown: Lesson | None = None) -> N
 
 
 def build_link(name: str, language: str) -> dict[str, str]:
-    """Return the link parameters that open a lesson in a language."""
+    """Return the link parameters (a dict) that open a lesson in a language."""
     return {"shown": "one", "lesson": name} | (
         {} if language == ENGLISH else {"language": language}
     )
@@ -238,7 +238,7 @@ def render_setting(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
 
 
 def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool = True) -> str:
-    """Return answers as HTML bars; the previous round is a line.
+    """Return answers as HTML bars of votes; the round before, if any, is a line.
 
     Args:
         counts: Votes for each answer; without rounds before they may be seen.

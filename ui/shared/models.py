@@ -84,7 +84,7 @@ _counting = threading.Lock()  # of them: two visitors may open theirs at the sam
 
 @st.cache_resource(max_entries=3, show_spinner="Opening the model …")
 def _from_folder(place: bytes, changed: float) -> Opened:
-    """Open the model in a folder; `changed` (its time) is part of the cache key."""
+    """Open the model in a folder, cached; `changed`, its time, is only part of the key."""
     return _move_to_device(files.from_folder(os.fsdecode(place)))
 
 

@@ -49,7 +49,7 @@ def draw_study_buttons(store, study, now: Standing):
         suffix = f"; and {count(n_unwanted, 'run')} of an earlier version of its file" * bool(
             n_unwanted
         )
-        words = literal(now.words() + suffix)
+        words = literal(now.describe() + suffix)
         st.markdown(
             f"Delete **{literal(study.name)}** and all its results ({words})? This cannot be"
             " undone."
@@ -101,7 +101,7 @@ def _resume(number: int):
 
 
 def _delete(number: int):
-    """Delete a study and select no other."""
+    """Delete a study from the store, and select no other."""
     server.store().delete(number)
     change(study="")
 
@@ -162,7 +162,7 @@ def _draw_progress(store, study, before: Standing):
         if going:
             st.progress(
                 min(1.0, now.share),
-                text=literal(f"{now.words()}. {_describe_time_left(study.id, now)}"),
+                text=literal(f"{now.describe()}. {_describe_time_left(study.id, now)}"),
             )
         else:
             lost = ""
@@ -171,7 +171,7 @@ def _draw_progress(store, study, before: Standing):
                 were = "was" if now.lost == 1 else "were"
                 lost = f" {count(now.lost, 'run')} {were} interrupted{hint}."
             question = " ".join(study.question.split())  # the mark :small ends with its paragraph
-            st.markdown(f"{literal(question)} {literal(now.words())}.{literal(lost)}")
+            st.markdown(f"{literal(question)} {literal(now.describe())}.{literal(lost)}")
         trouble = server.service().trouble
         if trouble:
             st.error(
@@ -211,7 +211,7 @@ def files(context: StudyContext | None) -> dict:
 
 
 def parquet(context: StudyContext) -> bytes:
-    """Return every row of every run as a Parquet file."""
+    """Return every row of every run of a study as the bytes of a Parquet file."""
     buffer = io.BytesIO()
     row_table(context.store, context.number).to_parquet(buffer, index=False)
     return buffer.getvalue()

@@ -41,9 +41,9 @@ def layers(context):
     since = int(others.depth.max() + 1) if len(others) else 0
     figure(
         "Logit lens",
-        f"{'After' if context.language else 'At'} “{labels[context.after]}”: final prediction"
-        f" “{last.word}” ({number(100 * last.probability)} %), top-1 from {rows[since]} onwards."
-        " Each row shows the prediction after one layer.",
+        f"{'After' if context.predicts_next_token else 'At'} “{labels[context.after]}”: final"
+        f" prediction “{last.word}” ({number(100 * last.probability)} %), top-1 from {rows[since]}"
+        " onwards. Each row shows the prediction after that layer.",
         forward_pass.weights,
     )
     draw_heatmaps(
@@ -120,7 +120,7 @@ def attention(context):
 def _draw_prediction(context):
     """Draw a sentence on the prediction at the selected token, with the ablation's effect."""
     label = context.prompt.labels[context.after]
-    place = "After" if context.language else "At"
+    place = "After" if context.predicts_next_token else "At"
     logits = compute_logits(context)
     text = f"{place} “{label}”"
     if context.cuts:

@@ -200,7 +200,7 @@ class TrainedContext:
         )
 
     @property
-    def named(self) -> str:
+    def ablation_name(self) -> str:
         """Name of the ablation in charts: "− L2H3 (zero)"."""
         mode = lesion.mode.label(self.look.mode).lower()
         return f"{lesion.name_of(self.cuts)} ({mode})" if self.cuts else WHOLE
@@ -208,10 +208,10 @@ class TrainedContext:
     @property
     def model_name(self) -> str:
         """Name of the model inside a sentence: "without L2H3 (zero)"."""
-        return f"without {self.named.replace('− ', '')}" if self.cuts else WHOLE
+        return f"without {self.ablation_name.replace('− ', '')}" if self.cuts else WHOLE
 
     @property
-    def language(self) -> bool:
+    def predicts_next_token(self) -> bool:
         """Whether the model predicts next tokens, and not the answers of a task."""
         return self.opened.task in ("", "sentences")
 

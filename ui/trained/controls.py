@@ -147,7 +147,7 @@ def summary(context: TrainedContext) -> str:
 
 
 def words_row(look, opened: Opened) -> list[Control]:
-    """Return the vocabulary and a button that completes the text; [] for other tasks."""
+    """Return a button that completes the text, and the vocabulary; [] for models of other tasks."""
     if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
         return []
     written = words(look.prompt)

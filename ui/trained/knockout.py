@@ -42,7 +42,7 @@ def knockout(context):
     bench = context.bench
     table = tables.tabulate_effects(context.effect, bench.baseline)
     with right:
-        if context.language:
+        if context.predicts_next_token:
             after = context.prompt.labels[context.after]
             figure(f"Next token after “{after}”", describe_change(context, compute_logits(context)))
         figure(
@@ -253,7 +253,7 @@ def _draw_by_distance(context):
         bounds=(0.0, 1.0),
         help="Share of correct answers; bands are wider where there are few sentences.",
     )
-    names = {0: WHOLE, 1: context.named}
+    names = {0: WHOLE, 1: context.ablation_name}
     pins.draw_marks([(colour, name, None) for colour, name in names.items()], [])
     draw_curves(
         "accuracy_by_distance",

@@ -20,7 +20,7 @@ from ui.trained.context import WHOLE, TrainedContext, view
 
 def next_token_of(context: TrainedContext) -> int | None:
     """Return the prompt's own next token id; None at its end, or for models of other tasks."""
-    has_next = context.language and context.after + 1 < len(context.prompt.ids)
+    has_next = context.predicts_next_token and context.after + 1 < len(context.prompt.ids)
     return context.prompt.ids[context.after + 1] if has_next else None
 
 
@@ -28,7 +28,7 @@ def compute_logits(context: TrainedContext) -> dict:
     """Return model's name -> logits of the next token: full model, and ablated if it is."""
     scores = {WHOLE: prompt.logits(context.bench, context.full_pass, context.after)}
     if context.cuts:
-        scores[context.named] = prompt.next_token_logits(
+        scores[context.ablation_name] = prompt.logits(
             context.bench, context.ablated_pass, context.after
         )
     return scores
@@ -62,7 +62,7 @@ def _format_probability(chance) -> str:
 
 
 def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
-    """Return the token ids that the model's task compares with these."""
+    """Return the token ids that the model's task contrasts with these, such as was and were."""
     learnt = context.opened.learnt
     words_known = context.opened.model.vocabulary
     groups = (
@@ -95,7 +95,7 @@ def words(context):
     with left:
         asks = "Next token after"
         axis = "probability of the next token"
-        if not context.language:
+        if not context.predicts_next_token:
             asks = "Prediction at"
             axis = "probability of the answer"
         if context.cuts:
@@ -111,7 +111,7 @@ def words(context):
         height = 110 + 26 * len(rows)
         chart(charts.next_words(axis), table, "Next-token probabilities.", height=height)
     with right:
-        if not context.language:
+        if not context.predicts_next_token:
             only = "This model was trained to answer at every position, not to generate text."
             st.info(only, icon=":material/info:")
             return
@@ -138,7 +138,7 @@ def describe_top_token(context, scores, next_token) -> str:
 def _choose_token(context) -> Control:
     """Return the control that selects the token to predict after."""
     labels = context.prompt.labels
-    name = "after" if context.language else "at"
+    name = "after" if context.predicts_next_token else "at"
     numbers = range(1, len(labels) + 1)
     words = [f"{name} token {n}: … {' '.join(labels[max(0, n - 5) : n])}" for n in numbers]
     return choice("After", "token", context.after + 1, numbers, words)

@@ -218,7 +218,7 @@ def _split_lines(words, tokens):
 
 
 def _line_html(words, tokens, targets, readings, places) -> str:
-    """Return one line as an HTML table: input, target and each model's answers."""
+    """Return the indices `places` of a sequence as an HTML table: input, target, answers."""
     expected_words = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
     rows = {
         "input": [_cell_html(words[tokens[n]]) for n in places],

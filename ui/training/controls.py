@@ -90,13 +90,13 @@ def task_row(training) -> list[Control]:
 
 
 def _start_selected_experiment(kinds):
-    """Start the preset that is selected in the menu (a callback)."""
+    """Start the preset that is selected in the menu, if one is (a callback)."""
     if st.session_state.experiments:
         _start_experiment(st.session_state.experiments, kinds)
 
 
 def _start_experiment(name: str, kinds):
-    """Set the preset's settings and start training (a callback)."""
+    """Set the preset's settings, with which the next run starts training (a callback)."""
     reset(*kinds, **showcase[name])
     change(begin=True, trained="learning")
 

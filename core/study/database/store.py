@@ -211,7 +211,7 @@ class Store(Connected):
             return {state: (n, float(total), float(left)) for state, n, total, left in states}
 
     def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[Line]:
-        """Return the runs of a study, in its order, of these states or all.
+        """Return the wanted runs of a study, in its order: those in these states, or all.
 
         Args:
             study: Id of the study.
@@ -265,7 +265,7 @@ class Store(Connected):
         return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
 
     def rows(self, study: int, run_ids: list[int] | None = None) -> Sequence[Line]:
-        """Return the rows (run, *Row) of the runs of a study, or of these run ids, in order."""
+        """Return (run id, *Row) of a study's wanted runs, or of those with these ids, in order."""
         columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
         query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
         query = query if run_ids is None else query.where(runs.c.id.in_(run_ids))
@@ -477,7 +477,7 @@ def has_tables(connection: sql.Connection) -> bool:
 
 
 def _no_store(name: str) -> NoStoreError:
-    """Return the error for a store without studies."""
+    """Return the error for an address without a store."""
     then = "yet; running a study creates the store."
     return NoStoreError(f"There are no studies at {name} {then}", f"There are no studies {then}")
 
@@ -576,7 +576,7 @@ class Standing:
         """Whether there are runs to train that no process trains."""
         return bool(self.lost or any(self.counts.get(state) for state in (QUEUED, STOPPED, FAILED)))
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """Describe as "8 runs: 5 done, 3 queued"; runs claimed but not begun count as queued."""
         ahead = min(self.ahead, self.counts.get(RUNNING, 0))  # which was read a moment before
         totals = Counter(self.counts) + Counter({QUEUED: ahead})

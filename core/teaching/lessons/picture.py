@@ -26,7 +26,7 @@ def encode_sketch(option: Option) -> str:
 
 
 def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
-    """Return a lesson's values as HTML rows: label, bar, number.
+    """Return a lesson's values as HTML rows: label, bar, number ("?" while `out` is None).
 
     Args:
         lesson: The lesson.
@@ -129,7 +129,7 @@ def _curve_points(measured: Measured) -> list[tuple[int, float, float, float]]:
 
 
 def _predicted_range(lesson: Lesson, answer: Answer | None, out: Outcome | None) -> Mark | None:
-    """Return the predicted range of the first value shown; None if it was not predicted alone."""
+    """Return (low, high) predicted for the first value shown; None if not predicted alone."""
     prediction = lesson.prediction
     assert prediction is not None
     if answer is None or prediction.kind == "rank" or prediction.number.of[0] != lesson.shown[0]:

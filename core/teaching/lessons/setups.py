@@ -22,7 +22,7 @@ def setup_svg(lesson: Lesson) -> str:
     )
 
 
-def _draw_box(x: float, y: float, width: float, height: float, kind: str = "") -> str:
+def _box_svg(x: float, y: float, width: float, height: float, kind: str = "") -> str:
     """Return an SVG rectangle."""
     return (
         f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
@@ -30,10 +30,10 @@ def _draw_box(x: float, y: float, width: float, height: float, kind: str = "") -
     )
 
 
-def _draw_row(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
+def _row_svg(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
     """Return a row of boxes as SVG; `width` is that of the row."""
     step = width / boxes
-    return "".join(_draw_box(step * index, y, step - 2, height, kind) for index in range(boxes))
+    return "".join(_box_svg(step * index, y, step - 2, height, kind) for index in range(boxes))
 
 
 def _read_parameter(lesson: Lesson, name: str) -> list[str]:
@@ -41,27 +41,25 @@ def _read_parameter(lesson: Lesson, name: str) -> list[str]:
     return [lesson.values[value].params.get(name, "") for value in lesson.shown]
 
 
-def _draw_heads(lesson: Lesson) -> str:
+def _heads_svg(lesson: Lesson) -> str:
     """Return rows of boxes, one per head, for each value shown: an SVG fragment."""
     kinds = ("first", "base")
     rows = enumerate(zip(_read_parameter(lesson, "n_heads"), kinds))
-    return "".join(
-        _draw_row(16 + 28 * index, int(heads), 20, kind) for index, (heads, kind) in rows
-    )
+    return "".join(_row_svg(16 + 28 * index, int(heads), 20, kind) for index, (heads, kind) in rows)
 
 
-def _draw_tokens(lesson: Lesson) -> str:
+def _tokens_svg(lesson: Lesson) -> str:
     """Return texts as rows of tokens, the longest one cut: an SVG fragment."""
     lengths = [int(tokens) for tokens in _read_parameter(lesson, "tokens")]
     counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
     rows = zip(counts, ("first", "base"))
     return "".join(
-        _draw_row(20 + 24 * index, n, 12, kind, WIDTH * n / TOKENS)
+        _row_svg(20 + 24 * index, n, 12, kind, WIDTH * n / TOKENS)
         for index, (n, kind) in enumerate(rows)
     )
 
 
-def _draw_activations(_: Lesson) -> str:
+def _activations_svg(_: Lesson) -> str:
     """Return the curves of ReLU and GELU: an SVG fragment."""
 
     def curve(values: Callable[[float], float], kind: str) -> str:
@@ -74,7 +72,7 @@ def _draw_activations(_: Lesson) -> str:
     return axes + gelu + curve(lambda x: max(0.0, x), "first")
 
 
-def _draw_orders(_: Lesson) -> str:
+def _orders_svg(_: Lesson) -> str:
     """Return a sentence and its words in another order: an SVG fragment."""
 
     def sentence(y: int, words: Sequence[str]) -> str:
@@ -83,14 +81,14 @@ def _draw_orders(_: Lesson) -> str:
     return sentence(34, TURNED) + sentence(60, TURNED[::-1])
 
 
-def _draw_removed_heads(lesson: Lesson) -> str:
+def _removed_heads_svg(lesson: Lesson) -> str:
     """Return the heads of two layers, removed ones dashed: an SVG fragment."""
     removed = set(_read_parameter(lesson, "head"))
     drawn = []
     for layer in (1, 2):
         for head in range(1, 5):
             kind = "cut" if f"{layer}.{head}" in removed else "base"
-            drawn.append(_draw_box(12 + 38 * (head - 1), 46 - 34 * (layer - 1), 30, 24, kind))
+            drawn.append(_box_svg(12 + 38 * (head - 1), 46 - 34 * (layer - 1), 30, 24, kind))
     return "".join(drawn)
 
 
@@ -100,11 +98,11 @@ def _make_formula(words: str) -> Callable[[Lesson], str]:
 
 
 SETUPS: dict[str, Callable[[Lesson], str]] = {
-    "parameters": _draw_heads,
-    "attention_work": _draw_tokens,
-    "silent": _draw_activations,
-    "turned": _draw_orders,
-    "without_head": _draw_removed_heads,
+    "parameters": _heads_svg,
+    "attention_work": _tokens_svg,
+    "silent": _activations_svg,
+    "turned": _orders_svg,
+    "without_head": _removed_heads_svg,
     "largest_weight": _make_formula("softmax(q·k ∕ √d)"),
     "next_word": _make_formula("softmax(logits ∕ T)"),
 }

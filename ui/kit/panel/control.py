@@ -73,7 +73,7 @@ def choices(settings, name: str) -> list:
 
 
 def control_of(settings, name: str) -> Control:
-    """Return the control of one setting."""
+    """Return the control of a setting, with its current value and what it offers now."""
     definition = settings.settings()[name]
     kind = kind_of(settings, name)
     now = getattr(settings, name)
@@ -142,7 +142,7 @@ def among(label: str, name: str, now, offered: Sequence, words: Sequence[str]) -
 def choice(
     label: str, name: str, now, offered: Sequence, words: Sequence[str], on: Callable | None = None
 ) -> Control:
-    """Return a menu that selects one of a list.
+    """Return a menu that selects one of `offered`, labelled by `words`.
 
     Args:
         label: Label of the control.
@@ -179,7 +179,7 @@ def pills(
     on: Callable,
     search: str,
 ) -> Control:
-    """Return a menu with search that selects any of a list, with chips of the selected.
+    """Return a menu with search that selects any of `offered`, with chips of those selected.
 
     Args:
         label: Label of the control.

@@ -126,7 +126,7 @@ def _make_control(settings, name: str) -> Control:
 
 @contextmanager
 def first_row(before: Sequence[Control], after: Sequence[Control] = ()):
-    """Add controls before and after the first row drawn inside, in the same component."""
+    """Add controls around the first row that is drawn inside; draw them alone if none is."""
     waits = [(before, after)]
     token = _around.set(waits)
     try:

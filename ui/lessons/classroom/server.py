@@ -130,14 +130,14 @@ def store_teacher_key(code: str, key: str) -> None:
 
 
 def sync_teacher_key(code: str) -> Key:
-    """Return the teacher's key from session or browser; it is never in an address."""
+    """Return the teacher's key of a class from session or browser; both store it."""
     key = session().kept.setdefault(TEACHER_KEYS, {}).setdefault(code, Key())
     key.value = sync_key(f"ablation-lab-teacher-{code}", key) or key.value
     return key
 
 
 def seat(code: str) -> Seat:
-    """Return this session's seat in a class."""
+    """Return this session's seat in a class, an empty one until it has joined."""
     return session().kept.setdefault(KEPT, {}).setdefault(code, Seat())
 
 

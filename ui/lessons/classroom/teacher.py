@@ -187,7 +187,7 @@ def _draw_steps(context, token: str, now: TeacherView, question):
 
 
 def _draw_next(context, token: str, now: TeacherView):
-    """Draw the choice of the next question and its time limit; planned ones come first."""
+    """Draw the choice of the next question and its time limit, and the button that opens it."""
     words = context.words
     offered = list(
         dict.fromkeys(name for name in (*now.planned, *question_names()) if name not in now.asked)
@@ -236,7 +236,7 @@ def _draw_button(name: str, icon: str, step, words, key: str = "", **look):
 
 
 def _draw_waiting(now: TeacherView, words):
-    """Draw the names of students who have not answered yet."""
+    """Draw the names of students who have not answered an open question yet."""
     if now.phase != OPEN or not now.waiting:
         return
     # Each by itself (U+2068 … U+2069): a name written from right to left turns no other around.
@@ -273,7 +273,7 @@ def _pick(token: str, now: TeacherView, changed: int, key: str):
 
 
 def _take_step(step):
-    """Take a step of the class and return whether it succeeded (a callback)."""
+    """Call step(); store why it failed for the next run. Return whether it succeeded."""
     try:
         step()
     except (ClassError, StoreError) as error:
