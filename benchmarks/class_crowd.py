@@ -199,7 +199,7 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
     await asyncio.gather(*class_of)
     over.set()
     await busy
-    table = await asyncio.to_thread(room.answers, started.token)
+    table = await asyncio.to_thread(room.read_answers, started.token)
     doubled = int(table.duplicated(["question", "round", "seat"]).sum())
     accepted = len(votes) - sum(
         "Your vote" not in problem for problem in problems if "Error" not in problem

@@ -286,7 +286,7 @@ def test_only_the_teachers_key_controls_a_class(room):
         where.reveal,
     ]
     calls += [
-        where.answers,
+        where.read_answers,
         lambda token: where.open(token, "x"),
         lambda token: where.pick(token, []),
     ]
