@@ -71,7 +71,7 @@ def _draw_view(context, cuts):
             drawing.draw_block(
                 context.full_pass,
                 layer,
-                knocked=cuts,
+                cuts=cuts,
                 above=ABOVE,
                 below=summary(context),
                 on_pick=switch,
