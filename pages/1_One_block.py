@@ -14,17 +14,17 @@ from ui.block.controls import (
     NOTES,
     availability_check,
     baseline,
-    carried,
+    carried_settings,
     draw_unknown_tokens,
     script,
     weights_controls,
 )
 from ui.block.side_by_side import draw_with_and_without
 from ui.kit import pins, takeaway
-from ui.kit.page import head, notice, page, sidebar, warn
+from ui.kit.page import draw_head, draw_notice, draw_sidebar, page, warn
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.store import change, reset
-from ui.shared.base import NO_WORD, sentence
+from ui.shared.base import NO_WORD, sentence_controls
 
 GROUPS = ("Next token", "Size", "Components", "Attention details", "More components", "Machine")
 SIZES = ("d_model", "d_ff")  # in sight with trained weights, too, of which there is one size
@@ -39,7 +39,7 @@ def draw():
         config = chosen.plain
         kind = chosen.weights
         back = partial(reset, BlockConfig, Machine, weights=kind)
-        sidebar(
+        draw_sidebar(
             GROUPS if look.view == "text" else GROUPS[1:],
             chosen,
             machine,
@@ -49,29 +49,29 @@ def draw():
             back=back,
             without=[name for name in chosen.unavailable if name not in SIZES],
             fixed=[name for name in SIZES if name in chosen.unavailable],
-            carried=carried(chosen),
+            carried=carried_settings(chosen),
             notes=NOTES[kind],
         )
-        compared = pins.row(
+        compared = pins.variant_controls(
             baseline(kind, config),
             pinned,
             lambda text: change(beside=text),
             availability_check(kind),
         )
-        head(
+        draw_head(
             ONE_BLOCK,
             [ONE_BLOCK.tabs(), *compared],
-            beside_title=[*sentence(), *weights_controls()],
+            beside_title=[*sentence_controls(), *weights_controls()],
         )
         tokens, cuts = split_up_to_limit(text.text)
         if not tokens:
-            notice(*notes, *cuts)
+            draw_notice(*notes, *cuts)
             st.info(NO_WORD, icon=":material/edit:")
             return
         try:
             forward_pass = forward(config, tokens, machine, look.apply_dropout, kind)
         except Exception:
-            notice(*notes, *cuts)
+            draw_notice(*notes, *cuts)
             raise
         context = BlockContext(text.text, forward_pass, pinned, look, sampling)
 
@@ -85,7 +85,7 @@ def draw():
                 )
 
         draw_with_and_without(context, draw_warnings)
-        takeaway.offer(ONE_BLOCK.name, partial(script, context))
+        takeaway.draw_export(ONE_BLOCK.name, partial(script, context))
 
 
 draw()

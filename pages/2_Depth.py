@@ -12,10 +12,10 @@ from core.model.variants import Pins, lineup
 from core.settings.device import Machine
 from ui.depth.context import DepthContext, DepthLook, script
 from ui.kit import pins, takeaway
-from ui.kit.page import head, notice, page, sidebar
+from ui.kit.page import draw_head, draw_notice, draw_sidebar, page
 from ui.kit.pages import DEPTH
 from ui.kit.store import reset
-from ui.shared.base import NO_WORD, sentence
+from ui.shared.base import NO_WORD, sentence_controls
 
 GROUPS = ("Depth", "Size", "Components", "Attention details", "More components", "Machine")
 FOLDED = ("Attention details", "More components", "Machine")
@@ -35,7 +35,7 @@ def draw():
         )
         back = partial(reset, Depth, Config, Machine, Pins, Axes)
         notes_below = {"Depth": WHOSE}
-        sidebar(
+        draw_sidebar(
             GROUPS,
             depth,
             config,
@@ -45,14 +45,18 @@ def draw():
             notes=notes_below,
             back=back,
         )
-        head(DEPTH, [DEPTH.tabs(), *pins.row(config, pinned)], beside_title=sentence())
+        draw_head(
+            DEPTH,
+            [DEPTH.tabs(), *pins.variant_controls(config, pinned)],
+            beside_title=sentence_controls(),
+        )
         tokens, cuts = split_up_to_limit(text.text)
         variants, left_out = lineup(config, pinned, n_layers=1, dropout=0.0, ffn_dropout=False)
-        notice(*notes, *cuts, left_out=left_out)
+        draw_notice(*notes, *cuts, left_out=left_out)
         if tokens:
             context = DepthContext(variants, tuple(tokens), machine, depth, pinned, axes, look)
             DEPTH.open_view(context)
-            takeaway.offer(DEPTH.name, partial(script, context))
+            takeaway.draw_export(DEPTH.name, partial(script, context))
         else:
             st.info(NO_WORD, icon=":material/edit:")
 

@@ -12,7 +12,7 @@ from core.train import Training
 from core.train.settings import Learner, Removed
 from ui.kit import jobs, pins, takeaway
 from ui.kit.address import go_to
-from ui.kit.page import head, notice, page, sidebar
+from ui.kit.page import draw_head, draw_notice, draw_sidebar, page
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel import panel
 from ui.kit.panel.control import choices
@@ -23,10 +23,16 @@ from ui.training.controls import (
     draw_live_view,
     draw_preset_cards,
     draw_training_bar,
-    models,
+    model_files,
     task_row,
 )
-from ui.training.finished import DAMAGED, FinishedTrainings, finished, select_trainings, shipped
+from ui.training.finished import (
+    DAMAGED,
+    FinishedTrainings,
+    find_finished,
+    read_shipped_curves,
+    select_trainings,
+)
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
 MORE = ("Attention details", "More components", "Training details", "Machine")
@@ -48,7 +54,7 @@ with page(TRAINING):
     )
     config = learner.plain()
     back = partial(reset, *KINDS, task=training.task)
-    sidebar(
+    draw_sidebar(
         groups(training),
         training,
         learner,
@@ -60,15 +66,15 @@ with page(TRAINING):
         label="Reset to task defaults",
     )
     chosen_task, about = task_row(training)
-    head(TRAINING, [about], beside_title=[chosen_task, *pins.row(config, pinned)])
+    draw_head(TRAINING, [about], beside_title=[chosen_task, *pins.variant_controls(config, pinned)])
     take_away = takeaway.draw_export_button()
     variants, left_out = lineup(config, pinned, padding=0)
     planned, not_combined = plan(variants, training, trial, machine)
-    notice(*notes, left_out=[*left_out, *not_combined])
+    draw_notice(*notes, left_out=[*left_out, *not_combined])
     if look.begin:
         change_quietly(begin=False)
         if not notes:  # else it would be something else than what the link asked for
-            finished_trainings = finished(planned)
+            finished_trainings = find_finished(planned)
             # What is known need not be trained; with its models at hand it is done at once.
             if not finished_trainings or finished_trainings.states:
                 jobs.start_training(planned)
@@ -82,14 +88,14 @@ with page(TRAINING):
         if isinstance(trainings, FinishedTrainings):
             st.caption(trainings.source)
     else:
-        if None in shipped():
+        if None in read_shipped_curves():
             st.caption(DAMAGED)
         draw_preset_cards(KINDS)
     # The settings may have changed since the training began.
     shown_plan = trainings.plan if trainings else planned
-    takeaway.offer(
+    takeaway.draw_export(
         TRAINING.name,
         partial(write_training_script, shown_plan),
-        models(trainings),
+        model_files(trainings),
         button=take_away,
     )

@@ -6,10 +6,10 @@ from core.export.sheets import slug
 from core.study.database.connection import StoreError
 from core.workers.cluster import ClusterError
 from ui.kit import takeaway
-from ui.kit.page import head, literal, notice, page
+from ui.kit.page import draw_head, draw_notice, literal, page
 from ui.kit.pages import STUDIES
 from ui.kit.panel.panel import draw_bar
-from ui.studies.chooser import choose, files
+from ui.studies.chooser import draw_chooser, study_files
 from ui.studies.context import StudyLook
 
 FROM_STORE = (
@@ -20,11 +20,11 @@ FROM_STORE = (
 
 with page(STUDIES):
     (look,), notes = STUDIES.settings(StudyLook)
-    head(STUDIES)
-    notice(*notes)
+    draw_head(STUDIES)
+    draw_notice(*notes)
     context = None
     try:
-        context = choose(look)
+        context = draw_chooser(look)
         if context:
             draw_bar("views", [STUDIES.tabs(without=FROM_STORE if context.store is None else ())])
             if context.summary.empty:
@@ -34,4 +34,4 @@ with page(STUDIES):
     except (StoreError, ClusterError) as error:
         st.error(literal(error.public_message), icon=":material/database:")
     file_prefix = slug(context.name, context.number) if context else ""
-    takeaway.offer(STUDIES.name, None, files(context), file_prefix)
+    takeaway.draw_export(STUDIES.name, None, study_files(context), file_prefix)

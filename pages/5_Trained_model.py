@@ -8,22 +8,22 @@ from core.checkpoints import CheckpointError
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
 from ui.kit import side_by_side, takeaway
-from ui.kit.page import figure, head, notice, page, sidebar
+from ui.kit.page import draw_head, draw_notice, draw_sidebar, figure, page
 from ui.kit.pages import TRAINED_MODEL
 from ui.kit.panel.panel import first_row
 from ui.kit.store import reset
 from ui.pictures import drawing
-from ui.shared.base import LOST, typed, views_of_tab
-from ui.shared.models import OPEN, open_model, prompts
-from ui.trained.context import TrainedContext, TrainedLook, switch
+from ui.shared.base import LOST, text_controls, views_of_tab
+from ui.shared.models import OPEN, example_prompts, open_model
+from ui.trained.context import TrainedContext, TrainedLook, toggle_part
 from ui.trained.controls import (
-    as_read,
+    draw_reading_notes,
     knockout_menu,
     model_file,
-    remove_shown_head,
+    remove_head_button,
     script,
-    summary,
-    words_row,
+    summary_html,
+    word_controls,
 )
 from ui.trained.model_list import draw_model_list, draw_model_opener
 
@@ -73,8 +73,8 @@ def _draw_view(context, cuts):
                 layer,
                 cuts=cuts,
                 above=ABOVE,
-                below=summary(context),
-                on_pick=switch,
+                below=summary_html(context),
+                on_pick=toggle_part,
             )
     else:
         view = st.container()
@@ -93,7 +93,7 @@ def draw():
         try:
             (look, sampling), notes = TRAINED_MODEL.settings(*KINDS)
         except CheckpointError:  # no model can be opened: there is what brings one
-            head(TRAINED_MODEL)
+            draw_head(TRAINED_MODEL)
             with st.sidebar, st.expander("Model", expanded=True):
                 draw_model_opener()
             raise
@@ -104,7 +104,7 @@ def draw():
         groups = [group for group, views in GROUPS.items() if not views or look.taken in views]
         back = partial(reset, *KINDS, model=look.model)
         without = ["out"] if cuts and look.taken in SHOWN else ["out", "knocked"]
-        sidebar(
+        draw_sidebar(
             groups,
             look,
             sampling,
@@ -117,20 +117,20 @@ def draw():
         # What every view has stands first: it stays under the hand that opens a view that reads no
         # text.
         text = (
-            typed("Prompt", "prompt", "Type some text …", dict(prompts(look.model)))
+            text_controls("Prompt", "prompt", "Type some text …", dict(example_prompts(look.model)))
             if reads
             else []
         )
         if reads:
-            text += words_row(look, model)
-        knock_out = [*knockout_menu(model.config, cuts), *remove_shown_head(look, model, cuts)]
-        head(TRAINED_MODEL, [TRAINED_MODEL.tabs(), *knock_out], beside_title=text)
+            text += word_controls(look, model)
+        knock_out = [*knockout_menu(model.config, cuts), *remove_head_button(look, model, cuts)]
+        draw_head(TRAINED_MODEL, [TRAINED_MODEL.tabs(), *knock_out], beside_title=text)
         with st.container(gap="xxsmall"):
             if reads:
-                as_read(context.prompt)
-            notice(*notes, *wrong)
+                draw_reading_notes(context.prompt)
+            draw_notice(*notes, *wrong)
         _draw_view(context, cuts)
-        takeaway.offer(TRAINED_MODEL.name, partial(script, context), model_file(model))
+        takeaway.draw_export(TRAINED_MODEL.name, partial(script, context), model_file(model))
 
 
 draw()

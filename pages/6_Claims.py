@@ -4,10 +4,10 @@ import streamlit as st
 
 from core.settings.setting import ConfigError
 from core.study.plan import StudyError
-from core.teaching.claims import FILE, claim, judged, read_values
+from core.teaching.claims import FILE, claim, judge_claim, read_values
 from ui.claims import ClaimsContext, ClaimsLook
 from ui.kit import takeaway
-from ui.kit.page import head, notice, page
+from ui.kit.page import draw_head, draw_notice, page
 from ui.kit.pages import CLAIMS
 
 
@@ -24,8 +24,8 @@ def measured(stamp: int) -> dict[str, dict[int, float]]:
 
 with page(CLAIMS):
     (look,), notes = CLAIMS.settings(ClaimsLook)
-    head(CLAIMS, [CLAIMS.tabs()])
-    notice(*notes)
+    draw_head(CLAIMS, [CLAIMS.tabs()])
+    draw_notice(*notes)
     try:
         values = measured(FILE.stat().st_mtime_ns)
     except (OSError, StudyError):
@@ -34,6 +34,6 @@ with page(CLAIMS):
             "The table of claims, results/claims.csv, is missing or damaged; make claims"
             " recreates it.",
         ) from None
-    results = {name: judged(values[name], claim[name]) for name in claim}
+    results = {name: judge_claim(values[name], claim[name]) for name in claim}
     CLAIMS.open_view(ClaimsContext(values, results, look))
-    takeaway.offer(CLAIMS.name, None, kind="claims")
+    takeaway.draw_export(CLAIMS.name, None, kind="claims")

@@ -46,7 +46,7 @@ BINS = ((0, 0), (1, 5), (6, 8), (9, 11), (12, 14), (15, 28))  # words between su
 SLICE = 256  # sentences at once
 
 
-def examined(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
+def measure_model(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
     """Measure a model; return a table with the columns meter, at, value, n.
 
     Accuracy at the main verb, over all sentences and by distance; perplexity; each head's attention
@@ -99,7 +99,7 @@ def perplexity(opened: Opened, n_texts: int) -> float:
     return math.exp(total / int((lengths - 1).sum()))
 
 
-def trained(member: str, seed: int) -> bytes:
+def train_member(member: str, seed: int) -> bytes:
     """Train one member of the family. Return the content of its safetensors file."""
     model, steps, seconds = train(config_of(member, seed))
     weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
@@ -121,7 +121,7 @@ def train_what_is_missing(folder: Path, seeds: list[int]):
         if not file.exists():
             print(f"{member}, seed {seed}", flush=True)
             begun = file.with_suffix(".part")
-            begun.write_bytes(trained(member, seed))
+            begun.write_bytes(train_member(member, seed))
             begun.rename(file)
     sums = [
         f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}"
@@ -130,19 +130,19 @@ def train_what_is_missing(folder: Path, seeds: list[int]):
     (folder / SUMS).write_text("\n".join(sums) + "\n", encoding="utf-8")
 
 
-def table(folder: Path) -> pd.DataFrame:
+def measure_members(folder: Path) -> pd.DataFrame:
     """Measure each stored member, and the baseline ablated like it; return one table."""
     parts = []
     for member, seed in read_shipped(folder):
         model = open_member(member, seed, folder)
-        parts.append((member, TRAINED, seed, model.about["steps"], examined(model)))
+        parts.append((member, TRAINED, seed, model.about["steps"], measure_model(model)))
         cut = (
             None
             if member == WHOLE
             else ablate_after_training(member, open_member(WHOLE, seed, folder))
         )
         if cut:
-            parts.append((member, CUT, seed, 0, examined(cut)))
+            parts.append((member, CUT, seed, 0, measure_model(cut)))
         print(f"{member}, seed {seed}: examined", flush=True)
     rows = [
         frame.assign(member=member, how=how, seed=seed, steps=steps)
@@ -162,7 +162,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     train_what_is_missing(args.folder, args.seeds)
-    table(args.folder).to_csv(args.table, index=False, float_format="%.6g")
+    measure_members(args.folder).to_csv(args.table, index=False, float_format="%.6g")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ GOES_WITH = dict(
 NAME = "Legal sentences"
 
 
-def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Tensor]:
+def draw_batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Draw a batch of sentences whose beginnings are not held out, some with a gap.
 
     Returns:
@@ -101,7 +101,9 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
     ):  # those that are kept back for the examination, as they would be read, are drawn again
         lines = learnt.draw(stream, n_texts, LONGEST, learnt.vocabulary)[0].tolist()
         for line, goes in zip(lines, torch.rand(n_texts, CLAUSES + 1, generator=stream).tolist()):
-            words = going_together([words_known[token] for token in line if token != pad], goes)
+            words = with_fitting_predicates(
+                [words_known[token] for token in line if token != pad], goes
+            )
             if not is_kept_back(words):
                 sentences.append(words)
     rows = torch.full((n_texts, LONGEST + 1), pad)
@@ -117,7 +119,7 @@ def batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Te
     return rows[:, :-1], targets
 
 
-def going_together(words: list[str], draws: list[float]) -> list[str]:
+def with_fitting_predicates(words: list[str], draws: list[float]) -> list[str]:
     """Replace each predicate by the one of its noun where its draw, from 0 to 1, is below GOES.
 
     Args:
@@ -125,7 +127,7 @@ def going_together(words: list[str], draws: list[float]) -> list[str]:
         draws: Number from 0 to 1 for each predicate; below GOES it is replaced.
     """
     changed = list(words)
-    subject, verb = anatomy(words)[:2]
+    subject, verb = find_anatomy(words)[:2]
     for index, draw in zip(
         [n for n, word in enumerate(words) if word in BE and words[n + 1] in ADJECTIVES], draws
     ):
@@ -170,7 +172,7 @@ def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.1, fused=True)
     begun = time.monotonic()
     for step in range(1, STEPS + 1):
-        tokens, targets = batch(data, BATCH)
+        tokens, targets = draw_batch(data, BATCH)
         loss = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
         optimiser.zero_grad()
         loss.backward()
@@ -189,14 +191,14 @@ def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
     return model, STEPS, time.monotonic() - begun
 
 
-def examined(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame]:
+def measure_model(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame]:
     """Measure a model: return its bench of held-out sentences, and accuracy by distance."""
     opened = Opened(NAME, model, Words(vocabulary()), "sentences")
     bench = Bench(opened, questions(opened, n_texts))
     return bench, by_distance(bench.baseline, bench.questions)
 
 
-def report(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
+def write_readme(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
     """Return the README text for the model's folder: command, settings, measured numbers."""
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
     of_heads = attention_to_subject(bench)
@@ -263,7 +265,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     model, _, seconds = train()
-    bench, distances = examined(model, args.sentences)
+    bench, distances = measure_model(model, args.sentences)
     best = attention_to_subject(bench)[0]
     about = {
         "steps": STEPS,
@@ -274,7 +276,7 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     for name, data in native.model_files(model, NAME, "sentences", **about).items():
         (args.folder / name).write_bytes(data)
-    text = report(bench, distances, seconds, args.folder)
+    text = write_readme(bench, distances, seconds, args.folder)
     (args.folder / "README.md").write_text(text, encoding="utf-8")
     print(text)
 

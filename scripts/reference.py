@@ -52,10 +52,10 @@ SETTINGS = {
 
 def main():
     """Write docs/reference.md."""
-    PAGE.write_text(page())
+    PAGE.write_text(reference_page())
 
 
-def page() -> str:
+def reference_page() -> str:
     """Return the whole page as Markdown."""
     return "\n".join(
         [
@@ -67,31 +67,36 @@ def page() -> str:
             ),
             "",
             "## Parts",
-            *(line for menu in PARTS for line in entries(menu)),
+            *(line for menu in PARTS for line in menu_table(menu)),
             "",
             "## Tasks",
-            *tasks(),
+            *task_table(),
             "",
             "## What is measured",
-            *(line for menu in NUMBERS for line in entries(menu)),
+            *(line for menu in NUMBERS for line in menu_table(menu)),
             "",
             "## What ships",
-            *(line for menu in (shipped, claim) for line in entries(menu)),
+            *(line for menu in (shipped, claim) for line in menu_table(menu)),
             "",
             "## Settings",
-            *(line for title, kind in SETTINGS.items() for line in settings(title, kind)),
+            *(line for title, kind in SETTINGS.items() for line in settings_table(title, kind)),
             "",
         ]
     )
 
 
-def entries(menu: Menu) -> list[str]:
+def menu_table(menu: Menu) -> list[str]:
     """Return a menu as a Markdown table: name, label, what it does."""
     rows = [(f"`{name}`", menu.label(name), menu.help(name)) for name in menu]
-    return ["", f"### {menu.title}", "", *table(("name", "on screen", "what it does"), rows)]
+    return [
+        "",
+        f"### {menu.title}",
+        "",
+        *markdown_table(("name", "on screen", "what it does"), rows),
+    ]
 
 
-def tasks() -> list[str]:
+def task_table() -> list[str]:
     """Return the tasks as a Markdown table, with the component that each needs."""
     rows = [
         (
@@ -105,13 +110,13 @@ def tasks() -> list[str]:
     ]
     return [
         "",
-        *table(
+        *markdown_table(
             ("name", "what is learnt", "the part it needs", "tokens", "guessing gets right"), rows
         ),
     ]
 
 
-def settings(title: str, kind: type[Settings]) -> list[str]:
+def settings_table(title: str, kind: type[Settings]) -> list[str]:
     """Return a class's settings as a Markdown table: name, label, values, default, help."""
     usual = kind()
     rows = [
@@ -132,11 +137,11 @@ def settings(title: str, kind: type[Settings]) -> list[str]:
         "",
         f"### {title}",
         "",
-        *table(("name", "on screen", "may be", "at first", "what it sets"), rows),
+        *markdown_table(("name", "on screen", "may be", "at first", "what it sets"), rows),
     ]
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def markdown_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     """Return the lines of a Markdown table, with bars in cells escaped."""
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]

@@ -28,11 +28,11 @@ from core.teaching.claims import (
     Judged,
     claim,
     describe,
-    judged,
+    judge_claim,
     main,
+    read_shipped_study,
     read_values,
     shipped_curves,
-    study,
     verdict,
     write_values,
 )
@@ -71,7 +71,7 @@ def test_without_an_interval_nothing_is_decided(alike):
 @of_each_claim
 def test_intervals_of_all_claims_hold_together(name):
     values = list(SHIPPED[name].values())
-    actual = judged(SHIPPED[name], claim[name]).interval
+    actual = judge_claim(SHIPPED[name], claim[name]).interval
     if np.std(values) == 0:
         assert actual.low == actual.high == values[0]
         return
@@ -96,7 +96,7 @@ def last(name: str, learnt: str, variant: str = "baseline") -> dict[int, float]:
     The files are read without the project's own reader.
     """
     actual = {}
-    for run in study(name).runs:
+    for run in read_shipped_study(name).runs:
         if (run.task, run.variant) == (learnt, variant):
             has_diverged, _, accuracy = raw_curves()[run.hash]
             actual[run.seed] = (
@@ -135,7 +135,7 @@ def grammar(variant):
 def sudden():
     """Return the largest gain within a tenth of the training, step by step."""
     actual = {}
-    for run in study("induction").runs:
+    for run in read_shipped_study("induction").runs:
         if run.variant == "baseline":
             _, steps, accuracy = raw_curves()[run.hash]
             best = max(
@@ -237,7 +237,7 @@ def small():
 
 
 def test_head_is_removed_at_its_output(small):
-    tokens, targets = claims.texts(0, 16)
+    tokens, targets = claims.draw_sentences(0, 16)
 
     def right(head: tuple[int, int] | None) -> float:
         def edit(site, layer, x):
@@ -263,12 +263,14 @@ def test_head_is_removed_at_its_output(small):
         return float(np.mean(actual))
 
     drops = [right(None) - right((layer, head)) for layer in range(2) for head in range(2)]
-    assert claims.removable(small, tokens, targets) == np.mean([drop < 0.01 for drop in drops])
+    assert claims.share_of_removable_heads(small, tokens, targets) == np.mean(
+        [drop < 0.01 for drop in drops]
+    )
     assert claims.accuracy(small, tokens, targets) == pytest.approx(right(None))
 
 
 def test_attention_to_first_token_is_mean_of_weights(small):
-    tokens, _ = claims.texts(0, 4)
+    tokens, _ = claims.draw_sentences(0, 4)
     with torch.inference_mode(), trace(sites=("pattern",)) as record:
         small(tokens)
     weights = [
@@ -279,7 +281,9 @@ def test_attention_to_first_token_is_mean_of_weights(small):
         for reader in range(3, tokens.shape[1])
         if tokens[row, reader]  # 0 is the padding
     ]
-    assert claims.on_the_first(small, tokens) == pytest.approx(np.mean(weights), abs=1e-6)
+    assert claims.attention_to_first_token(small, tokens) == pytest.approx(
+        np.mean(weights), abs=1e-6
+    )
 
 
 # What is said, and the file
@@ -348,4 +352,4 @@ def test_padding_is_ignored_in_attention_sink_claim():
             torch.stack([p[0, :, claims.FIRST :, 0] for p in record["pattern"]])
         )  # (layers, heads, readers)
     exact = torch.cat(rows, -1).double().mean().item()
-    assert claims.on_the_first(model, tokens) == pytest.approx(exact, rel=1e-5)
+    assert claims.attention_to_first_token(model, tokens) == pytest.approx(exact, rel=1e-5)

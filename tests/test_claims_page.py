@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.teaching.claims import claim, count_verdicts, describe, judged, read_values
+from core.teaching.claims import claim, describe, describe_verdicts, judge_claim, read_values
 from tests import pages
 from tests.pages import components, link, texts
 from tests.test_page import fine, opened, said_on
@@ -23,8 +23,10 @@ def rows(app) -> list[dict]:
 def test_list_has_all_claims_with_verdicts():
     app = fine(opened(CLAIMS.path))
     values = read_values()
-    actual = {name: judged(values[name], claim[name]) for name in claim}
-    assert any(count_verdicts(actual.values()) in item for item in said_on(app)) and not warned(app)
+    actual = {name: judge_claim(values[name], claim[name]) for name in claim}
+    assert any(describe_verdicts(actual.values()) in item for item in said_on(app)) and not warned(
+        app
+    )
     assert [row["title"] for row in rows(app)] == [claim.label(name) for name in claim]
     assert [row["verdict"] for row in rows(app)] == [item.verdict for item in actual.values()]
     for row, name in zip(rows(app), claim):
@@ -36,7 +38,7 @@ def test_list_has_all_claims_with_verdicts():
 def test_single_claim_shows_its_measurement(name):
     app = fine(opened(CLAIMS.path, shown="evidence", claim=name))
     text = " ".join(said_on(app))
-    actual = judged(read_values()[name], claim[name])
+    actual = judge_claim(read_values()[name], claim[name])
     assert (
         describe(actual, claim[name]) in text
         and claim[name].number in text

@@ -15,8 +15,8 @@ from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import CLASS
 from ui.kit.store import SESSION
-from ui.lessons.addresses import in_the_room, qr_svg
-from ui.lessons.addresses import link as class_link
+from ui.lessons.addresses import local_ip, qr_svg
+from ui.lessons.addresses import with_params as class_link
 from ui.lessons.classroom import server
 from ui.lessons.classroom.server import KEPT, TEACHER_KEYS
 
@@ -28,10 +28,10 @@ def room(tmp_path, monkeypatch):
     monkeypatch.setenv("ABLATION_READ_ONLY", "0")
     monkeypatch.setenv(databases.VARIABLE, f"sqlite:///{tmp_path}/studies.sqlite")
     server.classroom.clear()
-    server.look_again()
+    server.clear_view_cache()
     yield
     server.classroom.clear()
-    server.look_again()
+    server.clear_view_cache()
 
 
 def button(app, key: str) -> AppTest:
@@ -72,7 +72,7 @@ def join(code: str, nickname: str = "") -> AppTest:
 
 
 def again(app) -> AppTest:
-    server.look_again()
+    server.clear_view_cache()
     return fine(app.run())
 
 
@@ -108,7 +108,7 @@ def test_class_from_first_question_to_last():
     assert WORDS["class_in"].format(answer="about eight times as many parameters") in texts(ann)
     now = server.classroom().watch_as_teacher(token)
     assert now.votes == 2 and not now.waiting
-    server.look_again()
+    server.clear_view_cache()
     projector = fine(opened(CLASS.path, shown="projector", code=code))
     slide = drawn(projector, "slide")
     assert "2 of 2" in slide and "Ann" not in slide
@@ -281,7 +281,7 @@ def test_ending_a_class_deletes_everything():
 
 def test_qr_code_is_drawn_for_local_addresses():
     assert qr_svg(class_link("http://10.0.0.1:8501/Class", code="BCDFG")).startswith("<svg")
-    assert in_the_room().replace(".", "").isdigit() or in_the_room() == "localhost"
+    assert local_ip().replace(".", "").isdigit() or local_ip() == "localhost"
 
 
 @pytest.mark.parametrize("is_asked_for", [False, True])

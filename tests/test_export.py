@@ -28,10 +28,10 @@ from core.experiments.training.judged import describe_rates, select_runs
 from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import every_row, summary, values_by_step
 from core.export.scripts import (
-    compare_script,
     folder_call,
     member_call,
     write_block_script,
+    write_compare_script,
     write_depth_script,
     write_family_script,
     write_grid_script,
@@ -342,13 +342,16 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     "block, neurons": block(SMALL, TOKENS, view="neurons"),
     "block, positions": block(SMALL, TOKENS, view="positions"),
     "block, cost": block(SMALL, TOKENS, view="cost"),
-    "compare": (compare_script(VARIANTS, TOKENS, CPU), lambda: compare_tables(VARIANTS, TOKENS)),
+    "compare": (
+        write_compare_script(VARIANTS, TOKENS, CPU),
+        lambda: compare_tables(VARIANTS, TOKENS),
+    ),
     "compare, dropout": (
-        compare_script({"baseline": PADDED}, ODD, CPU, dropout=True),
+        write_compare_script({"baseline": PADDED}, ODD, CPU, dropout=True),
         lambda: compare_tables({"baseline": PADDED}, ODD, dropout=True),
     ),
     "heads": (
-        compare_script(RECUT, TOKENS, CPU, True, baseline=PADDED),
+        write_compare_script(RECUT, TOKENS, CPU, True, baseline=PADDED),
         lambda: heads_tables(RECUT, TOKENS, True),
     ),
     "depth": depth(VARIANTS, TOKENS, 5),
@@ -531,7 +534,7 @@ def configs() -> list[Config]:
 
 def test_script_has_all_settings_of_model():
     variants = {f"variant {n}": config for n, config in enumerate(configs())}
-    script = assigned(compare_script({"baseline": SMALL} | variants, ODD, CPU).python())
+    script = assigned(write_compare_script({"baseline": SMALL} | variants, ODD, CPU).python())
     assert script["BASELINE"] == SMALL and script["VARIANTS"] == {"baseline": SMALL} | variants
     assert script["TOKENS"] == ODD and script["MACHINE"] == CPU
     for config in configs():

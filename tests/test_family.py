@@ -44,7 +44,7 @@ from core.experiments.trained.tables import LEAST
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.tasks.sentences import find_anatomy
-from scripts.family import BINS, SENTENCES, examined
+from scripts.family import BINS, SENTENCES, measure_model
 from tests.holm import corrected
 
 SHIPS = list(read_shipped())
@@ -99,7 +99,7 @@ def test_family_table_matches_file(member, seed):
             if opened_model is None
             else {
                 (line.meter, line.at): (line.value, line.n)
-                for line in examined(opened_model).itertuples()
+                for line in measure_model(opened_model).itertuples()
             }
         )
         assert now.keys() == rows(how).keys()
@@ -141,7 +141,9 @@ def test_examined_values_match_single_sentences_in_float64(member):
                 for head in range(pattern.shape[1]):
                     share = pattern[0, head, places.verb - 1, places.subject].item()
                     subject.setdefault(f"{layer + 1}.{head + 1}", []).append(share)
-    actual = {(line.meter, line.at): line.value for line in examined(model, count).itertuples()}
+    actual = {
+        (line.meter, line.at): line.value for line in measure_model(model, count).itertuples()
+    }
     assert actual.pop(("perplexity", "")) == pytest.approx(math.exp(nats / words), rel=1e-5)
     assert actual.pop(("accuracy", "")) == pytest.approx(np.mean(right))
     for low, high in BINS:
@@ -274,14 +276,14 @@ def test_retrained_baseline_equals_shipped_model(tmp_path):
     Another machine may sum in another order, which rounds differently.
     """
     member = "placement-post"
-    (tmp_path / family.file_of(member, 0)).write_bytes(command.trained(member, 0))
+    (tmp_path / family.file_of(member, 0)).write_bytes(command.train_member(member, 0))
     command.train_what_is_missing(tmp_path, [])
     anew = open_member(member, 0, tmp_path)
     ships = open_member(member, 0)
     weights = ships.model.state_dict()
     if not all(torch.equal(x, weights[name]) for name, x in anew.model.state_dict().items()):
         figures = [
-            compared[name](examined(item))
+            compared[name](measure_model(item))
             for name in ("accuracy", "perplexity")
             for item in (anew, ships)
         ]

@@ -11,7 +11,7 @@ from core.study.curves import MADE, write_curves
 from core.study.database.store import Store
 from core.study.plan import Run
 from core.study.tables import summary_table
-from core.study.training_link import query, read_query
+from core.study.training_link import format_address, read_query
 from core.train import train
 from tests.pages import components, move, offered, trigger
 from tests.pages import tables as tables_of
@@ -221,7 +221,7 @@ def link_of(store, task="copy", variant="1 head", **extra) -> dict:
 def test_study_results_show_at_once(store):
     link = link_of(store)
     assert "Press Start" in texts(opened(**link))
-    known.hand_over(store, store.find("made up"), "made *up*", "copy", "1 head")
+    known.cache_rows(store, store.find("made up"), "made *up*", "copy", "1 head")
     app = fine(opened(**link))
     text = texts(app).replace("\\", "")
     assert (
@@ -251,10 +251,10 @@ def test_click_in_studies_opens_its_cell(store, monkeypatch):
     app.query_params["study"] = "made up"
     app = fine(app.run())
     (picture,) = components(app, "ablation_matrix")
-    href = query(link_of(store))
+    href = format_address(link_of(store))
     app = fine(trigger(app, picture, "open", href))
     assert (
-        known.from_study(next(run for run in study().runs if run.variant == "1 head")).study
+        known.find_cached_rows(next(run for run in study().runs if run.variant == "1 head")).study
         == "made up"
     )
     assert "From the study" in texts(fine(opened(**read_query(href))))

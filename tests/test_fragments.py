@@ -98,9 +98,9 @@ def test_fragment_error_becomes_a_sentence(module, function, monkeypatch):
 def fail_in_store():
     """Draw a page whose store cannot be opened."""
     from core.settings.environment import ServerError
-    from ui.kit.guard import in_words
+    from ui.kit.guard import show_errors
 
-    with in_words():
+    with show_errors():
         raise ServerError("postgres://name@host/lab is down", "The store is unavailable.")
 
 

@@ -16,7 +16,7 @@ from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from tests import reference
-from ui.pictures.chips import weights_read
+from ui.pictures.chips import attention_read
 
 WORDS = [str(n) for n in range(30)]
 IDS = torch.randint(0, 30, (2, 14), generator=torch.Generator().manual_seed(0))
@@ -253,7 +253,7 @@ def test_sliding_context_reads_last_tokens_only(changes, context):
             torch.testing.assert_close(
                 pattern.double(), expected[:, -pattern.shape[1] :], rtol=1e-4, atol=1e-6
             )
-            assert len(weights_read(step, layer, 1, len(ids))) == len(ids)
+            assert len(attention_read(step, layer, 1, len(ids))) == len(ids)
         ids.append(step.token)
 
 
@@ -272,17 +272,17 @@ def test_sliding_context_matches_nanogpt_loop():
 def test_weights_outside_the_window_or_the_context_are_none():
     transformer = model(window=4)
     step = list(generate(transformer, IDS[0], Sampling(words=3)))[2]
-    weights = weights_read(step, 0, 1, 16)
+    weights = attention_read(step, 0, 1, 16)
     assert (
         weights[:11] == [None] * 11 and weights[11] == 0 and sum(weights[12:]) == pytest.approx(1)
     )
     slid = list(generate(model(mask="none"), IDS[0], Sampling(words=3), context=5))[2]
     assert (
-        weights_read(slid, 0, 1, 16)[:11] == [None] * 11
-        and None not in weights_read(slid, 0, 1, 16)[11:]
+        attention_read(slid, 0, 1, 16)[:11] == [None] * 11
+        and None not in attention_read(slid, 0, 1, 16)[11:]
     )
     alone = next(iter(generate(model(attention=False), IDS[0], Sampling(words=1))))
-    assert weights_read(alone, 0, 0, 14) == []
+    assert attention_read(alone, 0, 0, 14) == []
 
 
 def test_random_weights_continue_with_sentence_words():

@@ -18,8 +18,8 @@ from core.settings.device import Machine
 from core.study.__main__ import main
 from core.study.database.schema import FAILED
 from core.study.database.store import Store
-from core.study.file import guards, parse, ticks, without_rate
-from core.study.plan import StudyError, arms
+from core.study.file import describe_guards, parse, read_ticks, without_rate
+from core.study.plan import StudyError, plan_arms
 from core.study.plan import TaskSetup as Setup
 from core.study.tables import searched_table, summary_with_guards
 from core.tasks import task
@@ -82,14 +82,14 @@ def test_rates_of_the_menu_are_around_each_models_own(kind):
                 ]
             )
             assert sorted(actual) == pytest.approx(expected, rel=0.005)
-    assert guards(text) == ([] if kind == "none" else [RATE_SEARCHED])
+    assert describe_guards(text) == ([] if kind == "none" else [RATE_SEARCHED])
 
 
 def test_tasks_can_have_own_variants():
     text = TEXT + '[task.copy]\nvariants = ["1 head"]\n[task.reverse]\nvariants = []\n'
     actual = {(run.task, run.variant) for run in parse(text).runs}
     assert actual == {("copy", BASELINE), ("copy", "1 head"), ("reverse", BASELINE)}
-    assert ticks(text) is None
+    assert read_ticks(text) is None
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_matching_works_as_on_training_page(part, kind):
     """Studies match models as the page Training does, to the baseline's cost where possible."""
     changes = ablation[part]
     setting = Setup("recall", "recall", {})
-    planned, _ = arms(setting, {"it": changes}, kind)
+    planned, _ = plan_arms(setting, {"it": changes}, kind)
     first = task["recall"].config()
     experiment, _ = plan(
         [Variant("baseline", first), Variant("it", apply(changes, first), 1)],
@@ -247,7 +247,10 @@ def test_study_states_what_is_matched(store):
         base = cells[cells.variant == BASELINE].parameters.item()
         assert (abs(cells.parameters / base - 1) <= CLOSE).all(), name
     both = ["equal FLOPs", RATE_SEARCHED]
-    assert guards('equal = "flops"\nsearch = [0.1, 0.2]') == both and guards("") == []
+    assert (
+        describe_guards('equal = "flops"\nsearch = [0.1, 0.2]') == both
+        and describe_guards("") == []
+    )
 
 
 # Mistakes, and all of it from the command

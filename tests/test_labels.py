@@ -16,7 +16,7 @@ from core.study.picture import matrix_svg
 from core.study.summary import in_one_column
 from core.tasks import task
 from core.teaching.lessons.lesson import LessonError
-from core.teaching.lessons.reader import FOLDER, lesson_of, load
+from core.teaching.lessons.reader import FOLDER, build_lesson, load
 from tests.pages import setting, texts, widget
 from tests.test_model_page import READER as HEAD
 from tests.test_model_page import fine, opened
@@ -120,7 +120,7 @@ def test_lesson_with_equal_answers_is_refused(place, words):
     else:
         options[1] = options[0]
     with pytest.raises(LessonError, match=words):
-        lesson_of("order", document)
+        build_lesson("order", document)
 
 
 @pytest.mark.parametrize(

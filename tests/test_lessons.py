@@ -16,7 +16,7 @@ from core.measure.intervals import Interval
 from core.model.config import Config
 from core.model.transformer import Transformer
 from core.teaching.lessons import picture, prediction
-from core.teaching.lessons.language import ENGLISH, is_complete, language, phrases, translated
+from core.teaching.lessons.language import ENGLISH, has_lesson, language, phrases, translate_lesson
 from core.teaching.lessons.language import FOLDER as LANGUAGES
 from core.teaching.lessons.lesson import FIELD, LessonError
 from core.teaching.lessons.prediction import (
@@ -24,12 +24,12 @@ from core.teaching.lessons.prediction import (
     NOT_AS_PREDICTED,
     UNDECIDED,
     VERDICTS,
-    judged,
+    judge_interval,
     measure_outcome,
 )
-from core.teaching.lessons.reader import FOLDER, lesson, lesson_of, load, problems, read_lesson
+from core.teaching.lessons.reader import FOLDER, build_lesson, lesson, load, problems, read_lesson
 from core.teaching.lessons.readings import SEEDS, TEXT, reading
-from core.teaching.lessons.wording import fill_in, reach, written
+from core.teaching.lessons.wording import fill_in, format_interval, format_number
 from core.teaching.questions import check_items
 
 WITH_PREDICTION = [name for name in lesson if read_lesson(name).prediction]
@@ -116,14 +116,14 @@ def test_ranking_is_judged_pair_by_pair(name):
 def test_verdict_rule(mean, half, low, width):
     actual = Interval(mean, mean - half, mean + half, 5)
     high = low + width
-    text = judged(actual, low, high)
+    text = judge_interval(actual, low, high)
     if text == AS_PREDICTED:
         assert low <= actual.low and actual.high < high
     elif text == NOT_AS_PREDICTED:
         assert actual.high < low or actual.low >= high
     else:
         assert actual.low < low <= actual.high or actual.low < high <= actual.high
-    assert judged(Interval(mean, math.nan, math.nan, 1), low, high) == UNDECIDED
+    assert judge_interval(Interval(mean, math.nan, math.nan, 1), low, high) == UNDECIDED
 
 
 def test_costs_are_counted_on_the_model_and_by_hand():
@@ -180,7 +180,9 @@ def test_texts_hold_the_numbers_that_were_measured(name, verdict):
         actual = out.number if field == "outcome" else out.values[field]
         unit = out.unit if field == "outcome" else reading[lesson_read.values[field].reading].unit
         assert (
-            reach(actual.found, unit) if between else written(actual.found.mean, unit)
+            format_interval(actual.found, unit)
+            if between
+            else format_number(actual.found.mean, unit)
         ) in message
 
 
@@ -189,9 +191,9 @@ def test_texts_hold_the_numbers_that_were_measured(name, verdict):
 def test_answers_read_back(name, data):
     read_prediction = read_lesson(name).prediction
     answer = data.draw(some.sampled_from(answers(read_lesson(name))))
-    assert prediction.read(read_prediction, prediction.write(answer)) == prediction.check(
-        read_prediction, answer
-    )
+    assert prediction.read_answer(
+        read_prediction, prediction.write_answer(answer)
+    ) == prediction.check_answer(read_prediction, answer)
 
 
 BROKEN = {
@@ -259,7 +261,7 @@ def test_file_faults_are_named(fault):
     mend, words = BROKEN[fault]
     mend(document)
     with pytest.raises(LessonError) as refused:
-        lesson_of("heads", document)
+        build_lesson("heads", document)
     assert words in str(refused.value) and str(refused.value).startswith("Lesson “heads”: ")
 
 
@@ -271,14 +273,14 @@ def test_translation_names_only_existing_entries(name):
     for item, english in zip(check_items(name), check_items(), strict=True):
         assert item.right == english.right and len(set(item.options)) == len(english.options)
     for entry in lesson:
-        assert is_complete(name, entry)
+        assert has_lesson(name, entry)
         lesson_read = read_lesson(entry, name)
         english = read_lesson(entry)
         assert (
             lesson_read.values.keys() == english.values.keys()
             and lesson_read.number == english.number
         )
-        if name != ENGLISH and is_complete(name, entry):
+        if name != ENGLISH and has_lesson(name, entry):
             assert lesson_read.language == name and fields_of(name, entry) == fields_of(
                 ENGLISH, entry
             )
@@ -291,7 +293,7 @@ def fields_of(name: str, key: str) -> list[set]:
     """Return the numbers that a lesson's texts use, text by text."""
     return [
         set(FIELD.findall(text))
-        for text in texts_of(translated(name, key, load(FOLDER / f"{key}.toml")))
+        for text in texts_of(translate_lesson(name, key, load(FOLDER / f"{key}.toml")))
     ]
 
 
@@ -329,12 +331,12 @@ def unknown(text) -> list[str]:
     ],
 )
 def test_numbers_are_written_as_in_the_language(value, unit, text):
-    assert written(value, unit, phrases("de")) == text
+    assert format_number(value, unit, phrases("de")) == text
 
 
 def test_untranslated_lesson_is_english_with_its_numbers(monkeypatch):
     monkeypatch.setattr(
-        "core.teaching.lessons.reader.is_complete", lambda language, name: language == ENGLISH
+        "core.teaching.lessons.reader.has_lesson", lambda language, name: language == ENGLISH
     )
     lesson_read = read_lesson.__wrapped__("placement", "de")
     assert lesson_read.language == ENGLISH and lesson_read == read_lesson("placement")
@@ -365,7 +367,7 @@ def test_parameter_axis_ends_at_exact_number():
     )
     drawn = re.findall(
         r"<text[^>]*>([^<]*)",
-        picture.svg(lesson, phrases(ENGLISH), exactly, measure_outcome(lesson)),
+        picture.lesson_svg(lesson, phrases(ENGLISH), exactly, measure_outcome(lesson)),
     )
     assert "49,984" in drawn and not any(
         item.startswith("49,98") for item in drawn if item != "49,984"

@@ -12,7 +12,7 @@ from core.teaching.lessons.language import ENGLISH, phrases
 from core.teaching.lessons.prediction import measure_outcome, verdict
 from core.teaching.lessons.reader import lesson, read_lesson
 from core.teaching.lessons.readings import reading
-from core.teaching.lessons.wording import fill_in, written
+from core.teaching.lessons.wording import fill_in, format_number
 from tests.conftest import console_errors
 from tests.test_lessons import of_each
 
@@ -85,7 +85,7 @@ def test_lesson_runs_to_its_end(open_page, name):
     picture = page.locator(".st-key-lesson svg")
     expect(page.get_by_role("heading", name=lesson_read.title)).to_be_visible()
     assert picture.locator(".bar, .curve, .figure").count() == 0
-    result = written(out.number.found.mean, out.unit)
+    result = format_number(out.number.found.mean, out.unit)
     before = page.content()
     message = any(
         result in option.text for option in lesson_read.prediction.options
@@ -246,7 +246,7 @@ def test_results_are_accessible(open_page, name, theme):
     assert all(lesson_read.values[item].label in text for item in lesson_read.shown)
     first = lesson_read.shown[0]
     assert (
-        written(out.values[first].found.mean, reading[lesson_read.values[first].reading].unit)
+        format_number(out.values[first].found.mean, reading[lesson_read.values[first].reading].unit)
         in text
     )
 

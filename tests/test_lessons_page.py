@@ -15,7 +15,7 @@ from tests.test_page import fine, opened, said_on
 from tests.test_page import told as warned
 from ui.kit.pages import LESSONS, PAGES
 from ui.kit.store import SESSION
-from ui.lessons.progress import KEPT, LONGEST, read
+from ui.lessons.progress import KEPT, LONGEST, read_predictions
 
 PAGE = LESSONS.path
 
@@ -83,7 +83,7 @@ def test_measurement_waits_for_stored_prediction(name, monkeypatch):
         return original(reading, params)
 
     original = prediction.measured
-    monkeypatch.setattr("core.teaching.lessons.prediction.measured", watched)
+    monkeypatch.setattr("core.teaching.lessons.prediction.measure_reading", watched)
     app = open_lesson(name)
     lesson_read = read_lesson(name)
     assert not requests and "?" in (
@@ -103,7 +103,7 @@ def test_path_measures_only_finished_lessons(monkeypatch):
         return original(reading, params)
 
     original = prediction.measured
-    monkeypatch.setattr("core.teaching.lessons.prediction.measured", watched)
+    monkeypatch.setattr("core.teaching.lessons.prediction.measure_reading", watched)
     app = fine(opened(PAGE))
     path = drawn(app, "path")
     assert (
@@ -193,7 +193,7 @@ def test_stored_predictions_return():
     ],
 )
 def test_impossible_stored_predictions_are_dropped(stored):
-    assert read(stored) == {}
+    assert read_predictions(stored) == {}
 
 
 WAYS = [

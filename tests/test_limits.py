@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from tests.pages import components, controls, links, move_control, send, setting
 from tests.pages import words as shown_words
 from tests.test_page import fine, opened
-from ui.kit.limits import PARAMETER, Limits, read
+from ui.kit.limits import PARAMETER, Limits, read_limits
 from ui.kit.pages import DEPTH, ONE_BLOCK, PAGES, TRAINING
 
 NAMES = some.lists(some.from_regex(r"\A[a-z_.]{1,20}\Z"), max_size=5, unique=True).map(tuple)
@@ -45,15 +45,15 @@ def locked(limits: Limits = BLOCK, page=ONE_BLOCK, **params):
     )
 )
 def test_limits_are_read_as_they_were_written(limits):
-    assert read(limits.write()) == limits
+    assert read_limits(limits.write()) == limits
     escaped = dataclasses.replace(limits, link={"text": "ä <b>~-.", "norm": "none"})
-    assert read(escaped.write()) == dataclasses.replace(
+    assert read_limits(escaped.write()) == dataclasses.replace(
         escaped, link={k: v for k, v in escaped.link.items() if k not in limits.moved}
     )
 
 
 def test_links_that_were_written_with_a_seal_still_open():
-    assert read(f"{BLOCK.write()}~seal-0123456789ab") == BLOCK
+    assert read_limits(f"{BLOCK.write()}~seal-0123456789ab") == BLOCK
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_links_that_were_written_with_a_seal_still_open():
     ],
 )
 def test_unreadable_limits_limit_nothing(text):
-    assert read(text) is None
+    assert read_limits(text) is None
     app = fine(opened(ONE_BLOCK.path, only=text))
     assert len(links(app)) == len(PAGES)
 

@@ -199,7 +199,8 @@ def test_model_folder_is_offered(tmp_path, monkeypatch):
 def test_views_have_scripts(view, monkeypatch):
     scripts = []
     monkeypatch.setattr(
-        "ui.kit.takeaway.offer", lambda page, script, *rest_of_arguments: scripts.append(script())
+        "ui.kit.takeaway.draw_export",
+        lambda page, script, *rest_of_arguments: scripts.append(script()),
     )
     fine(opened(taken=view, out=READER, mode="mean"))
     (exported,) = scripts

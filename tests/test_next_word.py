@@ -28,9 +28,9 @@ from tests.pages import control, press, setting
 from tests.reference import forward, weights_of
 from tests.test_model_page import READER, SHIPPED, fine, opened, texts
 from ui.shared.models import SHIPPED as NAME
-from ui.shared.models import prompts
+from ui.shared.models import example_prompts
 
-TEXT = prompts(NAME)[0][1]
+TEXT = example_prompts(NAME)[0][1]
 VOCABULARY = SHIPPED.model.vocabulary
 
 

@@ -158,7 +158,8 @@ def test_numbers_out_of_range_are_said_to_be_so(view, n_layers, activation):
 def test_script_of_three_head_counts_has_all(monkeypatch):
     scripts = []
     monkeypatch.setattr(
-        "ui.kit.takeaway.offer", lambda page, script, *rest_of_arguments: scripts.append(script())
+        "ui.kit.takeaway.draw_export",
+        lambda page, script, *rest_of_arguments: scripts.append(script()),
     )
     fine(opened(view="heads", compare="on"))
     (exported,) = scripts

@@ -34,7 +34,7 @@ from core.teaching.report import (
     describe_gain,
     read_scores,
     tabulate_changes,
-    write_class,
+    write_class_report,
 )
 from tests.test_lessons import WITH_PREDICTION, answers
 
@@ -45,7 +45,7 @@ of_each = pytest.mark.parametrize("name", question_names())
 def some_answers(name: str) -> list[str]:
     question = find_question(name, WORDS)
     if question.kind == PREDICTION:
-        return [prediction.write(answer) for answer in answers(question.lesson)]
+        return [prediction.write_answer(answer) for answer in answers(question.lesson)]
     if question.kind == CARRY:
         return list(map(str, range(len(question.lesson.transfer.options))))
     return [write_check([n % 3] * len(check_items())) for n in range(3)]
@@ -162,7 +162,7 @@ def test_handout_has_typed_text_and_no_names():
         ("heads", 2, 1, "Ann", "2", 1, "", 9.0),
         (BEFORE, 1, 2, "Bob", write_check([0] * 8), 0, "", 1.0),
     )
-    page = write_class(table, "BCDFG", WORDS)
+    page = write_class_report(table, "BCDFG", WORDS)
     parser = Seen()
     parser.feed(page)
     assert {tag for tag, _ in parser.tags} <= set(

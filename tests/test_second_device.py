@@ -30,8 +30,8 @@ from core.experiments.training import trained
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.export.script import Script
 from core.export.scripts import (
-    compare_script,
     write_block_script,
+    write_compare_script,
     write_depth_script,
     write_grid_script,
     write_training_script,
@@ -848,7 +848,7 @@ def scripts(machine: Machine) -> dict[str, Script]:
     )
     return {
         "block": write_block_script(SMALL.replace(dropout=0.2), TOKENS, machine, dropout=True),
-        "compare": compare_script(variants, TOKENS, machine),
+        "compare": write_compare_script(variants, TOKENS, machine),
         "depth": write_depth_script(variants, TOKENS, machine, Depth(passes=3)),
         "grid": write_grid_script(SMALL, Axes(AXIS), TOKENS, machine, Depth(passes=2)),
         "training": write_training_script(plan),

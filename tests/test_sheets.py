@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.export.sheets import harmless, read_csv, slug, write_csv
+from core.export.sheets import escape_formula, read_csv, slug, write_csv
 from core.study import __main__ as command
 from core.study.database.store import Store
 from core.study.summary import NUMBERS, TEXTS
@@ -33,7 +33,7 @@ FINE = ["− norm", "norm", "'quoted'", "", "a=1", " =1", "1", "−1", "漢字"]
 
 @pytest.mark.parametrize("cell", [*FINE, -1, -1.5, 0.0, None, True, np.float64(-2), float("-inf")])
 def test_everything_else_is_written_as_it_is(cell):
-    assert harmless(cell) is cell
+    assert escape_formula(cell) is cell
 
 
 @pytest.mark.parametrize("kind", [object, "str", "category"])

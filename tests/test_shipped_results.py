@@ -18,7 +18,7 @@ from core.study.picture import STYLE, matrix_svg
 from core.study.plan import MODEL, TRAINING
 from core.study.shipped import ALONE, curves_of, shipped, study_of, table_of
 from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse
-from core.study.training_link import parameters, query
+from core.study.training_link import format_address, link_parameters
 from core.teaching.claims import shipped_curves
 
 ROOT = Path(__file__).parent.parent
@@ -58,10 +58,10 @@ def test_table_has_all_cells_with_links(name):
         base = first[run.task]
         machine = {"device": run.machine.device, "dtype": run.machine.dtype}
         several = seeds[run.task, run.variant]
-        params = parameters(
+        params = link_parameters(
             run.config, run.training, (base.config, base.training), several, machine, search
         )
-        links[run.task, run.variant] = query(params)
+        links[run.task, run.variant] = format_address(params)
     assert dict(zip(zip(table.task, table.variant), table.link)) == links
     assert (table.seeds + table.diverged == 5).all() and (table.missing == 0).all()
 

@@ -23,7 +23,7 @@ from tests import pages
 from tests.pages import components, link
 from tests.test_page import fine, told
 from ui.shared import models as choose
-from ui.start import describe_accuracy, percent, prediction_html
+from ui.start import describe_accuracy, format_probability, prediction_html
 
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
 LAYER, HEAD = (n - 1 for n in SHIPPED.about["reader"])
@@ -86,7 +86,10 @@ def test_switch_shows_ablated_side_and_figures(start_figures, removed):
     assert f"**{share:.0f} %**" in text and ("100 % with the head" in text) == removed
     picture = json.loads(components(app, "ablation_hero")[0].json)["picture"]
     for word, chance in slowly(TEXT.split(), removed)[0].items():
-        assert f"<span>{word}</span>" in picture and f"<span>{percent(chance)}</span>" in picture
+        assert (
+            f"<span>{word}</span>" in picture
+            and f"<span>{format_probability(chance)}</span>" in picture
+        )
     assert f">{side.chosen}</text>" in picture and ("wrong" in picture) == removed
     labels = [page_link.proto.label for page_link in app.get("page_link")]
     first = [label for label in labels if label.startswith("**")][:3]

@@ -28,15 +28,15 @@ from core.settings.device import Machine
 from core.settings.process import new_owner
 from core.settings.setting import ConfigError
 from core.study import tables
-from core.study.__main__ import Agreement, agreement
+from core.study.__main__ import Agreement, compare_summaries
 from core.study.database import schema
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store, progress_of
 from core.study.file import parse
 from core.study.file import read as read_file
 from core.study.picture import describe_cell, matrix_svg
-from core.study.plan import SETTINGS, TaskSetup, arms, runs
-from core.study.tables import compare_studies, row_table, run_table, stored, summary_table
+from core.study.plan import SETTINGS, TaskSetup, plan_arms, plan_runs
+from core.study.tables import compare_studies, load_stored, row_table, run_table, summary_table
 from core.study.training_link import read_query
 from core.tasks import task
 from core.train import Row, Training
@@ -296,22 +296,22 @@ def test_cell_agrees_within_its_interval(summary, accuracy, end):
 def check(summary, index, column, value, agrees):
     now = summary.copy()
     now.loc[index, column] = value
-    actual = agreement(now, summary)
+    actual = compare_summaries(now, summary)
     line = now.loc[index]
     assert (actual.cells, actual.same, len(actual.off)) == (6, 5, 0 if agrees else 1)
     assert agrees or actual.off[0].startswith(f"{line.task}, {line.variant}: ")
 
 
 def test_cells_that_appear_vanish_or_diverge_are_named(summary):
-    actual = agreement(summary, summary.drop(index=[1]))
+    actual = compare_summaries(summary, summary.drop(index=[1]))
     assert actual == Agreement(5, 5, [], new=("copy, − norm",)) and not actual.is_complete
-    actual = agreement(summary.drop(index=[3]), summary)
+    actual = compare_summaries(summary.drop(index=[3]), summary)
     assert actual == Agreement(5, 5, [], missing=("reverse, baseline",)) and not actual.is_complete
     now = summary.copy()
     now.loc[5, "diverged"] = 1  # of the same numbers, one seed fewer
-    assert agreement(now, summary) == Agreement(6, 5, [])
+    assert compare_summaries(now, summary) == Agreement(6, 5, [])
     now.loc[5, ["difference", "difference_low", "difference_high", "accuracy"]] = NAN
-    actual = agreement(now, summary)
+    actual = compare_summaries(now, summary)
     assert actual.same == 5 and actual.off[0].startswith(
         "reverse, 1 head: accuracy has no value now, "
     )
@@ -328,7 +328,7 @@ def test_stored_runs_have_common_seeds(store):
         return FAILED if run.seed == 3 else score(run)
 
     number = fill(store, SCATTERED, outcome)
-    actual = stored(store, number, "reverse", ["1 head"])
+    actual = load_stored(store, number, "reverse", ["1 head"])
     assert actual.plan.seeds == [0, 3, 1000] and actual.notes == ()
     assert [(arm.name, arm.colour) for arm in actual.plan.arms] == [(BASELINE, 0), ("1 head", 1)]
     for run in SCATTERED.runs:
@@ -336,7 +336,7 @@ def test_stored_runs_have_common_seeds(store):
             outcome = FAILED if run.seed == 3 else score(run)
             assert repr(actual.runs[run.variant, run.seed]) == repr(rows_of(run, outcome))
     assert len(actual.runs) == 6
-    alone = stored(store, number, "reverse", [])
+    alone = load_stored(store, number, "reverse", [])
     assert alone.plan.seeds == [0, 3, 17, 1000] and [arm.name for arm in alone.plan.arms] == [
         BASELINE
     ]
@@ -350,7 +350,7 @@ def test_stored_numbers_give_training_page_texts(store, seeds):
         parsed,
         lambda run: NAN if (run.variant, run.seed) == ("− norm", seeds[0]) else score(run),
     )
-    actual = stored(store, number, "copy", ["1 head", "− norm"])
+    actual = load_stored(store, number, "copy", ["1 head", "− norm"])
     table = summary_table(store, number)
     lines = table[table.task == "copy"].set_index("variant")
     theirs = results.summary(actual.runs, actual.plan).set_index("variant")
@@ -603,10 +603,10 @@ CHANGES = some.lists(some.sampled_from(sorted(SETTINGS)), max_size=4, unique=Tru
 @example("copy", {"d_ff": 100}, {"d_model": 64, "d_ff": 256}, [1])
 def test_any_variant_opens_from_its_link(name, base, changes, seeds):
     try:
-        variants, _ = arms(TaskSetup("named", name, base), {"changed": changes})
+        variants, _ = plan_arms(TaskSetup("named", name, base), {"changed": changes})
     except ConfigError:
         assume(False)
-    trained = runs({"named": variants}, seeds, Machine(device="cpu"))
+    trained = plan_runs({"named": variants}, seeds, Machine(device="cpu"))
     first = [run for run in trained if run.variant == BASELINE]
     opens(first, first)
     several = [run for run in trained if run.variant == "changed"]

@@ -9,7 +9,7 @@ from core.teaching.lessons.reader import read_lesson
 from tests.pages import components, controls, drawn, links, move, words, written
 from tests.test_page import fine, opened
 from ui.block.side_by_side import HINT, LOCKED
-from ui.kit.limits import PARAMETER, read
+from ui.kit.limits import PARAMETER, read_limits
 from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINING
 
 
@@ -75,7 +75,7 @@ def test_teacher_access_is_never_shared(tmp_path, monkeypatch):
         next(box for box in app.multiselect if box.key == "link_pages").set_value([CLASS.key]).run()
     )
     link = dict(parse_qsl(urlsplit(app.code[0].value).query))
-    assert token not in app.code[0].value and token not in str(read(link[PARAMETER]).link)
+    assert token not in app.code[0].value and token not in str(read_limits(link[PARAMETER]).link)
     server.classroom.clear()
 
 

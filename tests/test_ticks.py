@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from core.model.config import Config
 from core.model.variants import apply, decode, name_of
 from core.settings.setting import ConfigError
-from core.study.file import AXES, CHANGES, Ticks, parse, ticks
+from core.study.file import AXES, CHANGES, Ticks, parse, read_ticks
 from core.tasks import task
 from tests.pages import control, widget
 from tests.test_page import fine
@@ -36,7 +36,7 @@ TICKS = some.builds(
 
 @given(TICKS)
 def test_ticks_and_their_file_say_the_same(ticked):
-    assert ticks(ticked.write()) == ticked
+    assert read_ticks(ticked.write()) == ticked
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -62,7 +62,7 @@ def test_ticked_variants_are_trained(changes, seeds):
 @pytest.mark.parametrize("text", CHANGES)
 def test_tickable_changes_have_effects_and_own_names(text):
     assert sum(name_of(decode(item, "")) == name_of(decode(text, "")) for item in CHANGES) == 1
-    assert ticks(
+    assert read_ticks(
         f'name = "x"\ntasks = ["copy"]\n[variants]\n"{name_of(decode(text, ""))}" = "{text}"'
     ).changes == (text,)
     assert decode(text, "") and Config()
@@ -92,13 +92,13 @@ def test_tickable_changes_have_effects_and_own_names(text):
     ],
 )
 def test_richer_file_is_left_to_its_author(addition):
-    assert ticks(addition) is None
+    assert read_ticks(addition) is None
 
 
 def test_files_that_ship_are_ticked_where_they_can_be():
-    assert ticks(TEMPLATE).changes == ("norm-none",)
+    assert read_ticks(TEMPLATE).changes == ("norm-none",)
     for path in Path("studies").glob("*.toml"):
-        actual = ticks(path.read_text(encoding="utf-8"))
+        actual = read_ticks(path.read_text(encoding="utf-8"))
         if actual:
             assert {(r.task, r.config, r.training) for r in parse(actual.write()).runs} == {
                 (r.task, r.config, r.training) for r in parse(path.read_text(encoding="utf-8")).runs
@@ -113,7 +113,7 @@ def test_ticks_and_file_match_both_ways(url):  # noqa: F811
     widget(app.slider, "tick_seeds").set_value(2).run()
     widget(app.multiselect, "tick_others").set_value(["norm-RMSNorm"]).run()
     widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
-    ticked = ticks(area(good(app)).value)
+    ticked = read_ticks(area(good(app)).value)
     assert (set(ticked.tasks), ticked.seeds, ticked.axes) == (
         {"copy", "reverse"},
         2,

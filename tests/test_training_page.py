@@ -352,6 +352,6 @@ def test_before_the_first_step_no_time_is_estimated():
         error=None, stopped=False, done=False, states={"a": 0}, progress=0.0, workers=workers
     )
     job.seconds_left = lambda: 7.0
-    assert jobs.status(job) == "Starting 1 run"
+    assert jobs.describe_status(job) == "Starting 1 run"
     job.progress = 0.5
-    assert jobs.status(job) == "50 % of 1 run, about 7 s left"
+    assert jobs.describe_status(job) == "50 % of 1 run, about 7 s left"

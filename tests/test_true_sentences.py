@@ -41,7 +41,7 @@ from core.teaching.lessons.wording import ENGLISH_WORDS, describe_ties
 from core.train import Training, start
 from tests.pages import opened, texts
 from tests.test_page import fine
-from ui.block.compare import farthest
+from ui.block.compare import describe_farthest
 from ui.depth import grid as grid_view
 from ui.trained import parts as sweep
 from ui.training import answers, curves
@@ -262,7 +262,7 @@ def test_small_distance_is_not_rounded_to_zero():
         {"variant": ["baseline", "v1"], "distance": [0.0, 0.0031], "direction": [1.0, 0.9999]}
     )
     forward_pass = SimpleNamespace(finite=True, config=Config())
-    assert "relative distance 0.0031," in farthest(
+    assert "relative distance 0.0031," in describe_farthest(
         table, {"baseline": forward_pass, "v1": forward_pass}
     )
 

@@ -31,7 +31,7 @@ def test_large_runs_take_turns(monkeypatch):
 def test_progress_report_lets_others_run(monkeypatch):
     monkeypatch.setattr(turns, "LONGEST", 0.05)
     monkeypatch.setattr(guard, "AFTER", 1e9)  # nothing is drawn
-    with turns.one_turn(), guard.progress_drawn():
+    with turns.one_turn(), guard.show_progress():
         report_progress(0.5, "half of it")
         assert other() == [True]
         report_progress(1.0, "all of it")  # and what is given up is not given up twice

@@ -15,8 +15,8 @@ from core.teaching.claims import (
     Judged,
     Values,
     claim,
-    count_verdicts,
     describe,
+    describe_verdicts,
     format_smallest,
 )
 from ui.kit import takeaway
@@ -58,12 +58,12 @@ class ClaimsContext:
 @view.register("gallery", label="All claims", help="each claim with its measurement and verdict.")
 def gallery(context):
     """Draw all claims with their intervals and verdicts; a click opens one."""
-    figure(count_verdicts(context.results.values()), RULE)
+    figure(describe_verdicts(context.results.values()), RULE)
     draw_claims("claims", context.results, lambda name: change(shown="evidence", claim=name))
-    takeaway.note("Claims and verdicts", lambda: table(context))
+    takeaway.offer_table("Claims and verdicts", lambda: result_table(context))
 
 
-def table(context: ClaimsContext) -> pd.DataFrame:
+def result_table(context: ClaimsContext) -> pd.DataFrame:
     """Return the table of results, one row per claim: claim, paper, number, …, verdict."""
     rows = []
     for name, result in context.results.items():

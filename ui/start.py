@@ -26,7 +26,8 @@ from core.study.plan import StudyError
 from core.study.shipped import name_in_links, shipped, table_of
 from core.study.summary import beside_one_rate, is_sparse, read_summary
 from core.teaching.lessons.reader import lesson
-from ui.kit.page import explained, in_words, notice, page
+from ui.kit.guard import show_errors
+from ui.kit.page import draw_notice, explain_terms, page
 from ui.kit.pages import DEPTH, LESSONS, ONE_BLOCK, START, STUDIES, TRAINED_MODEL, TRAINING, Page
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import draw_bar
@@ -34,7 +35,7 @@ from ui.kit.server.scripts import component
 from ui.kit.store import bind
 from ui.pictures import drawing
 from ui.pictures.ablation_matrix import draw_matrix
-from ui.shared.models import SHIPPED, open_model, reader
+from ui.shared.models import SHIPPED, best_reader, open_model
 
 CSS = f"""
 .root {{ font-family: var(--st-font); overflow-x: auto; }}
@@ -82,7 +83,7 @@ class StartLook(Settings):
 def draw_first_experiment(removed: bool):
     """Draw the first experiment, the head removed or not; nothing if no model can be opened."""
     with suppress(ConfigError, CheckpointError, MemoryLimitError):
-        layer, head = reader(SHIPPED)
+        layer, head = best_reader(SHIPPED)
         flipped = flip(open_model(SHIPPED), layer - 1, head - 1)
         name = head_name(layer - 1, head - 1)
         st.markdown(
@@ -115,7 +116,7 @@ def describe_accuracy(baseline: Side, without: Side, removed: bool) -> str:
     )
 
 
-def percent(chance: float) -> str:
+def format_probability(chance: float) -> str:
     """Format a probability as a percentage with two digits: 0.025 becomes "2.5 %"."""
     return f"{100 * chance:.0f} %" if chance >= 0.1 else f"{100 * chance:.2g} %"
 
@@ -124,7 +125,7 @@ def prediction_html(side: Side) -> str:
     """Return HTML of the likeliest next tokens: bars, and whether the verb's form is right."""
     rows = "".join(
         f"<span>{escape(token)}</span><i"
-        f" style='--share:{100 * chance:.2f}%'></i><span>{percent(chance)}</span>"
+        f" style='--share:{100 * chance:.2f}%'></i><span>{format_probability(chance)}</span>"
         for token, chance in side.likeliest.items()
     )
     top = next(iter(side.likeliest))
@@ -269,7 +270,7 @@ WRAPPED = """<style>
 def experiments_on(page_shown: Page) -> list:
     """Return the experiments of a page: title, question, link parameters."""
     if page_shown is TRAINED_MODEL:
-        head = ".".join(map(str, reader(SHIPPED)))
+        head = ".".join(map(str, best_reader(SHIPPED)))
         return [
             (
                 "Subject–verb agreement",
@@ -327,7 +328,7 @@ def draw_card(target_page: Page):
         with st.container(gap=None):
             st.page_link(target_page.path, label=f"**{target_page.name}**", icon=target_page.icon)
             st.caption(target_page.about)
-        with in_words():
+        with show_errors():
             for title, text, params in experiments_on(target_page):
                 with st.container(gap=None):
                     st.page_link(
@@ -375,7 +376,7 @@ def draw_shipped_matrix(look: StartLook):
         f"{about}Change in percentage points, mean of {count(cells.seeds.max(), 'seed')}. "
         f"Faded cells are not significant (paired t-test, Holm-corrected).{shortened} "
         "Click a cell for its learning curves.",
-        help=explained("Holm", "paired t"),
+        help=explain_terms("Holm", "paired t"),
     )
     draw_matrix(cells, "home_matrix", intervals=False)
     st.page_link(
@@ -400,7 +401,7 @@ def start():
     """Draw the start page."""
     with page(START):
         (look,), notes = START.settings(StartLook)
-        notice(*notes)
+        draw_notice(*notes)
         st.html(WRAPPED)
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             st.title("Ablation Lab", anchor=False, width="content")
@@ -410,6 +411,6 @@ def start():
             )
         draw_first_experiment(look.removed)
         draw_page_cards()
-        with in_words():
+        with show_errors():
             draw_shipped_matrix(look)
         draw_presets()

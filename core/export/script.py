@@ -212,7 +212,7 @@ def split_text(tokens: Sequence[str], before: int) -> str:
     return f'"""\n{lines}\n""".split()'
 
 
-def call(name: str, arguments: Mapping[str, str], before: int) -> str:
+def write_call(name: str, arguments: Mapping[str, str], before: int) -> str:
     """Write the code of a call with named arguments, which stands behind `before` characters."""
     items = [f"{argument}={value}" for argument, value in arguments.items()]
     return name + enclose(items, "()", before + len(name))
@@ -221,7 +221,7 @@ def call(name: str, arguments: Mapping[str, str], before: int) -> str:
 def write_settings_call(settings: Settings, before: int = 0) -> str:
     """Write the code Config(…), or of other settings, with all values that are not defaults."""
     arguments = {name: literal(getattr(settings, name)) for name in settings.write()}
-    return call(type(settings).__name__, arguments, before)
+    return write_call(type(settings).__name__, arguments, before)
 
 
 def write_changed_config(config: Config, baseline: Config, before: int) -> str:
@@ -236,7 +236,7 @@ def write_changed_config(config: Config, baseline: Config, before: int) -> str:
     if not changes:
         return "BASELINE"
     written = {name: literal(value) for name, value in changes.items()}
-    return call("BASELINE.replace", written, before)
+    return write_call("BASELINE.replace", written, before)
 
 
 def write_variants(variants: Mapping[str, Config], baseline: Config) -> Code:

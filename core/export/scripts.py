@@ -9,11 +9,11 @@ from core.experiments.training.plan import Arm, Plan
 from core.export.script import (
     Code,
     Script,
-    call,
     enclose,
     literal,
     quoted,
     read_tables,
+    write_call,
     write_changed_config,
     write_settings_call,
     write_variants,
@@ -134,7 +134,7 @@ def write_block_script(
     )
 
 
-def compare_script(
+def write_compare_script(
     configs: Mapping[str, Config],
     tokens: Iterable[str],
     machine: Machine,
@@ -342,7 +342,7 @@ def _write_arm(arm: Arm, baseline: Config) -> str:
             fields["training"] = write_settings_call(value, 8 + len("training="))
         elif value != field.default:
             fields[field.name] = literal(value)
-    return call("Arm", fields, before=4)
+    return write_call("Arm", fields, before=4)
 
 
 BENCH = """\
@@ -480,7 +480,7 @@ def folder_call(name: str) -> str:
 
 def member_call(member: str, seed: int) -> str:
     """Return code that opens a member of the shipped family of models, of one seed."""
-    return f"family.opened({quoted(member)}, {seed})"
+    return f"family.open_member({quoted(member)}, {seed})"
 
 
 def write_family_script(measure: str, part: str = "") -> Script:

@@ -28,12 +28,12 @@ FORMULA = re.compile(rf"(?:(?<=;)(?=[\"'\s]*{SIGN})|^(?='*{SIGN}))")
 WRITTEN = re.compile(rf"(?:(?<=;)'(?=[\"'\s]*{SIGN})|^'(?='*{SIGN}))")
 
 
-def harmless(cell: Cell) -> Cell | str:
+def escape_formula(cell: Cell) -> Cell | str:
     """Return a cell for a CSV file: text that a spreadsheet would run gets a ' before it."""
     return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
-def original(cell: Cell) -> Cell | str:
+def unescape_formula(cell: Cell) -> Cell | str:
     """Return a cell of a CSV file without the ' that harmless() put before it."""
     return WRITTEN.sub("", cell) if isinstance(cell, str) else cell
 
@@ -56,13 +56,15 @@ def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
 
     The index is left out. A formula is made harmless (above).
     """
-    renamed = table.rename(columns=harmless)
+    renamed = table.rename(columns=escape_formula)
     quoting: Literal[0, 2] = csv.QUOTE_MINIMAL
     for index, kind in enumerate(table.dtypes):
         if not (is_numeric_dtype(kind) or is_bool_dtype(kind) or is_datetime64_any_dtype(kind)):
             column = table.iloc[:, index]
             few = isinstance(kind, pd.CategoricalDtype)  # every text is held once
-            cells = column.cat.rename_categories(harmless) if few else column.map(harmless)
+            cells = (
+                column.cat.rename_categories(escape_formula) if few else column.map(escape_formula)
+            )
             renamed.isetitem(index, cells)  # type: ignore[arg-type]  # a column may be given, too
             if any(
                 "\r" in cell
@@ -92,8 +94,8 @@ def read_csv(path: Path | IO[str], texts: Collection[str] = ()) -> pd.DataFrame:
     table = pd.read_csv(
         path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(texts, str)
     )
-    table = table.rename(columns=original)
+    table = table.rename(columns=unescape_formula)
     for name in texts:
         if name in table:
-            table[name] = table[name].map(original)
+            table[name] = table[name].map(unescape_formula)
     return table

@@ -156,7 +156,7 @@ def _count(text: str) -> int:
 def plan(arguments: Namespace) -> int:
     """Run the command plan: print what studies would train and how long it takes."""
     workers = arguments.workers or worker_count()
-    studies = [read(path) for path in arguments.studies]
+    studies = [read_study(path) for path in arguments.studies]
     try:
         store = Store(arguments.database, create=False)
     except NoStoreError:
@@ -168,14 +168,15 @@ def plan(arguments: Namespace) -> int:
 
 def run(arguments: Namespace) -> int:
     """Run the command run: train the missing runs of study files."""
-    return train(arguments, [read(path) for path in arguments.studies])
+    return train(arguments, [read_study(path) for path in arguments.studies])
 
 
 def resume(arguments: Namespace) -> int:
     """Run the command resume: continue studies, from their files or by their names in the store."""
     store = Store(arguments.database, create=False)
     studies = [
-        read(name) if Path(name).is_file() else find(store, name) for name in arguments.studies
+        read_study(name) if Path(name).is_file() else find_study_id(store, name)
+        for name in arguments.studies
     ]
     store.close()
     return train(arguments, studies)
@@ -184,7 +185,7 @@ def resume(arguments: Namespace) -> int:
 def status(arguments: Namespace) -> int:
     """Run the command status: print the progress of these studies, or of all."""
     store = Store(arguments.database, create=False)
-    numbers = [find(store, name) for name in arguments.studies] or [
+    numbers = [find_study_id(store, name) for name in arguments.studies] or [
         study.id for study in store.studies()
     ]
     complete = [print_state(store, number) for number in numbers]
@@ -209,7 +210,7 @@ def export_(arguments: Namespace) -> int:
             ["--summary, --picture and --curves work on a single study: name exactly one."]
         )
     store = Store(arguments.database, create=False)
-    numbers = list(dict.fromkeys(find(store, name) for name in arguments.studies))
+    numbers = list(dict.fromkeys(find_study_id(store, name) for name in arguments.studies))
     if arguments.summary or arguments.picture:
         summary = summary_with_guards(store, numbers[0])
         if arguments.summary:
@@ -247,8 +248,8 @@ def _write_text(path: str, text: str) -> None:
 def check(arguments: Namespace) -> int:
     """Run the command check: print where a study differs from an earlier summary."""
     store = Store(arguments.database, create=False)
-    now = summary_with_guards(store, find(store, arguments.studies[0]))
-    agreed = agreement(now, read_summary(arguments.before))
+    now = summary_with_guards(store, find_study_id(store, arguments.studies[0]))
+    agreed = compare_summaries(now, read_summary(arguments.before))
     summary = f"{agreed.same} identical, {len(agreed.off)} outside their earlier interval"
     summary += f", {agreed.empty} without a value in both" if agreed.empty else ""
     print(f"{count(agreed.cells, 'cell')}: {summary}.", *agreed.off, sep="\n")
@@ -265,7 +266,7 @@ def check(arguments: Namespace) -> int:
     return COMPLETE if agreed.is_complete else INCOMPLETE
 
 
-def read(path: str) -> Study:
+def read_study(path: str) -> Study:
     """Read the study of a file. Raises StudyError with the file's name before every mistake."""
     try:
         return file.read(path)
@@ -273,9 +274,9 @@ def read(path: str) -> Study:
         raise StudyError([f"{path}: {problem}" for problem in error.problems]) from None
 
 
-def find(store: Store, name: str) -> int:
+def find_study_id(store: Store, name: str) -> int:
     """Return the id of a stored study, given its name or its file's path. Raises StudyError."""
-    name = read(name).name if Path(name).is_file() else name
+    name = read_study(name).name if Path(name).is_file() else name
     number = store.find(name)
     if number is None:
         names = ", ".join(f"“{study.name}”" for study in store.studies()) or "none"
@@ -450,7 +451,11 @@ class Bar:
         now = time.monotonic()
         if now - self._drawn >= (0.5 if self.terminal else EVERY):
             self._drawn = now
-            self._write(self._overwrite(line(progress)) if self.terminal else line(progress) + "\n")
+            self._write(
+                self._overwrite(format_progress(progress))
+                if self.terminal
+                else format_progress(progress) + "\n"
+            )
         if progress.trouble and progress.trouble != self._said:
             self.print_above(
                 f"{progress.trouble} Training continues; results are stored as soon as possible."
@@ -477,7 +482,7 @@ class Bar:
             self.stream.flush()
 
 
-def line(progress: Progress) -> str:
+def format_progress(progress: Progress) -> str:
     """Format progress: "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed"."""
     counts = progress.counts
     full = int(WIDTH * progress.share)
@@ -519,7 +524,7 @@ class Agreement:
         return not (self.off or self.new or self.missing)
 
 
-def agreement(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
+def compare_summaries(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
     """Compare a summary with an earlier one: is each value in its interval, widened by CLOSE?"""
     cells = {(cell.task, cell.variant): cell for cell in lines(before)}
     same = 0

@@ -111,7 +111,9 @@ class _Reader:
         self.check_count()
         for key in self.document:
             if key not in KEYS:
-                self.problems.append(f"{shorten(key)} is not a key of a study{nearest(key, KEYS)}")
+                self.problems.append(
+                    f"{shorten(key)} is not a key of a study{suggest_nearest(key, KEYS)}"
+                )
         name = self.read_text("name")
         question = self.read_text("question")
         machine = self.read_machine()
@@ -126,14 +128,14 @@ class _Reader:
         for setup in setups:
             try:
                 asked_setups = self.at_every_rate(setup, setup.among(variants), rates)
-                arms[setup.name], left_out = plan.arms(setup, asked_setups, equal)
+                arms[setup.name], left_out = plan.plan_arms(setup, asked_setups, equal)
                 notes += left_out
             except ConfigError as error:
                 self.problems.append(f"the task {shorten(setup.name)} is not possible: {error}")
         self.check_arms(arms)
         if self.problems:
             raise StudyError(list(dict.fromkeys(self.problems)))
-        return Study(name, question, self.text, plan.runs(arms, seeds, machine), tuple(notes))
+        return Study(name, question, self.text, plan.plan_runs(arms, seeds, machine), tuple(notes))
 
     def check_count(self) -> None:
         """Raise StudyError for too many runs, before any is built."""
@@ -313,7 +315,7 @@ class _Reader:
                     f"{key} belongs under {'training' if name in TRAINING else 'base'}."
                 )
             elif name not in allowed:
-                self.problems.append(f"{key} is not a setting{nearest(name, allowed)}")
+                self.problems.append(f"{key} is not a setting{suggest_nearest(name, allowed)}")
             else:
                 try:
                     values[name] = value_of(allowed[name], key, value)
@@ -354,8 +356,9 @@ class _Reader:
                 hint = (
                     f" To use your own name, set its task in a table [{write_key(('task', name))}]."
                 )
+                nearest = suggest_nearest(name, task)
                 self.problems.append(
-                    f"tasks names {shorten(name)}, which is not a task{nearest(name, task)}{hint}"
+                    f"tasks names {shorten(name)}, which is not a task{nearest}{hint}"
                 )
             elif not (isinstance(task_name, str) and task_name in task):
                 key = write_key(("task", name, "task"))
@@ -464,7 +467,7 @@ def can_be_called(name: str) -> bool:
     return bool(name.strip()) and name.isprintable() and len(name) <= MAX_NAME
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def suggest_nearest(name: str, names: Iterable[str]) -> str:
     """Return the end of a sentence on an unknown name: ". Did you mean …?", or all names."""
     names = list(names)
     near = difflib.get_close_matches(name[:MAX_NAME], names, 1)
@@ -524,7 +527,7 @@ def search_of(source: str) -> str:
     return "" if search else "none"
 
 
-def guards(source: str) -> list[str]:
+def describe_guards(source: str) -> list[str]:
     """Describe what a study's text keeps fair: equal quantities, and searched learning rates."""
     return guards_of(tomllib.loads(source).get("equal", "nothing"), search_of(source) != "none")
 
@@ -586,7 +589,7 @@ def _quote(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def ticks(text: str) -> Ticks | None:
+def read_ticks(text: str) -> Ticks | None:
     """Parse a study's text into ticked boxes; None if boxes cannot express it."""
     try:
         document = load(text.removeprefix("\ufeff"))

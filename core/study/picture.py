@@ -21,7 +21,7 @@ from core.measure.intervals import excludes_zero
 from core.settings.wording import count, fixed
 from core.study.summary import Line
 from core.study.summary import lines as lines_of
-from core.study.training_link import query, read_query
+from core.study.training_link import format_address, read_query
 from core.tasks import task
 
 LESS = VARIANTS[0]
@@ -135,7 +135,7 @@ def matrix_svg(
                 shapes.append(f"<g><title>{words}</title>{dash}</g>")
                 continue
             cell = _cell_svg(line, left + COLUMN * column, y, intervals)
-            href = query(read_query(line.link))
+            href = format_address(read_query(line.link))
             shapes.append(f'<a href="{escape(href)}">{cell}</a>' if links else cell)
     ground = (
         f'<style>{style}</style><rect class="paper" width="{width:g}" height="{height}"/>'

@@ -254,7 +254,7 @@ def variant_name(changes: dict[str, Any]) -> str:
     return ", ".join(word for word in words if word)
 
 
-def arms(
+def plan_arms(
     setup: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing"
 ) -> tuple[Arms, list[str]]:
     """Plan a task's models: variant -> (config, training), baseline first; and who is left out.
@@ -296,7 +296,7 @@ def arms(
     return planned, notes
 
 
-def runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
+def plan_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
     """Return a run for every task, variant and seed, ordered by seed.
 
     So every cell has a first value early.

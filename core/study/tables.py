@@ -17,9 +17,9 @@ from core.settings.device import Machine
 from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
 from core.study.database.store import HIDDEN, Line, Store
-from core.study.file import guards, search_of, without_rate
+from core.study.file import describe_guards, search_of, without_rate
 from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, read_settings
-from core.study.training_link import parameters, query
+from core.study.training_link import format_address, link_parameters
 from core.tasks import task
 from core.train import Row
 from core.train.match import choose_rate, count_rates, match
@@ -80,7 +80,7 @@ def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
     table = (
         summary_table(store, study) if search == "none" else searched_table(store, study, search)
     )
-    return table.assign(guards=", ".join(guards(source)) or "none")
+    return table.assign(guards=", ".join(describe_guards(source)) or "none")
 
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
@@ -189,7 +189,7 @@ def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none"
     """
     settings = read_settings(spec)
     first = read_settings(baseline) if baseline else settings
-    return query(parameters(*settings, first, seeds, machine_of(spec), search))
+    return format_address(link_parameters(*settings, first, seeds, machine_of(spec), search))
 
 
 def _summarise_cell(
@@ -362,7 +362,7 @@ class Stored:
         return self.runs
 
 
-def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
+def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
     """Load the rows of a task's baseline and variants from the store; None without a baseline.
 
     Seeds are those of which all have rows. A variant that is trained for another number of steps,
@@ -408,7 +408,9 @@ def stored(store: Store, study: int, task: str, variants: list[str]) -> Stored |
     return Stored(plan, runs, tuple(notes))
 
 
-def cell(store: Store, study: int, task: str, variant: str) -> list[tuple[Run, list[Row], Made]]:
+def load_cell_runs(
+    store: Store, study: int, task: str, variant: str
+) -> list[tuple[Run, list[Row], Made]]:
     """Load each finished run of a cell and of its baseline: (run, rows, what trained it).
 
     For a searched study, runs at every learning rate.

@@ -14,7 +14,7 @@ from core.train.settings import Learner
 PAGE = "Training"
 
 
-def parameters(
+def link_parameters(
     config: Config,
     training: Training,
     baseline: tuple[Config, Training],
@@ -60,7 +60,7 @@ def parameters(
     return written | {"variants": (encode(changes) if together else "") or NOTHING}
 
 
-def query(params: dict[str, str]) -> str:
+def format_address(params: dict[str, str]) -> str:
     """Format parameters as an address: "Training?task=reverse&variants=norm-none"."""
     return f"{PAGE}?{urlencode(params, quote_via=quote)}"
 

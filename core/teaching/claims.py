@@ -73,7 +73,7 @@ def find_study(name: str) -> str:
 
 
 @lru_cache
-def study(name: str) -> Study:
+def read_shipped_study(name: str) -> Study:
     """Read a shipped study by its name. Raises StudyError, OSError."""
     return read(study_of(find_study(name)))
 
@@ -111,7 +111,11 @@ class Evidence:
 
         Raises StudyError if a seed is missing or not trained to the end.
         """
-        runs = [run for run in study(name).runs if (run.task, run.variant) == (task_name, variant)]
+        runs = [
+            run
+            for run in read_shipped_study(name).runs
+            if (run.task, run.variant) == (task_name, variant)
+        ]
         rows_by_seed = {run.seed: self.find(name).rows(run) for run in runs}
         if not rows_by_seed or None in rows_by_seed.values():
             raise StudyError(
@@ -121,7 +125,7 @@ class Evidence:
 
     def accuracy(self, name: str, task_name: str, variant: str = BASELINE) -> dict[int, float]:
         """Return seed -> final accuracy of a cell of a study; chance where it diverged."""
-        tasks = {run.task: task[run.training.task] for run in study(name).runs}
+        tasks = {run.task: task[run.training.task] for run in read_shipped_study(name).runs}
         curves = self.curves(name, task_name, variant)
         return {
             seed: tasks[task_name].chance if rows[-1].note else rows[-1].accuracy
@@ -180,7 +184,7 @@ class Judged:
     verdict: str
 
 
-def judged(values: Values, entry: Claim) -> Judged:
+def judge_claim(values: Values, entry: Claim) -> Judged:
     """Judge a claim: mean over seeds, interval (Bonferroni over all claims), and verdict."""
     measured = interval(values.values(), entry.within, 1 - (1 - LEVEL) / len(claim))
     return Judged(measured, verdict(measured, entry.smallest, entry.alike))
@@ -242,7 +246,7 @@ def describe(result: Judged, entry: Claim) -> str:
     return f"{format_result(result, entry)}, {seeds}: {result.verdict}, {reason}."
 
 
-def count_verdicts(results: Iterable[Judged]) -> str:
+def describe_verdicts(results: Iterable[Judged]) -> str:
     """Describe how many results have each verdict: "18 claims: 9 replicate here, …"."""
     counts = Counter(result.verdict for result in results)
     yes = counts[REPLICATES]
@@ -298,14 +302,14 @@ SENTENCES = "two-layer language model stopped at 300 steps, about 77 % accuracy"
 WITHIN = 0.05  # of accuracy: what is called no difference
 
 
-def gain(
+def gain_measurement(
     study: str, task_name: str, variant: str, other: str = BASELINE
 ) -> Callable[[Evidence], Values]:
     """Return a function of the evidence: what one variant gains over the other, by seed."""
     return lambda evidence: evidence.gain(study, task_name, variant, other)
 
 
-def sentences(variants: str = "none", **others: str) -> Link:
+def link_to_sentences(variants: str = "none", **others: str) -> Link:
     """Return the link to Training of the task sentences, with these variants and settings."""
     return "training", {"task": "sentences", "steps": "300", "variants": variants} | others
 
@@ -341,7 +345,7 @@ def warm_up(evidence: Evidence) -> Values:
 
 claim.add(
     "scaling",
-    gain("ablation_matrix", "induction, one wide head", BASELINE, "− scaling"),
+    gain_measurement("ablation_matrix", "induction, one wide head", BASELINE, "− scaling"),
     label="Attention scores need scaling by 1/√d_k",
     help="without scaling the softmax saturates in wide heads and gradients vanish.",
     paper="Vaswani et al., 2017: Attention is all you need, section 3.2.1",
@@ -361,18 +365,18 @@ claim.add(
 )
 claim.add(
     "gated_ffn",
-    gain("sentences", "sentences", "SwiGLU, equal parameters"),
+    gain_measurement("sentences", "sentences", "SwiGLU, equal parameters"),
     label="Gated activations are better at equal parameter count",
     help="a value times a gate, with two thirds of the width.",
     paper="Shazeer, 2020: GLU variants improve Transformer, table 1",
     here=SENTENCES,
     number="Accuracy with SwiGLU − accuracy with GELU, at equal parameter count",
     smallest=0.02,
-    live=sentences("activation-swiglu__matched-on"),
+    live=link_to_sentences("activation-swiglu__matched-on"),
 )
 claim.add(
     "rms_norm",
-    gain("sentences", "sentences", "RMSNorm"),
+    gain_measurement("sentences", "sentences", "RMSNorm"),
     label="RMSNorm does as well as LayerNorm",
     help="mean subtraction is unnecessary.",
     paper="Zhang and Sennrich, 2019: Root mean square layer normalization",
@@ -380,11 +384,11 @@ claim.add(
     number="Accuracy with RMSNorm − accuracy with LayerNorm",
     smallest=WITHIN,
     alike=True,
-    live=sentences("norm-RMSNorm"),
+    live=link_to_sentences("norm-RMSNorm"),
 )
 claim.add(
     "no_positions",
-    gain("no_positions", "subtraction", BASELINE, "no mask"),
+    gain_measurement("no_positions", "subtraction", BASELINE, "no mask"),
     label="Causal models learn positions without position encoding",
     help="the causal mask itself reveals how many tokens came before.",
     paper=(
@@ -444,7 +448,7 @@ def memories(evidence: Evidence) -> Values:
 
 claim.add(
     "induction",
-    gain("induction", "induction", BASELINE, "1 layer"),
+    gain_measurement("induction", "induction", BASELINE, "1 layer"),
     label="Induction needs two layers",
     help="a previous-token head feeds an induction head.",
     paper="Olsson et al., 2022: In-context learning and induction heads, argument 2",
@@ -483,7 +487,7 @@ def suddenly(evidence: Evidence) -> Values:
 
 claim.add(
     "grouped_queries",
-    gain("sentences", "sentences", "2 key-value heads"),
+    gain_measurement("sentences", "sentences", "2 key-value heads"),
     label="Grouped-query attention (GQA) costs little",
     help="sharing keys and values costs little accuracy and shrinks the KV cache (here by half).",
     paper=(
@@ -493,11 +497,11 @@ claim.add(
     number="Accuracy with two key-value heads − accuracy with four",
     smallest=WITHIN,
     alike=True,
-    live=sentences("n_kv_heads-2"),
+    live=link_to_sentences("n_kv_heads-2"),
 )
 claim.add(
     "dyt",
-    gain("sentences", "sentences", "DyT"),
+    gain_measurement("sentences", "sentences", "DyT"),
     label="DyT can replace the norm",
     help="an elementwise tanh works as well as normalisation.",
     paper="Zhu et al., 2025: Transformers without normalization, section 5",
@@ -505,33 +509,33 @@ claim.add(
     number="Accuracy with DyT − accuracy with LayerNorm",
     smallest=WITHIN,
     alike=True,
-    live=sentences("norm-DyT"),
+    live=link_to_sentences("norm-DyT"),
 )
 claim.add(
     "value_residual",
-    gain("sentences", "sentences", "value residual"),
+    gain_measurement("sentences", "sentences", "value residual"),
     label="Value residual helps",
     help="later layers that reuse the values of the first layer learn faster.",
     paper="Zhou et al., 2024: Value residual learning",
     here=SENTENCES,
     number="Accuracy with value residual − accuracy without",
     smallest=0.02,
-    live=sentences("value_residual-on"),
+    live=link_to_sentences("value_residual-on"),
 )
 claim.add(
     "muon",
-    gain("sentences", "sentences", "Muon"),
+    gain_measurement("sentences", "sentences", "Muon"),
     label="Muon learns in fewer steps than AdamW",
     help="its updates have equal size in all directions of a matrix.",
     paper="Jordan, 2024: Muon, an optimizer for hidden layers in neural networks",
     here=SENTENCES,
     number="Accuracy with Muon − accuracy with AdamW, at the same learning rate",
     smallest=0.02,
-    live=sentences(optimiser="muon"),
+    live=link_to_sentences(optimiser="muon"),
 )
 claim.add(
     "rezero",
-    gain("rezero", "reverse", "ReZero"),
+    gain_measurement("rezero", "reverse", "ReZero"),
     label="ReZero trains deep models without a norm",
     help="the output of each sub-layer is scaled by a learned scalar that starts at zero.",
     paper="Bachlechner et al., 2021: ReZero is all you need",
@@ -551,7 +555,7 @@ claim.add(
 )
 claim.add(
     "parallel",
-    gain("sentences", "sentences", "parallel sub-layers"),
+    gain_measurement("sentences", "sentences", "parallel sub-layers"),
     label="Parallel attention and FFN do as well as sequential",
     help="the FFN does not need the output of attention.",
     paper="Black et al., 2022: GPT-NeoX-20B, section 2.1",
@@ -559,12 +563,12 @@ claim.add(
     number="Accuracy with parallel sub-layers − accuracy with sequential ones",
     smallest=WITHIN,
     alike=True,
-    live=sentences("parallel-on"),
+    live=link_to_sentences("parallel-on"),
 )
 
 
 @lru_cache
-def trained(seed: int, gate: bool = False) -> Transformer:
+def train_language_model(seed: int, gate: bool = False) -> Transformer:
     """Train a small language model (blocks), once per process and arguments.
 
     Identical to the last bit on the same machine.
@@ -580,7 +584,7 @@ def trained(seed: int, gate: bool = False) -> Transformer:
     return model(state)
 
 
-def texts(seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
+def draw_sentences(seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
     """Draw held-out sentences with their targets: int64 (rows, T) each."""
     return task["sentences"](generator(seed, "claims"), rows, None, held_out=True)
 
@@ -593,7 +597,9 @@ def accuracy(
         return task["sentences"].right(transformer(tokens), targets).float().mean().item()
 
 
-def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor) -> float:
+def share_of_removable_heads(
+    transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor
+) -> float:
     """Return the share of heads whose ablation, one at a time, costs less than SMALL accuracy."""
     baseline = accuracy(transformer, tokens, targets)
     config = transformer.config
@@ -603,7 +609,7 @@ def removable(transformer: Transformer, tokens: torch.Tensor, targets: torch.Ten
     ) / len(heads)
 
 
-def on_the_first(transformer: Transformer, tokens: torch.Tensor) -> float:
+def attention_to_first_token(transformer: Transformer, tokens: torch.Tensor) -> float:
     """Return the mean attention weight on the first token, over heads, layers and queries.
 
     Padding and the first FIRST tokens do not count as queries.
@@ -659,7 +665,10 @@ def rank_collapse(evidence: Evidence) -> Values:
 )
 def heads_can_go(evidence: Evidence) -> Values:
     """Return the share of heads that can be removed one at a time, by seed."""
-    return {seed: removable(trained(seed), *texts(seed)) for seed in SEEDS}
+    return {
+        seed: share_of_removable_heads(train_language_model(seed), *draw_sentences(seed))
+        for seed in SEEDS
+    }
 
 
 @claim.register(
@@ -678,10 +687,16 @@ def heads_can_go(evidence: Evidence) -> Values:
 )
 def sinks(evidence: Evidence) -> Values:
     """Return attention to the first token without gates minus that with gates, by seed."""
-    tokens = {seed: texts(seed)[0] for seed in SEEDS}
-    plain = {seed: on_the_first(trained(seed), tokens[seed]) for seed in SEEDS}
+    tokens = {seed: draw_sentences(seed)[0] for seed in SEEDS}
+    plain = {
+        seed: attention_to_first_token(train_language_model(seed), tokens[seed]) for seed in SEEDS
+    }
     return subtract(
-        plain, {seed: on_the_first(trained(seed, gate=True), tokens[seed]) for seed in SEEDS}
+        plain,
+        {
+            seed: attention_to_first_token(train_language_model(seed, gate=True), tokens[seed])
+            for seed in SEEDS
+        },
     )
 
 
@@ -700,7 +715,7 @@ def main() -> None:
     values = {} if set(args.only) == set(claim) else read_values(args.table, complete=False)
     for name in args.only:
         values[name] = dict(claim[name](Evidence()))
-        result = judged(values[name], claim[name])
+        result = judge_claim(values[name], claim[name])
         print(f"{claim.label(name)}: {describe(result, claim[name])}", flush=True)
         measured = {name: values[name] for name in claim if values.get(name)}
         write_values(args.table, measured)

@@ -162,7 +162,7 @@ class Question:
         if self.kind == CARRY:
             return self.transfer.options[int(text)]
         assert self.lesson is not None
-        return describe_answer(self.lesson, prediction.read(self.prediction, text))
+        return describe_answer(self.lesson, prediction.read_answer(self.prediction, text))
 
     def count_answers(self, votes: Distribution, out: Outcome | None = None) -> list[Count]:
         """Count the answers of each round, one Count per bar of a picture.
@@ -210,7 +210,9 @@ class Question:
             )
 
         groups = [
-            _count_labels(votes[n], lambda text: part(prediction.read(self.prediction, text)[0]))
+            _count_labels(
+                votes[n], lambda text: part(prediction.read_answer(self.prediction, text)[0])
+            )
             for n in sorted(votes)
         ]
         right = None
@@ -231,7 +233,7 @@ class Question:
         """Return whether an answer is correct, given the outcome of the lesson."""
         if self.kind == CARRY:
             return int(text) == self.transfer.right
-        answer = prediction.read(self.prediction, text)
+        answer = prediction.read_answer(self.prediction, text)
         return prediction.verdict(self.prediction, answer, out) == prediction.AS_PREDICTED
 
 

@@ -18,7 +18,7 @@ from core.settings.wording import fixed
 from core.teaching.lessons import wording
 from core.teaching.lessons.language import ENGLISH, clean, phrases
 from core.teaching.lessons.lesson import Lesson
-from core.teaching.lessons.picture import svg
+from core.teaching.lessons.picture import lesson_svg
 from core.teaching.lessons.prediction import (
     VERDICTS,
     Entry,
@@ -55,13 +55,14 @@ VALUES = read_tables("""
 # %% values: every value with its 95 % interval; n: of how many seeds or texts it is the mean
 from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.reader import read_lesson
-from core.teaching.lessons.readings import measured
+from core.teaching.lessons.readings import measure_reading
 
 torch.set_num_threads(1)
 rows = []
 for lesson, value, reading, params in VALUES:  # a value without a reading is computed \
 from those above
-    result = measured(reading, params) if reading else measure_outcome(read_lesson(lesson)).number
+    found = measure_reading(reading, params) if reading else None
+    result = found or measure_outcome(read_lesson(lesson)).number
     mean, low, high, n = result.found
     numbers = [f"{number:.6g}" for number in (mean, low, high)]
     rows.append((lesson, value, *numbers, n, result.per))
@@ -207,7 +208,7 @@ def write_report(
         device=device_name(CPU),
         script=write_script(rows) if rows else "",
         link=link,
-        svg=svg,
+        svg=lesson_svg,
         wording=wording,
     )
 
@@ -227,7 +228,7 @@ def write_script(rows: Sequence[Row]) -> str:
     ).python()
 
 
-def write_class(
+def write_class_report(
     answers: pd.DataFrame, code: str, words: Mapping[str, str], language: str = ENGLISH
 ) -> str:
     """Return every question of a class with its answers and reasons as HTML; no names.

@@ -18,7 +18,7 @@ SOURCES = [
 
 
 def test_reference_matches_menus():
-    assert reference.PAGE.read_text() == reference.page(), "make reference"
+    assert reference.PAGE.read_text() == reference.reference_page(), "make reference"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

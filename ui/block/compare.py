@@ -16,10 +16,10 @@ from core.settings.wording import fixed, number
 from ui.block.context import view
 from ui.kit import pins
 from ui.kit.page import figure, literal
-from ui.kit.store import is_moved
-from ui.kit.takeaway import note
+from ui.kit.store import is_movable
+from ui.kit.takeaway import offer_table
 from ui.pictures.heatmaps import draw_heatmaps, in_one_frame
-from ui.shared.base import pick
+from ui.shared.base import draw_picks
 
 
 @view.register("compare", label="Compare", help="baseline and variants side by side.")
@@ -31,9 +31,9 @@ def compare(context):
     passes = OneByOne(forward_pass, context.variants, context.look)
     table = measure(passes)
     pins.draw_legend(context.variants, {}, context.pins, forward_pass.kind)
-    figure("Effect on the output", farthest(table, passes.seen))
+    figure("Effect on the output", describe_farthest(table, passes.seen))
     draw_statistics(table)
-    pick("layer", forward_pass=forward_pass)
+    draw_picks("layer", forward_pass=forward_pass)
     draw_maps(passes.seen)
 
 
@@ -76,10 +76,10 @@ class OneByOne(Mapping):
         return len(self.configs)
 
 
-def farthest(table, passes) -> str:
+def describe_farthest(table, passes) -> str:
     """Describe the variant farthest from the baseline, and those without a distance."""
     if len(table) == 1:
-        return "Choose an ablation above." if is_moved("variants") else "Nothing to compare with."
+        return "Choose an ablation above." if is_movable("variants") else "Nothing to compare with."
     base, *others = passes
     if not passes[base].finite:
         return "The baseline overflowed (infinite or NaN), so nothing can be compared with it."
@@ -128,7 +128,7 @@ SHORT = {
 
 def draw_statistics(table):
     """Draw the table of statistics, one row per variant."""
-    note("Baseline and variants", lambda: table)
+    offer_table("Baseline and variants", lambda: table)
     columns = [
         "distance",
         "direction",

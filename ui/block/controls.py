@@ -7,7 +7,7 @@ from core.checkpoints import family
 from core.experiments.block.attention import vary_head_count
 from core.experiments.weights import weights
 from core.export.script import Script
-from core.export.scripts import compare_script, write_block_script
+from core.export.scripts import write_block_script, write_compare_script
 from core.model.config import Config
 from core.model.variants import apply, decode
 from core.settings.setting import ConfigError
@@ -27,7 +27,9 @@ def script(context: BlockContext) -> Script:
     tokens = forward_pass.tokens[: forward_pass.n_real]
     how = (tokens, forward_pass.machine, forward_pass.dropout, kind)
     if look.view == "compare":
-        return compare_script({variant.name: variant.config for variant in context.variants}, *how)
+        return write_compare_script(
+            {variant.name: variant.config for variant in context.variants}, *how
+        )
     if look.view == "heads" and look.compare and config.attention:
         refused = weights[kind].refused
         configs = {
@@ -35,7 +37,7 @@ def script(context: BlockContext) -> Script:
             for number, variant in vary_head_count(config).items()
             if variant and not refused(variant)
         }
-        return compare_script(configs, *how, baseline=config)
+        return write_compare_script(configs, *how, baseline=config)
     return write_block_script(config, *how, view=look.view)
 
 
@@ -80,7 +82,7 @@ def _switch_weights(kind: str):
     reset(BlockConfig, **after.write())  # what follows others goes on following
 
 
-def carried(config: BlockConfig) -> list[str]:
+def carried_settings(config: BlockConfig) -> list[str]:
     """Return the names of settings that still have a value brought from other weights."""
     return [
         name
@@ -98,7 +100,7 @@ def availability_check(kind: str) -> Callable[[str, Config], bool] | None:
     """Return a function (change as text, config) -> whether weights exist; None if all do."""
     if kind == "random":
         return None
-    members = tuple(family.listed())
+    members = tuple(family.list_shipped())
     return lambda text, baseline: _has_weights(kind, text, baseline, members)
 
 

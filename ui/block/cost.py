@@ -66,7 +66,7 @@ def cost(context):
                 "FLOPs by sequence length.",
                 height=360,
             )
-    if not side_by_side.second() and st.button(
+    if not side_by_side.is_second_side() and st.button(
         "Benchmark (15 runs)", icon=":material/timer:", key="time_it"
     ):
         _draw_timing(forward_pass)

@@ -7,10 +7,10 @@ from core.model.parts import MENUS
 from core.model.parts.activation import count_inputs
 from ui.block.context import view
 from ui.kit import side_by_side
-from ui.kit.page import chart, figure, with_minus
+from ui.kit.page import chart, figure, style_numbers
 from ui.kit.page import table as show_table
 from ui.pictures.heatmaps import draw_heatmaps
-from ui.shared.base import finite_sentence, needs, pick
+from ui.shared.base import draw_picks, finite_sentence, has_sublayer
 
 RARE = 0.01  # share of exact zeros below which a chart of them is empty
 
@@ -23,9 +23,9 @@ RARE = 0.01  # share of exact zeros below which a chart of them is empty
 def neurons(context):
     """Draw which hidden units are active for which token, and sparsity by activation."""
     forward_pass = context.forward_pass
-    if not needs(forward_pass, "ffn", "The feed-forward network"):
+    if not has_sublayer(forward_pass, "ffn", "The feed-forward network"):
         return
-    pick("token", "layer", forward_pass=forward_pass)
+    draw_picks("token", "layer", forward_pass=forward_pass)
     layer = context.look.layer_of(forward_pass)
     token = context.look.token_of(forward_pass)
     silent = experiment.sparsity(forward_pass, layer)
@@ -76,7 +76,7 @@ def neurons(context):
             f"Most active units for “{forward_pass.labels[token]}”", sentence, forward_pass.weights
         )
         strongest = experiment.strongest(forward_pass, layer, token)
-        formatted = with_minus(strongest, {"before": ".4f", "after": ".4f"})
+        formatted = style_numbers(strongest, {"before": ".4f", "after": ".4f"})
         names = {"unit": "Unit", "before": "Before", "after": "After"}
         show_table(
             formatted,

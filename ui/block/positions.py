@@ -11,14 +11,14 @@ from ui.block.context import view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure
 from ui.pictures.heatmaps import draw_heatmaps
-from ui.shared.base import finite_sentence, needs
+from ui.shared.base import finite_sentence, has_sublayer
 
 
 @view.register("positions", label="Positions", help="how word order reaches the model.")
 def positions(context):
     """Draw whether the model notices word order, and its position encodings."""
     forward_pass = context.forward_pass
-    if needs(forward_pass, "attention", "Attention"):
+    if has_sublayer(forward_pass, "attention", "Attention"):
         table = experiment.compare_word_orders(forward_pass)
         words = weights_menu[forward_pass.kind].order
         figure(

@@ -20,12 +20,12 @@ from ui.kit.page import literal
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.panel.control import Control, among, control_of
 from ui.kit.panel.panel import first_row
-from ui.kit.store import change, change_quietly, is_moved, session
+from ui.kit.store import change, change_quietly, is_movable, session
 from ui.pictures import drawing
 from ui.shared.base import views_of_tab
 
 
-def summary(forward_pass: Pass) -> str:
+def summary_html(forward_pass: Pass) -> str:
     """Return HTML below a diagram: parameter count, tokens, FLOPs and time of a pass."""
     config = forward_pass.config
     blocks = count(config.n_layers, "block") if config.n_layers > 1 else "the block"
@@ -169,12 +169,12 @@ def _draw_diagrams(
     context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]
 ):
     """Draw the block diagram of the baseline and, if there is one, of the variant below it."""
-    figures = summary(_variant_context(context, baseline).forward_pass)
+    figures = summary_html(_variant_context(context, baseline).forward_pass)
     if variant is None:
         _draw_block(context, baseline, baseline, "", HINT, figures, default_config(context.kind))
         return
     name = _side_name(context, variant)
-    statistics = summary(_variant_context(context, variant).forward_pass)
+    statistics = summary_html(_variant_context(context, variant).forward_pass)
     which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
     _draw_block(context, baseline, baseline, "Baseline", MORE, "")
     below = f"<b>{escape(name)}:</b><br>{statistics}<br><br><b>Baseline:</b><br>{figures}"
@@ -192,7 +192,7 @@ def _variant_context(context: BlockContext, variant: Variant) -> BlockContext:
 def _side_name(context: BlockContext, variant: Variant) -> str:
     """Return the variant's name on screen; the baseline's says what it consists of."""
     if variant.colour == 0:
-        return f"Baseline ({pins.baseline_words(context.pins, context.kind)})"
+        return f"Baseline ({pins.describe_baseline(context.pins, context.kind)})"
     return weights[context.kind].name(variant.config) or variant.name
 
 
@@ -227,14 +227,14 @@ def _draw_block(
     def clicked(text: str):
         changes = decode(text, "variants")
         if first:
-            pins.toggle(changes, variant.config, lambda text: change(beside=text))
+            pins.toggle_variant(changes, variant.config, lambda text: change(beside=text))
         elif variant.colour == NOW:
             change(**changes)
         else:
-            pins.vary(variant.colour - 1, changes, baseline.config)
+            pins.vary_variant(variant.colour - 1, changes, baseline.config)
 
     title = pins.legend_html([(variant.colour, name, None)]) if name else "<b>Block</b>"
-    if hint and not is_moved("variants"):
+    if hint and not is_movable("variants"):
         hint = LOCKED
     words: dict[str, Any] = {
         "compact": bool(name),

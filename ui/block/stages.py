@@ -23,18 +23,18 @@ from core.settings.setting import ConfigError
 from core.settings.wording import capitalise, count, fixed, number
 from ui.block.context import view
 from ui.kit import side_by_side
-from ui.kit.page import chart, figure, literal, small_table, with_minus
+from ui.kit.page import chart, figure, literal, small_table, style_numbers
 from ui.kit.page import table as show_table
 from ui.kit.store import bind
 from ui.pictures.heatmaps import draw_heatmaps
-from ui.shared.base import finite_sentence, pick
+from ui.shared.base import draw_picks, finite_sentence
 
 
 @view.register("norm", label="Norm", help="the effect of the norm on one token.")
 def norm(context):
     """Draw one token's vector before and after each norm, and a vector that the user types."""
     _draw_token_norms(context.forward_pass, context.look)
-    if not side_by_side.second():
+    if not side_by_side.is_second_side():
         _draw_vector_norms(context.look, context.forward_pass.config.norm_eps)
 
 
@@ -51,7 +51,7 @@ def _draw_token_norms(forward_pass, look):
             "This block has no norm. Choose one under Components.", icon=":material/toggle_off:"
         )
         return
-    pick("token", "layer", forward_pass=forward_pass)
+    draw_picks("token", "layer", forward_pass=forward_pass)
     for site, (sublayer, place) in sites.items():
         table, numbers = token_through_norm(
             forward_pass, look.layer_of(forward_pass), site, look.token_of(forward_pass)
@@ -233,7 +233,7 @@ def change(context):
 def stages(context):
     """Draw a chart and a table of activation statistics at every stage of the block."""
     forward_pass = context.forward_pass
-    pick("layer", forward_pass=forward_pass)
+    draw_picks("layer", forward_pass=forward_pass)
     table = table_of(forward_pass, context.look.layer_of(forward_pass))
     first = table.iloc[0]
     last = table.iloc[-1]
@@ -270,7 +270,7 @@ def stages(context):
     }
     # Beside another the numbers come first.
     order = None if side_by_side.has_full_width() else ["stage", *meter, "site", "shape"]
-    formatted = with_minus(table, dict.fromkeys(meter, ".3g") | {"zeros": ".1%"})
+    formatted = style_numbers(table, dict.fromkeys(meter, ".3g") | {"zeros": ".1%"})
     columns = numbers | words
     show_table(
         formatted,

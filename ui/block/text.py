@@ -10,9 +10,9 @@ from core.settings.wording import count, number
 from ui.block.context import view
 from ui.kit import side_by_side
 from ui.kit.page import figure, literal
-from ui.kit.takeaway import note
+from ui.kit.takeaway import offer_table
 from ui.pictures.chips import draw_generated_text, opened_step
-from ui.shared.base import pick
+from ui.shared.base import draw_picks
 
 
 @view.register("text", label="Text", help="generated text, token by token.")
@@ -21,7 +21,7 @@ def text(context):
     forward_pass = context.forward_pass
     look = context.look
     if forward_pass.config.attention:
-        pick("layer", "head", forward_pass=forward_pass)
+        draw_picks("layer", "head", forward_pass=forward_pass)
     tokens = forward_pass.tokens[: forward_pass.n_real]
     config = forward_pass.config
     machine = forward_pass.machine
@@ -37,7 +37,7 @@ def text(context):
         forward_pass.weights,
     )
     side_by_side.caption_no_difference()
-    key = side_by_side.keyed("text")
+    key = side_by_side.key_of_side("text")
     layer = look.layer_of(forward_pass)
     head = look.head_of(forward_pass)
     labels = forward_pass.labels[: forward_pass.n_real]
@@ -45,7 +45,7 @@ def text(context):
     st.caption(literal(_describe_token(forward_pass, words, steps, opened_step(key, steps), look)))
     rows = [(words[step.token], step.probability, step.chance) for step in steps]
     table = pd.DataFrame(rows, columns=["word", "probability", "chance"])
-    note(side_by_side.named("Generated tokens"), lambda: table)
+    offer_table(side_by_side.with_side_name("Generated tokens"), lambda: table)
 
 
 def _describe_sampling(kind: str, words, context: int, length: int) -> str:

@@ -154,4 +154,4 @@ class DepthContext:
     @property
     def weights(self) -> str:
         """Sentence on the weights and seeds, for the captions of charts."""
-        return pins.seeds(self.variants)
+        return pins.describe_weights(self.variants)

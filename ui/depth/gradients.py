@@ -27,7 +27,7 @@ def gradients(context):
         v.name: run(v.config, context.tokens, context.machine, context.depth)
         for v in context.variants
     }
-    notes = {name: lost(travel) for name, travel in of_variants.items()}
+    notes = {name: why_incomplete(travel) for name, travel in of_variants.items()}
     pins.draw_legend(context.variants, notes, context.pins)
     lines = [
         Line(v.colour, of_variants[v.name].stream.tolist(), notes[v.name]) for v in context.variants
@@ -40,7 +40,7 @@ def gradients(context):
     panel = Panel(
         "How much of the gradient reaches each pass?",
         label,
-        travelled(of_variants),
+        describe_ratios(of_variants),
         lines,
         log=True,
         help=about,
@@ -54,20 +54,20 @@ def gradients(context):
         draw_weight_gradients(context, of_variants)
 
 
-def lost(travel) -> str | None:
+def why_incomplete(travel) -> str | None:
     """Return why a variant's gradient is incomplete, for a legend; None if it is complete."""
     if not travel.diverged:
         return None
     return "gradient overflowed" if math.isfinite(travel.loss) else "diverged in the forward pass"
 
 
-def travelled(of_variants) -> str:
+def describe_ratios(of_variants) -> str:
     """Describe each variant's ratio of gradient norms, input / output."""
     factors = []
     without = []
     for name, travel in of_variants.items():
         if travel.diverged:
-            without.append(f"{name} ({lost(travel)})")
+            without.append(f"{name} ({why_incomplete(travel)})")
         elif travel.stream[-1] > 0:
             share = travel.stream[0] / travel.stream[-1]
             kind = ""
@@ -99,7 +99,7 @@ def draw_weight_gradients(context, of_variants):
     layers = max(table.layer.max() for table in tables.values())
     shared = context.depth.blocks == "same"
     where = "summed over passes" if shared else f"by block, {count(int(layers), 'block')}"
-    figure(f"Gradient norm per parameter tensor ({where})", largest(tables, shared))
+    figure(f"Gradient norm per parameter tensor ({where})", describe_largest(tables, shared))
     ignored = [
         v.name for v in context.variants if ignores_key_bias(context.depth.plan(v.config)[0])
     ]
@@ -141,7 +141,7 @@ def draw_weight_gradients(context, of_variants):
     )
 
 
-def largest(tables, shared: bool) -> str:
+def describe_largest(tables, shared: bool) -> str:
     """Describe which weight has the largest gradient in each variant.
 
     Args:

@@ -18,7 +18,7 @@ from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.kit.panel.control import choice, tabs
 from ui.kit.panel.panel import draw_bar
-from ui.kit.store import bind, change, is_moved, value
+from ui.kit.store import bind, change, is_movable, value
 from ui.pictures.heatmaps import draw_heatmaps
 
 
@@ -34,7 +34,7 @@ def grid(context):
     figure(
         f"{label} of {count(size, 'variant')}, {when}."
         + " Click a cell to add it to the comparison; click again to remove it."
-        * is_moved("variants"),
+        * is_movable("variants"),
         describe_grid(results, meter),
         context.weights,
     )
@@ -177,7 +177,7 @@ def _axis_word(axis) -> str:
     return label if label[1:2].isupper() or "(" in label else label.lower()
 
 
-def halves(results) -> tuple[list[str], list[str]]:
+def split_axes(results) -> tuple[list[str], list[str]]:
     """Split the axes into (rows, columns), with about 1.5 rows per column."""
     axes = list(results.axes)
     sizes = [len(results.axes[axis]) for axis in axes]
@@ -198,7 +198,7 @@ def _combinations(results, side: list[str]) -> list[tuple[str, ...]]:
 
 def draw_by_component(context, results, meter):
     """Draw the grid with one cell per variant; components are rows and columns."""
-    down, across = halves(results)
+    down, across = split_axes(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
     cells = np.full((len(rows), len(columns)), math.nan)
     chosen = {}
@@ -229,7 +229,9 @@ def draw_by_component(context, results, meter):
         marks=marks,
         numbers="brief",
         arrow="·",
-        on_pick=lambda _, row, column: pick(context, results, chosen.get((row, column))),
+        on_pick=lambda _, row, column: toggle_grid_variant(
+            context, results, chosen.get((row, column))
+        ),
         **_heatmap_options(context, meter, "outlined: in the comparison"),
     )
 
@@ -262,7 +264,7 @@ def draw_ranked(context, results, meter):
         [str(n) for n in range(cells.shape[1])],
         height=max(520, 6 * len(names)),
         arrow="· pass",
-        on_pick=lambda _, row, column: pick(context, results, int(order[row])),
+        on_pick=lambda _, row, column: toggle_grid_variant(context, results, int(order[row])),
         **_heatmap_options(context, meter, "columns: passes"),
     )
 
@@ -278,7 +280,7 @@ def _heatmap_options(context, meter, note) -> dict:
     return words | {"log": statistic[meter].log, "diverging": meter == "cosine"}
 
 
-def pick(context, results, index):
+def toggle_grid_variant(context, results, index):
     """Add variant `index` of the grid to the comparison, or remove it; None: do nothing."""
     if index is not None:
-        pins.toggle(results.changes[index], context.baseline)
+        pins.toggle_variant(results.changes[index], context.baseline)

@@ -15,7 +15,7 @@ from ui.kit import pins
 from ui.kit.page import figure
 from ui.kit.panel.control import choice, tabs
 from ui.kit.panel.panel import draw_bar
-from ui.kit.store import bind, is_moved
+from ui.kit.store import bind, is_movable
 from ui.pictures.curves import Line, Panel, draw_curves
 from ui.pictures.heatmaps import Frames, draw_animation, draw_heatmaps, in_one_frame
 
@@ -37,7 +37,7 @@ def statistics(context):
     left, right = st.columns([3, 1])
     with left:
         about = _question(context)
-        if len(context.variants) == 1 and is_moved("variants"):
+        if len(context.variants) == 1 and is_movable("variants"):
             about += " Remove a component under “Compare with” to see what it does."
         pins.draw_legend(context.variants, ended, context.pins, about=about)
     with right:

@@ -39,7 +39,7 @@ def take_address():
         current.kept[TAKEN] = secrets
         current.kept.setdefault(GIVEN, {}).update(secrets)
     if current.limits is None and limits.PARAMETER in link:
-        current.limits = limits.read(link[limits.PARAMETER])
+        current.limits = limits.read_limits(link[limits.PARAMETER])
 
 
 def pop_secret(name: str) -> str | None:

@@ -28,7 +28,7 @@ ADDRESS = re.compile(
 
 
 @contextmanager
-def in_words():
+def show_errors():
     """Catch errors raised inside and draw them as messages; log unexpected ones."""
     try:
         yield
@@ -65,7 +65,7 @@ class Bar:
 
     def draw(self, share: float | None, description: str):
         """Draw the completed share (0 to 1), at most once every 0.3 s. End an abandoned run."""
-        turns.given_up()
+        turns.give_up_turn()
         now = time.monotonic()
         if now < self.next:
             return
@@ -80,7 +80,7 @@ class Bar:
 
 
 @contextmanager
-def progress_drawn():
+def show_progress():
     """Draw a progress bar for computations inside that take more than a second."""
     bar = Bar()
     with report_to(bar.draw):
@@ -88,12 +88,12 @@ def progress_drawn():
     bar.clear()
 
 
-def guarded(call):
+def showing_errors(call):
     """Wrap a function so that its errors are drawn as messages; for dialogs."""
 
     @functools.wraps(call)
     def safe(*args, **named):
-        with in_words():
+        with show_errors():
             return call(*args, **named)
 
     return safe
@@ -101,7 +101,7 @@ def guarded(call):
 
 def fragment(call, run_every: float | None = None):
     """Turn a function into a Streamlit fragment that draws its errors as messages."""
-    return st.fragment(run_every=run_every)(guarded(call))
+    return st.fragment(run_every=run_every)(showing_errors(call))
 
 
 def literal(text) -> str:

@@ -58,14 +58,14 @@ def workers() -> ProcessPool:
     return ProcessPool()
 
 
-def first_point(trainings: StartedTrainings):
+def wait_for_first_point(trainings: StartedTrainings):
     """Block until a training started less than 0.3 s ago has its first point, 0.3 s at most."""
     end = trainings.since + PATIENCE
     while trainings.going and not any(trainings.runs.values()) and time.monotonic() < end:
         time.sleep(0.01)
 
 
-def started() -> StartedTrainings | None:
+def last_trainings() -> StartedTrainings | None:
     """Return the trainings that this user started last, running or not; None without any."""
     return session().kept.get(RUNNING)
 
@@ -74,7 +74,7 @@ def start_training(plan: Plan):
     """Start a plan in place of the user's training, or store why it is refused (see refused())."""
     pool = workers()
     remembered = session().kept
-    before = started()
+    before = last_trainings()
     try:
         states = plan.states()
         with pool.lock:  # or many who start at once would all see the same room
@@ -91,7 +91,7 @@ def start_training(plan: Plan):
     remembered[RUNNING] = StartedTrainings(plan, job, time.monotonic())
 
 
-def refused(plan: Plan) -> str:
+def reason_refused(plan: Plan) -> str:
     """Return why start_training() refused this plan when it was last called, or ""."""
     refused_job, why = session().kept.get(REFUSED, (None, ""))
     return why if refused_job == plan else ""
@@ -99,17 +99,17 @@ def refused(plan: Plan) -> str:
 
 def stop():
     """Stop the user's training, if there is one."""
-    if started():
-        started().job.stop()
+    if last_trainings():
+        last_trainings().job.stop()
 
 
 def resume():
     """Continue the user's training after a stop, if there is one."""
-    if started():
-        started().job.resume()
+    if last_trainings():
+        last_trainings().job.resume()
 
 
-def status(job: Job) -> str:
+def describe_status(job: Job) -> str:
     """Describe a job in words: its progress and remaining time, its end or its error."""
     n_runs = count(len(job.states), "run")
     left = format_duration(job.seconds_left())
@@ -135,7 +135,7 @@ def status(job: Job) -> str:
 
 def show_progress_elsewhere():
     """Draw a training's progress on other pages, until its own page has shown the end."""
-    trainings = started()
+    trainings = last_trainings()
     if trainings and trainings.going:
         fragment(_show_progress, run_every=2.0)(trainings)
     elif trainings and session().kept.get(SHOWN) is not trainings.job:
@@ -153,11 +153,11 @@ def _show_progress(trainings: StartedTrainings):
 def _draw_status(trainings: StartedTrainings):
     """Draw a caption with the training's status."""
     job = trainings.job
-    text = status(job)
+    text = describe_status(job)
     if job.error is None:
         is_over = job.stopped or job.done
         text = f"Training {text[0].lower()}{text[1:]}" if is_over else f"Training: {text}"
-    words = f"{text} {literal(refused(trainings.plan))}"
+    words = f"{text} {literal(reason_refused(trainings.plan))}"
     st.caption(f":material/model_training: {words.strip()}")
 
 

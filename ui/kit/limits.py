@@ -84,7 +84,7 @@ class Limits:
         return params
 
 
-def read(text: str) -> Limits | None:
+def read_limits(text: str) -> Limits | None:
     """Parse the value of a link's parameter `only`; None if it is malformed."""
     if len(text) > LONGEST:
         return None

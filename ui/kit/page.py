@@ -18,12 +18,12 @@ from core.settings.cache import make_once
 from core.settings.ending import run_later, wait_at_end
 from core.settings.memory import reuse_freed_memory
 from ui.kit import address, side_by_side, takeaway, turns
-from ui.kit.guard import in_words, literal, progress_drawn
+from ui.kit.guard import literal, show_errors, show_progress
 from ui.kit.pages import PAGES, Page
 from ui.kit.panel.control import Control, title
 from ui.kit.panel.panel import acknowledge, draw_bar, draw_panel
 from ui.kit.server import downloads
-from ui.kit.store import allows, opened, read_message
+from ui.kit.store import allows, read_message, session_in_use
 
 TERMS = {
     "logit difference": (
@@ -74,7 +74,7 @@ _WORDS = {
 }
 
 
-def explained(*texts: str) -> str | None:
+def explain_terms(*texts: str) -> str | None:
     """Return Markdown that explains the glossary terms in these texts; None without any."""
     terms = [term for term, word in _WORDS.items() if any(map(word.search, texts))]
     return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in terms) or None
@@ -101,7 +101,7 @@ def set_up_process():
     torch.set_num_threads(1)  # at these sizes a second thread gains little and can stall
     reuse_freed_memory()
     gc.collect()
-    wait_for(_page_threads)
+    wait_at_end(_page_threads)
     gc.freeze()  # so that no later collection has to walk all of torch again
     run_later(2.0, *(partial(importlib.import_module, name) for name in LATER), _load_driver)
 
@@ -133,7 +133,7 @@ def page(current: Page):
         initial_sidebar_state=200,
     )
     set_up_process()
-    with opened() as session, turns.one_turn():
+    with session_in_use() as session, turns.one_turn():
         address.take_address()
         if not allows(current.key):
             st.info("The link you opened does not include this page.", icon=":material/lock:")
@@ -143,20 +143,20 @@ def page(current: Page):
             st.stop()
         takeaway.clear_tables()
         downloads.begin_run()
-        with in_words():
+        with show_errors():
             session.take(read_message())
-        with in_words(), progress_drawn():
+        with show_errors(), show_progress():
             yield
         downloads.end_run()
         acknowledge(current.name_in_address)
 
 
-def head(current: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
+def draw_head(current: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
     """Draw a page's title, controls beside it, and rows of controls below it."""
     draw_bar("head", [title(current.name), *beside_title], *rows)
 
 
-def sidebar(
+def draw_sidebar(
     groups,
     *settings,
     back: Callable,
@@ -202,7 +202,7 @@ def sidebar(
         )
 
 
-def notice(*notes: str, left_out: Sequence[str] = ()):
+def draw_notice(*notes: str, left_out: Sequence[str] = ()):
     """Draw a warning for each note, and a caption for each reason why a variant is left out.
 
     It has a fixed container: otherwise elements below would be rebuilt, and a press on them lost.
@@ -231,22 +231,22 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
         words: Texts in the picture; the help explains glossary terms in them, too.
     """
     takeaway.set_announcement(sentence)
-    if sentence and side_by_side.difference():
+    if sentence and side_by_side.shows_difference():
         sentence = f"Variant: {sentence}"
     whose = f" :small[:gray[{literal(weights)}.]]" if weights else ""
     st.markdown(
         f"**{literal(title)}**  \n{literal(sentence)}{whose}",
-        help=explained(title, sentence, *words),
+        help=explain_terms(title, sentence, *words),
     )
 
 
 def finding(sentence: str, weights: str = ""):
     """Draw a sentence below a picture, and the source of weights."""
-    if sentence and side_by_side.difference():
+    if sentence and side_by_side.shows_difference():
         sentence = f"Variant: {sentence}"
     line = "  \n" if side_by_side.has_full_width() else " "
     note = f"{line}:small[:gray[{literal(weights)}.]]" if weights else ""
-    st.markdown(f"{literal(sentence)}{note}", help=explained(sentence))
+    st.markdown(f"{literal(sentence)}{note}", help=explain_terms(sentence))
 
 
 def chart(spec: dict, table, alt: str, height: int | None = None):
@@ -258,21 +258,21 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
         alt: Alternative text.
         height: Height in pixels; None for the content's.
     """
-    alt = side_by_side.named(alt)
-    takeaway.note(alt.rstrip("."), lambda: table)
+    alt = side_by_side.with_side_name(alt)
+    takeaway.offer_table(alt.rstrip("."), lambda: table)
 
     sentence = takeaway.take_announcement()
 
     def draw(twin):
         values = table
         shown_spec = spec
-        if side_by_side.difference() and can_subtract(spec, table, twin):
+        if side_by_side.shows_difference() and can_subtract(spec, table, twin):
             values = subtract(table, twin)
             shown_spec = for_differences(spec, values)
         elif twin is not None:
             shown_spec = on_one_scale(spec, table, twin)
             side_by_side.caption_no_difference()
-        shown_spec = side_by_side.coloured(shown_spec)
+        shown_spec = side_by_side.in_side_colour(shown_spec)
         st.vega_lite_chart(
             values,
             shown_spec,
@@ -294,15 +294,15 @@ def table(data, alt: str, exported=None, **words):
         **words: Passed on to st.dataframe.
     """
     exported = data if exported is None else exported
-    alt = side_by_side.named(alt)
-    takeaway.note(alt.rstrip("."), exported if callable(exported) else lambda: exported)
+    alt = side_by_side.with_side_name(alt)
+    takeaway.offer_table(alt.rstrip("."), exported if callable(exported) else lambda: exported)
     columns = _column_settings(data, words.pop("column_config", {}))
     return st.dataframe(
         data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words
     )
 
 
-def with_minus(frame, formats: dict[str, str]):
+def style_numbers(frame, formats: dict[str, str]):
     """Return a Styler that formats columns (name -> format spec) with a true minus sign."""
 
     def write(value: float, how: str) -> str:
@@ -314,7 +314,9 @@ def with_minus(frame, formats: dict[str, str]):
 def _column_settings(data, formats: dict) -> dict:
     """Return column settings for st.dataframe: the given ones, with help from the glossary."""
     columns = {
-        name: {"help": explained(str(name))} for name in data.columns if explained(str(name))
+        name: {"help": explain_terms(str(name))}
+        for name in data.columns
+        if explain_terms(str(name))
     }
     for name, column in formats.items():
         if column is None:  # st.dataframe leaves the column out
@@ -329,15 +331,15 @@ def _column_settings(data, formats: dict) -> dict:
 
 def caption(text: str):
     """Draw a caption, with glossary terms explained in its help."""
-    st.caption(literal(text), help=explained(text))
+    st.caption(literal(text), help=explain_terms(text))
 
 
 def small_table(data, alt: str, exported=None):
     """Draw a table of few rows, and offer it (or `exported`) for export under the name `alt`."""
     # As HTML: st.dataframe would need a tenth of a second.
     exported = data if exported is None else exported
-    alt = side_by_side.named(alt)
-    takeaway.note(alt.rstrip("."), lambda: exported)
+    alt = side_by_side.with_side_name(alt)
+    takeaway.offer_table(alt.rstrip("."), lambda: exported)
     st.table(
         data.rename(columns=literal).map(literal), border="horizontal", hide_index=True, alt=alt
     )

@@ -156,7 +156,7 @@ class Page:
         self.views[getattr(context.look, self.parameter)](context)
 
 
-def link_to(page: str) -> dict[str, str]:
+def link_params_of(page: str) -> dict[str, str]:
     """Return the link parameters (name -> text) of a page with its current settings."""
     once = {
         name
@@ -170,7 +170,7 @@ def link_to(page: str) -> dict[str, str]:
 def _address_of(page: Page) -> str:
     """Return the relative address of a page with its current settings and limits."""
     name = page.name_in_address or "."
-    params = link_to(page.key)
+    params = link_params_of(page.key)
     teacher_limits = session().limits
     if teacher_limits:
         params[limits.PARAMETER] = teacher_limits.write()

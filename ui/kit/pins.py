@@ -25,7 +25,7 @@ from core.model.variants import (
 from core.settings.setting import ConfigError
 from core.settings.wording import capitalise
 from ui.kit.panel.control import Control, pills, press
-from ui.kit.store import change, is_moved, restore, value
+from ui.kit.store import change, is_movable, restore, value
 
 COLOURS = (BASELINE, *VARIANTS, NOW)
 DIVERGED = "Diverged: a value became infinite or NaN."
@@ -37,7 +37,7 @@ WHOSE = {
 }
 
 
-def row(
+def variant_controls(
     config: Config,
     pins: Pins,
     on_new: Callable[[str], None] = lambda text: None,
@@ -91,20 +91,20 @@ def _help_of(text: str) -> str:
     return " ".join(map(capitalise, helps))
 
 
-def now() -> Pins:
+def current_pins() -> Pins:
     """Return the pinned baseline and variants as they are set now, for callbacks."""
     return Pins(baseline=value("baseline"), variants=value("variants"))
 
 
 def _toggle_text(on_new: Callable[[str], None], text: str, is_on: bool):
     """Add a variant to the comparison, or remove it (a callback)."""
-    texts = [other for other in now().texts if other != text]
+    texts = [other for other in current_pins().texts if other != text]
     _set_compared(on_new, [*texts, text] if is_on else texts)
 
 
 def _set_compared(on_new: Callable[[str], None], texts: list[str]):
     """Compare these variants (texts as in links), or show a toast for too many (a callback)."""
-    pins = now()
+    pins = current_pins()
     if len(texts) > MOST:
         # And the pill goes out again, since what is compared has not changed.
         st.toast(
@@ -119,7 +119,7 @@ def _set_compared(on_new: Callable[[str], None], texts: list[str]):
 
 def _pin_buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> list[Control]:
     """Return the buttons: pin the baseline, or add the settings as variant and unpin."""
-    pinned = pins.pinned()
+    pinned = pins.read_baseline()
     if pinned is None:
         about = "Use the current settings as the baseline and compare later changes against it."
         return [
@@ -138,7 +138,7 @@ def _pin_buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> l
         "Add as variant",
         "keep",
         about,
-        lambda: _set_compared(on_new, [*now().texts, changes]),
+        lambda: _set_compared(on_new, [*current_pins().texts, changes]),
         icon="add",
         off=off,
     )
@@ -171,15 +171,15 @@ def draw_legend(
     entries = [
         (
             v.colour,
-            f"Baseline ({baseline_words(pins, kind)})" if v.colour == 0 else v.name,
+            f"Baseline ({describe_baseline(pins, kind)})" if v.colour == 0 else v.name,
             notes.get(v.name),
         )
         for v in variants
     ]
-    common = [f"{seeds(variants, kind)}."]
+    common = [f"{describe_weights(variants, kind)}."]
     if len(variants) > 1:
-        common.append(f"{paired(variants, kind)}.")
-    elif not about and is_moved("variants"):
+        common.append(f"{describe_pairing(variants, kind)}.")
+    elif not about and is_movable("variants"):
         common.append("Remove a component under “Compare with” to see what it does.")
     if any("diverged" in (text or "") for text in notes.values()):
         common.append(DIVERGED)
@@ -229,20 +229,20 @@ def _line_html(colour: int) -> str:
     return f"<span style='{line}'></span>"
 
 
-def seeds(variants: list[Variant], kind: str = "random") -> str:
+def describe_weights(variants: list[Variant], kind: str = "random") -> str:
     """Describe the source of weights and their seeds: "Random weights, seed 0"."""
     seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
     label = "seeds" if len(seeds) > 1 else "seed"
     return f"{WHOSE[kind]}, {label} {' and '.join(map(str, seeds))}"
 
 
-def paired(variants: list[Variant], kind: str = "random") -> str:
+def describe_pairing(variants: list[Variant], kind: str = "random") -> str:
     """Describe which weights baseline and variants share (parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
     return f"{weights[kind].paired} at the same seed" if other else weights[kind].paired
 
 
-def baseline_words(pins: Pins, kind: str = "random") -> str:
+def describe_baseline(pins: Pins, kind: str = "random") -> str:
     """Describe the baseline in a few words: "current settings", "− norm"."""
     if kind != "random":
         return "trained with all components"
@@ -252,7 +252,9 @@ def baseline_words(pins: Pins, kind: str = "random") -> str:
     return name_of(difference(pinned, Config())) or "default settings"
 
 
-def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None):
+def toggle_variant(
+    changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None
+):
     """Add a variant to the comparison, or remove it if it is there (a callback).
 
     Args:
@@ -260,7 +262,7 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
         baseline: Config that it is compared with.
         on_new: As for row().
     """
-    texts = now().texts
+    texts = current_pins().texts
     text = _encode_variant(changes, baseline, baseline)
     if text == "":
         st.toast("These settings equal the baseline.", icon=":material/info:")
@@ -275,9 +277,9 @@ def toggle(changes: dict, baseline: Config, on_new: Callable[[str], None] = lamb
         )
 
 
-def vary(place: int, changes: dict, baseline: Config):
+def vary_variant(place: int, changes: dict, baseline: Config):
     """Apply further changes to the variant in slot `place`, from 0 (a callback)."""
-    slots = now().slots
+    slots = current_pins().slots
     if not (place < len(slots) and slots[place]):
         return  # it was taken away meanwhile
     text = _encode_variant(changes, apply(decode(slots[place], "variants"), baseline), baseline)

@@ -23,7 +23,7 @@ WRONG = "The key in this link is not valid for this server, so nothing can be ch
 
 def may_write() -> bool:
     """Return whether this user may change shared state: studies, and models on the server."""
-    return not read_only() or bool(session().kept.get(HOLDS))
+    return not is_read_only() or bool(session().kept.get(HOLDS))
 
 
 def take_key() -> list[str]:

@@ -71,13 +71,13 @@ def has_full_width() -> bool:
     return _now.get() is None
 
 
-def second() -> bool:
+def is_second_side() -> bool:
     """Return whether the variant's side is drawn now, the right or lower of two."""
     side = _now.get()
     return side is not None and side.second
 
 
-def is_drawn_above(bar: str) -> bool:
+def mark_drawn_above(bar: str) -> bool:
     """Mark a row of controls as drawn; return whether the first side had drawn it before."""
     side = _now.get()
     if side is None:
@@ -98,7 +98,7 @@ def count_of(name: str, count: int) -> int:
     return side.counts.get(name, count) if side else count
 
 
-def above():
+def shared_rows():
     """Return the context manager that draws inside the rows of controls above both sides."""
     return _rows.get() or nullcontext()
 
@@ -113,33 +113,33 @@ def rows_in(place):
         _rows.reset(token)
 
 
-def difference() -> bool:
+def shows_difference() -> bool:
     """Return whether the side being drawn should show variant − baseline."""
     side = _now.get()
     return side is not None and side.second and side.difference
 
 
-def coloured(spec: dict) -> dict:
+def in_side_colour(spec: dict) -> dict:
     """Return a chart specification, recoloured while the variant's side is drawn."""
-    if not second():
+    if not is_second_side():
         return spec
     return json.loads(json.dumps(spec).replace(BASELINE, _now.get().colour))
 
 
 def caption_no_difference():
     """If this side should show a difference, draw a caption that this view has none."""
-    if difference():
+    if shows_difference():
         st.caption("The difference is not available for this view: it shows the variant.")
 
 
-def named(text: str) -> str:
+def with_side_name(text: str) -> str:
     """Return "variant's name: text" while the variant's side is drawn, else the text."""
-    return f"{_now.get().name}: {text}" if second() else text
+    return f"{_now.get().name}: {text}" if is_second_side() else text
 
 
-def keyed(key: str) -> str:
+def key_of_side(key: str) -> str:
     """Return a component key, with a suffix while the variant's side is drawn."""
-    return f"{key}_beside" if second() else key
+    return f"{key}_beside" if is_second_side() else key
 
 
 def columns(widths, **words) -> list:
@@ -180,7 +180,7 @@ def draw_side_by_side(
     # Unlike where one of them shows something else, as that a sub-layer is off.
     alike = [picture.kind for picture in first] == [picture.kind for picture in other]
     if first and alike and all(_shows_same(a.values, b.values) for a, b in zip(first, other)):
-        with above():
+        with shared_rows():
             st.caption(f":material/equal: {SAME}")
     for side, pictures, twins in zip(drawn, (first, other), (other, first)):
         for index, figure in enumerate(pictures):

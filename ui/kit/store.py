@@ -273,7 +273,7 @@ _current: ContextVar[Session | None] = ContextVar("session", default=None)
 
 
 @contextmanager
-def opened():
+def session_in_use():
     """Look the session up once for all inside, and yield it (a context manager for a page)."""
     token = _current.set(session())
     try:
@@ -306,7 +306,7 @@ def allows(page: str) -> bool:
     return limits is None or page in limits.pages
 
 
-def is_moved(name: str) -> bool:
+def is_movable(name: str) -> bool:
     """Return whether a setting can be changed: always, unless a teacher's link locks it."""
     limits = session().limits
     return limits is None or name in limits.moved

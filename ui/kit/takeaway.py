@@ -54,7 +54,7 @@ _pictures = st.components.v2.component(
 
 def clear_tables():
     """Forget the offered tables and the stored sentence of the last run."""
-    st.session_state.setdefault(TABLES, {}).clear()  # the same one: see `offer`
+    st.session_state.setdefault(TABLES, {}).clear()  # the same one: see `draw_export`
     st.session_state.pop(SAID, None)
 
 
@@ -68,7 +68,7 @@ def take_announcement() -> str:
     return st.session_state.pop(SAID, "")
 
 
-def note(name: str, make: Callable[[], pd.DataFrame]):
+def offer_table(name: str, make: Callable[[], pd.DataFrame]):
     """Offer a table of this run for export; a second one of the same name is numbered."""
     tables = st.session_state.setdefault(TABLES, {})
     unique = name
@@ -79,7 +79,7 @@ def note(name: str, make: Callable[[], pd.DataFrame]):
     tables[unique] = make
 
 
-def offer(
+def draw_export(
     page: str,
     script: Callable[[], Script] | None,
     files: dict[str, tuple[str, Callable[[], bytes]]] | None = None,

@@ -39,7 +39,7 @@ def one_turn():
         turn.give_up()
 
 
-def given_up():
+def give_up_turn():
     """End this run's turn early, because it takes long or waits."""
     turn = _mine.get()
     if turn is not None:

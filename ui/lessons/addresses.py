@@ -25,7 +25,7 @@ def shared_address() -> str:
     if url.hostname not in ONLY_HERE or listens_here_alone():
         return own_address()
     port = f":{url.port}" if url.port else ""
-    return urlunsplit((url.scheme, f"{in_the_room()}{port}", url.path, "", ""))
+    return urlunsplit((url.scheme, f"{local_ip()}{port}", url.path, "", ""))
 
 
 def address_of(path: str, base: str) -> str:
@@ -41,7 +41,7 @@ def listens_here_alone() -> bool:
     return (config.get_option("server.address") or "") in ONLY_HERE
 
 
-def in_the_room() -> str:
+def local_ip() -> str:
     """Return this computer's IP address in its network, or "localhost"; sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
         try:
@@ -53,7 +53,7 @@ def in_the_room() -> str:
             return "localhost"
 
 
-def link(to: str, **params: str) -> str:
+def with_params(to: str, **params: str) -> str:
     """Return the URL `to` with these parameters."""
     return f"{to}?{urlencode(params)}"
 

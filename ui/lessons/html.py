@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from core.figures.small_pictures import Count
-from core.teaching.lessons.language import ENGLISH, is_complete
+from core.teaching.lessons.language import ENGLISH, has_lesson
 from core.teaching.lessons.lesson import Lesson
-from core.teaching.lessons.picture import draw_thumbnail, encode_sketch, letter, render_rows
+from core.teaching.lessons.picture import encode_sketch, letter, render_rows, thumbnail_html
 from core.teaching.lessons.prediction import AS_PREDICTED, Entry, measure_outcome, verdict
 from core.teaching.lessons.reader import lesson, read_lesson
 from ui.kit.limits import PARAMETER
@@ -96,7 +96,7 @@ def draw_answer_styles(place: str = "", lesson_shown: Lesson | None = None) -> N
     st.html(CARDS.replace("STYLES", "\n".join(styles)))
 
 
-def build_link(name: str, language: str) -> dict[str, str]:
+def lesson_params(name: str, language: str) -> dict[str, str]:
     """Return the link parameters (a dict) that open a lesson in a language."""
     return {"shown": "one", "lesson": name} | (
         {} if language == ENGLISH else {"language": language}
@@ -155,7 +155,7 @@ def render_path(entries: Mapping[str, Entry], language: str, words: Mapping[str,
     head += f'<span class="soft push">{escape(done_of)}</span>{render_progress(entries)}'
     if following:
         label = words["continue" if entries else "begin"].format(n=lessons[following].number)
-        head += render_anchor(build_link(following, language), escape(label), "fill")
+        head += render_anchor(lesson_params(following, language), escape(label), "fill")
     cards = [
         _render_card(entry_lesson, entries.get(name), name == following, language, words)
         for name, entry_lesson in lessons.items()
@@ -178,7 +178,7 @@ def _render_card(
         else lesson_shown.title
     )
     level = describe_level(lesson_shown, words) + (
-        "" if is_complete(language, lesson_shown.name) else " · EN"
+        "" if has_lesson(language, lesson_shown.name) else " · EN"
     )
     status = ""
     if entry and out and lesson_shown.prediction:
@@ -194,13 +194,13 @@ def _render_card(
         status = f"<em>{escape(words['next'])}</em>"
     inside = (
         "<span"
-        f' class="picture">{draw_thumbnail(lesson_shown, words, out)}</span><b>{escape(title)}</b>'
+        f' class="picture">{thumbnail_html(lesson_shown, words, out)}</span><b>{escape(title)}</b>'
     )
     inside += f'<span class="line"><span>{escape(level)}</span>{status}</span>'
     kind = " ".join(
         filter(None, ("card", "done" if is_done(entry) else "", "next" if is_next else ""))
     )
-    return render_anchor(build_link(lesson_shown.name, language), inside, kind)
+    return render_anchor(lesson_params(lesson_shown.name, language), inside, kind)
 
 
 def render_top(
@@ -219,7 +219,7 @@ def render_top(
         else ""
     )
     where += describe_level(lesson_shown, words)
-    if not is_complete(language, lesson_shown.name):
+    if not has_lesson(language, lesson_shown.name):
         where += f" · {words['in_english']}"
     head = (
         f'{back}<span class="soft'

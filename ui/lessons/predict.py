@@ -9,11 +9,11 @@ import streamlit as st
 from core.teaching.lessons.language import clean
 from core.teaching.lessons.lesson import Lesson, Prediction
 from core.teaching.lessons.picture import letter
-from core.teaching.lessons.prediction import BECAUSE, SURE, Answer, Entry, check
+from core.teaching.lessons.prediction import BECAUSE, SURE, Answer, Entry, check_answer
 from core.teaching.lessons.readings import reading
 from core.teaching.lessons.wording import fill_in
 from ui.kit.page import literal
-from ui.lessons.progress import store
+from ui.lessons.progress import store_prediction
 
 
 def show_refusal(why: str) -> None:
@@ -21,10 +21,10 @@ def show_refusal(why: str) -> None:
     st.toast(literal(why), icon=":material/info:")
 
 
-def ask(
+def draw_prediction_form(
     lesson: Lesson,
     words,
-    then: Callable[[str, Entry], None] = store,
+    then: Callable[[str, Entry], None] = store_prediction,
     place: str = "",
     button: str = "",
     refuse: Callable[[str], None] = show_refusal,
@@ -54,7 +54,7 @@ def ask(
         st.markdown(f"## {literal(fill_in(prediction.asks, lesson))}")
         answer = ASKED[prediction.kind](lesson, prediction, words, place)
         with st.container(horizontal=True):
-            sure = ask_sure(words, place)
+            sure = draw_confidence(words, place)
             hint = words["because_hint"]
             st.text_input(
                 words["because"], max_chars=BECAUSE, placeholder=hint, key=f"because_{place}"
@@ -68,7 +68,7 @@ def ask(
     return answer
 
 
-def ask_sure(words, place: str) -> int | None:
+def draw_confidence(words, place: str) -> int | None:
     """Draw the control for confidence and return its level, or None before a choice."""
     return st.segmented_control(
         words["sure"],
@@ -90,7 +90,7 @@ def _submit(lesson: Lesson, words, then, place: str, refuse) -> None:
     elif prediction.ranked:
         answer = _collect_ranks(prediction, lambda order: values.get(_rank_key(place, order)))
     try:
-        answer = check(prediction, answer)
+        answer = check_answer(prediction, answer)
     except ValueError:
         answer = None
     if answer is None or sure not in SURE:

@@ -13,9 +13,9 @@ import streamlit as st
 
 from core.teaching.lessons.language import clean
 from core.teaching.lessons.lesson import Lesson
-from core.teaching.lessons.prediction import BECAUSE, SURE, Entry, check
+from core.teaching.lessons.prediction import BECAUSE, SURE, Entry, check_answer
 from core.teaching.lessons.reader import lesson, read_lesson
-from ui.kit.panel.control import handle
+from ui.kit.panel.control import register_handler
 from ui.kit.server.scripts import with_store
 from ui.kit.store import session
 
@@ -50,7 +50,7 @@ def progress() -> Progress:
     return session().kept.setdefault(KEPT, Progress({}))
 
 
-def store(name: str, entry: Entry) -> None:
+def store_prediction(name: str, entry: Entry) -> None:
     """Store the prediction of a lesson in the session (a callback)."""
     stored = progress()
     stored.entries[name] = entry
@@ -64,14 +64,14 @@ def store_transfer_answer(name: str, answer: int) -> None:
         entries[name] = replace(entries[name], carried=answer)
 
 
-def forget(name: str) -> None:
+def forget_prediction(name: str) -> None:
     """Delete the prediction of a lesson, so that it can be made again (a callback)."""
     stored = progress()
     stored.entries.pop(name, None)
     stored.deleted = (*stored.deleted, name)
 
 
-def sync() -> None:
+def sync_with_browser() -> None:
     """Draw the component that stores predictions in the browser and sends those it has."""
     stored = progress()
     entries = {name: asdict(entry) for name, entry in stored.entries.items()}
@@ -79,7 +79,7 @@ def sync() -> None:
         "entries": entries,
         "gone": stored.deleted,
         "loaded": stored.loaded,
-        "set": handle(KEY, _load),
+        "set": register_handler(KEY, _load),
     }
     data["page"] = session().page
     _component(key=KEY, data=data)
@@ -89,12 +89,12 @@ def _load(text: str) -> None:
     """Add the predictions that the browser has stored; newer ones of this session win."""
     stored = progress()
     stored.loaded = True
-    for name, entry in read(text).items():
+    for name, entry in read_predictions(text).items():
         if name not in stored.deleted:
             stored.entries.setdefault(name, entry)
 
 
-def read(text: str) -> dict[str, Entry]:
+def read_predictions(text: str) -> dict[str, Entry]:
     """Parse lesson -> prediction from a browser's JSON; invalid ones are left out."""
     try:
         document = json.loads(text) if len(text) <= LONGEST else {}
@@ -117,7 +117,7 @@ def _read_entry(lesson_read: Lesson, document: Any) -> Entry | None:
     ):
         return None
     try:
-        answer = check(lesson_read.prediction, document.get("answer"))
+        answer = check_answer(lesson_read.prediction, document.get("answer"))
     except ValueError:
         return None
     sure = document.get("sure")

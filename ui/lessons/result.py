@@ -20,8 +20,8 @@ from ui.kit.page import literal
 from ui.kit.pages import LESSONS, PAGES, Page
 from ui.kit.server.scripts import store_script
 from ui.kit.store import value
-from ui.lessons.html import build_link, order_lessons
-from ui.lessons.progress import forget, store_transfer_answer
+from ui.lessons.html import lesson_params, order_lessons
+from ui.lessons.progress import forget_prediction, store_transfer_answer
 
 ICONS = {
     AS_PREDICTED: ":green[:material/check_circle:]",
@@ -40,7 +40,7 @@ _picture = st.components.v2.component(
 )
 
 
-def draw(key: str, svg: str) -> None:
+def draw_svg(key: str, svg: str) -> None:
     """Draw an SVG picture in the component of lessons."""
     _picture(key=key, data={"picture": svg, "clicked": False})
 
@@ -50,7 +50,7 @@ def page_of(key: str) -> Page:
     return next(page for page in PAGES if page.key == key)
 
 
-def render_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
+def draw_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
     """Draw the verdict, the prediction, and the measured result."""
     result = verdict(lesson.prediction, entry.answer, out)
     sentence = describe_answer(lesson, entry.answer)
@@ -64,27 +64,27 @@ def render_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
     )
 
 
-def render_result(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
+def draw_result(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
     """Draw the verdict with its numbers, and the explanation."""
-    render_verdict(lesson, entry, out, words)
+    draw_verdict(lesson, entry, out, words)
     st.markdown(literal(explain(lesson, entry, out, words)))
 
 
-def render_meaning(lesson: Lesson, out: Outcome, words) -> None:
+def draw_meaning(lesson: Lesson, out: Outcome, words) -> None:
     """Draw the paragraph on what the outcome means."""
     st.markdown(
         f"**{literal(words['what_it_means'])}**  \n{literal(fill_in(lesson.means, lesson, out))}"
     )
 
 
-def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
+def draw_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
     """Draw meaning, experiment, variation, transfer question and next lesson."""
-    render_meaning(lesson, out, words)
+    draw_meaning(lesson, out, words)
     left, right = st.columns(2, gap="medium")
     with left:
-        render_way(words["run_it"], lesson.experiment)
+        draw_way(words["run_it"], lesson.experiment)
     with right:
-        render_way(words["change_it"], lesson.challenge)
+        draw_way(words["change_it"], lesson.challenge)
     _ask_transfer(lesson, entry, words)
     with st.container(horizontal=True, vertical_alignment="center"):
         names = order_lessons()
@@ -97,17 +97,17 @@ def render_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None
                 LESSONS.path,
                 label=literal(label),
                 icon=icon,
-                query_params=build_link(following, language),
+                query_params=lesson_params(following, language),
             )
         st.button(
             words["again"],
             type="tertiary",
             icon=":material/replay:",
-            on_click=partial(forget, lesson.name),
+            on_click=partial(forget_prediction, lesson.name),
         )
 
 
-def render_way(title: str, to: Way) -> None:
+def draw_way(title: str, to: Way) -> None:
     """Draw a link to another page, and what to do there."""
     page = page_of(to.page)
     label = f"**{literal(title)}** · {literal(page.name)}"

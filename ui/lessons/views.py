@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from core.settings.wording import distinct
-from core.teaching.lessons.picture import svg
+from core.teaching.lessons.picture import lesson_svg
 from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.reader import PAGES as EXPERIMENTS
 from core.teaching.lessons.reader import lesson, problems, read_lesson
@@ -15,11 +15,11 @@ from core.teaching.lessons.wording import explain, fill_in
 from core.teaching.report import CONCLUSION, NAME, Report, measure_part, write_report
 from ui.kit.limits import LOOK, PARAMETER, Limits
 from ui.kit.page import literal
-from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page, link_to
+from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page, link_params_of
 from ui.kit.server.downloads import download_link
 from ui.kit.store import bind, kinds_of, session
 from ui.lessons import view
-from ui.lessons.addresses import QR, address_of, link, own_address, qr_svg, shared_address
+from ui.lessons.addresses import QR, address_of, own_address, qr_svg, shared_address, with_params
 from ui.lessons.html import (
     COLUMN,
     draw_answer_styles,
@@ -28,9 +28,9 @@ from ui.lessons.html import (
     render_setting,
     render_top,
 )
-from ui.lessons.predict import ask
+from ui.lessons.predict import draw_prediction_form
 from ui.lessons.progress import progress
-from ui.lessons.result import draw, page_of, render_next_steps, render_verdict, render_way
+from ui.lessons.result import draw_next_steps, draw_svg, draw_verdict, draw_way, page_of
 
 # Pixels of a lesson's head without its question, of a line of that, and the letters of a line.
 HEAD = 88
@@ -68,7 +68,7 @@ def draw_lesson(context):
         draw_html("top", top, height=HEAD + LINE * -(-len(question) // LETTERS))
         if lesson_shown.prediction is None:
             for way in lesson_shown.ways:
-                render_way(words["free"], way)
+                draw_way(words["free"], way)
         elif entry is None:
             _ask(lesson_shown, words)
         else:
@@ -78,15 +78,15 @@ def draw_lesson(context):
                 with left:
                     _draw_picture(lesson_shown, words, entry.answer, out)
                 with right:
-                    render_verdict(lesson_shown, entry, out, words)
+                    draw_verdict(lesson_shown, entry, out, words)
             st.markdown(literal(explain(lesson_shown, entry, out, words)))
-            render_next_steps(lesson_shown, entry, out, words)
+            draw_next_steps(lesson_shown, entry, out, words)
 
 
 def _ask(lesson_shown, words):
     """Draw a lesson's prediction below its setting; a number is shown on the scale at once."""
     picture = st.container(key="card", border=True)
-    answer = ask(lesson_shown, words)
+    answer = draw_prediction_form(lesson_shown, words)
     with picture:
         if lesson_shown.prediction.kind == "number":
             _draw_picture(lesson_shown, words, answer)
@@ -101,7 +101,7 @@ def _ask(lesson_shown, words):
 def _draw_picture(lesson_shown, words, answer, out=None):
     """Draw a lesson's picture: the outcome, or while `out` is None, the answer on the scale."""
     st.markdown(f"**{literal(lesson_shown.picture)}**")
-    draw("lesson", svg(lesson_shown, words, answer, out))
+    draw_svg("lesson", lesson_svg(lesson_shown, words, answer, out))
 
 
 @view.register(
@@ -144,12 +144,12 @@ def _draw_report(context, words, entries):
     settings = {}
     for key in EXPERIMENTS:
         page = page_of(key)
-        params = link_to(key)
+        params = link_params_of(key)
         if params:
-            settings[page.name] = link(address_of(page.path, base), **params)
+            settings[page.name] = with_params(address_of(page.path, base), **params)
 
     def link_to_page(key: str, params: Mapping[str, str]) -> str:
-        return link(address_of(page_of(key).path, base), **params)
+        return with_params(address_of(page_of(key).path, base), **params)
 
     def write() -> str:
         predictions = {name: entries[name] for name in names}
@@ -232,7 +232,7 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
         locked = tick(words["link_locked"], fixed_names, "link_locked", [])
     elif first is not LESSONS:
         st.caption(literal(words["link_visit"].format(page=first.name)))
-    params = dict(link_to(first.key))
+    params = dict(link_params_of(first.key))
     if first is LESSONS:
         labels = dict(zip(lesson, distinct(map(lesson.label, lesson))))
         name = st.selectbox(
@@ -252,12 +252,12 @@ def _show_link(first: Page, limits: Limits, words):
     """Draw the restricted link as a button, as text and as a QR code."""
     embedded = {"embed": "true"} if st.toggle(words["link_embed"], key="link_embed") else {}
     params = {**limits.link, PARAMETER: limits.write(), **embedded}
-    address = link(address_of(first.path, shared_address()), **params)
+    address = with_params(address_of(first.path, shared_address()), **params)
     st.link_button(words["link_preview"], address, icon=":material/open_in_new:")
     st.code(address, language=None, wrap_lines=True)
     code = qr_svg(address)
     if code:
-        draw("link_qr", code)
+        draw_svg("link_qr", code)
     else:
         too_long = words["link_too_long"].format(n=len(address.encode()), most=QR)
         st.info(literal(too_long), icon=":material/qr_code:")

@@ -8,7 +8,7 @@ import streamlit as st
 from core.figures.svg import in_own_size
 from core.study.picture import COLOURS, matrix_svg
 from core.study.summary import Line, lines
-from core.study.training_link import query, read_query
+from core.study.training_link import format_address, read_query
 from ui.kit.server.scripts import component
 from ui.kit.store import session
 
@@ -55,7 +55,7 @@ def draw_matrix(
         line = next((line for line in lines(summary) if read_query(line.link) == settings), None)
         if line is not None and on_open:
             on_open(line)
-            remembered[key] = query(settings)
+            remembered[key] = format_address(settings)
 
     _matrix(
         key=key,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.model.generate import Step
 from core.settings.wording import number
-from ui.kit.panel.control import handle
+from ui.kit.panel.control import register_handler
 from ui.kit.server.scripts import component
 from ui.kit.store import session
 
@@ -19,7 +19,7 @@ def opened_step(key: str, steps: Sequence[Step]) -> int:
     return min(session().kept.get(f"{PICKED}_{key}", 0), len(steps) - 1)
 
 
-def weights_read(step: Step, layer: int, head: int, length: int) -> list[float | None]:
+def attention_read(step: Step, layer: int, head: int, length: int) -> list[float | None]:
     """Return each earlier token's attention weight for a generated word; [] without attention.
 
     Args:
@@ -56,7 +56,7 @@ def draw_generated_text(
     """
     chosen = opened_step(key, steps)
     start = len(labels)
-    weights = weights_read(steps[chosen], layer, head, start + chosen)
+    weights = attention_read(steps[chosen], layer, head, start + chosen)
     tokens = []
     for n, label in enumerate(labels):
         is_read = not weights or weights[n] is not None
@@ -128,5 +128,5 @@ def draw_chips(
             on_pick(index)
 
     listed = [token.__dict__ for token in tokens]
-    data = {"tokens": listed, "selected": selected, "alt": alt, "set": handle(key, pick)}
+    data = {"tokens": listed, "selected": selected, "alt": alt, "set": register_handler(key, pick)}
     _chips(key=key, data=json.dumps(data))

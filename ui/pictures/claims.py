@@ -16,7 +16,7 @@ from core.teaching.claims import (
     format_measure,
     format_result,
 )
-from ui.kit.panel.control import handle
+from ui.kit.panel.control import register_handler
 from ui.kit.server.scripts import component
 
 KINDS = {REPLICATES: "yes", DOES_NOT: "no"}
@@ -70,7 +70,9 @@ def draw_claims(
     rows = [_row(claim[name], claim.label(name), judgements[name], by_seed) for name in names]
     _claims(
         key=key,
-        data=json.dumps({"rows": rows, "pick": on_pick is not None, "set": handle(key, pick)}),
+        data=json.dumps(
+            {"rows": rows, "pick": on_pick is not None, "set": register_handler(key, pick)}
+        ),
     )
 
 

@@ -15,7 +15,7 @@ import streamlit as st
 from core.figures.palette import DASHES
 from ui.kit.pins import COLOURS
 from ui.kit.server.scripts import store_script
-from ui.kit.takeaway import note
+from ui.kit.takeaway import offer_table
 
 CSS = """
 .root { font-family: var(--st-font); color: var(--st-text-color); font-size: 14px; }
@@ -108,7 +108,7 @@ def draw_curves(
         positions = range(longest)
     positions = list(positions)
     first, *_, last = ends or (positions[0], positions[-1])
-    note(key.replace("_", " "), lambda: table(panels, names, x, positions))
+    offer_table(key.replace("_", " "), lambda: tidy_table(panels, names, x, positions))
     axis = {"x": x, "at": positions, "from": first, "to": last}
     look = {
         "names": names,
@@ -123,7 +123,7 @@ def draw_curves(
     )
 
 
-def table(panels, names, x, positions) -> pd.DataFrame:
+def tidy_table(panels, names, x, positions) -> pd.DataFrame:
     """Return the drawn values as a tidy table: meter, variant, pass (or x), value, low, high."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [

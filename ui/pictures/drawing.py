@@ -8,9 +8,9 @@ import streamlit as st
 
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
-from ui.kit.panel.control import handle
+from ui.kit.panel.control import register_handler
 from ui.kit.server.scripts import component
-from ui.kit.store import is_moved
+from ui.kit.store import is_movable
 
 CSS = f"""
 .root {{ font-family: var(--st-font); position: relative; }}
@@ -99,7 +99,7 @@ def draw_block(
         compact: Whether another diagram stands above or below.
     """
     svg = block_svg(forward_pass, layer, cuts, reference, beside, compact)
-    if not is_moved(sets):
+    if not is_movable(sets):
         on_pick = None
 
     def pick(text: str):
@@ -114,6 +114,6 @@ def draw_block(
         "picture": picture,
         "clicked": on_pick is not None,
         "gone": removed,
-        "set": handle(key, pick),
+        "set": register_handler(key, pick),
     }
     _drawing(key=key, data=data)

@@ -14,9 +14,9 @@ import torch
 
 from core.figures.palette import DIVERGING, SEQUENTIAL
 from ui.kit import side_by_side
-from ui.kit.panel.control import handle
+from ui.kit.panel.control import register_handler
 from ui.kit.server.scripts import FOCUS, with_store
-from ui.kit.takeaway import MatrixTable, note, take_announcement
+from ui.kit.takeaway import MatrixTable, offer_table, take_announcement
 
 HERE = Path(__file__).parent / "canvas"
 CSS = """
@@ -233,8 +233,8 @@ def draw_heatmaps(
         stacked: Whether its twin stands above or below, where one scale serves both.
         **words: Further fields for grid.js, as ring: the cell (panel, row, col) named on the page.
     """
-    words["alt"] = side_by_side.named(words.get("alt", key))
-    note(
+    words["alt"] = side_by_side.with_side_name(words.get("alt", key))
+    offer_table(
         words["alt"].rstrip("."),
         exported or MatrixTable(matrices, rows, columns, words.get("titles")),
     )
@@ -258,7 +258,7 @@ def draw_heatmaps(
         ):  # one scale for both, whichever goes below zero
             extra["diverging"] = words["diverging"] or bool((_to_tensor(twin) < 0).any())
         if (
-            side_by_side.difference()
+            side_by_side.shows_difference()
             and its_words == [list(rows), columns and list(columns)]
             and len(matrices) == len(twin)
         ):
@@ -274,20 +274,20 @@ def draw_heatmaps(
         elif twin is not None:
             side_by_side.caption_no_difference()
             extra["sharesScale"] = (
-                stacked and side_by_side.second() and not side_by_side.difference()
+                stacked and side_by_side.is_second_side() and not side_by_side.shows_difference()
             )
         data = pack(
             displayed,
             rows,
             columns,
             clickable=on_pick is not None,
-            set=handle(name, pick),
+            set=register_handler(name, pick),
             **words | extra,
         )
         _grid(key=name, data=data)
 
     words["scaleAbove"] = not side_by_side.has_full_width()
-    name = side_by_side.keyed(key)
+    name = side_by_side.key_of_side(key)
     side_by_side.draw_picture(key, (matrices, list(rows), columns and list(columns)), draw)
 
 
@@ -313,7 +313,7 @@ def draw_animation(key: str, matrices, rows, columns, frames: Frames, **words):
         for moment, several in zip(frames.moments, frames.titles)
         for title in several
     ]
-    note(words["alt"].rstrip("."), MatrixTable(cells.flatten(0, 1), rows, columns, titles))
+    offer_table(words["alt"].rstrip("."), MatrixTable(cells.flatten(0, 1), rows, columns, titles))
     words["said"] = take_announcement()
     data = pack(
         cells.flatten(0, 1),
@@ -327,11 +327,11 @@ def draw_animation(key: str, matrices, rows, columns, frames: Frames, **words):
 
 def draw_attention_lines(key: str, weights, tokens, **words):
     """Draw one attention pattern (T, T) as lines from queries to keys; offer it for export."""
-    words["alt"] = side_by_side.named(words["alt"])
-    note(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
+    words["alt"] = side_by_side.with_side_name(words["alt"])
+    offer_table(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
     words["said"] = take_announcement()
     matrix = torch.as_tensor(weights)[None]
-    name = side_by_side.keyed(key)
+    name = side_by_side.key_of_side(key)
     side_by_side.draw_picture(
         key,
         matrix,

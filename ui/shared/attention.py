@@ -26,12 +26,12 @@ from ui.kit.panel.control import among, control_of, words
 from ui.kit.panel.panel import draw_bar
 from ui.kit.store import bind, change
 from ui.pictures.heatmaps import draw_attention_lines, draw_heatmaps
-from ui.shared.base import finite_sentence, needs, pick, picks
+from ui.shared.base import draw_picks, finite_sentence, has_sublayer, pick_controls
 
 
 def attention(forward_pass, look):
     """Draw the attention patterns of a layer: all heads, one, their mean, or lines."""
-    if not needs(forward_pass, "attention", "Attention"):
+    if not has_sublayer(forward_pass, "attention", "Attention"):
         return
     layer = look.layer_of(forward_pass)
     head = look.head_of(forward_pass)
@@ -39,7 +39,9 @@ def attention(forward_pass, look):
     selected_head = ["head"] if look.maps in ("one", "lines") else []
     name = forward_pass.head_name(layer, head)
     title = "Mean attention pattern" if look.maps == "average" else "Attention pattern"
-    pick("layer", *selected_head, forward_pass=forward_pass, before=[words(f"<b>{title}</b>")])
+    draw_picks(
+        "layer", *selected_head, forward_pass=forward_pass, before=[words(f"<b>{title}</b>")]
+    )
     sentence = ""
     if look.maps in ("heads", "one"):
         first = head if look.maps == "one" else 0
@@ -103,7 +105,7 @@ def attention(forward_pass, look):
         alt = f"Lines from each token to those it attends to, {name}."
         draw_attention_lines("lines", patterns[head], forward_pass.labels, alt=alt, height=470)
     note = forward_pass.weights
-    if side_by_side.has_full_width() or side_by_side.second():
+    if side_by_side.has_full_width() or side_by_side.is_second_side():
         note += f". {_explain_axes(forward_pass, look)}"
     finding(sentence, note)
 
@@ -186,9 +188,11 @@ def heads(forward_pass, look, recut: bool = False):
         recut: Whether the same width can be split into other numbers of heads; False for a trained
             model's own weights.
     """
-    if not needs(forward_pass, "attention", "Attention"):
+    if not has_sublayer(forward_pass, "attention", "Attention"):
         return
-    pick("layer", forward_pass=forward_pass, before=[control_of(look, "compare")] if recut else [])
+    draw_picks(
+        "layer", forward_pass=forward_pass, before=[control_of(look, "compare")] if recut else []
+    )
     layer = look.layer_of(forward_pass)
     if recut and look.compare:
         for number, config in experiment.vary_head_count(forward_pass.config).items():
@@ -282,19 +286,19 @@ def _draw_other_heads(forward_pass, layer, number, config):
 
 def pairs(forward_pass, look, text: str):
     """Draw how much attention falls on the marked pairs of words, and the editor of pairs."""
-    if not needs(forward_pass, "attention", "Attention"):
+    if not has_sublayer(forward_pass, "attention", "Attention"):
         return
     marked, notes = look.pairs_of(forward_pass, text)
     for note in notes:
         st.warning(literal(note))
-    if not side_by_side.second():
+    if not side_by_side.is_second_side():
         with (
-            side_by_side.above(),
+            side_by_side.shared_rows(),
             st.container(key="mark_pairs"),
             st.popover("Pairs", icon=":material/link:"),
         ):
             _draw_pair_editor(forward_pass, marked)
-    pick("layer", forward_pass=forward_pass)
+    draw_picks("layer", forward_pass=forward_pass)
     if not marked:
         none = "No pairs marked yet. Open *Pairs* and choose a word and the word it depends on."
         st.info(none, icon=":material/link:")
@@ -413,7 +417,7 @@ def _format_pair(forward_pass, pair) -> str:
 
 def steps(forward_pass, look):
     """Draw one head step by step, from queries to output."""
-    if not needs(forward_pass, "attention", "Attention"):
+    if not has_sublayer(forward_pass, "attention", "Attention"):
         return
     layer = look.layer_of(forward_pass)
     head = look.head_of(forward_pass)
@@ -423,7 +427,7 @@ def steps(forward_pass, look):
     steps_row = among("Step", "step", now, numbers, list(map(str, numbers))) | {
         "about": [stage.name for stage in stages]
     }
-    draw_bar("lens", [*picks("layer", "head", forward_pass=forward_pass), steps_row])
+    draw_bar("lens", [*pick_controls("layer", "head", forward_pass=forward_pass), steps_row])
     step = stages[now - 1]
     sentence = step.explanation + _describe_entropies(forward_pass, layer, head, step)
     figure(f"{look.step}. {step.name}: {step.formula}", sentence, forward_pass.weights)

@@ -14,18 +14,18 @@ from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from ui.kit import side_by_side
 from ui.kit.pages import Page
-from ui.kit.panel.control import FOLDS, Control, among, choice, field, handle
+from ui.kit.panel.control import FOLDS, Control, among, choice, field, register_handler
 from ui.kit.panel.panel import draw_bar
-from ui.kit.store import change, is_moved, value
+from ui.kit.store import change, is_movable, value
 
 OWN = "Your own text"
 NAMED = 8  # unknown words that are named
 NO_WORD = "Type a sentence above, or pick an example."
 
 
-def sentence() -> list[Control]:
+def sentence_controls() -> list[Control]:
     """Return the controls of the setting `text`: a text field and a list of examples."""
-    return typed(
+    return text_controls(
         "Sentence",
         "text",
         "Type a sentence …",
@@ -33,7 +33,7 @@ def sentence() -> list[Control]:
     )
 
 
-def typed(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Control]:
+def text_controls(label: str, name: str, hint: str, examples: dict[str, str]) -> list[Control]:
     """Return controls of a text setting: a field, and a list of examples (name -> text)."""
     text = value(name)
     texts = list(examples.values())
@@ -137,7 +137,7 @@ def finite_sentence(sentence: str, *values) -> str:
     return sentence if all(math.isfinite(value) for value in values) else LOST
 
 
-def needs(forward_pass, part: str, words: str) -> bool:
+def has_sublayer(forward_pass, part: str, words: str) -> bool:
     """Return whether the pass has a sub-layer; draw a notice on what to do if it has not.
 
     Args:
@@ -153,18 +153,18 @@ def needs(forward_pass, part: str, words: str) -> bool:
         place = ""
         back = "Switch it on under Components."
         setting_name = part
-        if side_by_side.second():
+        if side_by_side.is_second_side():
             place = " in this variant"
             back = f"Click {words} in the diagram to restore it."
             setting_name = "variants"
         message = f"is removed{place}, so there is nothing to show."
-        if is_moved(setting_name):
+        if is_movable(setting_name):
             message += f" {back}"
     st.info(f"{words} {message}", icon=":material/toggle_off:")
     return False
 
 
-def picks(*names, forward_pass) -> list[Control]:
+def pick_controls(*names, forward_pass) -> list[Control]:
     """Return controls for these of "layer", "head" (if there are several) and "token"."""
     counts = {
         "layer": forward_pass.config.n_layers,
@@ -214,9 +214,9 @@ def views_of_tab(page: Page) -> list[Control]:
         change(**{parameter: view}, **({"maps": picture} if picture else {}))
 
     control = among("Picture", "picture", now, keys, labels)
-    return [control | FOLDS | {"set": handle("picture", open_picture)}]
+    return [control | FOLDS | {"set": register_handler("picture", open_picture)}]
 
 
-def pick(*names, forward_pass, before: list[Control] | None = None):
+def draw_picks(*names, forward_pass, before: list[Control] | None = None):
     """Draw a row of controls: `before`, then these of "layer", "head" and "token"."""
-    draw_bar("lens", [*(before or []), *picks(*names, forward_pass=forward_pass)])
+    draw_bar("lens", [*(before or []), *pick_controls(*names, forward_pass=forward_pass)])

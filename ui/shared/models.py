@@ -28,7 +28,7 @@ ENGLISH = (
 )
 
 
-def prompts(name: str) -> list[tuple[str, str]]:
+def example_prompts(name: str) -> list[tuple[str, str]]:
     """Return (title, text) of example prompts for the model of this name."""
     opened = open_model(name)
     if opened.learnt and opened.learnt.texts:
@@ -46,7 +46,7 @@ def prompts(name: str) -> list[tuple[str, str]]:
     return opened.results.get("prompts", make)
 
 
-def reader(name: str) -> tuple[int, int]:
+def best_reader(name: str) -> tuple[int, int]:
     """Return (layer, head), from 1, to open a model on: its best subject reader, or (1, 1)."""
     opened = open_model(name)
     if "reader" in opened.about:
@@ -54,14 +54,14 @@ def reader(name: str) -> tuple[int, int]:
     if opened.learnt and opened.learnt.agreement:
 
         def make() -> tuple[tuple[int, int], int]:
-            best = tables.attention_to_subject(knockout.bench(opened, texts(name)))[:1]
+            best = tables.attention_to_subject(knockout.bench(opened, n_texts(name)))[:1]
             return next(((head.layer + 1, head.head + 1) for head in best), (1, 1)), 100
 
         return opened.results.get("reader", make)
     return 1, 1
 
 
-def texts(name: str) -> int:
+def n_texts(name: str) -> int:
     """Return the number of held-out texts to measure a model on: 256, or fewer if slow."""
     opened = open_model(name)
     return max(16, min(TEXTS, int(WORK / (2 * opened.parameters * 20)) // 16 * 16))
@@ -95,7 +95,7 @@ def _move_to_device(opened: Opened) -> Opened:
     return opened
 
 
-def folders() -> dict:
+def model_folders() -> dict:
     """Return name -> (folder, time of change) of each model on disk, at most a second old."""
     return _list_folders(int(time.monotonic()), os.environ.get("ABLATION_MODELS"))
 
@@ -109,14 +109,14 @@ def _list_folders(second: int, place: str | None) -> dict:
     }
 
 
-def of_the_family() -> dict[str, tuple[str, int]]:
+def family_models() -> dict[str, tuple[str, int]]:
     """Return name -> (member, seed) of the shipped family, models trained without a part."""
-    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.listed()}
+    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.list_shipped()}
 
 
-def names() -> list[str]:
+def model_names() -> list[str]:
     """Return the names of all models that this user can open."""
-    return [*folders(), *of_the_family(), *st.session_state.get(OWN, {})]
+    return [*model_folders(), *family_models(), *st.session_state.get(OWN, {})]
 
 
 def open_model(name: str) -> Opened:
@@ -129,8 +129,8 @@ def open_model(name: str) -> Opened:
     own_models = st.session_state.get(OWN, {})
     if name in own_models:
         return own_models[name]
-    shipped = folders()
-    of_family = of_the_family()
+    shipped = model_folders()
+    of_family = family_models()
     if name in of_family:
         try:
             return family.open_cached(*of_family[name])
@@ -159,12 +159,12 @@ def open_model(name: str) -> Opened:
 
 def _error_with_alternative(name: str, words: str) -> ConfigError | CheckpointError:
     """Return the error for a model that cannot be opened; if another can, it carries its name."""
-    for other in names():
+    for other in model_names():
         with suppress(CheckpointError, MemoryLimitError):
             if other != name and (
                 other in st.session_state.get(OWN, {})
-                or other in folders()
-                and _from_folder(*folders()[other])
+                or other in model_folders()
+                and _from_folder(*model_folders()[other])
             ):
                 return ConfigError("model", words, other)
     return CheckpointError(words[:1].upper() + words[1:])
@@ -172,7 +172,7 @@ def _error_with_alternative(name: str, words: str) -> ConfigError | CheckpointEr
 
 def check_room(size: int):
     """Raise MemoryLimitError unless a model of `size` bytes fits with those of all users."""
-    limit = whole_number("ABLATION_MODELS_MB", 4 * max_mb())
+    limit = read_whole_number("ABLATION_MODELS_MB", 4 * max_mb())
     with _counting:
         used = sum(model.size for model in kept_by_all)
     if used + size > limit << 20:
@@ -183,7 +183,7 @@ def check_room(size: int):
         )
 
 
-def add(opened: Opened) -> str:
+def add_model(opened: Opened) -> str:
     """Add a model to the session, dropping the oldest if there are too many. Return its name.
 
     Raises:
@@ -199,7 +199,7 @@ def add(opened: Opened) -> str:
         kept_by_all.add(opened)
     name = opened.name
     n = 1
-    while name in own_models or name in folders():
+    while name in own_models or name in model_folders():
         n += 1
         name = f"{opened.name} ({n})"
     own_models[name] = opened

@@ -22,7 +22,7 @@ from core.workers.job import ROW
 from ui.kit import pins
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal, table
-from ui.kit.takeaway import note
+from ui.kit.takeaway import offer_table
 from ui.pictures.curves import Line, Panel, draw_curves
 
 
@@ -34,7 +34,7 @@ def arms_shown(trainings: Any) -> list:
 TIMED = guards("time", False)[0]
 
 
-def said_alike(names: list[str]) -> str:
+def describe_guards(names: list[str]) -> str:
     """Describe what is equal for all models, from names of guards; "" without any."""
     if not names:
         return ""
@@ -49,7 +49,7 @@ def said_alike(names: list[str]) -> str:
     return " ".join(sentences)
 
 
-def rates_chosen(trainings: StartedTrainings) -> dict[str, str]:
+def chosen_rates(trainings: StartedTrainings) -> dict[str, str]:
     """Return model -> chosen learning rates as text ("–" until trained); {} without a search."""
     plan = trainings.plan
     if plan.trial.search == "none":
@@ -71,9 +71,9 @@ def _has_ended(trainings: StartedTrainings, arm) -> bool:
     return all(rows and (rows[-1].note or rows[-1].step == way.steps) for rows, way in runs)
 
 
-def said_of_ends(trainings: StartedTrainings) -> str:
+def describe_edge_rates(trainings: StartedTrainings) -> str:
     """Describe which models' best rate is at the edge of the range; "" if none is."""
-    ended = {name for name, rate in rates_chosen(trainings).items() if rate != "–"}
+    ended = {name for name, rate in chosen_rates(trainings).items() if rate != "–"}
     edge_names = (
         [
             name
@@ -92,7 +92,7 @@ def said_of_ends(trainings: StartedTrainings) -> str:
     )
 
 
-def label(arm) -> str:
+def label_of(arm) -> str:
     """Return a model's name for legends, with its note in brackets if it has one."""
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
@@ -119,7 +119,7 @@ def draw_legend(trainings: StartedTrainings, notes=None):
     common = [f"{trainings.origin}, {seeds}. {paired}"]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
-    marks = [(arm.colour, label(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
+    marks = [(arm.colour, label_of(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
     pins.draw_marks(marks, common)
 
 
@@ -148,19 +148,19 @@ class FromStudy(NamedTuple):
     provenance: Made
 
 
-def from_study(run: Run) -> FromStudy | None:
+def find_cached_rows(run: Run) -> FromStudy | None:
     """Return a run's rows as cached by hand_over(); None if they are not."""
     cached_run: FromStudy | None = _kept.peek(run.hash)
     return cached_run
 
 
-def hand_over(store, number: int, study: str, task: str, variant: str):
+def cache_rows(store, number: int, study: str, task: str, variant: str):
     """Cache a study's rows of one cell and its baseline, for from_study(); ignore store errors."""
     from core.study.database.connection import StoreError  # loaded by whoever has a store
-    from core.study.tables import cell
+    from core.study.tables import load_cell_runs
 
     with suppress(StoreError, ConfigError):
-        for run, rows, provenance in cell(store, number, task, variant):
+        for run, rows, provenance in load_cell_runs(store, number, task, variant):
             _kept.store(run.hash, FromStudy(rows, study, provenance), ROW * len(rows))
 
 
@@ -187,8 +187,8 @@ def draw_learning(trainings):
     plan = trainings.plan
     learnt = task[plan.training.task]
     draw_legend(trainings)
-    steps, accuracy = lines(trainings, "accuracy")
-    _, loss = lines(trainings, "loss", log=True)
+    steps, accuracy = chart_lines(trainings, "accuracy")
+    _, loss = chart_lines(trainings, "loss", log=True)
     sentence = sentences.describe_finding(trainings.runs, plan)
     band_note = SAID[min(3, len(plan.seeds))] if len(plan.seeds) <= FEW else MANY
     panels = [
@@ -214,7 +214,7 @@ def draw_learning(trainings):
             help="Mean of −ln(probability of the correct answer). Lower is better.",
         ),
     ]
-    names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
+    names = {arm.colour: label_of(arm) for arm in arms_shown(trainings)}
     draw_curves(
         "learning",
         panels,
@@ -225,7 +225,7 @@ def draw_learning(trainings):
         height=265,
         across=2,
     )
-    note("all logged steps", lambda: results.every_row(trainings.every_run, plan))
+    offer_table("all logged steps", lambda: results.every_row(trainings.every_run, plan))
     draw_costs(trainings)
     if learnt.remains and sentences.beats_chance(trainings.runs, plan):
         st.caption(f"Why accuracy is above chance: {learnt.remains}")
@@ -233,11 +233,13 @@ def draw_learning(trainings):
 
 def draw_costs(trainings):
     """Draw the table of accuracy, difference, p-value and cost of each model."""
-    chosen = rates_chosen(trainings)
+    chosen = chosen_rates(trainings)
     summary: Any = results.summary(trainings.runs, trainings.plan, chosen)
     several = len(trainings.plan.seeds) > 1
     if trainings.plan.guards:
-        st.caption(f"{said_alike(trainings.plan.guards)} {literal(said_of_ends(trainings))}")
+        st.caption(
+            f"{describe_guards(trainings.plan.guards)} {literal(describe_edge_rates(trainings))}"
+        )
     rates = {"learning rate on seeds": list(summary.rates)} if chosen else {}
     rows = pd.DataFrame(
         {
@@ -246,28 +248,28 @@ def draw_costs(trainings):
                 for row in summary.itertuples()
             ],
             **rates,
-            "accuracy, %": spans(summary.accuracy, summary.low, summary.high, several),
+            "accuracy, %": format_spans(summary.accuracy, summary.low, summary.high, several),
             "seeds": [
                 f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}"
                 for row in summary.itertuples()
             ],
-            "Δ accuracy, points": spans(
+            "Δ accuracy, points": format_spans(
                 summary.difference, summary.difference_low, summary.difference_high, several
             ),
             "p (Holm)" if summary.p.notna().sum() > 1 else "p, paired t-test": [
-                chance(row.p, row.difference_low, row.difference_high)
+                format_p(row.p, row.difference_low, row.difference_high)
                 for row in summary.itertuples()
             ],
             "steps to 90 %": [
-                arrived(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds))
+                format_arrival(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds))
                 for row in summary.itertuples()
             ],
             "parameters": [
-                f"{row.parameters:,}{change(row.parameters_difference)}"
+                f"{row.parameters:,}{format_change(row.parameters_difference)}"
                 for row in summary.itertuples()
             ],
             "MFLOPs": [
-                f"{row.flops / 1e6:.3g}{change(row.flops_difference)}"
+                f"{row.flops / 1e6:.3g}{format_change(row.flops_difference)}"
                 for row in summary.itertuples()
             ],
         }
@@ -284,13 +286,13 @@ def draw_costs(trainings):
     )
 
 
-def spans(values, lows, highs, several: bool) -> list[str]:
+def format_spans(values, lows, highs, several: bool) -> list[str]:
     """Format a column of shares in percent (no sign), with intervals if `several` seeds."""
     decimals = sentences.decimals_of(values)
-    return [span(*bounds, several, decimals) for bounds in zip(values, lows, highs)]
+    return [format_span(*bounds, several, decimals) for bounds in zip(values, lows, highs)]
 
 
-def span(value, low, high, several: bool, decimals: int = 1) -> str:
+def format_span(value, low, high, several: bool, decimals: int = 1) -> str:
     """Format a share in percent (no sign), with its interval if `several` seeds; NaN: "–"."""
     if math.isnan(value):
         return "–"
@@ -306,21 +308,21 @@ def span(value, low, high, several: bool, decimals: int = 1) -> str:
     )
 
 
-def chance(p: float, low: float, high: float) -> str:
+def format_p(p: float, low: float, high: float) -> str:
     """Format a p-value; "–" without one, or if the interval low to high has no width."""
     if math.isnan(p) or low == high:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def arrived(steps: float, seeds: int, total: int) -> str:
+def format_arrival(steps: float, seeds: int, total: int) -> str:
     """Format the mean step at which 90 % accuracy was reached, and by how many seeds; "–": none."""
     if not seeds:
         return "–"
     return f"{steps:,.0f}" + (f" ({seeds} of {total})" if seeds < total else "")
 
 
-def change(share: float) -> str:
+def format_change(share: float) -> str:
     """Format a relative difference: 0.05 becomes "  (+5.0 %)"; "" for 0."""
     return (
         ""
@@ -329,7 +331,7 @@ def change(share: float) -> str:
     )
 
 
-def lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
+def chart_lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
     """Return the logged steps, and a chart's line per model: mean, 95 % CI, single seeds.
 
     Args:

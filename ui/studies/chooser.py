@@ -22,7 +22,7 @@ from ui.kit.rights import REASON, may_write
 from ui.kit.store import bind, change, change_quietly, session
 from ui.studies import server
 from ui.studies.context import StudyContext, StudyLook
-from ui.studies.new_study import ask, draw_new_study
+from ui.studies.new_study import draw_new_study, request_dialog
 
 WIDTH = 120  # pixels
 TURNED = "study_turned"  # kept for a visitor: which study was last stopped or resumed, and when
@@ -36,7 +36,7 @@ def draw_study_buttons(store, study, now: Standing):
     # One button of one width, whatever it says: what stands beside it does not move under a hand
     # that presses again.
     same: dict[str, Any] = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _stop_or_resume}
-    if under_way(study.id, now):
+    if is_under_way(study.id, now):
         st.button("Stop", icon=":material/stop:", args=(store.stop, study.id), **same)
     elif now.open:
         st.button(
@@ -63,7 +63,7 @@ def draw_study_buttons(store, study, now: Standing):
         )
 
 
-def under_way(number: int, now: Standing) -> bool:
+def is_under_way(number: int, now: Standing) -> bool:
     """Return whether the study is being trained, here or elsewhere, or is queued here."""
     return now.running or (now.queued and server.service().has(number))
 
@@ -114,7 +114,7 @@ def _study_label(name: str) -> str:
     return f"{shipped.label(NAMES[name])} (built-in)" if name in NAMES else name
 
 
-def offered() -> list[str]:
+def built_in_names() -> list[str]:
     """Return the names (in links) of built-in studies whose files exist."""
     return [
         name
@@ -123,7 +123,7 @@ def offered() -> list[str]:
     ]
 
 
-def ships(name: str, look: StudyLook) -> StudyContext | None:
+def open_built_in(name: str, look: StudyLook) -> StudyContext | None:
     """Open a built-in study; draw a warning and return None if a file is missing or damaged."""
     study_name = NAMES[name]
     try:
@@ -158,7 +158,7 @@ def _draw_progress(store, study, before: Standing):
     """Draw a study's progress; redraw the page when it advances, stops or ends."""
     try:
         now = progress_of(store, study.id)
-        going = under_way(study.id, now)
+        going = is_under_way(study.id, now)
         if going:
             st.progress(
                 min(1.0, now.share),
@@ -178,7 +178,7 @@ def _draw_progress(store, study, before: Standing):
                 literal(f"The studies on this server have stopped: {trouble}"),
                 icon=":material/error:",
             )
-        if going != under_way(study.id, before) or now.n_ended != before.n_ended:
+        if going != is_under_way(study.id, before) or now.n_ended != before.n_ended:
             st.rerun()
     except BusyError as error:
         # This fragment is redrawn again and again: the next time the store may be free.
@@ -199,7 +199,7 @@ def _describe_time_left(number: int, now: Standing) -> str:
     return f"{starting}About {left} left on {count(n_workers, 'worker')}."
 
 
-def files(context: StudyContext | None) -> dict:
+def study_files(context: StudyContext | None) -> dict:
     """Return the files of a study for export: label to (file name, function that writes it)."""
     if context is None:
         return {}
@@ -221,11 +221,11 @@ SEEN = "study_seen"  # kept for a session: the study that was looked at last
 UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 
 
-def choose(look: StudyLook) -> StudyContext | None:
+def draw_chooser(look: StudyLook) -> StudyContext | None:
     """Draw the row that selects a study, and its progress. Return the study; None without one."""
     store = server.store()
     studies = {study.name: study for study in store.studies()} if store else {}
-    shipped = offered()
+    shipped = built_in_names()
     name = _choose_study(look, studies, shipped)
     every = (*reversed(studies), *shipped)
     is_writable = can_write(store)
@@ -258,7 +258,7 @@ def choose(look: StudyLook) -> StudyContext | None:
             "New study",
             icon=":material/add:",
             type="tertiary" if studies else "primary",
-            on_click=ask,
+            on_click=request_dialog,
             disabled=not is_writable,
             help=why,
         )
@@ -281,13 +281,13 @@ def choose(look: StudyLook) -> StudyContext | None:
             )
             about += f" {hint} “python -m core.study run studies/ablation_matrix.toml”."
             st.caption(about)
-        return ships(name, look) if name in shipped else None
+        return open_built_in(name, look) if name in shipped else None
     session().kept[SEEN] = name
     study = studies[name]
     now = progress_of(store, study.id)
     with beside:
         draw_study_buttons(store, study, now)
-    if under_way(study.id, now):
+    if is_under_way(study.id, now):
         fragment(_draw_progress, run_every=TICK)(store, study, now)
     elif now.open:
         fragment(_draw_progress, run_every=REST)(store, study, now)

@@ -10,10 +10,10 @@ import streamlit as st
 
 from core.model.variants import decode, name_of
 from core.study.database.connection import StoreError
-from core.study.file import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks, ticks
+from core.study.file import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks, read_ticks
 from core.study.plan import NOTHING, SETTINGS, Study, StudyError, describe_plan, describe_stored
 from core.tasks import task
-from ui.kit.guard import guarded
+from ui.kit.guard import showing_errors
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.store import bind, change, session
@@ -99,7 +99,7 @@ class Draft:
         self.begin = name
 
 
-def ask():
+def request_dialog():
     """Open the dialog in the next run (a callback)."""
     remembered = session().kept
     remembered[NEW] = remembered[OPENED] = remembered.get(OPENED, 0) + 1
@@ -131,13 +131,13 @@ def _template_files() -> dict[str, Path]:
 
 
 @st.dialog("New study", width="large", on_dismiss=_dismiss)
-@guarded
+@showing_errors
 def _draw_dialog(store):
     """Draw the dialog: form, problems, summary and Start."""
     session().kept[DRAWN] = session().kept.get(NEW)
     text, begun = _draw_form()
     try:
-        study = server.parsed(text)
+        study = server.parse_study(text)
     except StudyError as error:
         for problem in error.problems[:10]:
             st.error(literal(problem))
@@ -152,7 +152,7 @@ def _draw_dialog(store):
             "Only the baseline would be trained. Select an ablation, a setting or an axis."
         )
     with suppress(StudyError):
-        first = server.parsed(begun)
+        first = server.parse_study(begun)
         compared = [{variant for _, variant in _cells(plan)} for plan in (study, first)]
         if study.question and study.question == first.question and compared[0] != compared[1]:
             doubts.append(
@@ -177,7 +177,7 @@ def _draw_form() -> tuple[str, str]:
             [FIRST, *_template_files()],
             **bind("new_from", draft.begin, draft.begin_with),
         )
-    ticked = ticks(draft.text)
+    ticked = read_ticks(draft.text)
     if ticked:
         write = partial(_apply_change, draft)
         with left:
@@ -247,11 +247,11 @@ def _cells(study: Study) -> set[tuple[str, str]]:
 
 def _apply_change(draft: Draft, change: Callable[[Ticks], Ticks]):
     """Apply a change of the form to the draft (a callback); clear an outdated question."""
-    before = ticks(draft.text)
+    before = read_ticks(draft.text)
     if before is None:
         return
     after = change(before)
-    begun = ticks(draft.original)
+    begun = read_ticks(draft.original)
     if (
         begun
         and after.question == begun.question

@@ -64,7 +64,7 @@ def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
     return summary_with_guards(_store, study)
 
 
-def parsed(text: str) -> Study:
+def parse_study(text: str) -> Study:
     """Parse the study in a TOML text, or return it from a cache.
 
     Raises:

@@ -17,15 +17,15 @@ from core.study.database.store import taken_ahead
 from core.study.picture import describe_cell, shown_name
 from core.study.plan import StudyError
 from core.study.summary import in_one_column, is_sparse
-from core.study.tables import compare_studies, link, run_table, stored
+from core.study.tables import compare_studies, link, load_stored, run_table
 from core.study.training_link import read_query
 from ui.kit.page import figure, literal, table
 from ui.kit.pages import TRAINING
 from ui.kit.store import bind, change
 from ui.pictures.ablation_matrix import draw_matrix as picture
-from ui.shared.trainings import draw_learning, hand_over, said_alike
+from ui.shared.trainings import cache_rows, describe_guards, draw_learning
 from ui.studies.context import NOT_STORED, view
-from ui.studies.server import parsed
+from ui.studies.server import parse_study
 
 
 def select_cells(table: pd.DataFrame, look) -> pd.DataFrame:
@@ -129,7 +129,7 @@ def curves(context):
             placeholder="the baseline alone",
             format_func=shown_name,
         )
-    runs = stored(context.store, context.number, name, chosen)
+    runs = load_stored(context.store, context.number, name, chosen)
     if runs is None:
         st.caption("No seed has results for all of these yet.")
         return
@@ -234,7 +234,7 @@ def _draw_run_link(context, picked):
     spec = specs[picked.task, picked.variant]
     first = specs.get((picked.task, BASELINE))
     params = read_query(link(spec, first, [int(picked.seed)]))
-    hand_over(context.store, context.number, context.name, picked.task, picked.variant)
+    cache_rows(context.store, context.number, context.name, picked.task, picked.variant)
     label = f"Open {picked.task}, {picked.variant}, seed {picked.seed} in {TRAINING.name}"
     st.page_link(TRAINING.path, label=literal(label), icon=TRAINING.icon, query_params=params)
 
@@ -287,7 +287,7 @@ def source(context):
     """Draw the study's TOML file and its notes."""
     st.code(context.source, language="toml", line_numbers=True, height=420)
     try:
-        study = parsed(context.source)
+        study = parse_study(context.source)
     except StudyError as error:
         st.caption(
             "This version of the project no longer supports this study file:"
@@ -324,7 +324,7 @@ def matrix(context):
         f"{READING} Click a cell to open it in {TRAINING.name}.",
     )
     if "guards" in selected and selected.guards.iloc[0] != "none":
-        st.caption(said_alike(selected.guards.iloc[0].split(", ")))
+        st.caption(describe_guards(selected.guards.iloc[0].split(", ")))
     drawn = in_one_column(selected, "change in accuracy") if is_sparse(selected) else selected
     picture(drawn, "study_matrix", partial(_cache_cell, context))
     with st.expander("Table view"):
@@ -340,4 +340,4 @@ def _cache_cell(context, line):
     """Cache the rows of a clicked cell, for Training (a callback)."""
     if context.store is not None:
         name, variant = getattr(line, "cell", (line.task, line.variant))
-        hand_over(context.store, context.number, context.name, name, variant)
+        cache_rows(context.store, context.number, context.name, name, variant)

@@ -8,10 +8,10 @@ from core.experiments.trained import prompt as experiment
 from core.model.knockout import Cut
 from core.settings.wording import count, head_name, number
 from ui.kit.page import figure, literal
-from ui.kit.takeaway import note
+from ui.kit.takeaway import offer_table
 from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared import attention as shared
-from ui.shared.base import pick
+from ui.shared.base import draw_picks
 from ui.trained.context import WHOLE, view
 from ui.trained.words import (
     compute_logits,
@@ -29,7 +29,7 @@ from ui.trained.words import (
 def layers(context):
     """Draw the prediction after each layer (logit lens), and attention rollout."""
     forward_pass = context.shown_pass
-    pick("token", "layer", forward_pass=forward_pass)
+    draw_picks("token", "layer", forward_pass=forward_pass)
     labels = forward_pass.labels
     lens = experiment.logit_lens(context.bench.model, forward_pass, context.word)
     depth = forward_pass.config.n_layers + 1
@@ -57,7 +57,7 @@ def layers(context):
         alt="Logit lens: probability of the final answer at each layer and token.",
         texts=[lens.word.tolist()],
     )
-    note("logit lens", lambda: lens)
+    offer_table("logit lens", lambda: lens)
     if not forward_pass.sites.get("pattern"):
         return
     rolled = experiment.rollout(

@@ -17,14 +17,14 @@ from core.settings.menu import Menu
 from core.settings.setting import ANY, ConfigError, setting
 from ui.kit.store import change, value
 from ui.shared.base import Picked, maps
-from ui.shared.models import SHIPPED, open_model, prompts, reader, texts
+from ui.shared.models import SHIPPED, best_reader, example_prompts, n_texts, open_model
 
 view: Menu[Any] = Menu("Views of a trained model")
 WHOLE = "full model"  # its name in charts
 LONGEST = 40  # letters of a word in a sentence
 
 
-def before_verb(look) -> int:
+def token_before_verb(look) -> int:
     """Return the number of the token before the prompt's last verb, else of the last; from 1."""
     try:
         tokens = prompt.read(open_model(look.model), look.prompt)
@@ -46,7 +46,7 @@ class TrainedLook(Picked):
         group="Text",
         kind=str,
         high=ANY,
-        follows=lambda look: prompts(look.model)[0][1],
+        follows=lambda look: example_prompts(look.model)[0][1],
     )
     out: str = setting(
         "",
@@ -71,7 +71,7 @@ class TrainedLook(Picked):
         high=4096,
         step=8,
         top=512,
-        follows=lambda look: texts(look.model),
+        follows=lambda look: n_texts(look.model),
     )
     rank_by: str = setting(
         "difference",
@@ -108,7 +108,7 @@ class TrainedLook(Picked):
         high=100,
         step=1,
         top=100,
-        follows=lambda look: reader(look.model)[0],
+        follows=lambda look: best_reader(look.model)[0],
     )
     head: int = setting(
         None,
@@ -120,7 +120,7 @@ class TrainedLook(Picked):
         high=64,
         step=1,
         top=64,
-        follows=lambda look: reader(look.model)[1],
+        follows=lambda look: best_reader(look.model)[1],
     )
     token: int = setting(
         None,
@@ -132,7 +132,7 @@ class TrainedLook(Picked):
         high=272,
         step=1,
         top=272,
-        follows=before_verb,
+        follows=token_before_verb,
     )
 
     FIRST = ("model", "prompt")
@@ -220,19 +220,19 @@ class TrainedContext:
         return shorten_token(self.opened.tokens.label(token), LONGEST)
 
 
-def take_out(text: str, **extra):
+def ablate_part(text: str, **extra):
     """Ablate one more component, as text ("2.3"), and set `extra` settings (a callback)."""
     change(out="~".join(dict.fromkeys([*_ablated_parts(), text])), **extra)
 
 
-def put_back(text: str):
+def restore_part(text: str):
     """Stop ablating a component, given as text ("2.3") (a callback)."""
     change(out="~".join(name for name in _ablated_parts() if name != text))
 
 
-def switch(text: str):
+def toggle_part(text: str):
     """Ablate a component, given as text ("2.3"), or stop ablating it (a callback)."""
-    (put_back if text in _ablated_parts() else take_out)(text)
+    (restore_part if text in _ablated_parts() else ablate_part)(text)
 
 
 def _ablated_parts() -> list[str]:

@@ -33,7 +33,7 @@ from ui.kit.panel.control import Control, lexicon, pills, press
 from ui.kit.store import change, value
 from ui.shared import models
 from ui.shared.base import draw_unknown_words
-from ui.trained.context import TrainedContext, put_back, take_out
+from ui.trained.context import TrainedContext, ablate_part, restore_part
 
 
 def script(context: TrainedContext) -> Script:
@@ -52,7 +52,7 @@ def script(context: TrainedContext) -> Script:
 
 def opening_call(name: str) -> str:
     """Return the Python call that opens a model; folders outside the project stay private."""
-    member = models.of_the_family().get(name)
+    member = models.family_models().get(name)
     if member:
         return member_call(*member)
     folder = files.model_folders().get(name)
@@ -101,7 +101,7 @@ def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
     return [menu, restore]
 
 
-def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
+def remove_head_button(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
     """Return the button that ablates the head on view; [] if it is ablated, or none is."""
     is_of_one_head = look.taken in ("words", "steps") or (
         look.taken == "attention" and look.maps in ("one", "lines")
@@ -118,7 +118,7 @@ def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> lis
             f"Remove {cut.name}",
             "remove_head",
             about,
-            partial(take_out, cut.write(), **view),
+            partial(ablate_part, cut.write(), **view),
             "content_cut",
         )
     ]
@@ -126,10 +126,10 @@ def remove_shown_head(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> lis
 
 def _toggle_ablation(text: str, is_out: bool):
     """Add a component to the ablation, or remove it (a callback)."""
-    (take_out if is_out else put_back)(text)
+    (ablate_part if is_out else restore_part)(text)
 
 
-def summary(context: TrainedContext) -> str:
+def summary_html(context: TrainedContext) -> str:
     """Return a model's parameters, layers and time as HTML."""
     opened = context.opened
     config = opened.config
@@ -146,7 +146,7 @@ def summary(context: TrainedContext) -> str:
     )
 
 
-def words_row(look, opened: Opened) -> list[Control]:
+def word_controls(look, opened: Opened) -> list[Control]:
     """Return a button that completes the text, and the vocabulary; [] for models of other tasks."""
     if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
         return []
@@ -176,7 +176,7 @@ def _complete(look, opened: Opened):
         change(prompt=" ".join([text.strip(), *ending]))
 
 
-def as_read(prompt: Prompt):
+def draw_reading_notes(prompt: Prompt):
     """Draw notes on how the prompt is read: what was left out, and unknown tokens."""
     for note in prompt.notes:
         st.caption(literal(note))

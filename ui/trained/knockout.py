@@ -15,11 +15,11 @@ from core.model.knockout import part as parts
 from core.settings.wording import capitalise, count, fixed, format_aligned, number
 from ui.kit import pins
 from ui.kit.page import figure, literal, small_table
-from ui.kit.store import is_moved
-from ui.kit.takeaway import note
+from ui.kit.store import is_movable
+from ui.kit.takeaway import offer_table
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, draw_curves
-from ui.trained.context import WHOLE, switch, take_out, view
+from ui.trained.context import WHOLE, ablate_part, toggle_part, view
 from ui.trained.parts import sweep
 from ui.trained.words import compute_logits, describe_change
 
@@ -57,7 +57,12 @@ def knockout(context):
     with left:
         layer = max(cut.layer for cut in context.cuts)
         drawing.draw_block(
-            context.full_pass, layer, key="knife", cuts=context.cuts, on_pick=switch, sets="out"
+            context.full_pass,
+            layer,
+            key="knife",
+            cuts=context.cuts,
+            on_pick=toggle_part,
+            sets="out",
         )
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
@@ -74,7 +79,7 @@ def knockout(context):
 
 def _draw_suggestion(context):
     """Draw a suggestion: a button that removes the head that attends to the subject, if any."""
-    if not is_moved("out"):
+    if not is_movable("out"):
         st.info("The link you opened does not allow ablations.", icon=":material/lock:")
         return
     offer = ", or try the head that attends to the subject" if context.readings else ""
@@ -83,7 +88,11 @@ def _draw_suggestion(context):
             cut = Cut(reading.layer, "head", reading.head)
             words = f"Remove {cut.name} (verb → subject {reading.verb.mean:.2f})"
             st.button(
-                words, on_click=take_out, args=(cut.write(),), type="primary", key="remove_reader"
+                words,
+                on_click=ablate_part,
+                args=(cut.write(),),
+                type="primary",
+                key="remove_reader",
             )
         st.markdown(f"Choose a component to remove{offer}.")
 
@@ -161,7 +170,7 @@ def _draw_compensation(context):
         return
     did, sentence = _describe_takeover(context, changes)
     figure(title, sentence)
-    note("every component after the ablation", lambda: changes)
+    offer_table("every component after the ablation", lambda: changes)
     if not did:
         return  # rows of noise say no more
     first = changes.head(6)

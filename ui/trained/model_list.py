@@ -60,7 +60,7 @@ def _open_requested_model():
         else:
             st.session_state[REFUSED] = NOTHING
             return
-        name = models.add(opened)
+        name = models.add_model(opened)
         st.session_state[OPENED] = st.session_state.get(OPENED, 0) + 1
     except (CheckpointError, MemoryLimitError, ConfigError) as error:
         st.session_state[REFUSED] = str(error)
@@ -76,7 +76,7 @@ def _open_requested_model():
 
 def draw_model_list(look):
     """Draw the list of models, the dialog to open another, and the model's notes."""
-    offered = models.names()
+    offered = models.model_names()
     labels = dict(zip(offered, distinct(map(_label, offered))))
     st.selectbox(
         "Model",
@@ -121,10 +121,10 @@ def draw_model_opener():
 
 def _label(name: str) -> str:
     """Return a model's label in the list."""
-    if name in models.of_the_family():
-        member, seed = models.of_the_family()[name]
+    if name in models.family_models():
+        member, seed = models.family_models()[name]
         return weights["trained"].describe(config_of(member, seed))
-    is_shipped = name == models.SHIPPED and name in models.folders()
+    is_shipped = name == models.SHIPPED and name in models.model_folders()
     return "Legal sentences" if is_shipped else name
 
 

@@ -16,11 +16,11 @@ from core.train.budget import format_duration, max_seconds
 from ui.kit.page import caption, chart, figure, literal
 from ui.kit.panel.control import tabs
 from ui.kit.panel.panel import draw_bar
-from ui.kit.store import is_moved
-from ui.kit.takeaway import note
+from ui.kit.store import is_movable
+from ui.kit.takeaway import offer_table
 from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared.base import LOST, finite_sentence
-from ui.trained.context import take_out, view
+from ui.trained.context import ablate_part, view
 
 # bars of what each part adds, and of what is lost without it
 SHOWN = 16
@@ -153,7 +153,7 @@ def sweep(context):
             square=False,
             height=120 + 44 * c.n_layers if c.n_layers <= 4 else 460,
             marks=out,
-            on_pick=lambda panel, row, column: take_out(
+            on_pick=lambda panel, row, column: ablate_part(
                 make_cut(row, columns[column]).write(), taken="knockout"
             ),
         )
@@ -162,7 +162,7 @@ def sweep(context):
         sentence = "Mean change with 95 % CI (Holm-corrected). Faded: not significant."
         figure(f"Ranked by {name}", sentence)
         _draw_ranking(f"change in {name}{unit}", rows.head(RANKED), f"Components ranked by {name}.")
-    note("all components, all metrics", lambda: ranked)
+    offer_table("all components, all metrics", lambda: ranked)
 
 
 def _measure_sweep(context):
@@ -202,7 +202,7 @@ def _measure_sweep(context):
 
 def _describe_ranking(ranked) -> str:
     """Return a sentence on the head with the largest effect in the sweep."""
-    click = " Click a cell to remove that component." * is_moved("out")
+    click = " Click a cell to remove that component." * is_movable("out")
     rows = ranked[ranked.effect == "difference"]
     heads = rows[rows.part == "head"].sort_values("change")
     if heads.empty:

@@ -123,7 +123,7 @@ def _summary(name: str):
 
 def _model_choice(context) -> list:
     """Return the control that opens one of these models; [] if none is shipped."""
-    family_members = models.of_the_family()
+    family_members = models.family_models()
     offered = [f"{models.FAMILY}{member}.{seed}" for member in members() for seed in SEEDS]
     offered = [name for name in offered if name in family_members]
     if not offered:

@@ -26,9 +26,9 @@ def next_token_of(context: TrainedContext) -> int | None:
 
 def compute_logits(context: TrainedContext) -> dict:
     """Return model's name -> logits of the next token: full model, and ablated if it is."""
-    scores = {WHOLE: prompt.logits(context.bench, context.full_pass, context.after)}
+    scores = {WHOLE: prompt.next_token_logits(context.bench, context.full_pass, context.after)}
     if context.cuts:
-        scores[context.ablation_name] = prompt.logits(
+        scores[context.ablation_name] = prompt.next_token_logits(
             context.bench, context.ablated_pass, context.after
         )
     return scores

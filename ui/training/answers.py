@@ -15,15 +15,15 @@ from core.train import held_out
 from ui.kit.page import figure
 from ui.kit.pins import COLOURS
 from ui.kit.store import bind
-from ui.kit.takeaway import note
+from ui.kit.takeaway import offer_table
 from ui.pictures.heatmaps import draw_heatmaps, in_one_frame
-from ui.shared.trainings import arms_shown, label
+from ui.shared.trainings import arms_shown, label_of
 from ui.training.context import TrainingContext, view
 
 MOST = 64  # sequences of the test that can be looked at
 
 
-def without_models(context: TrainingContext) -> bool:
+def warn_without_models(context: TrainingContext) -> bool:
     """Draw a notice and return True if the trainings have no weights to look at."""
     if context.trainings.states:
         return False
@@ -34,7 +34,7 @@ def without_models(context: TrainingContext) -> bool:
     return True
 
 
-def sequence(context: TrainingContext):
+def selected_sequence(context: TrainingContext):
     """Return the selected test sequence of the first seed: task, tokens (T,), targets (T,).
 
     Longest first; index 0 is one on which the models differ most.
@@ -55,7 +55,7 @@ def sequence(context: TrainingContext):
     return learnt, tokens[index, ~empty[index]], targets[index, ~empty[index]]
 
 
-def pick_sequence(context: TrainingContext):
+def draw_sequence_list(context: TrainingContext):
     """Draw the list that selects a test sequence."""
     offered = range(min(MOST, task[context.trainings.plan.training.task].test) + 1)
     words = lambda n: f"test sequence {n}" if n else "an example where the models disagree"  # noqa: E731
@@ -68,7 +68,7 @@ def pick_sequence(context: TrainingContext):
 )
 def attention(context):
     """Draw each model's attention on one sequence, before training and now."""
-    if without_models(context):
+    if warn_without_models(context):
         return
     look = context.look
     arms = arms_shown(context.trainings)
@@ -79,7 +79,7 @@ def attention(context):
     head = look.trained_head
     sequences, of_layer, of_head = st.columns(3)
     with sequences:
-        pick_sequence(context)
+        draw_sequence_list(context)
     with of_layer:
         st.selectbox(
             "Layer",
@@ -96,7 +96,7 @@ def attention(context):
             label_visibility="collapsed",
             **bind("trained_head", min(head, heads)),
         )
-    learnt, tokens, targets = sequence(context)
+    learnt, tokens, targets = selected_sequence(context)
     if len(arms) <= 2:  # one row: each model before and now
         pairs = [(arm, now) for arm in arms for now in (False, True)]
         across = 2 * len(arms)
@@ -175,11 +175,11 @@ WRONG = "background:rgba(213,94,0,.28);font-weight:600"
 @view.register("answers", label="Answers", help="predictions of all models on one sequence.")
 def answers(context):
     """Draw each model's predictions on one sequence, right and wrong ones coloured."""
-    if without_models(context):
+    if warn_without_models(context):
         return
     trainings = context.trainings
-    pick_sequence(context)
-    learnt, tokens, targets = sequence(context)
+    draw_sequence_list(context)
+    learnt, tokens, targets = selected_sequence(context)
     words = learnt.vocabulary
     seed = trainings.plan.seeds[0]
     readings = {
@@ -200,7 +200,7 @@ def answers(context):
         "Green is correct, orange is wrong, faded or · is not scored. "
         f"Greedy predictions of seed {seed} at the latest checkpoint."
     )
-    note("answers", lambda: _answer_table(readings, words, tokens, targets))
+    offer_table("answers", lambda: _answer_table(readings, words, tokens, targets))
 
 
 def _split_lines(words, tokens):
@@ -225,7 +225,7 @@ def _line_html(words, tokens, targets, readings, places) -> str:
         "target": [_cell_html(word, "opacity:.75") for word in expected_words],
     }
     for arm, reading in readings.items():
-        dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label(arm))}"
+        dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label_of(arm))}"
         styles = {True: RIGHT, False: WRONG, None: "opacity:.45"}
         answered = [_cell_html(words[reading.answers[n]], styles[reading.right[n]]) for n in places]
         rows[dot] = [

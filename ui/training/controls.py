@@ -21,9 +21,9 @@ from ui.kit.page import literal
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel.control import Control, control_of, words
 from ui.kit.store import change, reset, settings_of, value
-from ui.shared.models import OPEN, add
+from ui.shared.models import OPEN, add_model
 from ui.training.context import TrainingContext, TrainingLook
-from ui.training.finished import FinishedTrainings, finished, select_trainings
+from ui.training.finished import FinishedTrainings, find_finished, select_trainings
 
 
 def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tuple[str, int]]:
@@ -48,12 +48,12 @@ def _open_selected_model(offered: dict[str, tuple[str, int]], plan: Plan):
     arm, seed = offered[st.session_state.take_apart]
     name = f"{state.training.task}: {arm}, seed {seed}, step {state.step:,}"
     try:
-        st.session_state[OPEN] = add(native.open_training(state, name))
+        st.session_state[OPEN] = add_model(native.open_training(state, name))
     except MemoryLimitError as error:
         st.toast(literal(error), icon=":material/block:", duration="long")
 
 
-def models(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
+def model_files(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
     """Return files for export, trained models: label -> (file name, function that writes it)."""
     files = {}
     for arm, seed in trained_models(trainings) if trainings else []:
@@ -122,8 +122,8 @@ def draw_live_view(
     trainings: StartedTrainings | FinishedTrainings, planned: Plan, look: TrainingLook
 ):
     """Draw the open view, redrawn while the training runs, and once at its end."""
-    if trainings is jobs.started():
-        jobs.first_point(trainings)
+    if trainings is jobs.last_trainings():
+        jobs.wait_for_first_point(trainings)
         jobs.mark_as_shown(trainings)
     fragment(_draw_view, run_every=jobs.TICK if trainings.going else None)(planned, look)
 
@@ -145,7 +145,7 @@ ANEW = "Retrain here"
 
 def draw_training_bar(planned: Plan, kinds):
     """Draw start, stop and progress, refreshed while the job runs."""
-    trainings = jobs.started()
+    trainings = jobs.last_trainings()
     going = bool(trainings) and trainings.going
     if going:
         fragment(_draw_training_bar, run_every=jobs.TICK)(planned, kinds, going)
@@ -158,14 +158,14 @@ def draw_training_bar(planned: Plan, kinds):
 
 def _draw_training_bar(planned, kinds, was_going):
     """Draw the buttons and the state of the training once."""
-    trainings = jobs.started()
+    trainings = jobs.last_trainings()
     if trainings:
         trainings.job.poll()
     if value("begin") or was_going != (bool(trainings) and trainings.going):
         # all of the page: with or without its timers, and with the settings of an experiment
         st.rerun()
     same = bool(trainings) and trainings.plan == planned
-    finished_trainings = None if same else finished(planned)
+    finished_trainings = None if same else find_finished(planned)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if trainings and trainings.going:
             st.button("Stop", icon=":material/stop:", key="stop", on_click=jobs.stop)
@@ -230,7 +230,7 @@ def _draw_training_bar(planned, kinds, was_going):
             st.progress(min(1.0, trainings.job.progress), text=sentence)
         else:
             st.markdown(sentence, width="stretch")
-    why = jobs.refused(planned)
+    why = jobs.reason_refused(planned)
     if why:
         st.error(literal(why), icon=":material/timer_off:")
 
@@ -243,9 +243,9 @@ def _describe_status(planned, trainings, same, finished_trainings) -> str:
             if same
             else f" Settings have changed since the start. New settings: {_describe_cost(planned)}."
         )
-        return f"{literal(jobs.status(trainings.job))}.{other}"
+        return f"{literal(jobs.describe_status(trainings.job))}.{other}"
     if same:
-        return literal(jobs.status(trainings.job))
+        return literal(jobs.describe_status(trainings.job))
     if finished_trainings:
         adds = (
             " Retrain to get the *Answers* and *Attention* tabs."

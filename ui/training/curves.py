@@ -13,7 +13,7 @@ from core.settings.wording import count, number
 from ui.kit.page import figure
 from ui.pictures.curves import Panel, draw_curves
 from ui.pictures.heatmaps import Frames, draw_animation
-from ui.shared.trainings import arms_shown, draw_learning, draw_legend, label, lines
+from ui.shared.trainings import arms_shown, chart_lines, draw_learning, draw_legend, label_of
 from ui.training.context import view
 
 
@@ -25,7 +25,7 @@ def play(context):
     trainings = context.trainings
     plan = trainings.plan
     arms = arms_shown(trainings)
-    steps, accuracy = lines(trainings, "accuracy")
+    steps, accuracy = chart_lines(trainings, "accuracy")
     figure(
         "Accuracy over training",
         f"One row per model, one column per seed, {count(len(steps), 'checkpoint')}.",
@@ -40,7 +40,7 @@ def play(context):
         accuracy,
         bounds=(0.0, 1.0),
     )
-    names = {arm.colour: label(arm) for arm in arms}
+    names = {arm.colour: label_of(arm) for arm in arms}
     draw_curves(
         "played_learning",
         [panel],
@@ -129,9 +129,9 @@ def steps(context):
     """Draw gradient norm, update size and learning rate over steps."""
     trainings = context.trainings
     draw_legend(trainings)
-    gradient_table, gradients = lines(trainings, "gradient_norm", log=True)
-    _, updates = lines(trainings, "update_size", log=True)
-    _, rates = lines(trainings, "learning_rate")
+    gradient_table, gradients = chart_lines(trainings, "gradient_norm", log=True)
+    _, updates = chart_lines(trainings, "update_size", log=True)
+    _, rates = chart_lines(trainings, "learning_rate")
     rates = [replace(rate, low=None, high=None, seeds=None) for rate in rates]
     alike = trainings.plan.one_training
     clip = trainings.plan.training.clip
@@ -139,7 +139,7 @@ def steps(context):
         Panel(
             "Global norm before clipping.",
             "Gradient norm",
-            pulled(trainings),
+            describe_gradients(trainings),
             gradients,
             log=True,
             marks=((clip, "clipped to"),) if clip else (),
@@ -147,7 +147,7 @@ def steps(context):
         Panel(
             "Norm of the update ÷ norm of the weights.",
             "Relative update size",
-            moved(trainings),
+            describe_updates(trainings),
             updates,
             log=True,
         ),
@@ -158,7 +158,7 @@ def steps(context):
             rates[:1] if alike else rates,
         ),
     ]
-    names = {arm.colour: label(arm) for arm in arms_shown(trainings)}
+    names = {arm.colour: label_of(arm) for arm in arms_shown(trainings)}
     ends = (0, trainings.plan.training.steps)
     draw_curves(
         "training_steps",
@@ -172,7 +172,7 @@ def steps(context):
     )
 
 
-def pulled(trainings) -> str:
+def describe_gradients(trainings) -> str:
     """Return a sentence on the largest gradient norm of each model; "" without any."""
     phrases = []
     for arm in arms_shown(trainings):
@@ -188,7 +188,7 @@ def pulled(trainings) -> str:
     return f"Largest: {'; '.join(phrases)}." if phrases else ""
 
 
-def moved(trainings) -> str:
+def describe_updates(trainings) -> str:
     """Return a sentence on the relative size of each model's last update; "" without any."""
     phrases = []
     for arm in arms_shown(trainings):

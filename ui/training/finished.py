@@ -16,7 +16,7 @@ from core.train import State
 from ui.kit import jobs
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
-from ui.shared.trainings import FromStudy, from_study
+from ui.shared.trainings import FromStudy, find_cached_rows
 
 FILES = [curves_of(name) for name in (*studies, *ALONE)]
 DAMAGED = (
@@ -49,19 +49,19 @@ class FinishedTrainings(Compared):
 
 def select_trainings(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
     """Return the user's training of this plan, else its stored results, else the last training."""
-    own_trainings = jobs.started()
+    own_trainings = jobs.last_trainings()
     return (
         own_trainings
         if own_trainings and own_trainings.plan == planned
-        else finished(planned) or own_trainings
+        else find_finished(planned) or own_trainings
     )
 
 
-def finished(planned: Plan) -> FinishedTrainings | None:
+def find_finished(planned: Plan) -> FinishedTrainings | None:
     """Find the trainings of a plan: cached here, shipped, or from a study; None if one lacks."""
     return (
         _find_cached(planned)
-        or _find_shipped(tuple(filter(None, shipped())), planned)
+        or _find_shipped(tuple(filter(None, read_shipped_curves())), planned)
         or _find_in_study(planned)
     )
 
@@ -116,7 +116,7 @@ def _find_in_study(planned: Plan) -> FinishedTrainings | None:
     runs = {}
     sources: list[FromStudy] = []
     for name, run in _runs(planned):
-        stored_run = from_study(run)
+        stored_run = find_cached_rows(run)
         if stored_run is None or any(stored_run.study != source.study for source in sources):
             return None
         runs[name] = stored_run.rows
@@ -153,7 +153,7 @@ def _describe_provenance(provenance: Made) -> str:
     )
 
 
-def shipped() -> list[Curves | None]:
+def read_shipped_curves() -> list[Curves | None]:
     """Return the shipped curves of each study; None for a missing or damaged file."""
     return [_read_file(path) for path in FILES]
 

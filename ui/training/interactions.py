@@ -8,7 +8,7 @@ import streamlit as st
 from core.experiments.training import results, sentences
 from core.measure.intervals import excludes_zero
 from ui.kit.page import caption, figure, table
-from ui.shared.trainings import chance, spans
+from ui.shared.trainings import format_p, format_spans
 from ui.training.context import view
 
 NOTHING = "No results yet: all models need at least a few steps."
@@ -45,10 +45,10 @@ def draw_effects(effects, several, nothing: str):
     rows = pd.DataFrame(
         {
             "removed": effects.part,
-            "leave one out: points lost when only this one is removed": spans(
+            "leave one out: points lost when only this one is removed": format_spans(
                 effects.removed, effects.removed_low, effects.removed_high, several
             ),
-            "add one back: points gained when only this one is restored": spans(
+            "add one back: points gained when only this one is restored": format_spans(
                 effects.alone, effects.alone_low, effects.alone_high, several
             ),
         }
@@ -89,7 +89,7 @@ def describe_largest_effect(effects, nothing: str = NOTHING) -> str:
 
 def draw_interactions(interaction, several, nothing: str):
     """Draw the table of pairwise interactions; `nothing` is said where none can be measured."""
-    figure("Interactions", pairs_said(interaction, nothing))
+    figure("Interactions", describe_pairs(interaction, nothing))
     rows = pd.DataFrame(
         {
             "first": interaction.one,
@@ -98,10 +98,10 @@ def draw_interactions(interaction, several, nothing: str):
             "first removed": interaction["first"].map(sentences.format_percent),
             "second removed": interaction.second.map(sentences.format_percent),
             "both removed": interaction.both.map(sentences.format_percent),
-            "interaction, points": spans(
+            "interaction, points": format_spans(
                 interaction.interaction, interaction.low, interaction.high, several
             ),
-            "p (Holm)": [chance(r.p, r.low, r.high) for r in interaction.itertuples()],
+            "p (Holm)": [format_p(r.p, r.low, r.high) for r in interaction.itertuples()],
         }
     )
     table(
@@ -114,7 +114,7 @@ def draw_interactions(interaction, several, nothing: str):
     )
 
 
-def pairs_said(interaction, nothing: str = NOTHING) -> str:
+def describe_pairs(interaction, nothing: str = NOTHING) -> str:
     """Return a sentence on the pair with the largest interaction.
 
     Args:

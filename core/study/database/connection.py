@@ -173,14 +173,17 @@ class Connected:
     def reading(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the store and changes nothing."""
         self._check_file()
-        with in_words(self.url), self.engine.begin() as connection:
+        with raise_as_store_errors(self.url), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction: all of it happens, or nothing."""
         self._check_file()
-        with in_words(self.url), self.engine.execution_options(writes=True).begin() as connection:
+        with (
+            raise_as_store_errors(self.url),
+            self.engine.execution_options(writes=True).begin() as connection,
+        ):
             yield connection
 
     def _check_file(self) -> None:
@@ -234,7 +237,7 @@ def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
 
 
 @contextmanager
-def in_words(url: URL) -> Iterator[None]:
+def raise_as_store_errors(url: URL) -> Iterator[None]:
     """Turn errors of the database into BusyError, FullError or StoreError, with a sentence."""
     try:
         yield

@@ -38,7 +38,7 @@ def phrases(language_name: str) -> Mapping[str, str]:
     return {**_read(ENGLISH)["words"], **_read(language_name)["words"]}
 
 
-def translated(language_name: str, lesson: str, document: dict[str, Any]) -> dict[str, Any]:
+def translate_lesson(language_name: str, lesson: str, document: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a lesson's file with its texts in this language."""
     return {
         **document,
@@ -52,7 +52,7 @@ def translate_check(language_name: str, document: list[Any]) -> list[Any]:
     return questions
 
 
-def is_complete(language_name: str, lesson: str) -> bool:
+def has_lesson(language_name: str, lesson: str) -> bool:
     """Return whether this language has any texts of the lesson; English has all."""
     return language_name == ENGLISH or lesson in _read(language_name).get("lessons", {})
 

@@ -9,10 +9,10 @@ from core.figures.predicted import Bar, Line, Mark, bars_svg, curves_svg, sketch
 from core.figures.small_pictures import BLOCK_PICTURE
 from core.measure.intervals import interval
 from core.teaching.lessons.lesson import Lesson, Option
-from core.teaching.lessons.prediction import Answer, Outcome, interval_of
+from core.teaching.lessons.prediction import Answer, Outcome, predicted_range
 from core.teaching.lessons.readings import Measured, reading
 from core.teaching.lessons.setups import setup_svg
-from core.teaching.lessons.wording import Words, written
+from core.teaching.lessons.wording import Words, format_number
 
 
 def letter(index: int) -> str:
@@ -41,13 +41,13 @@ def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str
         share = abs(mean) / largest if out and largest and math.isfinite(mean) else 0.0
         kind = ("first " if name == lesson.shown[0] else "") + ("seen" if out else "")
         label = escape(lesson.values[name].label)
-        number = escape(written(mean, unit, words)) if out else "?"
+        number = escape(format_number(mean, unit, words)) if out else "?"
         bar = f'<i class="{kind}" style="--share:{100 * share:.1f}%"></i>'
         drawn.append(f'<div><span title="{label}">{label}</span>{bar}<b>{number}</b></div>')
     return f'<div class="{"rows many" if len(drawn) > 3 else "rows"}">{"".join(drawn)}</div>'
 
 
-def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
+def thumbnail_html(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
     """Return the picture for a lesson's card, as HTML: the setup, or the result `out`."""
     prediction = lesson.prediction
     if prediction is None:
@@ -67,10 +67,10 @@ def draw_thumbnail(lesson: Lesson, words: Words, out: Outcome | None = None) -> 
             )
             for name in reversed(lesson.shown)
         ]
-    return draw_curves(curves)
+    return curves_svg_without_words(curves)
 
 
-def draw_curves(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
+def curves_svg_without_words(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
     """Return curves without words as SVG, from (CSS class, points)."""
     ends = [max(point[axis] for _, points in curves for point in points) or 1.0 for axis in (0, 1)]
     drawn = '<path class="axis" d="M2 2V78H168"/>'
@@ -85,7 +85,7 @@ def draw_curves(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> 
     )
 
 
-def svg(
+def lesson_svg(
     lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome | None = None
 ) -> str:
     """Return the picture of a lesson as SVG: predicted and measured values, if any.
@@ -102,7 +102,7 @@ def svg(
     mark = _predicted_range(lesson, answer, out)
 
     def format_value(value: float) -> str:
-        return written(value, first.unit, words)
+        return format_number(value, first.unit, words)
 
     if out and first.curve and prediction.kind == "curve":
         lines = [
@@ -135,7 +135,7 @@ def _predicted_range(lesson: Lesson, answer: Answer | None, out: Outcome | None)
     if answer is None or prediction.kind == "rank" or prediction.number.of[0] != lesson.shown[0]:
         return None
     if prediction.kind == "number":
-        return interval_of(answer)
+        return predicted_range(answer)
     option = prediction.options[answer]
     kind = prediction.number.kind
     if kind == "value":

@@ -22,7 +22,7 @@ from core.measure.intervals import (
 )
 from core.settings.menu import Menu
 from core.teaching.lessons.lesson import Lesson, Number, Prediction
-from core.teaching.lessons.readings import EXACT, Measured, measured, reading
+from core.teaching.lessons.readings import EXACT, Measured, measure_reading, reading
 
 AS_PREDICTED = "as_predicted"
 NOT_AS_PREDICTED = "not_as_predicted"
@@ -88,7 +88,9 @@ def measure_outcome(lesson: Lesson) -> Outcome:
     The lesson must have a prediction.
     """
     assert lesson.prediction is not None
-    values = {name: measured(value.reading, value.params) for name, value in lesson.values.items()}
+    values = {
+        name: measure_reading(value.reading, value.params) for name, value in lesson.values.items()
+    }
     number = lesson.prediction.number
     within = reading[lesson.values[number.of[0]].reading].within
     return Outcome(values, _combine_values(values, number, within), unit_of(lesson))
@@ -135,7 +137,7 @@ def _combine_values(values: Mapping[str, Measured], number: Number, within: With
     return Measured(combined, interval(combined.values(), within), first.per)
 
 
-def judged(measured: Interval, low: float, high: float) -> str:
+def judge_interval(measured: Interval, low: float, high: float) -> str:
     """Return a verdict: the interval lies inside [low, high), outside, or neither."""
     if not measured.low <= measured.high:  # NaN
         return UNDECIDED
@@ -144,7 +146,7 @@ def judged(measured: Interval, low: float, high: float) -> str:
     return NOT_AS_PREDICTED if measured.high < low or measured.low >= high else UNDECIDED
 
 
-def interval_of(answer: list[float]) -> tuple[float, float]:
+def predicted_range(answer: list[float]) -> tuple[float, float]:
     """Return (low, high) of a numeric answer [guess, ± margin]."""
     guess, within = answer
     return round(guess - within, 9), round(guess + within, 9)
@@ -175,7 +177,7 @@ def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
     return [pair for pair in pairwise(measured) if not pairs[pair].clear]
 
 
-def check(prediction: Prediction, answer: Answer) -> Answer:
+def check_answer(prediction: Prediction, answer: Answer) -> Answer:
     """Return the answer if it is valid for this prediction. Raises ValueError, in words."""
     if prediction.kind in ("choice", "curve"):
         if type(answer) is int and 0 <= answer < len(prediction.options):
@@ -205,23 +207,23 @@ def check(prediction: Prediction, answer: Answer) -> Answer:
 def verdict(prediction: Prediction, answer: Answer, out: Outcome) -> str:
     """Return one of VERDICTS for an answer, given the measured outcome."""
     if prediction.kind in ("choice", "curve"):
-        return judged(
+        return judge_interval(
             out.number.found, prediction.options[answer].low, prediction.options[answer].high
         )
     if prediction.kind == "number":
-        low, high = interval_of(answer)
-        return judged(out.number.found, low, math.nextafter(high, math.inf))
+        low, high = predicted_range(answer)
+        return judge_interval(out.number.found, low, math.nextafter(high, math.inf))
     pairs = differences(answer, out)
     if any(gap.high < 0 for gap in pairs.values()):
         return NOT_AS_PREDICTED
     return AS_PREDICTED if all(pairs[pair].clear for pair in pairwise(answer)) else UNDECIDED
 
 
-def write(answer: Answer) -> str:
+def write_answer(answer: Answer) -> str:
     """Return an answer as one line of JSON, by which equal answers are counted."""
     return json.dumps(answer, separators=(",", ":"), ensure_ascii=False)
 
 
-def read(prediction: Prediction, text: str) -> Answer:
+def read_answer(prediction: Prediction, text: str) -> Answer:
     """Parse and check an answer in JSON. Raises ValueError."""
-    return check(prediction, json.loads(text))
+    return check_answer(prediction, json.loads(text))

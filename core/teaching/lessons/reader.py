@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from core.settings.menu import Menu
 from core.settings.wording import shorten
-from core.teaching.lessons.language import ENGLISH, is_complete, translated
+from core.teaching.lessons.language import ENGLISH, has_lesson, translate_lesson
 from core.teaching.lessons.lesson import (
     FIELD,
     Lesson,
@@ -131,7 +131,7 @@ class Table:
         )
 
 
-def lesson_of(name: str, document: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
+def build_lesson(name: str, document: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
     """Build the lesson from the content of its file. Raises LessonError.
 
     Args:
@@ -355,8 +355,8 @@ def read_lesson(name: str, language: str = ENGLISH) -> Lesson:
 
     Raises LessonError.
     """
-    own_language = language if is_complete(language, name) else ENGLISH
-    return lesson_of(name, translated(own_language, name, _given[name]), own_language)
+    own_language = language if has_lesson(language, name) else ENGLISH
+    return build_lesson(name, translate_lesson(own_language, name, _given[name]), own_language)
 
 
 # Every file of lessons/ is an entry of the menu, in the order of their numbers.

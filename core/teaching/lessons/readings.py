@@ -95,7 +95,7 @@ class Reading(Protocol):
 reading: Menu[Reading] = Menu("Readings", unit="number", within=ANYTHING, curve="", takes=())
 
 
-def measured(name: str, params: Params) -> Measured:
+def measure_reading(name: str, params: Params) -> Measured:
     """Measure the reading of this name, or return it from a cache. Raises ConfigError."""
     return _measure_once(name, tuple(sorted(params.items())))
 
@@ -106,19 +106,19 @@ def _measure_once(name: str, parameters: tuple[tuple[str, str], ...]) -> Measure
     return reading[name](dict(parameters))
 
 
-def exact(value: float) -> Measured:
+def wrap_exact(value: float) -> Measured:
     """Wrap a computed number as a result whose interval has no width."""
     return Measured({0: value}, Interval(value, value, value, 1), EXACT)
 
 
-def per_seed(
+def wrap_by_seed(
     values: Mapping[int, float], within: Within = ANYTHING, curve: Curve | None = None
 ) -> Measured:
     """Wrap seed -> number as a result, with mean and 95 % interval within a range."""
     return Measured(values, interval(values.values(), within), SEED, curve)
 
 
-def settings_of(params: Params, kind: type[Kind]) -> Kind:
+def parse_settings(params: Params, kind: type[Kind]) -> Kind:
     """Parse a link's parameters into settings of class `kind`. Raises ConfigError."""
     settings, problems = kind.read(dict(params))
     if problems:
@@ -134,7 +134,7 @@ def names_of(*kinds: type[Settings]) -> tuple[str, ...]:
 # Costs, computed from the settings alone
 
 
-def tokens_of(params: Params) -> int:
+def parse_n_tokens(params: Params) -> int:
     """Parse the parameter "tokens", a number of tokens, 100 by default. Raises ConfigError."""
     text = params.get("tokens", "100")
     if (
@@ -158,7 +158,7 @@ def tokens_of(params: Params) -> int:
 )
 def parameters(params: Params) -> Measured:
     """Return the number of parameters of the block."""
-    return exact(sum(cost.parameters(settings_of(params, Config)).values()))
+    return wrap_exact(sum(cost.parameters(parse_settings(params, Config)).values()))
 
 
 @reading.register(
@@ -170,8 +170,10 @@ def parameters(params: Params) -> Measured:
 )
 def attention_work(params: Params) -> Measured:
     """Return the FLOPs of attention scores and weighted sum."""
-    return exact(
-        cost.flops(settings_of(params, Config), tokens_of(params))["scores and weighted sum"]
+    return wrap_exact(
+        cost.flops(parse_settings(params, Config), parse_n_tokens(params))[
+            "scores and weighted sum"
+        ]
     )
 
 
@@ -184,7 +186,9 @@ def attention_work(params: Params) -> Measured:
 )
 def block_work(params: Params) -> Measured:
     """Return the FLOPs of all matrix products of the block."""
-    return exact(sum(cost.flops(settings_of(params, Config), tokens_of(params)).values()))
+    return wrap_exact(
+        sum(cost.flops(parse_settings(params, Config), parse_n_tokens(params)).values())
+    )
 
 
 # Passes through random weights, for ten seeds
@@ -194,7 +198,7 @@ def measure_passes(
     params: Params, measure: Callable[[Pass], float], text: Sequence[str] = TEXT
 ) -> dict[int, float]:
     """Return seed -> measure(pass of a text), for ten seeds of random weights."""
-    config = settings_of(params, Config)
+    config = parse_settings(params, Config)
     return {seed: measure(forward(config.replace(seed=seed), list(text), CPU)) for seed in SEEDS}
 
 
@@ -214,7 +218,7 @@ def largest_weight(params: Params) -> Measured:
             torch.stack([pattern.amax(-1).mean() for pattern in p.sites["pattern"]]).mean().item()
         )
 
-    return per_seed(measure_passes(params, largest), SHARE)
+    return wrap_by_seed(measure_passes(params, largest), SHARE)
 
 
 @reading.register(
@@ -231,7 +235,7 @@ def silent(params: Params) -> Measured:
     def zeros(p: Pass) -> float:
         return (p.sites["mlp_post"][0][: p.n_real] == 0).double().mean().item()
 
-    return per_seed(measure_passes(params, zeros), SHARE)
+    return wrap_by_seed(measure_passes(params, zeros), SHARE)
 
 
 @reading.register(
@@ -250,7 +254,7 @@ def turned(params: Params) -> Measured:
         ]
         return float(row.value) if row.notices else 0.0
 
-    return per_seed(measure_passes(params, difference, TURNED), POSITIVE)
+    return wrap_by_seed(measure_passes(params, difference, TURNED), POSITIVE)
 
 
 def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
@@ -261,13 +265,15 @@ def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
         statistic: Key of core.measure.stream_statistics.
         within: Range of possible values.
     """
-    config = settings_of(params, Config)
-    depth = settings_of(params, Depth)
+    config = parse_settings(params, Config)
+    depth = parse_settings(params, Depth)
     curve = {}
     for seed in SEEDS:
         values = travel(config.replace(seed=seed), TEXT, CPU, depth).values_of(statistic)
         curve[seed] = dict(enumerate(map(float, values)))
-    return per_seed({seed: values[max(values)] for seed, values in curve.items()}, within, curve)
+    return wrap_by_seed(
+        {seed: values[max(values)] for seed, values in curve.items()}, within, curve
+    )
 
 
 reading.add(
@@ -300,13 +306,13 @@ reading.add(
 )
 def gradient(params: Params) -> Measured:
     """Return the gradient norm before the first pass relative to that after the last, by seed."""
-    config = settings_of(params, Config)
-    depth = settings_of(params, Depth)
+    config = parse_settings(params, Config)
+    depth = parse_settings(params, Depth)
     curve = {}
     for seed in SEEDS:
         stream = gradients(config.replace(seed=seed), TEXT, CPU, depth).stream
         curve[seed] = dict(enumerate((stream / stream[-1]).tolist()))
-    return per_seed({seed: values[0] for seed, values in curve.items()}, POSITIVE, curve)
+    return wrap_by_seed({seed: values[0] for seed, values in curve.items()}, POSITIVE, curve)
 
 
 # Trainings that ship: every curve of every seed, by study, task and variant
@@ -350,7 +356,7 @@ def accuracy(params: Params) -> Measured:
         seed: {row.step: row.accuracy for row in rows}
         for seed, rows in training_rows(params).items()
     }
-    return per_seed(Evidence().accuracy(*name_training(params)), SHARE, curve)
+    return wrap_by_seed(Evidence().accuracy(*name_training(params)), SHARE, curve)
 
 
 @reading.register(
@@ -367,7 +373,7 @@ def loss(params: Params) -> Measured:
         seed: {row.step: row.loss for row in rows} for seed, rows in training_rows(params).items()
     }
     ends = {seed: late_loss(losses.items(), max(losses)) for seed, losses in curve.items()}
-    return per_seed(ends, POSITIVE, curve)
+    return wrap_by_seed(ends, POSITIVE, curve)
 
 
 @reading.register(
@@ -489,4 +495,4 @@ def next_word(params: Params) -> Measured:
     prompt = read(bench.opened, params.get("text", ""))
     scores = next_token_logits(bench, run_prompt(bench, prompt), len(prompt.ids) - 1)
     chance = probabilities(scores, sampling)[vocabulary.index(word)].item()
-    return exact(chance if math.isfinite(chance) else 0.0)
+    return wrap_exact(chance if math.isfinite(chance) else 0.0)

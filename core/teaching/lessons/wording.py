@@ -14,19 +14,19 @@ from core.teaching.lessons.prediction import (
     Entry,
     Outcome,
     clear_pairs,
-    interval_of,
+    predicted_range,
     undecided_pairs,
     unit_of,
     verdict,
 )
-from core.teaching.lessons.readings import EXACT, Measured, measured, reading
+from core.teaching.lessons.readings import EXACT, Measured, measure_reading, reading
 
 Words = Mapping[str, str]  # of a language
 ENGLISH_WORDS = phrases(ENGLISH)
 SURE_ENOUGH = 2  # the level from which somebody was sure
 
 
-def written(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
+def format_number(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
     """Format a number with its unit: "83 %", "−39.5 points", "49,984", "8.0 times".
 
     Args:
@@ -41,7 +41,7 @@ def written(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
     )
 
 
-def reach(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
+def format_interval(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
     """Format an interval with its unit (a key such as "percent"): "78 to 86 %"."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return words["no_number"]
@@ -102,9 +102,13 @@ def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
             unit = out.unit
         else:
             value = lesson.values[match[1]]
-            interval = measured(value.reading, value.params).found
+            interval = measure_reading(value.reading, value.params).found
             unit = reading[value.reading].unit
-        return reach(interval, unit, words) if match[2] else written(interval.mean, unit, words)
+        return (
+            format_interval(interval, unit, words)
+            if match[2]
+            else format_number(interval.mean, unit, words)
+        )
 
     return FIELD.sub(replace, text)
 
@@ -115,7 +119,7 @@ def describe_answer(lesson: Lesson, answer: Answer) -> str:
     assert prediction is not None
     if prediction.kind == "number":
         assert prediction.scale is not None
-        low, high = interval_of(answer)
+        low, high = predicted_range(answer)
         ends = max(low, prediction.scale.low), min(high, prediction.scale.high)
         return format_range(*ends, unit_of(lesson), phrases(lesson.language))
     if prediction.kind == "rank":
@@ -129,19 +133,17 @@ def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
     assert prediction is not None
     if prediction.kind == "rank":
         order = sorted(prediction.ranked, key=lambda name: -out.values[name].found.mean)
-        means = [written(out.values[name].found.mean, out.unit, words) for name in order]
+        means = [format_number(out.values[name].found.mean, out.unit, words) for name in order]
         listed = " > ".join(
             f"{lesson.values[name].label} {mean}" for name, mean in zip(order, means)
         )
         return f"{listed} ({describe_sample(out.values[order[0]], words)})"
-    mean = written(out.number.found.mean, out.unit, words)
+    mean = format_number(out.number.found.mean, out.unit, words)
     sample = describe_sample(out.number, words)
     if out.number.per == EXACT:
         return f"{mean} ({sample})"
-    return (
-        f"{mean} ({words['interval'].format(reach=reach(out.number.found, out.unit, words))},"
-        f" {sample})"
-    )
+    span = words["interval"].format(reach=format_interval(out.number.found, out.unit, words))
+    return f"{mean} ({span}, {sample})"
 
 
 def name_result(lesson: Lesson, words: Words) -> str:

@@ -17,7 +17,7 @@ NO_TITLES: Mapping[str, str] = {}
 PASTED = 100_000
 
 
-def handle(name: str, call: Callable) -> str:
+def register_handler(name: str, call: Callable) -> str:
     """Register the page's function for the browser's delta "@name". Return that name.
 
     Args:
@@ -127,7 +127,7 @@ def tabs(
     control["options"] = [(entry, titles.get(entry) or menu.label(entry)) for entry in offered]
     control["about"] = [capitalise(menu.help(entry)) for entry in offered]
     if on:
-        control["set"] = handle(name, on)
+        control["set"] = register_handler(name, on)
     return control
 
 
@@ -155,7 +155,9 @@ def choice(
     control = _control("choice", name, str(now), label) | {"options": _options(offered, words)}
     if on:
         entries = {str(entry): entry for entry in offered}
-        control["set"] = handle(name, lambda text: on(entries[text]) if text in entries else None)
+        control["set"] = register_handler(
+            name, lambda text: on(entries[text]) if text in entries else None
+        )
     return control
 
 
@@ -195,7 +197,7 @@ def pills(
         "hint": search,
     }
     control |= {"colours": {}, "titles": ()}
-    control["set"] = handle(name, on)
+    control["set"] = register_handler(name, on)
     return control
 
 
@@ -204,7 +206,7 @@ def press(
 ) -> Control:
     """Return a button; `icon` is a Material icon's name, `off` disables it."""
     control = _control("press", name, "", label) | {"help": help, "icon": icon, "off": off}
-    control["set"] = handle(name, lambda _: on())
+    control["set"] = register_handler(name, lambda _: on())
     return control
 
 

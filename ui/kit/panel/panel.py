@@ -13,9 +13,9 @@ from pathlib import Path
 import streamlit as st
 
 from ui.kit import side_by_side
-from ui.kit.panel.control import Control, control_of, default_of, handle, kind_of, words
+from ui.kit.panel.control import Control, control_of, default_of, kind_of, register_handler, words
 from ui.kit.server.scripts import with_store
-from ui.kit.store import is_moved, session
+from ui.kit.store import is_movable, session
 
 HERE = Path(__file__).parent
 # Controls above the pictures -> the setting that they move: where a teacher's link does not let it
@@ -102,7 +102,7 @@ def draw_panel(
             members.append(words(notes[group]))
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
-    handle("back", lambda _: back())
+    register_handler("back", lambda _: back())
     names = {control["name"] for group in drawn for control in group["controls"]}
     brought = [_label(name, settings) for name in session().set_elsewhere if name in names]
     note = f"Carried over from another page: {', '.join(brought)}." if brought else ""
@@ -116,7 +116,7 @@ def _label(name: str, settings) -> str:
 
 def _make_control(settings, name: str) -> Control:
     """Return a setting's control; a text with its value if a teacher's link locks it."""
-    if is_moved(name):
+    if is_movable(name):
         return control_of(settings, name)
     definition = settings.settings()[name]
     now = getattr(settings, name)
@@ -144,7 +144,7 @@ def draw_bar(name: str, *rows: list[Control]):
         name: Name of the component on this page.
         *rows: Controls of each row; those of settings that a teacher's link locks are left out.
     """
-    if side_by_side.is_drawn_above(name):
+    if side_by_side.mark_drawn_above(name):
         return
     waits = _around.get([])
     if waits:
@@ -155,12 +155,12 @@ def draw_bar(name: str, *rows: list[Control]):
         [
             control
             for control in row
-            if control["name"] not in SETS or is_moved(SETS[control["name"]])
+            if control["name"] not in SETS or is_movable(SETS[control["name"]])
         ]
         for row in rows
         if row
     ]
-    with side_by_side.above():
+    with side_by_side.shared_rows():
         _draw_component(name, {"groups": tuple({"controls": row} for row in groups), "back": ""})
 
 

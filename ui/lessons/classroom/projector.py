@@ -11,9 +11,15 @@ from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.wording import describe_outcome, fill_in, name_result
 from core.teaching.questions import CARRY, CHECK, PREDICTION, Question
 from ui.kit.guard import fragment
-from ui.lessons.addresses import address_of, link, listens_here_alone, qr_svg, shared_address
+from ui.lessons.addresses import address_of, listens_here_alone, qr_svg, shared_address, with_params
 from ui.lessons.classroom import view
-from ui.lessons.classroom.server import PAGE, count_votes, find_class, has_letters, students
+from ui.lessons.classroom.server import (
+    PAGE,
+    count_votes,
+    describe_students,
+    find_class,
+    has_letters,
+)
 from ui.lessons.html import draw_html, render_bars, render_legend
 
 EVERY = 1.0  # seconds
@@ -51,7 +57,7 @@ def _draw(context, address: str):
     if now is None:
         return
     question = context.find_question(now.question)
-    code = qr_svg(link(address, **context.link_params(code=context.code)))
+    code = qr_svg(with_params(address, **context.link_params(code=context.code)))
     address = address.split("//", 1)[-1]
     if listens_here_alone():
         code = ""  # which leads nobody here
@@ -71,7 +77,7 @@ def render_door(context, now: Watched, address: str, qr: str) -> str:
         f'<div class="where">{escape(address)}</div>',
         f'<div class="soft">{escape(words["class_code"])}</div>',
         f'<div class="code">{escape(context.code)}</div>',
-        f'<div class="count">{escape(students(now.seats, words))}</div>',
+        f'<div class="count">{escape(describe_students(now.seats, words))}</div>',
     ]
     if not qr and not now.seats:
         lines.append(

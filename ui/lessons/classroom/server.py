@@ -59,7 +59,7 @@ def watch(code: str) -> Watched:
     try:
         return _watch(code.upper(), int(time.monotonic()))
     except StoreError as error:
-        error.public_message = describe(error)
+        error.public_message = describe_error(error)
         raise
 
 
@@ -69,12 +69,12 @@ def _watch(code: str, second: int) -> Watched:
     return classroom().watch(code)
 
 
-def look_again() -> None:
+def clear_view_cache() -> None:
     """Clear the cache of public views, so that a change is visible at once."""
     _watch.cache_clear()
 
 
-def describe(error: ClassError | StoreError) -> str:
+def describe_error(error: ClassError | StoreError) -> str:
     """Return an error's message for users, in the language of the page."""
     words = phrases(value("language"))
     if isinstance(error, BusyError):
@@ -164,8 +164,8 @@ def join(code: str, nickname: str = "", key: str = "") -> None:
             is_old = bool(key) and isinstance(
                 error, ClassError
             )  # a seat of a class that is over is none
-            own_seat.trouble = "" if is_old else describe(error)
-    look_again()
+            own_seat.trouble = "" if is_old else describe_error(error)
+    clear_view_cache()
 
 
 def vote(
@@ -179,7 +179,7 @@ def vote(
             code, own_seat.value, question, round, answer, sure, because
         )
     except (ClassError, StoreError) as error:
-        own_seat.trouble = describe(error)
+        own_seat.trouble = describe_error(error)
         if isinstance(error, ClassError) and error.field == "vote":
             own_seat.votes = classroom().read_own_votes(code, own_seat.value)
 
@@ -193,13 +193,13 @@ def find_class(context) -> Watched | None:
         if error.field == "code" and context.code in classes_seen:
             st.info(literal(context.words["class_over"]), icon=":material/done_all:")
         else:
-            st.warning(literal(describe(error)))
+            st.warning(literal(describe_error(error)))
         return None
     classes_seen.add(context.code)
     return now
 
 
-def students(number: int, words) -> str:
+def describe_students(number: int, words) -> str:
     """Return a phrase on how many students are in the class."""
     return words["class_student" if number == 1 else "class_students"].format(n=number)
 

@@ -8,7 +8,7 @@ from core.settings.wording import distinct
 from core.study.database.connection import StoreError
 from core.teaching.classroom import DISCUSSION, OPEN, REVEALED, ClassError, Watched
 from core.teaching.lessons import prediction
-from core.teaching.lessons.picture import letter, svg
+from core.teaching.lessons.picture import lesson_svg, letter
 from core.teaching.lessons.prediction import Entry, measure_outcome
 from core.teaching.lessons.wording import fill_in
 from core.teaching.questions import (
@@ -30,7 +30,8 @@ from ui.lessons.classroom.server import (
     KEY,
     Seat,
     classroom,
-    describe,
+    describe_error,
+    describe_students,
     describe_time_left,
     draw_distribution,
     draw_reasons,
@@ -40,14 +41,13 @@ from ui.lessons.classroom.server import (
     may_start,
     seat,
     store_teacher_key,
-    students,
     sync_seat,
     vote,
     watch,
 )
 from ui.lessons.html import COLUMN, draw_answer_styles
-from ui.lessons.predict import ask, ask_sure
-from ui.lessons.result import draw, render_meaning, render_result
+from ui.lessons.predict import draw_confidence, draw_prediction_form
+from ui.lessons.result import draw_meaning, draw_result, draw_svg
 
 EVERY = 2.0  # seconds between two looks
 LONGEST = 60  # characters of a teacher's key, which may be typed in place of a code
@@ -167,7 +167,7 @@ def _enter():
     try:
         code = classroom().watch_as_teacher(typed).code
     except (ClassError, StoreError) as error:
-        st.session_state[TROUBLE] = describe(error)
+        st.session_state[TROUBLE] = describe_error(error)
     else:
         store_teacher_key(code, typed)
         change(shown="teacher", code=code)
@@ -180,7 +180,7 @@ def _start():
     try:
         started = classroom().start(st.session_state.get("class_questions") or [])
     except (ClassError, StoreError) as error:
-        st.session_state[TROUBLE] = describe(error)
+        st.session_state[TROUBLE] = describe_error(error)
     else:
         store_teacher_key(started.code, started.token)
         change(shown="teacher", code=started.code)
@@ -202,7 +202,7 @@ def _draw_class_line(code: str, before: tuple, words):
     st.caption(
         literal(
             f"{words['class_name'].format(code=code)} ·"
-            f" {students(now.seats, words)}{describe_time_left(now, words)}"
+            f" {describe_students(now.seats, words)}{describe_time_left(now, words)}"
         )
     )
 
@@ -264,13 +264,15 @@ def _ask_prediction(question: Question, send, refuse, words, place: str):
     """Draw the controls of a prediction, and the scale where a number is asked for."""
 
     def then(name: str, entry: Entry):
-        send(prediction.write(entry.answer), entry.sure, entry.because)
+        send(prediction.write_answer(entry.answer), entry.sure, entry.because)
 
     kind = question.prediction.kind
     is_form = kind in ("choice", "curve")
-    answer = ask(question.lesson, words, then, place, words["class_send"], refuse, is_form)
+    answer = draw_prediction_form(
+        question.lesson, words, then, place, words["class_send"], refuse, is_form
+    )
     if kind == "number":
-        draw("sketches", svg(question.lesson, words, answer))
+        draw_svg("sketches", lesson_svg(question.lesson, words, answer))
 
 
 def _ask_options(asks: str, options, key: str, letters: bool = False):
@@ -302,7 +304,7 @@ def _ask_transfer(question: Question, send, refuse, words, place: str):
 
     with st.form(f"form_{place}", border=False):
         _ask_options(question.asks, question.offered, f"carry_{place}", letters=True)
-        ask_sure(words, place)
+        draw_confidence(words, place)
         st.form_submit_button(
             words["class_send"], type="primary", key=f"send_{place}", on_click=sent
         )
@@ -337,7 +339,7 @@ def _draw_answer(question: Question, own_seat: Seat, now: Watched, words):
     answer = None
     votes = [own_seat.votes[key] for key in sorted(own_seat.votes) if key[0] == now.question]
     if votes:
-        answer = prediction.read(question.prediction, votes[-1].answer)
-        render_result(question.lesson, Entry(answer, votes[-1].sure, votes[-1].because), out, words)
-    draw("result", svg(question.lesson, words, answer, out))
-    render_meaning(question.lesson, out, words)
+        answer = prediction.read_answer(question.prediction, votes[-1].answer)
+        draw_result(question.lesson, Entry(answer, votes[-1].sure, votes[-1].because), out, words)
+    draw_svg("result", lesson_svg(question.lesson, words, answer, out))
+    draw_meaning(question.lesson, out, words)

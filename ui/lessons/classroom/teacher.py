@@ -20,30 +20,30 @@ from core.teaching.classroom import (
 from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.wording import describe_outcome, name_result
 from core.teaching.questions import AFTER, BEFORE, CARRY, CHECK, PREDICTION, question_names
-from core.teaching.report import add_words, describe_gain, tabulate_changes, write_class
+from core.teaching.report import add_words, describe_gain, tabulate_changes, write_class_report
 from ui.kit import address
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.server.downloads import download_link
 from ui.kit.server.scripts import store_script
 from ui.kit.store import change, change_quietly
-from ui.lessons.addresses import address_of, link, listens_here_alone, qr_svg, shared_address
+from ui.lessons.addresses import address_of, listens_here_alone, qr_svg, shared_address, with_params
 from ui.lessons.classroom import view
 from ui.lessons.classroom.server import (
     PAGE,
     Key,
     classroom,
-    describe,
+    clear_view_cache,
+    describe_error,
+    describe_students,
     describe_time_left,
     draw_distribution,
-    look_again,
     store_teacher_key,
-    students,
     sync_teacher_key,
 )
 from ui.lessons.classroom.student import draw_door, label_questions
 from ui.lessons.html import draw_answer_styles
-from ui.lessons.result import draw, render_meaning
+from ui.lessons.result import draw_meaning, draw_svg
 
 EVERY = 1.0  # seconds
 SECONDS = 60  # of a question, unless the teacher chooses another time
@@ -89,18 +89,18 @@ def _draw_links(context, now: TeacherView, token: str):
     """Draw links for students and projector, the teacher's key, and network hints."""
     words = context.words
     page = address_of(PAGE, shared_address())
-    door = link(page, **context.link_params(code=now.code))
+    door = with_params(page, **context.link_params(code=now.code))
     if is_read_only():
         st.caption(literal(words["class_disk"]))
     with st.container(horizontal=True, vertical_alignment="center", key="links"):
         st.markdown(f"## {now.code}", width="content")
         with st.popover(words["class_qr"], icon=":material/qr_code:"):
-            draw("qr", qr_svg(door))
+            draw_svg("qr", qr_svg(door))
             st.code(door, language=None)
         with st.popover(words["class_key"], icon=":material/key:"):
             st.markdown(literal(words["class_key_about"]))
             st.code(token, language=None)
-        projector = link(page, **context.link_params(shown="projector", code=now.code))
+        projector = with_params(page, **context.link_params(shown="projector", code=now.code))
         st.link_button(words["class_projector"], projector, icon=":material/present_to_all:")
 
 
@@ -119,7 +119,7 @@ def _draw(context, token: str):
     question = context.find_question(now.question)
     _draw_steps(context, token, now, question)
     if question is None:
-        st.caption(literal(students(now.seats, words)))
+        st.caption(literal(describe_students(now.seats, words)))
         return
     poll, side = st.columns([3, 2], gap="large")
     with poll:
@@ -156,7 +156,7 @@ def _draw_answer(question, words, is_revealed: bool):
             f" **{literal(describe_outcome(question.lesson, out, words))}**"
         )
         if is_revealed:
-            render_meaning(question.lesson, out, words)
+            draw_meaning(question.lesson, out, words)
 
 
 def _draw_steps(context, token: str, now: TeacherView, question):
@@ -277,10 +277,10 @@ def _take_step(step):
     try:
         step()
     except (ClassError, StoreError) as error:
-        st.session_state[TROUBLE] = describe(error)
+        st.session_state[TROUBLE] = describe_error(error)
         return False
     finally:
-        look_again()
+        clear_view_cache()
     return True
 
 
@@ -305,7 +305,9 @@ def _draw_take_home(context, token: str, now: TeacherView):
             return write_csv(add_words(room.read_answers(token), words, context.look.language))
 
         def write_page() -> str:
-            return write_class(room.read_answers(token), now.code, words, context.look.language)
+            return write_class_report(
+                room.read_answers(token), now.code, words, context.look.language
+            )
 
         with st.container(horizontal=True):
             download_link(words["class_csv"], f"class_{now.code}.csv", write_table, "text/csv")
