@@ -56,7 +56,7 @@ def test_fragments_always_have_the_guard(path):
         if isinstance(node, ast.FunctionDef):
             names = [name_of(item) for item in node.decorator_list]
             for index, name in enumerate(names):
-                assert name not in DIALOGS or names[index + 1 :][:1] == ["guarded"], (
+                assert name not in DIALOGS or names[index + 1 :][:1] == ["showing_errors"], (
                     f"line {node.lineno}: not guarded"
                 )
 

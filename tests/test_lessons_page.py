@@ -82,7 +82,7 @@ def test_measurement_waits_for_stored_prediction(name, monkeypatch):
         requests.append((reading, tuple(sorted(params.items()))))
         return original(reading, params)
 
-    original = prediction.measured
+    original = prediction.measure_reading
     monkeypatch.setattr("core.teaching.lessons.prediction.measure_reading", watched)
     app = open_lesson(name)
     lesson_read = read_lesson(name)
@@ -102,7 +102,7 @@ def test_path_measures_only_finished_lessons(monkeypatch):
         requests.append(reading)
         return original(reading, params)
 
-    original = prediction.measured
+    original = prediction.measure_reading
     monkeypatch.setattr("core.teaching.lessons.prediction.measure_reading", watched)
     app = fine(opened(PAGE))
     path = drawn(app, "path")
