@@ -253,7 +253,7 @@ def dask():
         local = ProcessPool(2)
         cluster = Cluster(machines.address)
         try:
-            while cluster.look() or cluster.count < 2:
+            while cluster.refresh_workers() or cluster.count < 2:
                 time.sleep(0.1)
             pools = {"local pool": local, "cluster": cluster}
             took = {name: [] for name in pools}

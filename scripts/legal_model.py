@@ -21,7 +21,7 @@ from core.checkpoints.opened import Opened
 from core.checkpoints.tokens import Words
 from core.experiments.trained.knockout import Bench
 from core.experiments.trained.questions import questions
-from core.experiments.trained.tables import attention_to_subject, by_distance
+from core.experiments.trained.tables import accuracy_by_distance, attention_to_subject
 from core.model.config import Config
 from core.model.parts.init import generator
 from core.model.text import PAD, UNKNOWN
@@ -195,7 +195,7 @@ def measure_model(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame
     """Measure a model: return its bench of held-out sentences, and accuracy by distance."""
     opened = Opened(NAME, model, Words(vocabulary()), "sentences")
     bench = Bench(opened, questions(opened, n_texts))
-    return bench, by_distance(bench.baseline, bench.questions)
+    return bench, accuracy_by_distance(bench.baseline, bench.questions)
 
 
 def write_readme(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:

@@ -81,7 +81,7 @@ def alone(tmp_path, monkeypatch):
 
 
 def ready(workers, count):
-    wait(lambda: not workers.look() and workers.count >= count)
+    wait(lambda: not workers.refresh_workers() and workers.count >= count)
 
 
 def test_cluster_study_is_stored_bit_for_bit(workers, store):
@@ -94,7 +94,7 @@ def test_cluster_study_is_stored_bit_for_bit(workers, store):
 def test_runs_in_hand_match_threads_or_limit(machines, workers):
     assert workers.count == 2
     limited = Cluster(machines.address, 1)
-    wait(lambda: not limited.look() and len(limited.members) == 2)
+    wait(lambda: not limited.refresh_workers() and len(limited.members) == 2)
     assert limited.count == 1
     limited.close()
 
@@ -154,7 +154,7 @@ def test_worker_without_project_is_excluded_by_name(machines, workers, store, tm
         cwd=tmp_path,
         PYTHONPATH="",
     )
-    wait(lambda: workers.look() or caplog.messages)
+    wait(lambda: workers.refresh_workers() or caplog.messages)
     assert caplog.messages[0].startswith("The worker tcp://127.0.0.1:")
     assert "is skipped: it cannot import this project" in caplog.messages[0]
     finish(store, STUDY, workers)

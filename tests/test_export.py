@@ -262,7 +262,7 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
     effect = bench.effect(cuts, mode)
     if view == "knockout":
         split = [
-            tables.by_distance(item, bench.questions, tables.LEAST).assign(model=name)
+            tables.accuracy_by_distance(item, bench.questions, tables.LEAST).assign(model=name)
             for name, item in (("whole", bench.baseline), ("without", effect))
         ]
         columns = ["model", "value", "accuracy", "low", "high", "questions"]
@@ -387,7 +387,7 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     ),
     "trained without, by distance": (
         write_family_script("distance", "attention-off"),
-        lambda: {"family": comparison.by_distance(comparison.read(), "attention-off")},
+        lambda: {"family": comparison.compare_by_distance(comparison.read(), "attention-off")},
     ),
 }
 

@@ -30,7 +30,7 @@ from core.experiments.trained.comparison import (
     CUT,
     SHOWN,
     TRAINED,
-    by_distance,
+    compare_by_distance,
     compared,
     describe_by_distance,
     describe_summary,
@@ -332,7 +332,7 @@ ENOUGH = {"0": 30, "1–5": 40, "6–28": 50}
     [(at_distances(FAR, ENOUGH), "norm-none"), *((TABLE, m) for m in members()[1:])],
 )
 def test_by_distance_is_paired_test_with_holm(measured, member):
-    rows = by_distance(measured, member)
+    rows = compare_by_distance(measured, member)
     accuracies = measured[(measured.meter == "accuracy") & (measured["at"] != "")]
 
     def values(whose, how, index):
@@ -381,7 +381,7 @@ def test_distances_with_few_sentences_stand_together(n, expected):
     n = dict(zip(ENOUGH, n))
     table = at_distances(FAR, n)
     assert [name for name, _ in merge_distances(table)] == expected
-    rows = by_distance(table, "norm-none").set_index(["distance", "line"])
+    rows = compare_by_distance(table, "norm-none").set_index(["distance", "line"])
     for name, together in merge_distances(table):
         by = FAR["norm-none", CUT]
         right = [

@@ -357,7 +357,7 @@ def test_concurrent_ablations_read_own_numbers(untrained_bench):
 
 
 def test_accuracy_by_distance_is_mean_of_correct(untrained_bench):
-    table = tables.by_distance(untrained_bench.baseline, untrained_bench.questions)
+    table = tables.accuracy_by_distance(untrained_bench.baseline, untrained_bench.questions)
     q = untrained_bench.questions
     assert table.questions.sum() == len(q.row)
     for row in table.itertuples():

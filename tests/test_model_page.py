@@ -226,7 +226,7 @@ def test_shipped_model_matches_its_readme():
     size = sum(file.stat().st_size for file in (files.ROOT / files.SHIPPED).iterdir())
     assert size < 5_000_000
     bench = knockout.bench(SHIPPED, 2048)
-    table = tables.by_distance(bench.baseline, bench.questions)
+    table = tables.accuracy_by_distance(bench.baseline, bench.questions)
     assert table.accuracy.min() >= 0.98 and len(table) > 10
     best = tables.attention_to_subject(bench)[0]
     assert best.verb.low >= 0.6 and best.before.low >= 0.6

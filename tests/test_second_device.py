@@ -628,7 +628,7 @@ def test_ablations_match(changes, how):
     )
     assert_same(
         *(
-            tables.by_distance(item[-1], bench.questions)
+            tables.accuracy_by_distance(item[-1], bench.questions)
             for item, bench in zip(effects, (on_first, on_second))
         )
     )

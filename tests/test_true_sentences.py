@@ -166,7 +166,7 @@ def test_statistics_never_go_from_a_number_to_itself(config):
 def _grid(ends, shares=None):
     ends = np.array(ends)
     return SimpleNamespace(
-        ends=lambda meter: ends,
+        final_values=lambda meter: ends,
         ends_equal=lambda meter: False,
         diverged=[None] * len(ends),
         name=lambda index: f"v{index}",

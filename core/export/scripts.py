@@ -374,11 +374,11 @@ from core.experiments.trained.tables import tabulate_effects
 effect = bench.effect(cuts, MODE)
 effects_table = tabulate_effects(effect, bench.baseline)
 # %% distances: accuracy by group of questions, such as distance, with its 95 % interval (Wilson)
-from core.experiments.trained.tables import LEAST, by_distance
+from core.experiments.trained.tables import LEAST, accuracy_by_distance
 
 tables = {
-    "whole": by_distance(bench.baseline, bench.questions, LEAST),
-    "without": by_distance(effect, bench.questions, LEAST),
+    "whole": accuracy_by_distance(bench.baseline, bench.questions, LEAST),
+    "without": accuracy_by_distance(effect, bench.questions, LEAST),
 }
 distances_table = pd.concat(tables, names=["model"]).reset_index("model")
 # %% contributions: direct logit attribution of every component, with 95 % intervals (Holm)
@@ -420,7 +420,7 @@ DISTANCE_TABLES = read_tables("""
 # intervals (Holm) of the difference from the baseline
 from core.experiments.trained import comparison
 
-family_table = comparison.by_distance(comparison.read(), PART)
+family_table = comparison.compare_by_distance(comparison.read(), PART)
 """)
 ELSEWHERE = 'files.from_folder("FOLDER")  # replace FOLDER by the path of the folder of the model'
 

@@ -553,10 +553,9 @@ def compare_summaries(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
 
 
 def _compare_value(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
-    """Compare one column of a cell with its earlier value and interval.
+    """Return whether a column of a cell is identical to its earlier value, and a sentence.
 
-    Returns:
-        Whether it is identical; a sentence if it is outside the interval (± CLOSE), else "".
+    The sentence is "" unless the value is outside the earlier interval (± CLOSE).
     """
     value = getattr(cell, column)
     mean, low, high = (getattr(old, name) for name in (column, lowest, highest))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core.experiments.training.plan import BASELINE, Trial
-from core.experiments.training.plan import guards as guards_of
+from core.experiments.training.plan import list_guards as guards_of
 from core.model.config import Config
 from core.model.variants import ablation, decode, encode, name_of
 from core.settings.device import Machine

@@ -78,7 +78,7 @@ class Runner:
         self.asked = True
         try:
             while self.asked or not result.is_over:
-                absent = self.workers.look()
+                absent = self.workers.refresh_workers()
                 for job in self.jobs.values():
                     job.poll()
                 if (
@@ -99,7 +99,7 @@ class Runner:
         self._written = time.monotonic()
         self.asked = False
         try:
-            self._store_results()
+            self._store_and_drop()
             self.store.reclaim(self.studies, self.owner, self.jobs)
             self._claim_runs()
             return self._measure_progress()
@@ -109,10 +109,10 @@ class Runner:
                 progress.counts, progress.share, progress.left, progress.elsewhere, str(error)
             )
 
-    def _store_results(self, state: str = RUNNING) -> None:
-        """Store all new results; runs that are not done get this state.
+    def _store_and_drop(self, state: str = RUNNING) -> None:
+        """Store all new results, and stop and drop runs that ended or were lost to another process.
 
-        Runs that have ended or are no longer its own are dropped.
+        Unfinished runs get this state; unless it is RUNNING, they are dropped, too.
         """
         reports = [self._report(run, job, state) for run, job in self.jobs.items()]
         lost = self.store.store_reports(self.owner, self.ended + reports)
@@ -204,7 +204,7 @@ class Runner:
             job.stop()
         with suppress(StoreError):  # then others will see that this process is gone
             if self.jobs or self.ended:
-                patiently(lambda: self._store_results(STOPPED), FAREWELL)
+                patiently(lambda: self._store_and_drop(STOPPED), FAREWELL)
         self.jobs = {}
         self.of = {}
         self._devices = {}

@@ -116,8 +116,10 @@ class Cluster(WorkerPool):
         with suppress(Exception):  # it may be gone already
             self._client.close(timeout=ANSWER)
 
-    def look(self) -> str:
-        """Update the workers, at most once a second; return why none trains, or "".
+    def refresh_workers(self) -> str:
+        """Ask the scheduler, at most once a second, which workers exist; return why none can train.
+
+        Return "" where one can.
 
         Raises ClusterLostError where the scheduler has not answered for too long.
         """
@@ -207,7 +209,7 @@ class Cluster(WorkerPool):
             executor = self._client.get_executor(pure=False, workers=list(workers))
             future: Future[T] = executor.submit(pickle.loads, packed)
             return future
-        except Exception as error:  # the connection has gone; look() will say so
+        except Exception as error:  # the connection has gone; refresh_workers() will say so
             raise CancelledError from error
 
 
@@ -235,7 +237,7 @@ def connect(address: str, seconds: float) -> Any:
         raise ClusterError(
             f"{VARIABLE} is set, but Dask is not installed: pip install distributed==2026.8.0"
         ) from None
-    for name in ("distributed", "tornado"):  # what matters is said by look()
+    for name in ("distributed", "tornado"):  # what matters is said by refresh_workers()
         for logger in (
             name,
             *(

@@ -213,8 +213,11 @@ class WorkerPool:
         """
         raise NotImplementedError
 
-    def look(self) -> str:
-        """Update the workers; call this regularly. Return why none trains, or ""."""
+    def refresh_workers(self) -> str:
+        """Update which workers exist; call this regularly. Return why none can train, or "".
+
+        A pool on this machine has a fixed number of workers: nothing to update, and always "".
+        """
         return ""
 
     def warm(self) -> None:

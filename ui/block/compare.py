@@ -23,8 +23,8 @@ from ui.shared.base import draw_picks
 
 
 @view.register("compare", label="Compare", help="baseline and variants side by side.")
-def compare(context):
-    """Draw output distances, statistics and mean attention of baseline and variants."""
+def draw_comparison(context):
+    """Draw a table of each variant's output and statistics, and its mean attention in a layer."""
     forward_pass = context.forward_pass
     for reason in context.left_out:
         st.caption(literal(reason))

@@ -104,11 +104,11 @@ class DepthContext:
     @LazyProperty
     def played(self) -> dict[str, Journey]:
         """Journey of each variant by name, with attention of all played passes; cached."""
-        return self._travel_all(self.cells)
+        return self._travel_all(self.cells_per_pass)
 
     @property
-    def cells(self) -> int:
-        """Number of attention weights per pass, of the variant with the most."""
+    def cells_per_pass(self) -> int:
+        """Number of attention weights of one application of the block, in the largest variant."""
         return max(
             v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants
         )

@@ -139,7 +139,7 @@ def play(context):
     """Draw an animation of attention or token similarity over passes, with curves below."""
     journeys = context.played
     labels = _draw_matrix_controls(context, journeys)
-    passes = context.depth.passes_to_play(context.cells)
+    passes = context.depth.passes_to_play(context.cells_per_pass)
     cells = []
     titles = []
     words = []

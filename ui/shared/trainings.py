@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.experiments.training import results, sentences
 from core.experiments.training.judged import describe_rates, models_at_edge
-from core.experiments.training.plan import SEARCHED, guards
+from core.experiments.training.plan import SEARCHED, list_guards
 from core.measure.intervals import Interval
 from core.settings.cache import LRUCache
 from core.settings.setting import ConfigError
@@ -31,7 +31,7 @@ def arms_shown(trainings: Any) -> list:
     return [arm for arm in trainings.plan.arms if arm.colour is not None]
 
 
-TIMED = guards("time", False)[0]
+TIMED = list_guards("time", False)[0]
 
 
 def describe_guards(names: list[str]) -> str:

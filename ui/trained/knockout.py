@@ -248,7 +248,9 @@ def _draw_by_distance(context):
     lines = []
     for place, effect in enumerate((context.bench.baseline, context.effect)):
         rows = sorted(
-            tables.by_distance(effect, questions, tables.LEAST).itertuples(index=False, name=None)
+            tables.accuracy_by_distance(effect, questions, tables.LEAST).itertuples(
+                index=False, name=None
+            )
         )
         distances, right, low, high, counts = (list(column) for column in zip(*rows))
         lines.append(Line(place, right, None, low, high))

@@ -112,7 +112,7 @@ def _read_comparison():
 @st.cache_data
 def _distances(member: str):
     """Return accuracy by distance for one removed component; cached."""
-    return comparison.by_distance(_read_comparison(), member)
+    return comparison.compare_by_distance(_read_comparison(), member)
 
 
 @st.cache_data

@@ -118,7 +118,12 @@ class Axes(Settings):
     )
 
     def _check_together(self) -> None:
-        """Raise ConfigError for unknown axes or entries in a grid's text; keep the valid ones."""
+        """Write the grid's text in its normal form.
+
+        Raises:
+            ConfigError: Unknown axes or entries, or too many variants. Its `instead` is the text
+                of the valid ones.
+        """
         valid = {}
         problems = []
         for part in filter(None, self.grid.split("__")):

@@ -201,8 +201,12 @@ def _parse_range(distances: str) -> tuple[int, int]:
     return int(low), int(high or low)
 
 
-def by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
-    """Compare one member with the baseline at every distance, Holm-corrected together.
+def compare_by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
+    """Compare a member with the baseline at each number of words between subject and verb.
+
+    Numbers with few sentences are grouped. Each has up to three lines: the baseline, the member
+    trained without its component, and the baseline with that removed after training. Differences
+    are Holm-corrected together.
 
     Returns distance, line, value, low, high, n (sentences), seeds, difference, p, clear.
     """

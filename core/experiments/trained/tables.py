@@ -91,7 +91,7 @@ def _compare_all(effects: dict[Cut, Effect], baseline: Effect, name: str) -> dic
     return correct_together(compare, effects)
 
 
-def by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:
+def accuracy_by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:
     """Split accuracy by distance: value, accuracy, low, high (95 %, Wilson 1927), questions.
 
     Args:
@@ -136,7 +136,11 @@ class Reading:
 
 
 def attention_to_subject(bench: Bench) -> list[Reading]:
-    """Return each head's attention to the subject, the strongest first; [] without subjects."""
+    """Return each head's attention to the subject where a distractor noun stands before the verb.
+
+    Attention from the verb and from the word before it, averaged over those questions; the
+    strongest head first. [] without such questions.
+    """
     q = bench.questions
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):
         return []

@@ -222,12 +222,17 @@ class Plan:
 
     @property
     def guards(self) -> list[str]:
-        """Equal quantities of all models, in words, such as "equal parameters"."""
-        return guards(self.trial.match, self.trial.search != "none")
+        """Controls against unfair comparison, in words, such as "equal parameters"."""
+        return list_guards(self.trial.match, self.trial.search != "none")
 
 
-def guards(equal: str, searched: bool) -> list[str]:
-    """Return what all models have equal, in words; `equal` is a key of the menu match."""
+def list_guards(equal: str, searched: bool) -> list[str]:
+    """Return the controls against unfair comparison that are chosen, in words; [] for none.
+
+    Args:
+        equal: What is equal for all models: a key of the menu match.
+        searched: Whether each model's learning rate is searched.
+    """
     phrases = []
     if equal != "nothing":
         phrases.append(f"equal {lower_first(match.label(equal))}")
