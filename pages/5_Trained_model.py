@@ -43,8 +43,7 @@ SHOWN = (
 )  # views of the pass with the knock-out, or without it
 READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the text
 ABOVE = (
-    "<b>Block</b><br>A trained language model. Click a component to remove it: does the prediction"
-    " change?"
+    "<b>Click a component to remove it</b><br>A trained language model: does its prediction change?"
 )
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 

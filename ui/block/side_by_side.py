@@ -42,7 +42,7 @@ def summary_html(forward_pass: Pass) -> str:
 
 
 ALONE = ("compare",)  # views that show all variants by themselves
-HINT = "One forward pass. Click a component to compare the block with and without it."
+HINT = "One forward pass, then compared with and without it."
 MORE = "Click a component to add a variant without it."
 LOCKED = "Components are locked by the link you opened."
 
@@ -233,9 +233,12 @@ def _draw_block(
         else:
             pins.vary_variant(variant.colour - 1, changes, baseline.config)
 
-    title = pins.legend_html([(variant.colour, name, None)]) if name else "<b>Block</b>"
+    title = "<b>Click a component to remove it</b>"
     if hint and not is_movable("variants"):
+        title = "<b>Block</b>"
         hint = LOCKED
+    if name:
+        title = pins.legend_html([(variant.colour, name, None)])
     words: dict[str, Any] = {
         "compact": bool(name),
         "above": f"{title}<div>{hint}</div>",

@@ -40,7 +40,7 @@ def statistics(context):
         if len(context.variants) == 1 and is_movable("variants"):
             about += " Remove a component under “Compare with” to see what it does."
         pins.draw_legend(context.variants, ended, context.pins, about=about)
-    with right:
+    with right, st.container(horizontal_alignment="right"):
         st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom))
     context.draw_rounding_note(journeys)
     order = [*ORDER, *[name for name in statistic if name not in ORDER]]

@@ -271,8 +271,8 @@ def draw_chooser(look: StudyLook) -> StudyContext | None:
         if not studies and name is not None:
             about = (
                 "A study trains models with one component removed or replaced (rows) on several"
-                " tasks (columns). You have no studies yet; this one is built in: click a cell to"
-                " see its learning curves."
+                " tasks (columns), to see what each task needs. You have no studies yet; this one"
+                " is built in."
             )
             hint = (
                 "Press New study to create your own, or rerun this one with"

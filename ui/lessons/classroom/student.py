@@ -108,7 +108,7 @@ def draw_door(context):
     if trouble:
         st.warning(literal(trouble))
     left_side, right_side = st.columns(2, gap="large")
-    with left_side, st.container(border=True):
+    with left_side, st.container(border=True, height="stretch"):
         st.markdown(f"## {literal(words['class_join_title'])}")
         st.markdown(literal(words["class_join_about"]))
         with st.form(
@@ -125,7 +125,7 @@ def draw_door(context):
             st.form_submit_button(
                 words["class_enter"], type="primary", key="enter", on_click=_enter
             )
-    with right_side, st.container(border=True):
+    with right_side, st.container(border=True, height="stretch"):
         st.markdown(f"## {literal(words['class_start_title'])}")
         st.markdown(literal(words["class_start_about"]))
         if not may_start():
