@@ -42,7 +42,7 @@ def summary_html(forward_pass: Pass) -> str:
 
 
 ALONE = ("compare",)  # views that show all variants by themselves
-HINT = "One forward pass, then compared with and without it."
+HINT = "The block is then shown with and without it."
 MORE = "Click a component to add a variant without it."
 LOCKED = "Components are locked by the link you opened."
 
