@@ -43,7 +43,8 @@ SHOWN = (
 )  # views of the pass with the knock-out, or without it
 READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the text
 ABOVE = (
-    "<b>Click a component to remove it</b><br>A trained language model: does its prediction change?"
+    "<b>Click a component to remove it</b><br>Which components does this trained language model"
+    " need to predict the next token?"
 )
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 

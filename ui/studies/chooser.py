@@ -257,7 +257,7 @@ def draw_chooser(look: StudyLook) -> StudyContext | None:
         st.button(
             "New study",
             icon=":material/add:",
-            type="tertiary" if studies else "primary",
+            type="tertiary" if studies else "secondary",
             on_click=request_dialog,
             disabled=not is_writable,
             help=why,

@@ -321,7 +321,7 @@ def matrix(context):
         return
     figure(
         "Change in accuracy by variant and task",
-        f"{READING} Click a cell to see its learning curves in {TRAINING.name}.",
+        f"Click a cell to see its learning curves in {TRAINING.name}. {READING}",
     )
     if "guards" in selected and selected.guards.iloc[0] != "none":
         st.caption(describe_guards(selected.guards.iloc[0].split(", ")))
