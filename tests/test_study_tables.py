@@ -304,9 +304,9 @@ def check(summary, index, column, value, agrees):
 
 def test_cells_that_appear_vanish_or_diverge_are_named(summary):
     actual = compare_summaries(summary, summary.drop(index=[1]))
-    assert actual == Agreement(5, 5, [], new=("copy, − norm",)) and not actual.is_complete
+    assert actual == Agreement(5, 5, [], new=("copy, − norm",)) and not actual.agrees
     actual = compare_summaries(summary.drop(index=[3]), summary)
-    assert actual == Agreement(5, 5, [], missing=("reverse, baseline",)) and not actual.is_complete
+    assert actual == Agreement(5, 5, [], missing=("reverse, baseline",)) and not actual.agrees
     now = summary.copy()
     now.loc[5, "diverged"] = 1  # of the same numbers, one seed fewer
     assert compare_summaries(now, summary) == Agreement(6, 5, [])

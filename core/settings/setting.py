@@ -215,7 +215,10 @@ class Settings:
         return follows is not None and bool(getattr(self, name) == follows(self))
 
     def choices(self, name: str) -> list[str]:
-        """Return the entries of a setting's menu that can be selected here."""
+        """Return the entries of a setting's menu; [] without one.
+
+        Subclasses leave out entries that their other settings rule out.
+        """
         return list(self.settings()[name].menu or ())
 
     @classmethod

@@ -263,7 +263,7 @@ def check(arguments: Namespace) -> int:
             first = "; ".join(names[:SHOWN]) + ("; …" if len(names) > SHOWN else "")
             verb = "is" if len(names) == 1 else "are"
             print(f"{count(len(names), 'cell')} of {present} {verb} not in {lacking}: {first}.")
-    return COMPLETE if agreed.is_complete else INCOMPLETE
+    return COMPLETE if agreed.agrees else INCOMPLETE
 
 
 def read_study(path: str) -> Study:
@@ -519,8 +519,8 @@ class Agreement:
     missing: tuple[str, ...] = ()  # names of cells of the earlier one only
 
     @property
-    def is_complete(self) -> bool:
-        """Whether both have the same cells, and none differs."""
+    def agrees(self) -> bool:
+        """Whether both have the same cells, with values in the earlier intervals (± CLOSE)."""
         return not (self.off or self.new or self.missing)
 
 

@@ -59,8 +59,11 @@ class Limits:
         """Return the views of a page that can be opened; [] if all can."""
         return [view.removeprefix(f"{page}.") for view in self.views if view.startswith(f"{page}.")]
 
-    def locked_names(self, kinds: tuple[type[Settings], ...]) -> set[str]:
-        """Return the names of these classes' settings that cannot be changed."""
+    def names_locked_by_link(self, kinds: tuple[type[Settings], ...]) -> set[str]:
+        """Return the names of these classes' settings that the teacher's link locks.
+
+        Settings of how a view looks are never locked.
+        """
         settings = {name: setting for kind in kinds for name, setting in kind.settings().items()}
         return {
             name
@@ -72,7 +75,7 @@ class Limits:
         self, page: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]
     ) -> dict[str, str]:
         """Return a page's parameters, with the link's values where settings or views are locked."""
-        locked = self.locked_names(kinds)
+        locked = self.names_locked_by_link(kinds)
         params = {name: text for name, text in params.items() if name not in locked}
         params |= {name: text for name, text in self.link.items() if name in locked}
         for kind in kinds:

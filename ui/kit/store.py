@@ -152,7 +152,7 @@ class Session:
     def change(self, delta: Delta, page: str = ""):
         """Apply a delta to the settings of a page, by default of the one that is open."""
         page = page or self.page
-        locked = self.limits.locked_names(kinds_of[page]) if self.limits else ()
+        locked = self.limits.names_locked_by_link(kinds_of[page]) if self.limits else ()
         before = self.choices
         self.choices, problems = apply(before, delta, kinds_of[page], locked)
         self.problems = [*problems]

@@ -49,9 +49,9 @@ def attention(forward_pass, look):
         weight = find_strongest(forward_pass, layer, patterns_shown)
         sentence = describe_strongest(forward_pass, layer, weight, first)
         ring = (
-            None
-            if weight.is_uniform()
-            else {"panel": weight.head, "row": weight.query, "col": weight.key}
+            {"panel": weight.head, "row": weight.query, "col": weight.key}
+            if weight.stands_out()
+            else None
         )
     takeaway.set_announcement(sentence)
     weights = "Attention weight"
@@ -151,9 +151,9 @@ class Weight:
     value: float
     uniform: float
 
-    def is_uniform(self) -> bool:
-        """Return whether three decimals show no difference from a uniform weight."""
-        return self.value - self.uniform < 0.0005
+    def stands_out(self) -> bool:
+        """Return whether the weight exceeds a uniform one by so much that three decimals show it."""
+        return not self.value - self.uniform < 0.0005  # NaN stands out
 
 
 def find_strongest(forward_pass, layer, patterns) -> Weight:
@@ -168,7 +168,7 @@ def find_strongest(forward_pass, layer, patterns) -> Weight:
 
 def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> str:
     """Return a sentence on the strongest weight; its head counts from `first`."""
-    if weight.is_uniform():
+    if not weight.stands_out():
         return "Attention is close to uniform."
     name = forward_pass.head_name(layer, first + weight.head)
     query = forward_pass.labels[weight.query]

@@ -35,7 +35,7 @@ TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
 def knockout(context):
     """Draw the effect of the ablation; without one, a suggestion and all components."""
     if not context.cuts:
-        _draw_suggestion(context)
+        _draw_invitation(context)
         sweep(context)
         return
     left, right = st.columns([31, 69], gap="medium")
@@ -77,8 +77,11 @@ def knockout(context):
         st.caption(literal(where))
 
 
-def _draw_suggestion(context):
-    """Draw a suggestion: a button that removes the head that attends to the subject, if any."""
+def _draw_invitation(context):
+    """Ask for a component to remove; a button removes the head that attends to the subject, if any.
+
+    Where the link allows no ablations, draw a notice instead.
+    """
     if not is_movable("out"):
         st.info("The link you opened does not allow ablations.", icon=":material/lock:")
         return

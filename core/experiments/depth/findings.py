@@ -169,12 +169,15 @@ def _describe_journey(meter: str, lead: str, journey: Journey, base: Journey | N
     return f"{lead}{text}." if lead else f"{text[0].upper()}{text[1:]}."
 
 
-def _describe_baseline(meter: str, journey: Journey, base: Journey) -> str:
-    """Describe where the baseline ends, or when it diverged."""
+def _describe_baseline(meter: str, variant: Journey, base: Journey) -> str:
+    """Return a clause on the baseline, to follow one on a variant: where it ends or diverged.
+
+    For the cosine similarity: its value at the pass from which the variant's tokens are alike.
+    """
     if base.diverged is not None:
         return f"the baseline diverged at pass {base.diverged}"
-    if meter == "cosine" and journey.diverged is None:
-        index = _alike_from(journey.values_of(meter))
+    if meter == "cosine" and variant.diverged is None:
+        index = _alike_from(variant.values_of(meter))
         if index is not None:
             return f"the baseline is at {fixed(base.values_of(meter)[index])} by then"
         return f"the baseline ends at {fixed(last_value(base, meter)[1])}"

@@ -1,4 +1,8 @@
-"""Attention patterns, head by head."""
+"""Attention patterns, head by head.
+
+Call each function without its first argument, as `arcs()`: it returns a Vega-Lite dict
+without data (core/figures/spec.py).
+"""
 
 import altair as alt
 

@@ -1,4 +1,8 @@
-"""Charts of the residual stream, the hidden units and the cost of a block."""
+"""Charts of the residual stream, the hidden units and the cost of a block.
+
+Call each function without its first argument, as `shares(title)`: it returns a Vega-Lite dict
+without data (core/figures/spec.py).
+"""
 
 import altair as alt
 
@@ -109,7 +113,7 @@ def per_token(
 
 @spec
 def shares(base: alt.Chart, title: str) -> Drawn:
-    """Draw bars per item, one for each kind, as ordered; columns: name, value (0 to 1), kind."""
+    """Draw grouped bars: for each name one per kind; columns: name, value (0 to 1), kind."""
     return base.mark_bar().encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
         x=alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),

@@ -1,4 +1,8 @@
-"""Charts of a trained model: its next tokens, and what it loses without a part."""
+"""Charts of a trained model: its next tokens, and what it loses without a part.
+
+Call each function without its first argument, as `ranking(title)`: it returns a Vega-Lite dict
+without data (core/figures/spec.py).
+"""
 
 import altair as alt
 
