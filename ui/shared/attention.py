@@ -152,7 +152,7 @@ class Weight:
     uniform: float
 
     def stands_out(self) -> bool:
-        """Return whether the weight exceeds a uniform one by so much that three decimals show it."""
+        """Return whether the weight is larger than a uniform one, by three decimals."""
         return not self.value - self.uniform < 0.0005  # NaN stands out
 
 
