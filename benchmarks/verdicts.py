@@ -1,0 +1,224 @@
+"""Benchmark of the rule that calls a difference significant: false claims in simulated studies.
+
+    python -m benchmarks.verdicts [--studies 2000] [--seeds 2 3 5 10] [--variants 1 4 11]
+
+Simulates studies in which no variant differs from the baseline, and prints the share of studies
+with at least one false claim. Then the share that is found of one variant that differs: by 1 to 6
+standard deviations over seeds, and from all answers right to a third on every seed. Each for two
+rules, all corrected by Holm for the variants of a study:
+
+- present: the app's (core.measure.intervals): a paired t-test over seeds.
+- candidate: no verdict with two seeds, and a standard deviation of at least one test answer. Where
+  the runs of some model fall on both sides of 70 %, at least 20 points apart, the numbers of runs
+  that learnt are compared by Boschloo's exact test, and the means of pairs that both learnt by the
+  t-test, at twice the p.
+
+Accuracies are shares of 1,024 test answers. The worlds:
+
+- normal, skewed, heavy tails: 80 % plus noise of 3 points over seeds (normal, log-normal, t with
+  three degrees of freedom). Half of its variance is common to all models of a seed.
+- ceiling: all answers right, but in one run of four a few are wrong.
+- learnt 50, 80, 90 %: a run has all answers right with this probability, else about a third.
+
+A rule holds if at most 5 % of the studies have a false claim in every world.
+"""
+
+import argparse
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy import stats
+
+from core.measure.intervals import correct_together, paired
+
+ANSWERS = 1024
+LEARNT = 0.7  # accuracy from which a run counts as having learnt the task
+APART = 0.2  # least distance between runs that learnt and runs that did not, of one model
+SPREAD = 0.03  # standard deviation over seeds, where noise is added
+World = Callable[[np.random.Generator, int, int], np.ndarray]  # (models, seeds) accuracies
+Rule = Callable[[np.ndarray], list[int]]  # accuracies -> rows that differ from the first
+
+
+def add_noise(draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]) -> World:
+    """Return a world of 80 % plus standardised noise, half of its variance common to a seed."""
+
+    def world(generator: np.random.Generator, models: int, seeds: int) -> np.ndarray:
+        common = draw(generator, (1, seeds))
+        own = draw(generator, (models, seeds))
+        return 0.8 + SPREAD * (common + own) / math.sqrt(2)
+
+    return world
+
+
+def draw_skewed(generator: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
+    """Draw log-normal numbers of mean 0 and standard deviation 1."""
+    mean = math.exp(0.5)
+    spread = math.sqrt((math.e - 1) * math.e)
+    return (mean - generator.lognormal(size=size)) / spread
+
+
+def draw_ceiling(generator: np.random.Generator, models: int, seeds: int) -> np.ndarray:
+    """Draw accuracies of 1, but in one run of four one to three answers are wrong."""
+    is_wrong = generator.random((models, seeds)) < 0.25
+    return 1 - is_wrong * generator.integers(1, 4, (models, seeds)) / ANSWERS
+
+
+def draw_two_humps(learnt: float) -> World:
+    """Return a world in which a run is perfect with this probability, else right by a third."""
+
+    def world(generator: np.random.Generator, models: int, seeds: int) -> np.ndarray:
+        has_learnt = generator.random((models, seeds)) < learnt
+        return np.where(has_learnt, 1.0, generator.normal(0.35, 0.01, (models, seeds)))
+
+    return world
+
+
+WORLDS: dict[str, World] = {
+    "normal": add_noise(lambda generator, size: generator.normal(size=size)),
+    "skewed": add_noise(draw_skewed),
+    "heavy tails": add_noise(lambda generator, size: generator.standard_t(3, size) / math.sqrt(3)),
+    "ceiling": draw_ceiling,
+    "learnt 50 %": draw_two_humps(0.5),
+    "learnt 80 %": draw_two_humps(0.8),
+    "learnt 90 %": draw_two_humps(0.9),
+}
+
+
+def find_claims_now(accuracies: np.ndarray) -> list[int]:
+    """Return the variants that the app calls different from the baseline, the first row."""
+    by_seed = [dict(enumerate(row)) for row in accuracies.tolist()]
+    gaps = correct_together(
+        lambda variant, level: paired(by_seed[variant], by_seed[0], (-1.0, 1.0), level),
+        range(1, len(by_seed)),
+    )
+    return [variant for variant, gap in gaps.items() if gap.clear]
+
+
+@functools.cache
+def compare_shares(learnt: int, baseline: int, seeds: int) -> float:
+    """Return the exact p of two numbers of runs that learnt, each of so many seeds (Boschloo)."""
+    if learnt == baseline:
+        return 1.0
+    table = [[learnt, baseline], [seeds - learnt, seeds - baseline]]
+    return float(stats.boschloo_exact(table, n=64).pvalue)
+
+
+def compare_means(values: np.ndarray, baseline: np.ndarray) -> float:
+    """Return p of the paired t-test; the gaps vary by at least one test answer."""
+    seeds = len(values)
+    if seeds < 3:
+        return 1.0
+    gaps = values - baseline
+    error = max(gaps.std(ddof=1), 1 / ANSWERS) / math.sqrt(seeds)
+    return 2 * float(stats.t.sf(abs(gaps.mean()) / error, seeds - 1))
+
+
+def has_two_humps(accuracies: np.ndarray) -> bool:
+    """Return whether some runs of a model learnt and others did not, far apart."""
+    learnt = accuracies >= LEARNT
+    if learnt.all() or not learnt.any():
+        return False
+    return bool(accuracies[learnt].min() - accuracies[~learnt].max() >= APART)
+
+
+def find_claims_by_candidate(accuracies: np.ndarray) -> list[int]:
+    """Return the variants that the candidate rule calls different from the first row."""
+    seeds = accuracies.shape[1]
+    if seeds < 3:
+        return []
+    learnt = accuracies >= LEARNT
+    is_mixed = any(map(has_two_humps, accuracies))
+    p = {}
+    for variant in range(1, len(accuracies)):
+        if is_mixed:
+            both = learnt[variant] & learnt[0]
+            shares = compare_shares(int(learnt[variant].sum()), int(learnt[0].sum()), seeds)
+            means = compare_means(accuracies[variant][both], accuracies[0][both])
+            p[variant] = 2 * min(shares, means)
+        else:
+            p[variant] = compare_means(accuracies[variant], accuracies[0])
+    claims = []
+    for left, variant in zip(range(len(p), 0, -1), sorted(p, key=p.__getitem__)):
+        if left * p[variant] >= 0.05:
+            break
+        claims.append(variant)
+    return claims
+
+
+RULES: dict[str, Rule] = {"present": find_claims_now, "candidate": find_claims_by_candidate}
+
+
+def count_answers(accuracies: np.ndarray) -> np.ndarray:
+    """Return accuracies as shares of whole test answers."""
+    return np.round(np.clip(accuracies, 0, 1) * ANSWERS) / ANSWERS
+
+
+def false_claims(rule: Rule, world: World, seeds: int, variants: int, studies: int) -> float:
+    """Return the share of studies without any effect in which a variant is called different."""
+    generator = np.random.default_rng(0)
+    hits = sum(
+        bool(rule(count_answers(world(generator, variants + 1, seeds)))) for _ in range(studies)
+    )
+    return hits / studies
+
+
+def power(rule: Rule, effect: float, seeds: int, variants: int, studies: int) -> float:
+    """Return how often a variant is found that is lower by `effect` standard deviations."""
+    generator = np.random.default_rng(0)
+    hits = 0
+    for _ in range(studies):
+        accuracies = WORLDS["normal"](generator, variants + 1, seeds)
+        accuracies[1] -= effect * SPREAD
+        hits += 1 in rule(count_answers(accuracies))
+    return hits / studies
+
+
+def power_of_collapse(rule: Rule, seeds: int, variants: int, studies: int) -> float:
+    """Return how often a variant is found that falls from 100 % to a third on every seed."""
+    generator = np.random.default_rng(0)
+    hits = 0
+    for _ in range(studies):
+        accuracies = np.ones((variants + 1, seeds))
+        accuracies[1] = generator.normal(0.35, 0.01, seeds)
+        hits += 1 in rule(count_answers(accuracies))
+    return hits / studies
+
+
+def print_table(title: str, columns: Sequence[str], rows: dict[str, list[float]]):
+    """Print percentages as a Markdown table."""
+    print(f"\n| {title} |", " | ".join(columns), "|")
+    print("|---" * (len(columns) + 1) + "|")
+    for name, shares in rows.items():
+        print(f"| {name} |", " | ".join(f"{100 * share:.1f}" for share in shares), "|", flush=True)
+
+
+def main():
+    """Print false claims in every world, and the share of effects found, for both rules."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--studies", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[2, 3, 5, 10])
+    parser.add_argument("--variants", type=int, nargs="+", default=[1, 4, 11])
+    arguments = parser.parse_args()
+    cells = [(seeds, variants) for seeds in arguments.seeds for variants in arguments.variants]
+    columns = [f"{seeds} seeds × {variants}" for seeds, variants in cells]
+    studies = arguments.studies
+    for name, rule in RULES.items():
+        rows = {
+            world_name: [false_claims(rule, world, *cell, studies) for cell in cells]
+            for world_name, world in WORLDS.items()
+        }
+        print_table(f"{name}: studies with a false claim, %", columns, rows)
+        rows = {
+            f"{effect} SD": [power(rule, effect, *cell, studies // 4) for cell in cells]
+            for effect in range(1, 7)
+        }
+        rows["100 % to a third"] = [power_of_collapse(rule, *cell, studies // 4) for cell in cells]
+        print_table(f"{name}: effect found, %", columns, rows)
+
+
+if __name__ == "__main__":
+    main()
