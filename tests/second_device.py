@@ -251,7 +251,7 @@ def _enter():
     """Add the device to core's menu of devices."""
     device.device.add("second", NAME, label="Second", help="the CPU in another's clothes.")
     for item in (device, worker):
-        item.present = lambda: (NAME, "cpu")
+        item.available_devices = lambda: (NAME, "cpu")
     worker.train_chunk = chunk
 
 
