@@ -104,7 +104,7 @@ def _start_experiment(name: str, kinds):
 def draw_preset_cards(kinds):
     """Draw a card for each preset; a click starts it."""
     st.markdown(
-        "**Press Start** to train the model with and without what is chosen under **Compare with**,"
+        "**Press Start** to train the model with and without what is chosen under “Compare with”,"
         " on several seeds. Or click a preset, which brings its own settings:"
     )
     with st.grid("auto", min_column_width=300):
