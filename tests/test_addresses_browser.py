@@ -77,8 +77,13 @@ PLACES = """
 
 
 def test_clickable_elements_stay_where_they_first_were(chromium, address):
-    """Content above a control and the page frame used to load later and move the control."""
+    """Content above a control and the page frame used to load later and move the control.
+
+    With Streamlit's files in the browser's cache: at first they come in any order.
+    """
     page = chromium.new_page(viewport={"width": 1300, "height": 900})
+    page.goto(f"{address}/Lessons")
+    settle(page)
     page.add_init_script(PLACES)
     page.goto(f"{address}/Lessons?shown=one&lesson=heads")
     settle(page)
