@@ -2,16 +2,16 @@
 
     python -m benchmarks.verdicts [--studies 2000] [--seeds 2 3 5 10] [--variants 1 4 11]
 
-Simulates studies in which no variant differs from the baseline, and prints the share of studies
-with at least one false claim. Then the share that is found of one variant that differs: by 1 to 6
-standard deviations over seeds, and from all answers right to a third on every seed. Each for two
-rules, all corrected by Holm for the variants of a study:
+Simulates studies in which no variant differs from the baseline. Prints the share of studies with
+at least one false claim. Then lets one variant differ, by 1 to 6 standard deviations over seeds or
+from all answers right to a third, and prints how often it is found. Each for two rules, corrected
+by Holm for the variants of a study:
 
 - present: the app's (core.measure.intervals): a paired t-test over seeds.
-- candidate: no verdict with two seeds, and a standard deviation of at least one test answer. Where
-  the runs of some model fall on both sides of 70 %, at least 20 points apart, the numbers of runs
-  that learnt are compared by Boschloo's exact test, and the means of pairs that both learnt by the
-  t-test, at twice the p.
+- candidate: no verdict with two seeds, and a standard deviation of at least one test answer. Some
+  model may have runs on both sides of 70 %, at least 20 points apart. Then the numbers of runs
+  that learnt are compared by Boschloo's exact test. The means of pairs that both learnt are
+  compared by the t-test. The smaller p counts twice.
 
 Accuracies are shares of 1,024 test answers. The worlds:
 
@@ -46,8 +46,8 @@ def add_noise(draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
     def world(generator: np.random.Generator, models: int, seeds: int) -> np.ndarray:
         common = draw(generator, (1, seeds))
-        own = draw(generator, (models, seeds))
-        return 0.8 + SPREAD * (common + own) / math.sqrt(2)
+        independent = draw(generator, (models, seeds))
+        return 0.8 + SPREAD * (common + independent) / math.sqrt(2)
 
     return world
 

@@ -24,8 +24,9 @@ def positions(context):
         figure(
             f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell them apart?",
             f"{_describe_order(table, forward_pass.config)} Identical outputs (up to rounding) mean"
-            " that the model is blind to word order. Unmasked ALiBi depends on distance only, so it"
-            " cannot tell a sentence from its mirror image.",
+            " that the model is blind to word order. The exception is ALiBi without a mask: it"
+            " depends on distance only, so it mistakes a sentence for its mirror image, and no"
+            " other order.",
             forward_pass.weights,
         )
         table["seen"] = table["mask"].map({"none": "no mask", "causal": "causal mask"})
