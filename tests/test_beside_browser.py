@@ -95,35 +95,53 @@ def test_buttons_stay_when_a_part_is_removed(open_page, path, width):
     assert not {name for name in moves if name != "Fullscreen" and ":" not in name}
 
 
-MOVED = """height => setTimeout(() => {
+MOVED = """height => new Promise((moved) => setTimeout(() => {
   const drawing = document.querySelector(".st-key-drawing")
   const spacer = Object.assign(document.createElement("div"), { style: `height: ${height}px` })
   drawing.parentElement.insertBefore(spacer, drawing)
-}, 60)"""
+  requestAnimationFrame((now) => moved(now))
+}, 60))"""
+SEEN = 400  # ms, REACTION in drawing.js: a user who presses later has seen the diagram move
 
 
-@pytest.mark.parametrize("gap", [110, 160, 220, 300])
+def press(page, place) -> None:
+    page.mouse.move(*middle(place))
+    page.mouse.down()
+    page.mouse.up()
+
+
+def press_after_move(open_page, before: str, gap: int):
+    """Press `before`, move the diagram, and press the MLP's norm `gap` ms later.
+
+    Return the page, and the places before it moved. Where a busy machine presses too late, after
+    a user would have seen the move, try again on a new page.
+    """
+    for _ in range(8):
+        page = open_page("/One_block", width=1300)
+        page.wait_for_timeout(1000)
+        if before == "1 head":
+            page.get_by_text("Compare with", exact=True).click()
+        places = page.evaluate(WHERE)
+        press(page, places[before])
+        page.mouse.move(*middle(places["mlp_out norm"]))
+        moved_at = page.evaluate(MOVED, 40)
+        page.wait_for_timeout(gap)
+        press(page, places["mlp_out norm"])
+        took = page.evaluate("performance.now()") - moved_at
+        page.wait_for_timeout(1500)
+        if took < SEEN:
+            return page, places
+    raise AssertionError("every press came too late")
+
+
+@pytest.mark.parametrize("gap", [50, 160])
 @pytest.mark.parametrize("before", ["attn_out residual", "1 head"])
 def test_press_hits_target_although_diagram_moved(open_page, before, gap):
     """The pressed part is ablated even if the diagram moved between press and release.
 
     Another part, or none, is then under the pointer.
     """
-    page = open_page("/One_block", width=1300)
-    page.wait_for_timeout(1000)
-    if before == "1 head":
-        page.get_by_text("Compare with", exact=True).click()
-    places = page.evaluate(WHERE)
-    page.mouse.move(*middle(places[before]))
-    page.mouse.down()
-    page.wait_for_timeout(30)
-    page.mouse.up()
-    page.evaluate(MOVED, 40)
-    page.mouse.move(*middle(places["mlp_out norm"]))
-    page.wait_for_timeout(gap)
-    page.mouse.down()
-    page.mouse.up()
-    page.wait_for_timeout(1500)
+    page, places = press_after_move(open_page, before, gap)
     changed = {"attn_out residual": "residual_attention-off", "1 head": "n_heads-1"}[before]
     assert params(page)["variants"] == f"{changed}~norm-none"
     now = page.evaluate(WHERE)["mlp_out norm"]
