@@ -1,12 +1,14 @@
 """Trained model: attention, predictions and ablations of a small language model."""
 
 from functools import partial
+from html import escape
 
 import streamlit as st
 
 from core.checkpoints import CheckpointError
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
+from core.model.text import shorten_token
 from ui.kit import side_by_side, takeaway
 from ui.kit.page import draw_head, draw_notice, draw_sidebar, figure, page
 from ui.kit.pages import TRAINED_MODEL
@@ -42,10 +44,6 @@ SHOWN = (
     "pairs",
 )  # views of the pass with the knock-out, or without it
 READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the text
-ABOVE = (
-    "<b>Click a component to remove it</b><br>Which components does this trained language model"
-    " need to predict the next token?"
-)
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
@@ -61,6 +59,15 @@ def _opened(context):
     TRAINED_MODEL.open_view(context)
 
 
+def _describe_task(context) -> str:
+    """Return HTML above the block: what to click, and what it changes."""
+    label = escape(shorten_token(context.prompt.labels[context.after]))
+    return (
+        "<b>Click a component to remove it</b><br>and see how the prediction after"
+        f" “{label}” changes."
+    )
+
+
 def _draw_view(context, cuts):
     """Draw the open view with its selector, next to the block diagram where it fits."""
     look = context.look
@@ -72,7 +79,7 @@ def _draw_view(context, cuts):
                 context.full_pass,
                 layer,
                 cuts=cuts,
-                above=ABOVE,
+                above=_describe_task(context),
                 below=summary_html(context),
                 on_pick=toggle_part,
             )

@@ -12,7 +12,7 @@ from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import ROUNDING, Depth, journey, table, travel
 from core.experiments.depth.findings import describe_finding, describe_rounding
 from core.experiments.depth.gradients import gradients
-from core.experiments.depth.grid import grid, travel_together
+from core.experiments.depth.grid import grid, travel_many
 from core.experiments.forward import encode_tokens, prepare_model
 from core.measure.stream_statistics import Streams, attention_entropy, row_entropy, statistic
 from core.model.attention import Memory
@@ -503,7 +503,7 @@ def test_stream_stays_diverged_after_infinity(by):
     if by == "travel":
         values = travel(come_back(), ["the"], HERE, Depth(100)).values
     else:
-        values = travel_together([come_back()], ["the"], HERE, [0] * 100)[0][0]
+        values = travel_many([come_back()], ["the"], HERE, [0] * 100)[0][0]
     assert np.isnan(values[85:]).all()
 
 

@@ -12,7 +12,7 @@ import torch
 from core import Config, ConfigError
 from core.experiments.depth.axes import AXES, MOST, RESIDUALS, Axes, write_axes
 from core.experiments.depth.depth import Depth, blocks, travel
-from core.experiments.depth.grid import Grid, _bytes, grid, simplify_config, travel_together
+from core.experiments.depth.grid import Grid, _bytes, grid, simplify_config, travel_many
 from core.measure.stream_statistics import statistic
 from core.model.batched_variants import BatchedVariants
 from core.model.parts import MENUS
@@ -195,7 +195,7 @@ def test_families_of_different_size_run_in_turn():
         BASE.replace(tied=True),
         BASE,
     ]
-    values, diverged = travel_together(configs, WORDS, HERE, [0] * 3)
+    values, diverged = travel_many(configs, WORDS, HERE, [0] * 3)
     for config, row, index in zip(configs, values, diverged):
         alone = travel(config, WORDS, HERE, Depth(3))
         assert_same(row, alone.values)
@@ -205,9 +205,9 @@ def test_families_of_different_size_run_in_turn():
 def test_chunked_grid_equals_grid_at_once(monkeypatch):
     monkeypatch.setattr("core.experiments.depth.grid.CHUNK", 1 << 30)
     configs = [BASE, BASE.replace(norm="none"), BASE.replace(attention=False)]
-    full = travel_together(configs, WORDS, HERE, [0] * 5)
+    full = travel_many(configs, WORDS, HERE, [0] * 5)
     monkeypatch.setattr("core.experiments.depth.grid.CHUNK", 1)
-    parts = travel_together(configs, WORDS, HERE, [0] * 5)
+    parts = travel_many(configs, WORDS, HERE, [0] * 5)
     np.testing.assert_allclose(parts[0], full[0], rtol=1e-9, atol=1e-12)
     assert parts[1] == full[1]
 

@@ -174,13 +174,13 @@ def test_sharded_model_downloads_without_other_files(local_hub, tmp_path):
 
 def test_vocab_and_merges_download_without_tokenizer():
     names = ("config.json", "model.safetensors", "vocab.json", "merges.txt", "README.md")
-    assert files.select_model_files(names) == [*names[:4]]
-    assert files.select_model_files((*names, "tokenizer.json")) == [
+    assert files.list_needed_files(names) == [*names[:4]]
+    assert files.list_needed_files((*names, "tokenizer.json")) == [
         "config.json",
         "model.safetensors",
         "tokenizer.json",
     ]
-    assert files.select_model_files(("config.json",)) == ["config.json", "model.safetensors"]
+    assert files.list_needed_files(("config.json",)) == ["config.json", "model.safetensors"]
 
 
 def test_oversized_model_is_not_downloaded(local_hub, monkeypatch):

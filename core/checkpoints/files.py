@@ -168,8 +168,8 @@ def _find_weights(files: dict[str, Path]) -> list[Path]:
     return weights
 
 
-def select_model_files(names: Collection[str]) -> list[str]:
-    """Select the files of a repository that make up its model, by name. Some may be missing."""
+def list_needed_files(names: Collection[str]) -> list[str]:
+    """Return the names of the files that a model needs; not all of them need be in `names`."""
     parts = sorted(name for name in names if PART.fullmatch(name))
     weights = parts if parts and native.WEIGHTS not in names else [native.WEIGHTS]
     tokenizer = (
@@ -226,7 +226,7 @@ def _download(name: str) -> Path:
     api = HfApi(token=None if is_on("ABLATION_HUB_TOKEN") else False)
     info = api.model_info(name, files_metadata=True, timeout=PATIENCE)
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
-    chosen = select_model_files(sizes)
+    chosen = list_needed_files(sizes)
     missing = [file for file in chosen if file not in sizes]
     if missing:
         raise CheckpointError(

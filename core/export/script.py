@@ -156,7 +156,7 @@ class Script:
             elif isinstance(value, list):
                 written = split_text(value, before)
             else:
-                written = value if isinstance(value, Code) else literal(value)
+                written = value if isinstance(value, Code) else write_literal(value)
             lines.append(f"{name} = {written}\n")
         return "".join(lines)
 
@@ -179,16 +179,16 @@ def quoted(text: str) -> str:
     return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in written else written
 
 
-def literal(value: object) -> str:
-    """Write a value as a Python literal: text, a number, a set of names, a tuple, a list."""
+def write_literal(value: object) -> str:
+    """Write text, a frozenset of names, a tuple or a list as a Python literal; else its repr()."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, frozenset):
-        return f"frozenset({literal(sorted(value)) if value else ''})"
+        return f"frozenset({write_literal(sorted(value)) if value else ''})"
     if isinstance(value, tuple):
-        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(write_literal, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, list):
-        return f"[{', '.join(map(literal, value))}]"
+        return f"[{', '.join(map(write_literal, value))}]"
     return repr(value)
 
 
@@ -220,7 +220,7 @@ def write_call(name: str, arguments: Mapping[str, str], before: int) -> str:
 
 def write_settings_call(settings: Settings, before: int = 0) -> str:
     """Write the code Config(…), or of other settings, with all values that are not defaults."""
-    arguments = {name: literal(getattr(settings, name)) for name in settings.write()}
+    arguments = {name: write_literal(getattr(settings, name)) for name in settings.write()}
     return write_call(type(settings).__name__, arguments, before)
 
 
@@ -235,7 +235,7 @@ def write_changed_config(config: Config, baseline: Config, before: int) -> str:
         replaced = baseline.replace(**changes)
     if not changes:
         return "BASELINE"
-    written = {name: literal(value) for name, value in changes.items()}
+    written = {name: write_literal(value) for name, value in changes.items()}
     return write_call("BASELINE.replace", written, before)
 
 

@@ -10,11 +10,11 @@ from core.export.script import (
     Code,
     Script,
     enclose,
-    literal,
     quoted,
     read_tables,
     write_call,
     write_changed_config,
+    write_literal,
     write_settings_call,
     write_variants,
 )
@@ -341,7 +341,7 @@ def _write_arm(arm: Arm, baseline: Config) -> str:
         elif field.name == "training" and value:
             fields["training"] = write_settings_call(value, 8 + len("training="))
         elif value != field.default:
-            fields[field.name] = literal(value)
+            fields[field.name] = write_literal(value)
     return write_call("Arm", fields, before=4)
 
 

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import altair as alt
 import pandas as pd
@@ -11,6 +11,7 @@ P = ParamSpec("P")
 Axis = TypeVar("Axis", alt.X, alt.Y)
 Drawn = Any  # a chart, of which Altair tells no type
 Spec = dict[str, Any]  # of Vega-Lite
+BASE = alt.Chart(pd.DataFrame())  # every chart begins with it; the page adds the data
 
 # As the other pictures have it: words of 12 px, no lines but those of the grid.
 AXIS = {
@@ -55,13 +56,13 @@ def number_axis(**options: Any) -> alt.Axis:
     return alt.Axis(labelExpr=NUMBER, **options)
 
 
-def spec(function: Callable[Concatenate[alt.Chart, P], Drawn]) -> Callable[P, Spec]:
-    """Decorate a chart function: it takes no data, and returns its Vega-Lite dict, built once."""
+def spec(function: Callable[P, Drawn]) -> Callable[P, Spec]:
+    """Decorate a chart function to return its Vega-Lite dict, without data, built once."""
 
     @functools.wraps(function)
     @functools.cache
     def cached_spec(*args: P.args, **named: P.kwargs) -> Spec:
-        built: Spec = function(alt.Chart(pd.DataFrame()), *args, **named).to_dict()
+        built: Spec = function(*args, **named).to_dict()
         for key in ("data", "datasets", "$schema", "config"):
             built.pop(key, None)
         built["config"] = {

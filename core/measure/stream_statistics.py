@@ -155,8 +155,8 @@ def rank(s: Streams) -> torch.Tensor:
     "entropy",
     label="Attention entropy",
     help=(
-        "in bits, averaged over heads and query tokens. 0 = all on one token, log₂ n = uniform"
-        " over n."
+        "entropy of the attention weights in bits, averaged over heads and query tokens."
+        " 0 = all on one token, log₂ n = uniform over n."
     ),
     question="Does attention narrow or spread?",
     most=math.log2,

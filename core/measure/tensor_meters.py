@@ -26,10 +26,7 @@ meter.add("zeros", lambda t: t.zero / t.n, label="Zeros", help="share of exact z
 
 
 def compute_meters(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
-    """Compute every meter of all tensors that a watcher has seen.
-
-    Returns (site, layer) of each tensor, and float64 (meters, tensors).
-    """
+    """Return (site, layer) of each tensor a watcher has seen, and its meters (meters, tensors)."""
     sums = watcher.totals()
     return watcher.names, np.array([part(sums) for part in meter.values()])
 

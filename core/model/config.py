@@ -292,7 +292,7 @@ class Config(Settings):
     window: int = attention_setting(
         0,
         "Sliding window",
-        "Each token attends to tokens less than this many positions away. 0 = no window "
+        "Each token attends only to tokens fewer than this many positions away. 0 = no window "
         "(window; Beltagy et al., 2020; Mistral 7B).",
         short="window",
         low=0,

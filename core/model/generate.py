@@ -45,8 +45,8 @@ class Sampling(Settings):
     top_p: float = word_setting(
         1.0,
         "Top-p",
-        "Nucleus sampling: the smallest set of tokens with total probability p (Holtzman et al.,"
-        " 2020). 1 = off.",
+        "Nucleus sampling: sample from the smallest set of tokens whose total probability is at"
+        " least p (Holtzman et al., 2020). 1 = off.",
         low=0.0,
         high=1.0,
         step=0.05,

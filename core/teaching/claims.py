@@ -237,13 +237,13 @@ def format_result(result: Judged, entry: Claim) -> str:
 
 
 def describe(result: Judged, entry: Claim) -> str:
-    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here, the …"."""
+    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here (the …)."."""
     if math.isnan(result.interval.low):
         reason = "there is no interval"
     else:
         reason = REASONS[result.verdict, entry.alike].format(smallest=format_smallest(entry))
     seeds = count(result.interval.n, "seed")
-    return f"{format_result(result, entry)}, {seeds}: {result.verdict}, {reason}."
+    return f"{format_result(result, entry)}, {seeds}: {result.verdict} ({reason})."
 
 
 def describe_verdicts(results: Iterable[Judged]) -> str:
@@ -628,7 +628,7 @@ def attention_to_first_token(transformer: Transformer, tokens: torch.Tensor) -> 
     help="pure attention loses rank doubly exponentially with depth.",
     paper="Dong et al., 2021: Attention is not all you need, theorem 2.2",
     here="ten attention-only layers with random weights, no norm and no FFN",
-    number="Token similarity after ten layers without residuals − with residuals (1 = identical)",
+    number="Token similarity (1 = identical) after ten layers: without residuals − with residuals",
     within=(-2.0, 2.0),
     smallest=0.3,
     points=False,

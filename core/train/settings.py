@@ -60,7 +60,7 @@ def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bo
     label="Muon",
     help=(
         "orthogonalised momentum for the matrices of a block, AdamW for the rest "
-        "(Jordan, 2024); scaled to match AdamW's learning rates."
+        "(Jordan, 2024); updates are scaled so that AdamW's learning rates can be used."
     ),
 )
 def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
@@ -216,7 +216,7 @@ HELP = {
     "dropout": "Dropout rate in training; off when accuracy is measured.",
     "seed": (
         "Seed of the first run; each subsequent run adds 1. The same seed gives bit-identical"
-        " curves on one machine. On another they diverge after a while because of rounding."
+        " curves on the same machine. On another, curves drift apart after a while, by rounding."
     ),
 }
 

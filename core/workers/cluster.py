@@ -182,7 +182,10 @@ class Cluster(WorkerPool):
         return True
 
     def _set_members(self, members: dict[str, int], killed: bool) -> None:
-        """Let only these workers, {address: threads}, train; chunks of lost ones run again."""
+        """Let only these workers, {address: threads}, train; chunks of lost ones run again.
+
+        With `killed` each lost chunk counts as a failed attempt of its trainings.
+        """
         with self.lock:
             self.members = tuple(members)
             threads = sum(members.values())

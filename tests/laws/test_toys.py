@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.experiments.block import attention, stages
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.gradients import gradients
-from core.experiments.depth.grid import travel_together
+from core.experiments.depth.grid import travel_many
 from core.experiments.forward import forward
 from core.export.scripts import write_block_script
 from core.figures.drawing import block_svg, describe_block
@@ -116,7 +116,7 @@ def test_many_passes_side_by_side_and_their_gradients(config):
     depth = Depth(passes=3)
     alone = travel(config, WORDS, Machine("cpu"), depth)
     assert np.isfinite(alone.values[1:]).all()  # before the first pass nothing has attended yet
-    both, diverged = travel_together(
+    both, diverged = travel_many(
         [config, config.replace(residual_ffn=False)], WORDS, Machine("cpu"), depth.plan(config)[1]
     )
     np.testing.assert_allclose(both[0], alone.values, atol=1e-5)

@@ -57,7 +57,7 @@ def cost(context):
             sentence = "Linear in sequence length."
             if config.attention:
                 sentence = (
-                    "Scores and weighted sum are quadratic in sequence length, the rest is linear."
+                    "Scores and weighted sum are quadratic in sequence length; the rest is linear."
                 )
             figure("FLOPs by sequence length", sentence, "Formulas")
             chart(

@@ -62,7 +62,9 @@ def neurons(context):
             values = silent.small
             title = "Nearly inactive units per token"
             has = "rarely gives" if silent.value.any() else "has no"
-            sentence = f"{activation} {has} exact zeros; units with |x| < 0.1 RMS are counted."
+            sentence = (
+                f"{activation} {has} exact zeros; units below a tenth of the RMS are counted."
+            )
         figure(title, sentence, forward_pass.weights)
         labels = [word_label(index, text) for index, text in enumerate(silent.word)]
         shares = silent.assign(label=labels, value=values, counted=counted)
@@ -84,8 +86,8 @@ def neurons(context):
             exported=strongest,
             column_config=names,
         )
-    title = "Sparsity under other activations"
-    sentence = "Same weights, same sentence. Nearly zero: |x| < 0.1 RMS."
+    title = "Sparsity under other activation functions"
+    sentence = "Same weights, same sentence. Nearly zero: |x| < 0.1 × the RMS of all units."
     figure(title, sentence, forward_pass.weights)
     kinds = {"zeros": "exactly zero", "small": "nearly zero", "negative": "negative"}
     table = experiment.every_activation(forward_pass, layer).rename(

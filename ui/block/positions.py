@@ -25,8 +25,8 @@ def positions(context):
             f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell them apart?",
             f"{_describe_order(table, forward_pass.config)} Identical outputs (up to rounding) mean"
             " that the model is blind to word order. The exception is ALiBi without a mask: it"
-            " depends on distance only, so it mistakes a sentence for its mirror image, and no"
-            " other order.",
+            " depends only on distance, so it cannot tell a sentence from its reversal, but it"
+            " does tell other orders apart.",
             forward_pass.weights,
         )
         table["seen"] = table["mask"].map({"none": "no mask", "causal": "causal mask"})
@@ -40,7 +40,10 @@ def positions(context):
     rows = [str(n + 1) for n in range(len(tables["sinusoidal"]))]
     left, right = side_by_side.columns(2)
     with left:
-        sentence = "Added to the token embeddings. One row per position, one column per dimension."
+        sentence = (
+            "With sinusoidal positions, this table is added to the token embeddings. One row per"
+            " position, one column per dimension."
+        )
         figure("Sinusoidal position encoding", sentence, "Not learned")
         draw_heatmaps(
             "sinusoid",

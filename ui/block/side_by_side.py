@@ -111,7 +111,7 @@ def _draw_view(
 
             def head(name: str):
                 side = sides[name]
-                return pins.draw_marks(
+                return pins.draw_variant_legend(
                     [(side.colour, name + less if side is variant else name, None)], []
                 )
 

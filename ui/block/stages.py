@@ -64,9 +64,9 @@ def _draw_token_norms(forward_pass, look):
         gain = f"Gain 1{', bias 0' if biased else ''} before training."
         if forward_pass.kind != "random":
             gain = (
-                "Then learned gain and bias are applied."
+                "The learned gain and bias are then applied."
                 if biased
-                else "Then the learned gain is applied."
+                else "The learned gain is then applied."
             )
         figure(
             f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}”"

@@ -9,7 +9,7 @@ import torch
 from core.experiments.depth.findings import describe_finding
 from core.measure.stream_statistics import row_entropy, statistic
 from core.model.text import shorten_token
-from core.settings.wording import count, fixed, number
+from core.settings.wording import capitalise, count, fixed, number
 from ui.depth.context import matrices, view
 from ui.kit import pins
 from ui.kit.page import figure
@@ -74,7 +74,7 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
             Line(v.colour, journeys[v.name].values_of(name).tolist(), ended.get(v.name))
             for v in context.variants
         ]
-        about = {"log": statistic[name].log, "help": statistic.help(name)}
+        about = {"log": statistic[name].log, "help": capitalise(statistic.help(name))}
         if not context.look.zoom:
             about["bounds"] = _natural_range(name, journeys)
         sentence = describe_finding(name, journeys)
@@ -126,7 +126,7 @@ def attention(context):
         f"{names[variant]}pass {pass_index} · {sentence}"
         for (variant, pass_index), (_, sentence) in zip(pairs, shown_at)
     ]
-    words = _matrix_words(context.look, f" at passes {', '.join(map(str, passes))}.")
+    words = _matrix_arguments(context.look, f" at passes {', '.join(map(str, passes))}.")
     draw_heatmaps(
         "three_passes", cells, labels, labels, titles=titles, height=520, across=across, **words
     )
@@ -160,7 +160,7 @@ def play(context):
     frames = Frames(
         "Pass", passes, moments, words, titles, "pass_after_pass_animated", context.weights
     )
-    about = _matrix_words(context.look, ", pass by pass.")
+    about = _matrix_arguments(context.look, ", pass by pass.")
     draw_animation("played", torch.stack(cells), labels, labels, frames, height=400, **about)
     _draw_curves("played_curves", PLAYED, context, journeys, {}, height=150)
 
@@ -189,12 +189,12 @@ def _draw_matrix_controls(context, journeys) -> list[str]:
     return [shorten_token(word) for word in tokens]
 
 
-def _matrix_words(look, end: str) -> dict:
+def _matrix_arguments(look, alt_end: str) -> dict:
     """Return the heatmap arguments for the matrix that is shown.
 
     Args:
         look: View settings of the page.
-        end: End of the alternative text.
+        alt_end: End of the alternative text.
     """
     if look.matrix == "alike":
         words = {
@@ -203,7 +203,7 @@ def _matrix_words(look, end: str) -> dict:
             "blank": "diverged",
             "arrow": "and",
         }
-        return words | {"alt": f"Token similarity{end}"}
+        return words | {"alt": f"Token similarity{alt_end}"}
     mean = "" if look.map_head else ", mean over heads"
     of_head = f" of head {look.map_head}" if look.map_head else ""
     description = f"Attention weight (row = query, column = key){mean}"
@@ -213,7 +213,7 @@ def _matrix_words(look, end: str) -> dict:
         "blank": "masked, diverged or removed",
         "arrow": "→",
     }
-    return words | {"alt": f"Attention{of_head}{end}"}
+    return words | {"alt": f"Attention{of_head}{alt_end}"}
 
 
 def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:

@@ -186,8 +186,8 @@ def draw_legend(
     st.html(legend_html(entries, common, about))
 
 
-def draw_marks(entries: list[tuple[int, str, str | None]], common: list[str]):
-    """Draw a legend of coloured marks; see legend_html for the arguments."""
+def draw_variant_legend(entries: list[tuple[int, str, str | None]], common: list[str]):
+    """Draw the legend of variants: (colour, name, note) of each, and sentences about all."""
     st.html(legend_html(entries, common))
 
 

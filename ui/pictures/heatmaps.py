@@ -219,7 +219,16 @@ def in_one_frame(matrices, size: int) -> torch.Tensor:
 
 
 def draw_heatmaps(
-    key: str, matrices, rows, columns=None, *, on_pick=None, exported=None, stacked=False, **words
+    key: str,
+    matrices,
+    rows,
+    columns=None,
+    *,
+    on_pick=None,
+    exported=None,
+    table_name="",
+    stacked=False,
+    **words,
 ):
     """Draw matrices (panels, rows, columns) as heat maps, and offer them for export; see pack().
 
@@ -230,12 +239,13 @@ def draw_heatmaps(
         columns: Label of each column, or None.
         on_pick: Called with the panel, row and column of a click.
         exported: Returns the table that Export offers; without it, one of all cells.
+        table_name: Name of that table; that of the alternative text if empty.
         stacked: Whether its twin stands above or below, where one scale serves both.
         **words: Further fields for grid.js, as ring: the cell (panel, row, col) named on the page.
     """
     words["alt"] = side_by_side.with_side_name(words.get("alt", key))
     offer_table(
-        words["alt"].rstrip("."),
+        side_by_side.with_side_name(table_name) if table_name else words["alt"].rstrip("."),
         exported or MatrixTable(matrices, rows, columns, words.get("titles")),
     )
 

@@ -76,11 +76,11 @@ def attention(forward_pass, look):
         _draw_maps("all_heads", forward_pass, patterns, height=height, on_pick=open_head, **details)
     elif look.maps == "one":
         height = 470 if len(forward_pass.tokens) <= 64 else 620
-        alt = f"Attention map of head {layer + 1}.{head + 1}"  # names a table, whose name stays
         details = {
             "titles": [name],
             "quantity": weights,
-            "alt": f"{alt}.",
+            "alt": f"Attention map of {name}.",
+            "table_name": f"Attention map of head {layer + 1}.{head + 1}",
             "numbers": True,
             "ring": ring,
         }
@@ -152,8 +152,8 @@ class Weight:
     uniform: float
 
     def stands_out(self) -> bool:
-        """Return whether the weight is larger than a uniform one, by three decimals."""
-        return not self.value - self.uniform < 0.0005  # NaN stands out
+        """Return whether the weight exceeds a uniform one by at least 0.0005; True for NaN."""
+        return not self.value - self.uniform < 0.0005
 
 
 def find_strongest(forward_pass, layer, patterns) -> Weight:

@@ -120,7 +120,7 @@ def draw_legend(trainings: StartedTrainings, notes=None):
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)
     marks = [(arm.colour, label_of(arm), ended.get(arm.name)) for arm in arms_shown(trainings)]
-    pins.draw_marks(marks, common)
+    pins.draw_variant_legend(marks, common)
 
 
 def describe_divergence(trainings: StartedTrainings, name: str) -> str | None:

@@ -94,8 +94,8 @@ class Draft:
         """Set the text (a callback)."""
         self.texts[self.begin] = text
 
-    def begin_with(self, name: str):
-        """Switch to another template (a callback)."""
+    def switch_template(self, name: str):
+        """Switch to another template; what was typed in each is kept (a callback)."""
         self.begin = name
 
 
@@ -175,7 +175,7 @@ def _draw_form() -> tuple[str, str]:
         st.selectbox(
             "Template",
             [FIRST, *_template_files()],
-            **bind("new_from", draft.begin, draft.begin_with),
+            **bind("new_from", draft.begin, draft.switch_template),
         )
     ticked = read_ticks(draft.text)
     if ticked:

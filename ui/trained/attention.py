@@ -43,7 +43,7 @@ def layers(context):
         "Logit lens",
         f"{'After' if context.predicts_next_token else 'At'} “{labels[context.after]}”: final"
         f" prediction “{last.word}” ({number(100 * last.probability)} %), top-1 from {rows[since]}"
-        " onwards. Each row shows the prediction after one layer.",
+        " onwards. Each row shows the prediction read out after that layer.",
         forward_pass.weights,
     )
     draw_heatmaps(

@@ -268,7 +268,7 @@ def _draw_by_distance(context):
         help="Share of correct answers; bands are wider where there are few sentences.",
     )
     names = {0: WHOLE, 1: context.ablation_name}
-    pins.draw_marks([(colour, name, None) for colour, name in names.items()], [])
+    pins.draw_variant_legend([(colour, name, None) for colour, name in names.items()], [])
     draw_curves(
         "accuracy_by_distance",
         [panel],

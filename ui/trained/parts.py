@@ -70,8 +70,8 @@ def credit(context):
         _draw_head_contributions(context, table)
         caption(
             "The final norm's scale is frozen (direct logit attribution, Elhage et al., 2021)."
-            " Indirect effects are attributed to later components, so ablation effects (All"
-            " components) can differ."
+            " Indirect effects are attributed to later components, so ablation effects can differ"
+            " (see the view “All components”)."
         )
 
 

@@ -39,8 +39,9 @@ def without(context):
             "Needed during training, or only afterwards?",
             comparison.describe_summary(rows, context.look.compared),
             f"{comparison.compared.help(context.look.compared).capitalize()} Points show the"
-            f" {'geometric ' * measure.logarithmic}mean over seeds. Lines show the 95 % CI of the"
-            " difference, Holm-corrected: not significant if they reach the dashed line",
+            f" {'geometric ' * measure.logarithmic}mean over seeds. Lines show the 95 % CI"
+            " (Holm-corrected) of the difference from the baseline (dashed): not significant if"
+            " they reach it",
             [context.look.compared],
         )
         baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
@@ -72,8 +73,8 @@ def _draw_by_distance(member: str):
         comparison.describe_by_distance(rows),
         f"{comparison.compared.help('distance').capitalize()} Points show the mean over"
         f" {count(int(rows.seeds.min()), 'seed')}, on {rows.n.min()} to {rows.n.max()}"
-        f" sentences{_describe_merged(merged)}. Bars show the 95 % CI of the difference,"
-        " Holm-corrected: not significant if they touch the baseline",
+        f" sentences{_describe_merged(merged)}. Bars show the 95 % CI"
+        " (Holm-corrected) of the difference from the baseline: not significant if they touch it",
         ["accuracy"],
     )
     rows = rows.assign(line=rows.line.replace(comparison.SHOWN))

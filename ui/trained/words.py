@@ -106,7 +106,7 @@ def words(context):
         ticks = "Grey ticks: sampling probability after temperature, top-k and top-p"
         sampling = context.sampling
         if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
-            ticks += " (currently unchanged)"
+            ticks += ", which are off now"
         figure(f"{asks} “{labels[after]}”", explanation, ticks)
         height = 110 + 26 * len(rows)
         chart(charts.next_words(axis), table, "Next-token probabilities.", height=height)
@@ -187,7 +187,7 @@ def _draw_text(context, after, name, cuts):
             read += " (ablated: not used)"
         st.caption(
             literal(
-                f"“{context.word(step.token)}”: p = {number(step.probability)}, sampling"
-                f" probability {number(step.chance)}. {read}."
+                f"“{context.word(step.token)}”: model probability {number(step.probability)},"
+                f" sampling probability {number(step.chance)}. {read}."
             )
         )

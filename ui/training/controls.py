@@ -104,8 +104,8 @@ def _start_experiment(name: str, kinds):
 def draw_preset_cards(kinds):
     """Draw a card for each preset; a click starts it."""
     st.markdown(
-        "**Press Start** to train the model with and without what is chosen under “Compare with”,"
-        " on several seeds. Or click a preset, which brings its own settings:"
+        "**Press Start** to train the baseline and the variants chosen under “Compare with”, on"
+        " several seeds. Or click a preset, which brings its own settings:"
     )
     with st.grid("auto", min_column_width=300):
         for name in showcase:

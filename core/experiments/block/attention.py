@@ -82,10 +82,7 @@ def patterns(p: Pass, layer: int) -> torch.Tensor:
 
 
 def weight_table(p: Pass) -> pd.DataFrame:
-    """Tabulate the attention weight of every key that a query may see.
-
-    Returns layer, head, query and key (from 1), weight.
-    """
+    """Tabulate every visible attention weight by layer, head, query and key, all from 1."""
     rows = [
         (layer, head, query + 1, key + 1, pattern[query, key].item())
         for layer, patterns in enumerate(p.sites.get("pattern", []), 1)

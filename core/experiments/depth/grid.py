@@ -274,7 +274,7 @@ def _run(
         configs.append(config)
     if not configs:
         raise ConfigError("grid", f"No combination in this grid is valid: {next(iter(left_out))}")
-    values, diverged = travel_together(configs, tokens, machine, order)
+    values, diverged = travel_many(configs, tokens, machine, order)
     return Grid(
         chosen,
         all_entries,
@@ -288,12 +288,12 @@ def _run(
     )
 
 
-def travel_together(
+def travel_many(
     configs: list[Config], tokens: Sequence[str], machine: Machine, order: list[int]
 ) -> tuple[np.ndarray, list[int | None]]:
-    """Measure the streams of many configs at once, with the values that travel() gives.
+    """Measure many streams at once as travel() does: (V, passes + 1, statistics), diverged at.
 
-    Returns values (V, passes + 1, statistics), and the pass at which each diverged or None.
+    Values are NaN from the pass on at which a stream diverged; None if it did not.
     """
     built = [
         simplify_config(config, len(tokens) + config.padding, len(order))[0] for config in configs

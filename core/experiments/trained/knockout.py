@@ -86,8 +86,11 @@ def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
     label="Logit difference",
     help="logit of the correct token minus logit of the wrong one.",
 )
-def difference(answers: Answers, baseline: Answers) -> torch.Tensor:
-    """Return the logit of the correct token minus that of the wrong one: float64 (Q,)."""
+def logit_difference(answers: Answers, baseline: Answers) -> torch.Tensor:
+    """Return the logit of the correct token minus that of the wrong one: float64 (Q,).
+
+    Both logits are those of `answers`; `baseline` only says which token is the wrong one.
+    """
     return answers.logits_of(answers.right) - answers.logits_of(baseline.wrong)
 
 

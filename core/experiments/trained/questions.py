@@ -97,7 +97,10 @@ def questions(opened: Opened, n_texts: int = 256) -> Questions:
 
 
 def _sentence_questions(opened: Opened, n_texts: int) -> Questions:
-    """Return held-out legal sentences that ask for "was" or "were" at the main verb."""
+    """Return up to n_texts held-out legal sentences that ask for "was" or "were".
+
+    Texts that are too long for the model are left out.
+    """
     tokens = opened.tokens
     encode: Encode = (
         partial(_encode_by_word, tokens)

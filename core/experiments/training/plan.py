@@ -89,7 +89,7 @@ showcase.add(
     "heads",
     {"task": "subtraction", "steps": "600", "seeds": "5", "variants": "n_heads-1"},
     label="Subtraction with one head",
-    help="600 steps of a − b modulo 37, with one wide head instead of four.",
+    help="600 training steps on a − b modulo 37, with one wide head instead of four.",
 )
 showcase.add(
     "facts",

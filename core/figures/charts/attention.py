@@ -1,23 +1,22 @@
 """Attention patterns, head by head.
 
-Call each function without its first argument, as `arcs()`: it returns a Vega-Lite dict
-without data (core/figures/spec.py).
+Each function returns a Vega-Lite dict without data, as @spec says (core/figures/spec.py).
 """
 
 import altair as alt
 
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
-from core.figures.spec import Drawn, number_axis, spec
+from core.figures.spec import BASE, Drawn, number_axis, spec
 
 
 @spec
-def arcs(base: alt.Chart) -> Drawn:
+def arcs() -> Drawn:
     """Draw marked pairs of tokens as arcs over the sentence, from the points of each arc.
 
     Columns: arc, pair, x, y, step; and of the labels: x, word.
     """
     arc = (
-        base.transform_filter("datum.word == null")
+        BASE.transform_filter("datum.word == null")
         .mark_line(color=VARIANTS[0], strokeWidth=2)
         .encode(
             x=alt.X("x:Q", axis=None, scale=alt.Scale(padding=28)),
@@ -27,24 +26,24 @@ def arcs(base: alt.Chart) -> Drawn:
             tooltip=[alt.Tooltip("pair:N", title="depends on")],
         )
     )
-    text = base.transform_filter("datum.word != null").mark_text(
+    text = BASE.transform_filter("datum.word != null").mark_text(
         angle=310, align="right", baseline="middle", dy=6, color=NEUTRAL, fontSize=12
     )
     return arc + text.encode(x="x:Q", y="y:Q", text="word:N")
 
 
 @spec
-def per_head(base: alt.Chart, title: str, reference: str, percent: bool = False) -> Drawn:
+def per_head(title: str, reference: str, percent: bool = False) -> Drawn:
     """Draw a bar per head and a tick to compare with; columns: head, value, reference."""
     format = ".2%" if percent else ".4f"
     x = alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0))
     axis = alt.Axis(format="%") if percent else number_axis()
-    bars = base.mark_bar(color=BASELINE).encode(
+    bars = BASE.mark_bar(color=BASELINE).encode(
         x=x,
         y=alt.Y("value:Q", title=title, axis=axis),
         tooltip=["head:O", alt.Tooltip("value:Q", title=title, format=format)],
     )
-    line = base.mark_tick(color=VARIANTS[0], thickness=3).encode(
+    line = BASE.mark_tick(color=VARIANTS[0], thickness=3).encode(
         x=x, y="reference:Q", tooltip=[alt.Tooltip("reference:Q", title=reference, format=format)]
     )
     return bars + line

@@ -1,19 +1,18 @@
 """Charts of the residual stream, the hidden units and the cost of a block.
 
-Call each function without its first argument, as `shares(title)`: it returns a Vega-Lite dict
-without data (core/figures/spec.py).
+Each function returns a Vega-Lite dict without data, as @spec says (core/figures/spec.py).
 """
 
 import altair as alt
 
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
-from core.figures.spec import LOG, ZERO, Drawn, number_axis, spec, word_axis
+from core.figures.spec import BASE, LOG, ZERO, Drawn, number_axis, spec, word_axis
 
 
 @spec
-def amounts(base: alt.Chart, title: str) -> Drawn:
+def amounts(title: str) -> Drawn:
     """Draw a bar per part; columns: part (with the amount in words), value."""
-    return base.mark_bar(color=BASELINE).encode(
+    return BASE.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
         x=alt.X(
             "value:Q",
@@ -25,10 +24,10 @@ def amounts(base: alt.Chart, title: str) -> Drawn:
 
 
 @spec
-def growth(base: alt.Chart) -> Drawn:
+def growth() -> Drawn:
     """Draw FLOPs against length of text, a line per part; columns: tokens, part, value."""
     log = alt.Scale(type="log", nice=False)
-    return base.mark_line(point=True).encode(
+    return BASE.mark_line(point=True).encode(
         x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=number_axis()),
         y=alt.Y("value:Q", title="FLOPs" + LOG, scale=log, axis=alt.Axis(format="~s")),
         color=alt.Color(
@@ -43,30 +42,30 @@ def growth(base: alt.Chart) -> Drawn:
 
 
 @spec
-def stages(base: alt.Chart) -> Drawn:
+def stages() -> Drawn:
     """Draw each stage's range, mean, SD; columns: stage, mean, std, rms, min, max, from, to.
 
     from and to are mean ∓ std.
     """
     y = word_axis(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
-    spread = base.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
+    spread = BASE.mark_rule(strokeWidth=2, color=NEUTRAL).encode(
         y=y,
         x=alt.X("min:Q", title="activation value", axis=number_axis()),
         x2="max:Q",
         tooltip=tips,
     )
-    middle = base.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(
+    middle = BASE.mark_bar(height=12, color=BASELINE, opacity=0.85).encode(
         y=y, x="from:Q", x2="to:Q", tooltip=tips
     )
-    mean = base.mark_tick(thickness=3, size=18, color=VARIANTS[0]).encode(
+    mean = BASE.mark_tick(thickness=3, size=18, color=VARIANTS[0]).encode(
         y=y, x="mean:Q", tooltip=tips
     )
     return spread + middle + mean
 
 
 @spec
-def before_after(base: alt.Chart) -> Drawn:
+def before_after() -> Drawn:
     """Draw one token's vector before and after a norm; columns: dimension, before, after."""
     scale = alt.Scale(domain=["before", "after"], range=["#b9bec6", BASELINE])
     colour = alt.Color("when:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
@@ -81,17 +80,15 @@ def before_after(base: alt.Chart) -> Drawn:
         alt.Tooltip("before:Q", format=".4f"),
         alt.Tooltip("after:Q", format=".4f"),
     ]
-    before = base.transform_calculate(when="'before'").mark_bar(size=7)
-    after = base.transform_calculate(when="'after'").mark_bar(size=2.5)
+    before = BASE.transform_calculate(when="'before'").mark_bar(size=7)
+    after = BASE.transform_calculate(when="'after'").mark_bar(size=2.5)
     return before.encode(
         x=x, y=alt.Y("before:Q", title="value", axis=number_axis()), color=colour, tooltip=tips
     ) + after.encode(x=x, y="after:Q", color=colour, tooltip=tips)
 
 
 @spec
-def per_token(
-    base: alt.Chart, every: bool, title: str, top: float | None = None, percent: bool = False
-) -> Drawn:
+def per_token(every: bool, title: str, top: float | None = None, percent: bool = False) -> Drawn:
     """Draw a bar per token; columns: label ("007 word"), word, value. `top`: end of the axis."""
     scale = (
         alt.Scale()
@@ -99,7 +96,7 @@ def per_token(
         else alt.Scale(domain=[min(0, -top), top] if top < 0 else [0, top])
     )
     format = ".1%" if percent else ".4f"
-    return base.mark_bar(color=BASELINE).encode(
+    return BASE.mark_bar(color=BASELINE).encode(
         x=word_axis(alt.X, "label", None, every),
         y=alt.Y(
             "value:Q",
@@ -112,9 +109,9 @@ def per_token(
 
 
 @spec
-def shares(base: alt.Chart, title: str) -> Drawn:
+def shares(title: str) -> Drawn:
     """Draw grouped bars: for each name one per kind; columns: name, value (0 to 1), kind."""
-    return base.mark_bar().encode(
+    return BASE.mark_bar().encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
         x=alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
         yOffset=alt.YOffset("kind:N", sort=None),
@@ -130,9 +127,9 @@ def shares(base: alt.Chart, title: str) -> Drawn:
 
 
 @spec
-def order(base: alt.Chart) -> Drawn:
+def order() -> Drawn:
     """Draw how far two word orders differ; columns: label (encoding), seen (mask), value."""
-    return base.mark_bar().encode(
+    return BASE.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),
         x=alt.X("value:Q", title="maximum absolute difference", axis=number_axis()),
         yOffset=alt.YOffset("seen:N", sort=None),

@@ -1,17 +1,16 @@
 """Charts of a trained model: its next tokens, and what it loses without a part.
 
-Call each function without its first argument, as `ranking(title)`: it returns a Vega-Lite dict
-without data (core/figures/spec.py).
+Each function returns a Vega-Lite dict without data, as @spec says (core/figures/spec.py).
 """
 
 import altair as alt
 
 from core.figures.palette import BASELINE, DASHES, NEUTRAL, VARIANTS
-from core.figures.spec import Drawn, number_axis, spec, word_axis
+from core.figures.spec import BASE, Drawn, number_axis, spec, word_axis
 
 
 @spec
-def next_words(base: alt.Chart, title: str) -> Drawn:
+def next_words(title: str) -> Drawn:
     """Draw bars per token and variant, with a tick at the sampling probability.
 
     Columns: label (the token), word, token, variant, probability, chance (of being sampled).
@@ -37,15 +36,15 @@ def next_words(base: alt.Chart, title: str) -> Drawn:
         alt.Tooltip("probability:Q", format=".4f"),
         alt.Tooltip("chance:Q", title="sampling probability", format=".4f"),
     ]
-    bars = base.mark_bar().encode(x=x, y=y, yOffset=offset, color=colour, tooltip=tips)
-    drawn = base.mark_tick(thickness=3, color=NEUTRAL).encode(
+    bars = BASE.mark_bar().encode(x=x, y=y, yOffset=offset, color=colour, tooltip=tips)
+    drawn = BASE.mark_tick(thickness=3, color=NEUTRAL).encode(
         x="chance:Q", y=y, yOffset=offset, tooltip=tips
     )
     return bars + drawn
 
 
 @spec
-def ranking(base: alt.Chart, title: str) -> Drawn:
+def ranking(title: str) -> Drawn:
     """Draw a bar with interval per part; columns: name, change, low, high, p, clear."""
     format = ".3f"
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
@@ -57,7 +56,7 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
         alt.Tooltip("high:Q", title="95 % CI high", format=format),
         alt.Tooltip("p:Q", format=".2g"),
     ]
-    bars = base.mark_bar(color=BASELINE).encode(
+    bars = BASE.mark_bar(color=BASELINE).encode(
         y=y,
         x=alt.X("change:Q", title=title, axis=axis),
         tooltip=tips,
@@ -65,14 +64,14 @@ def ranking(base: alt.Chart, title: str) -> Drawn:
             "clear:N", scale=alt.Scale(domain=[True, False], range=[1, 0.35]), legend=None
         ),
     )
-    spans = base.mark_rule(strokeWidth=1.5, color=NEUTRAL).encode(
+    spans = BASE.mark_rule(strokeWidth=1.5, color=NEUTRAL).encode(
         y=y, x="low:Q", x2="high:Q", tooltip=tips
     )
     return bars + spans
 
 
 @spec
-def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
+def with_and_without(title: str, decades: int = 0) -> Drawn:
     """Draw a point with interval for each part (label) and `how`, in the given order.
 
     Columns: label, how, value, low, high, seeds, p, reference (of the baseline). The axis is
@@ -109,11 +108,11 @@ def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
         alt.Tooltip("reference:Q", title="baseline", format=".4g"),
         alt.Tooltip("p:Q", title="p, corrected (Holm)", format=".2g"),
     ]
-    line = base.mark_rule(color=NEUTRAL, strokeDash=[4, 4]).encode(x="reference:Q")
-    spans = base.mark_rule(strokeWidth=2, clip=True).encode(
+    line = BASE.mark_rule(color=NEUTRAL, strokeDash=[4, 4]).encode(x="reference:Q")
+    spans = BASE.mark_rule(strokeWidth=2, clip=True).encode(
         y=y, yOffset=side, x="low:Q", x2="high:Q", color=how, tooltip=tips
     )
-    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+    points = BASE.mark_point(filled=True, size=70, opacity=1).encode(
         y=y,
         yOffset=side,
         x=x,
@@ -125,7 +124,7 @@ def with_and_without(base: alt.Chart, title: str, decades: int = 0) -> Drawn:
 
 
 @spec
-def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
+def by_distance(names: tuple[str, ...]) -> Drawn:
     """Draw a line per name over distances, distinguished by dash, shape and end label.
 
     Reads distance, line, value, low, high, n, seeds, p; end (the name, at the last distance, at
@@ -157,17 +156,17 @@ def by_distance(base: alt.Chart, names: tuple[str, ...]) -> Drawn:
     dash = alt.StrokeDash(
         "line:N", sort=None, scale=alt.Scale(domain=list(names), range=dashes), legend=None
     )
-    lines = base.mark_line(strokeWidth=2).encode(
+    lines = BASE.mark_line(strokeWidth=2).encode(
         x=x, xOffset=side, y=y, color=colour, strokeDash=dash
     )
-    spans = base.mark_rule(strokeWidth=2).encode(
+    spans = BASE.mark_rule(strokeWidth=2).encode(
         x=x, xOffset=side, y="low:Q", y2="high:Q", color=colour, tooltip=tips
     )
     shape = alt.Shape("line:N", scale=alt.Scale(domain=list(names)), legend=None)
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+    points = BASE.mark_point(filled=True, size=60, opacity=1).encode(
         x=x, xOffset=side, y=y, color=colour, shape=shape, tooltip=tips
     )
-    ends = base.mark_text(align="left", dx=8, fontSize=12).encode(
+    ends = BASE.mark_text(align="left", dx=8, fontSize=12).encode(
         x=alt.value("width"), y="at:Q", text="end:N", color=colour
     )
     return lines + spans + points + ends

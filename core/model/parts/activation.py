@@ -20,7 +20,7 @@ def count_inputs(part: object) -> int:
 @activation.register(
     "relu",
     label="ReLU",
-    help="max(0, x). Zero for every negative input: with random weights, half of all inputs.",
+    help="max(0, x). Zero for every negative input: with random weights, about half of them.",
 )
 def relu(x: torch.Tensor) -> torch.Tensor:
     """Return max(0, x)."""

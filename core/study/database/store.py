@@ -113,12 +113,12 @@ class Store(Connected):
             self._open_to_read(self.path)
             return
         with self.reading() as connection:
-            present = has_tables(connection)
+            present = check_tables(connection)
         if not present and not create:
             raise _no_store(self.name)
         if not present:
             with self.writing() as connection:
-                if not has_tables(connection):
+                if not check_tables(connection):
                     schema.metadata.create_all(connection)
                     connection.execute(
                         insert(schema.schema_version).values(only=1, version=schema.VERSION)
@@ -147,7 +147,7 @@ class Store(Connected):
             self.engine = connect_to_read(path, how)
             try:
                 with self.reading() as connection:
-                    present = has_tables(connection)
+                    present = check_tables(connection)
                 break
             except StoreError:
                 if how == "immutable=1":
@@ -441,8 +441,8 @@ class Store(Connected):
         return set(by_run) - numbers
 
 
-def has_tables(connection: sql.Connection) -> bool:
-    """Return whether the tables of the store exist.
+def check_tables(connection: sql.Connection) -> bool:
+    """Check the store's tables: return False for an empty database, True if all are right.
 
     Raises:
         StoreError: They are damaged, of another version, or another program's.

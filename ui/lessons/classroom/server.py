@@ -151,7 +151,10 @@ def sync_seat(code: str) -> Seat:
 
 
 def join(code: str, nickname: str = "", key: str = "") -> None:
-    """Take a seat, or return to one by its key; a refusal is stored in `seat.trouble`."""
+    """Take a seat, or return to one by its key; a refusal is stored in `seat.trouble`.
+
+    The refusal of an old key is not: the student is asked for a nickname again.
+    """
     own_seat = seat(code)
     with own_seat.turn:
         if own_seat.value:

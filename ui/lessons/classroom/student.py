@@ -311,7 +311,7 @@ def _ask_transfer(question: Question, send, refuse, words, place: str):
 
 
 def _ask_check(question: Question, send, refuse, words, place: str):
-    """Draw the form with the eight questions of the concept check."""
+    """Draw the form with the eight questions of the concept check; a blank answer is None."""
     st.markdown(literal(words["check_about"]))
     items = check_items(value("language"))
 
