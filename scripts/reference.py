@@ -67,16 +67,16 @@ def reference_page() -> str:
             ),
             "",
             "## Parts",
-            *(line for menu in PARTS for line in menu_table(menu)),
+            *(line for menu in PARTS for line in menu_section(menu)),
             "",
             "## Tasks",
             *task_table(),
             "",
             "## What is measured",
-            *(line for menu in NUMBERS for line in menu_table(menu)),
+            *(line for menu in NUMBERS for line in menu_section(menu)),
             "",
             "## What ships",
-            *(line for menu in (shipped, claim) for line in menu_table(menu)),
+            *(line for menu in (shipped, claim) for line in menu_section(menu)),
             "",
             "## Settings",
             *(line for title, kind in SETTINGS.items() for line in settings_table(title, kind)),
@@ -85,8 +85,8 @@ def reference_page() -> str:
     )
 
 
-def menu_table(menu: Menu) -> list[str]:
-    """Return a menu as a Markdown table: name, label, what it does."""
+def menu_section(menu: Menu) -> list[str]:
+    """Return a menu as a Markdown heading and a table: name, label on screen, what it does."""
     rows = [(f"`{name}`", menu.label(name), menu.help(name)) for name in menu]
     return [
         "",

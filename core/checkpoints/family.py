@@ -144,7 +144,7 @@ def values(name: str) -> list[Any]:
 
 @cache
 def _names_by_config() -> dict[Config, str]:
-    """Return the name of each member by its config."""
+    """Return the name of each member by its config with the baseline's seed."""
     return {config_of(member, BASELINE.seed): member for member in members()}
 
 
@@ -162,10 +162,10 @@ def _weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     }
 
 
-def fits(config: Config, baseline: Config = BASELINE) -> bool:
-    """Return whether a model with these settings can run with the baseline's weights.
+def can_use_weights_of(config: Config, baseline: Config = BASELINE) -> bool:
+    """Return whether a model can run with the baseline's weights: its init and shapes are there.
 
-    The initialisation must be the same; how weights were drawn does not matter otherwise.
+    How weights were drawn does not matter otherwise.
     """
     if config.init != baseline.init:
         return False
@@ -177,7 +177,7 @@ def fits(config: Config, baseline: Config = BASELINE) -> bool:
 
 def build_with_weights(config: Config, baseline: Opened) -> Transformer | None:
     """Build a model of these settings with the baseline's weights; None if some are missing."""
-    if not fits(config, baseline.config):
+    if not can_use_weights_of(config, baseline.config):
         return None
     has = baseline.model.state_dict()
     model = build_blank_model(config, vocabulary())

@@ -82,7 +82,7 @@ def zip_files(written: dict[str, bytes]) -> bytes:
 
 
 def open_training(state: State, name: str) -> Opened:
-    """Return the model of a training at its current step as Opened, copied to the CPU."""
+    """Copy a training's model to the CPU, at its current step; return it as Opened."""
     return _wrap_model(name, model_of(state).cpu(), state.training.task, _describe_training(state))
 
 

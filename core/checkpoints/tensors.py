@@ -39,11 +39,14 @@ class Stored:
     shape: tuple[int, ...]
 
 
-def check_bytes(needed: int, subject: str) -> None:
-    """Raise MemoryLimitError if a model, or a file, has more bytes than a model may have."""
+def check_bytes(needed: int, sentence_start: str) -> None:
+    """Raise MemoryLimitError if a model, or a file, is too large.
+
+    sentence_start: what stands before its size in the message, as "These files are".
+    """
     if needed > max_mb() << 20:
         limit = f"the limit for a model is {max_mb():,} MB (set by ABLATION_MAX_MB)"
-        raise MemoryLimitError(f"{subject} {needed / 2**20:,.0f} MB; {limit}.")
+        raise MemoryLimitError(f"{sentence_start} {needed / 2**20:,.0f} MB; {limit}.")
 
 
 def size_of(parameters: int, words: int) -> int:

@@ -114,7 +114,7 @@ class TrainedWeights(Weights):
 
     @staticmethod
     def name(config: Config) -> str:
-        """Return "trained without norm" or the like."""
+        """Return "trained without norm", "trained with …", or "trained with all components"."""
         return f"trained {_describe_changes(config)}"
 
 
@@ -134,7 +134,7 @@ class AblatedWeights(Weights):
         why = TrainedWeights.refused(family.BASELINE.replace(seed=config.seed))
         return why or (
             ""
-            if family.fits(config)
+            if family.can_use_weights_of(config)
             else f"The trained model has no weights to run it {_describe_changes(config)}."
         )
 

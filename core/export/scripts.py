@@ -255,7 +255,7 @@ def write_depth_script(
 def write_grid_script(
     baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine, depth: Depth
 ) -> Script:
-    """Return the script of a grid of variants: the table grid, with a column for every axis."""
+    """Return the script of a grid: its table has a row for every variant, pass and meter."""
     return Script(
         "Every combination of components, applied repeatedly.",
         machine,

@@ -56,7 +56,7 @@ class Streams:
 
     @LazyProperty
     def table(self) -> torch.Tensor:
-        """Every statistic of every stream: float64 (P, statistics), on the CPU."""
+        """Statistics of each of P streams, NaN where it is not finite: float64 (P, statistics)."""
         values = torch.stack(
             [part(self).to("cpu", torch.float64) for part in statistic.values()], dim=1
         )

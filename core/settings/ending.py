@@ -24,7 +24,9 @@ def at_end(call: Callable[[], object]) -> None:
 
 
 def wait_at_end(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
-    """Register threads to wait for when the process ends; `find_threads` returns them then.
+    """Register threads to wait for, 2 s at most, when the process ends.
+
+    `find_threads` returns them then.
 
     A thread that loads a library or computes while Python takes itself apart may crash the process.
     """

@@ -74,7 +74,7 @@ def find_study(name: str) -> str:
 
 @lru_cache
 def read_shipped_study(name: str) -> Study:
-    """Read a shipped study by its name. Raises StudyError, OSError."""
+    """Read the definition of a shipped study by its name. Raises StudyError, OSError."""
     return read(study_of(find_study(name)))
 
 

@@ -46,7 +46,7 @@ class ClusterLostError(ClusterError):
 
 
 def create_pool(count: int | None = None) -> WorkerPool:
-    """Connect to the cluster of DASK_SCHEDULER_ADDRESS, or create a pool of processes.
+    """Connect to the cluster of DASK_SCHEDULER_ADDRESS, or create a pool; at most `count` workers.
 
     Raises ClusterError.
 

@@ -236,7 +236,7 @@ class WorkerPool:
         return machine.torch_device, device_name(machine)
 
     def close(self) -> None:
-        """End all jobs and workers."""
+        """Stop all jobs and assign no more; subclasses end their workers, or leave them."""
         with self.lock:
             self.count = 0
             for job in self.jobs[:]:

@@ -91,7 +91,7 @@ def draw_curves(
     height=190,
     across=4,
 ):
-    """Draw panels of lines side by side, and offer their values for export under the key.
+    """Draw panels of lines side by side; add their values to the page's export under the key.
 
     Args:
         key: Key of the component.
@@ -124,7 +124,7 @@ def draw_curves(
 
 
 def tidy_table(panels, names, x, positions) -> pd.DataFrame:
-    """Return the drawn values as a tidy table: meter, variant, pass (or x), value, low, high."""
+    """Return the drawn values: meter, variant, x, value; low and high if any line has a band."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
         (

@@ -137,13 +137,13 @@ def finite_sentence(sentence: str, *values) -> str:
     return sentence if all(math.isfinite(value) for value in values) else LOST
 
 
-def has_sublayer(forward_pass, part: str, words: str) -> bool:
+def has_sublayer(forward_pass, part: str, label: str) -> bool:
     """Return whether the pass has a sub-layer; draw a notice on what to do if it has not.
 
     Args:
         forward_pass: The pass.
         part: Setting of the sub-layer, "attention" or "ffn".
-        words: Its name in the notice.
+        label: Its name in the notice.
     """
     if getattr(forward_pass.config, part):
         return True
@@ -155,12 +155,12 @@ def has_sublayer(forward_pass, part: str, words: str) -> bool:
         setting_name = part
         if side_by_side.is_second_side():
             place = " in this variant"
-            back = f"Click {words} in the diagram to restore it."
+            back = f"Click {label} in the diagram to restore it."
             setting_name = "variants"
         message = f"is removed{place}, so there is nothing to show."
         if is_movable(setting_name):
             message += f" {back}"
-    st.info(f"{words} {message}", icon=":material/toggle_off:")
+    st.info(f"{label} {message}", icon=":material/toggle_off:")
     return False
 
 

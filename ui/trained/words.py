@@ -3,6 +3,7 @@
 from contextlib import closing
 
 import streamlit as st
+import torch
 
 from core.experiments.trained import prompt
 from core.experiments.trained import prompt as experiment
@@ -56,8 +57,8 @@ def describe_change(context: TrainedContext, scores: dict) -> str:
     )
 
 
-def _format_probability(chance) -> str:
-    """Return a probability as text, fixed-point unless it is infinite or NaN."""
+def _format_probability(chance: torch.Tensor) -> str:
+    """Return a 0-d tensor as text, fixed-point unless it is infinite or NaN."""
     return fixed(chance.item()) if chance.isfinite() else number(chance.item())
 
 

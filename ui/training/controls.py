@@ -238,16 +238,16 @@ def _draw_training_bar(planned, kinds, was_going):
         st.error(literal(why), icon=":material/timer_off:")
 
 
-def _describe_status(planned, trainings, same, finished_trainings) -> str:
-    """Return a sentence on the training: its state, and the cost of the planned one."""
+def _describe_status(planned, trainings, is_planned, finished_trainings) -> str:
+    """Return a sentence on the training's state or, if it is not the planned one, on the cost."""
     if trainings and trainings.going:
         other = (
             ""
-            if same
+            if is_planned
             else f" Settings have changed since the start. New settings: {_describe_cost(planned)}."
         )
         return f"{literal(jobs.describe_status(trainings.job))}.{other}"
-    if same:
+    if is_planned:
         return literal(jobs.describe_status(trainings.job))
     if finished_trainings:
         adds = (

@@ -291,9 +291,9 @@ def _run(
 def travel_many(
     configs: list[Config], tokens: Sequence[str], machine: Machine, order: list[int]
 ) -> tuple[np.ndarray, list[int | None]]:
-    """Measure many streams at once as travel() does: (V, passes + 1, statistics), diverged at.
+    """Measure many streams at once as travel(): (V, passes + 1, statistics), pass that diverged.
 
-    Values are NaN from the pass on at which a stream diverged; None if it did not.
+    Values are NaN from the pass on at which a stream diverged. order: block of each pass.
     """
     built = [
         simplify_config(config, len(tokens) + config.padding, len(order))[0] for config in configs

@@ -166,23 +166,23 @@ class Draw:
         self.recipe = recipe
         self.seed = seed
         self.path = path
-        self.kept = drawn_tensors
+        self.drawn_tensors = drawn_tensors
         self._init = recipe()
 
     def below(self, path: str) -> "Draw":
         """Return the source for names below a path: "attn" adds "attn." to the prefix."""
-        return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.kept)
+        return Draw(self.recipe, self.seed, f"{self.path}{path}.", self.drawn_tensors)
 
     def _draw_once(
         self, name: str, size: tuple[int, ...], draw: Callable[[], torch.Tensor]
     ) -> torch.Tensor:
-        """Draw a tensor, or return the shared one if it was drawn before."""
-        if self.kept is None:
+        """Draw a tensor; if models share drawn ones, return that which was drawn before."""
+        if self.drawn_tensors is None:
             return draw()
         key = (self.path + name, size)
-        if key not in self.kept:
-            self.kept[key] = draw()
-        return self.kept[key]
+        if key not in self.drawn_tensors:
+            self.drawn_tensors[key] = draw()
+        return self.drawn_tensors[key]
 
     def stream(self, name: str) -> torch.Generator:
         """Return the random stream of one parameter."""

@@ -178,7 +178,10 @@ def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
 
 
 def check_answer(prediction: Prediction, answer: Answer) -> Answer:
-    """Return the answer if it is valid for this prediction. Raises ValueError, in words."""
+    """Return a valid answer: an option's index, all names in order, or [number, within].
+
+    Raises ValueError, in words, for any other.
+    """
     if prediction.kind in ("choice", "curve"):
         if type(answer) is int and 0 <= answer < len(prediction.options):
             return answer

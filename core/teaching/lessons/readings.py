@@ -433,7 +433,10 @@ def find_head(params: Params) -> Cut:
     takes=["head"],
 )
 def reads_subject(params: Params) -> Measured:
-    """Return one head's attention from the verb to its subject: mean and interval only."""
+    """Return the shipped model's attention, verb to subject, in params' head ("2.3"): no values.
+
+    Mean and interval over sentences only.
+    """
     cut = find_head(params)
     (head_reading,) = [
         row
@@ -461,7 +464,7 @@ def reads_subject(params: Params) -> Measured:
     takes=["head"],
 )
 def without_head(params: Params) -> Measured:
-    """Return accuracy with one head ablated − accuracy of the whole model, over sentences."""
+    """Return the change in the shipped model's accuracy without params' head, by sentence."""
     bench = shipped_bench()
     effect = knocked_out(bench, (find_head(params),), "zero")
     comparison = compare_texts(effect, bench.baseline, "accuracy")

@@ -142,7 +142,7 @@ def seat(code: str) -> Seat:
 
 
 def sync_seat(code: str) -> Seat:
-    """Return this session's seat; after a reload, restore it by the key in the browser."""
+    """Return this session's seat; keep its key in the browser, or restore it by that key."""
     own_seat = seat(code)
     key = sync_key(f"ablation-lab-class-{code}", own_seat)
     if key:
