@@ -21,7 +21,7 @@ ROWS = 6
 
 def draw_example(chart: Callable) -> tuple[dict, pd.DataFrame]:
     """Return a chart's specification, and a table of every field that it reads."""
-    _, *parameters = inspect.signature(chart).parameters.values()
+    parameters = inspect.signature(chart).parameters.values()
     needed = [parameter for parameter in parameters if parameter.default is inspect.Parameter.empty]
     spec = chart(*(ARGUMENTS[inspect.formatannotation(item.annotation)] for item in needed))
     text = json.dumps(spec)

@@ -5,6 +5,7 @@ core.measure.intervals.together() must equal it.
 
 from functools import lru_cache
 from itertools import combinations
+from statistics import fmean
 
 import numpy as np
 from scipy import stats
@@ -82,3 +83,94 @@ def differences(samples: dict, low: float = -np.inf, high: float = np.inf) -> di
 
 def _p(sample) -> float:
     return stats.ttest_1samp(sample, 0).pvalue if np.ptp(sample) else float(sample[0] == 0)
+
+
+def verdicts(pairs: dict, learnt_from: float, answers: int, low=-1.0, high=1.0) -> dict:
+    """Return each difference of accuracies by the rule of core/measure/verdicts.py, with SciPy.
+
+    Args:
+        pairs: name -> (accuracies, those of the baseline), by seed.
+        learnt_from: Accuracy from which a run has learnt the task.
+        answers: Number of test answers.
+        low: Least possible difference.
+        high: Largest possible difference.
+
+    Returns:
+        name -> (mean, low, high, n, p), NaN where there is none.
+    """
+    models = [list(values.values()) for pair in pairs.values() for values in pair]
+    has_groups = any(_is_split(np.array(model, float), learnt_from) for model in models)
+    arrays = {}
+    for name, (values, base) in pairs.items():
+        seeds = [seed for seed in values if seed in base]
+        both = np.array([(values[seed], base[seed]) for seed in seeds], float).reshape(-1, 2)
+        columns = [_has_learnt(model, seeds, learnt_from) for model in (values, base)]
+        is_whole = ~np.isnan(both).any(1)
+        arrays[name] = both[is_whole], np.stack(columns, 1)[is_whole]
+    raw = {name: _verdict_p(*pair, has_groups, answers) for name, pair in arrays.items()}
+    tested = [name for name, p in raw.items() if not np.isnan(p)]
+    ps = [raw[name] for name in tested]
+    built = {}
+    for name, (both, learnt) in arrays.items():
+        gaps = (both[:, 0] - both[:, 1]).round(6)
+        mean = gaps.mean() if len(gaps) else np.nan
+        ends = (np.nan, np.nan)
+        p = np.nan
+        if name in tested:
+            index = tested.index(name)
+            p = corrected(ps)[index]
+            if not has_groups or learnt.all() or not learnt.any():
+                held = level(ps, index)
+                ends = _t_interval(gaps, (1 + held) / 2 if has_groups else held, answers)
+                ends = max(low, ends[0]), min(high, ends[1])
+        built[name] = (mean, *ends, len(gaps), p)
+    return built
+
+
+def _is_split(model, learnt_from: float) -> bool:
+    model = model[~np.isnan(model)]
+    learnt = model >= learnt_from
+    both = learnt.any() and not learnt.all()
+    return bool(both) and model[learnt].min() - model[~learnt].max() >= 0.2
+
+
+def _has_learnt(model: dict, seeds: list, learnt_from: float):
+    """Return whether the runs of these seeds learnt the task; all or none without a split."""
+    if _is_split(np.array(list(model.values()), float), learnt_from):
+        return np.array([model[seed] >= learnt_from for seed in seeds], bool)
+    ended = [value for value in model.values() if not np.isnan(value)]
+    return np.full(len(seeds), bool(ended) and fmean(ended) >= learnt_from)
+
+
+def _error(gaps, answers: int) -> float:
+    if not gaps.any():
+        return 0.0
+    return max(np.std(gaps, ddof=1), 1 / answers) / np.sqrt(len(gaps))
+
+
+def _t_interval(gaps, confidence: float, answers: int) -> tuple[float, float]:
+    reach = stats.t.ppf((1 + confidence) / 2, len(gaps) - 1) * _error(gaps, answers)
+    return gaps.mean() - reach, gaps.mean() + reach
+
+
+def _t_test(gaps, answers: int) -> float:
+    if len(gaps) < 3:
+        return np.nan
+    if not gaps.any():
+        return 1.0
+    with np.errstate(divide="ignore"):
+        return 2 * stats.t.sf(abs(gaps.mean()) / _error(gaps, answers), len(gaps) - 1)
+
+
+def _verdict_p(both, learnt, has_groups: bool, answers: int) -> float:
+    """Return the p of one difference, not corrected for the others."""
+    gaps = (both[:, 0] - both[:, 1]).round(6)
+    p = _t_test(gaps, answers)
+    if not has_groups or np.isnan(p):
+        return p
+    if learnt.all() or not learnt.any():
+        return min(1.0, 2 * p)
+    first, second = (int(count) for count in learnt.sum(0))
+    table = [[first, second], [len(both) - first, len(both) - second]]
+    shares = 1.0 if first == second else stats.boschloo_exact(table, n=64).pvalue
+    return min(1.0, 2 * np.nanmin([shares, _t_test(gaps[learnt.all(1)], answers)]))

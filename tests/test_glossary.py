@@ -14,6 +14,7 @@ SHOWN = {  # term -> a link to a page that has it at a figure, a caption or a co
     "logit lens": (TRAINED, {"taken": "layers"}),
     "Holm": (TRAINED, {"taken": "sweep", "texts": "16"}),
     "paired t-test": ("app.py", {}),
+    "Boschloo": ("pages/4_Studies.py", {}),
     "entropy": ("pages/1_One_block.py", {"view": "heads"}),
     "RMS": ("pages/1_One_block.py", {"view": "neurons"}),
     "cosine similarity": ("pages/1_One_block.py", {"view": "heads"}),

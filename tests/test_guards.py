@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 
 from core.experiments.training.plan import BASELINE, Trial, plan
 from core.experiments.training.plan import SEARCHED as RATE_SEARCHED
+from core.experiments.training.results import facts_of
 from core.model.variants import Variant, ablation, apply
 from core.settings.device import Machine
 from core.study.__main__ import main
@@ -25,7 +26,7 @@ from core.study.tables import searched_table, summary_with_guards
 from core.tasks import task
 from core.train import Training
 from core.train.match import CLOSE, match, search
-from tests.holm import differences
+from tests.holm import verdicts
 from tests.studies import TEXT, fill, late_loss
 
 NAN = math.nan
@@ -185,23 +186,27 @@ def test_differences_use_chosen_runs_with_holm(store):
             3,
         )
 
+    def values_of(seeds) -> dict[int, float]:
+        return {seed: value for seed, (value, _) in seeds.items()}
+
     table = searched_table(store, fill(store, SEARCHED, outcome), "").set_index(["task", "variant"])
     expected = slowly(list(map(outcome, SEARCHED.runs)))
     for name in ("copy", "reverse"):
         base = expected[name, BASELINE]
-        apart = {
-            model: [round(value - base[seed][0], 6) for seed, (value, _) in seeds.items()]
+        several = {
+            model: (values_of(seeds), values_of(base))
             for (task_name, model), seeds in expected.items()
             if task_name == name and model != BASELINE
         }
-        for model, (mean, low, high, _, p) in differences(apart, -1, 1).items():
+        training = next(run.training for run in SEARCHED.runs if run.task == name)
+        for model, (mean, low, high, _, p) in verdicts(several, *facts_of(training)).items():
             line = table.loc[name, model]
             assert (
                 line.difference,
                 line.difference_low,
                 line.difference_high,
                 line.p,
-            ) == pytest.approx((mean, low, high, p), abs=1e-6)
+            ) == pytest.approx((mean, low, high, p), abs=1e-6, nan_ok=True)
 
 
 def test_diverged_rate_is_chosen_only_if_all_diverged(store):

@@ -43,7 +43,7 @@ from core.train import Row, Training
 from core.train.settings import Learner, Removed
 from core.workers.pool import ProcessPool
 from tests.databases import database, postgresql  # noqa: F401  (fixtures)
-from tests.holm import differences
+from tests.holm import verdicts
 from tests.studies import TEXT, fill, rows_of, study
 
 NAN = math.nan
@@ -77,21 +77,16 @@ def student(values, low: float, high: float) -> tuple[float, float, float, int]:
     return mean, max(low, ends[0]), min(high, ends[1]), len(values)
 
 
-def paired(pairs: dict) -> dict:
-    """Return corrected paired t-tests of the differences by seed, computed with SciPy.
+def compare(pairs: dict, study_) -> dict:
+    """Return verdicts on pairs of one task, computed with SciPy.
 
     Args:
-        pairs: name -> (values, base).
+        pairs: (task, variant) -> (values, base).
+        study_: Study that says what the task is.
     """
-    apart = {}
-    for name, (values, base) in pairs.items():
-        both = [
-            seed for seed in values if seed in base and not math.isnan(values[seed] + base[seed])
-        ]
-        apart[name] = [
-            round(values[seed] - base[seed], 6) for seed in both
-        ]  # the rounding of floats is no difference
-    return differences(apart, -1, 1)
+    name = next(iter(pairs))[0]
+    training = next(run.training for run in study_.runs if run.task == name)
+    return verdicts(pairs, *results.facts_of(training))
 
 
 OUTCOMES = some.one_of(
@@ -133,7 +128,8 @@ def check_summary(table, study_, outcomes):
     off_by = {}
     for name in {name for name, _ in values}:
         several = [cell for cell in values if cell[0] == name and cell[1] != BASELINE]
-        off_by |= paired({cell: (values[cell], values[name, BASELINE]) for cell in several})
+        base = values[name, BASELINE]
+        off_by |= compare({cell: (values[cell], base) for cell in several}, study_)
     for line in table.itertuples():
         cell = (line.task, line.variant)
         outcomes_of_line = [
@@ -247,7 +243,8 @@ def test_comparison_matches_scipy_on_common_seeds(store, ours, theirs):
         name: {seed: first[name][seed] for seed in (3, 17)}
         for name in zip(actual.task, actual.variant)
     }
-    off_by = paired({name: (shared, second[name]) for name, shared in shared_by.items()})
+    pairs = {name: (shared, second[name]) for name, shared in shared_by.items()}
+    off_by = compare(pairs, SCATTERED)
     for line in actual.itertuples():
         his = second[line.task, line.variant]
         shared = shared_by[line.task, line.variant]
@@ -280,7 +277,8 @@ def summary(store):
 @pytest.mark.parametrize("accuracy", range(6))
 def test_cell_agrees_within_its_interval(summary, accuracy, end):
     line = summary.loc[accuracy]
-    value, prefix = ("accuracy", "") if line.variant == BASELINE else ("difference", "difference_")
+    has_difference = not math.isnan(line.difference_low)
+    value, prefix = ("difference", "difference_") if has_difference else ("accuracy", "")
     if math.isnan(line[value]):
         pytest.raises(
             AssertionError, lambda: check(summary, accuracy, value, 0.5, True)
@@ -676,6 +674,9 @@ def test_picture_description_matches_table(store, outcomes):
         )
         if line.diverged:
             assert words[1:] == [f"{line.diverged} of {line.diverged + line.seeds} diverged"]
+        elif line.two_groups:
+            assert words[1:] == [f"{line.learnt} of {line.seeds} learnt"]
+            assert f"{line.learnt} of {line.seeds} runs learnt it (" in title
         elif math.isnan(low) or low == high:
             assert words[1:] == []
             if not base and low == high:  # no noise, so nothing is said to be lost in it

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from statistics import NormalDist
 from types import ModuleType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -119,17 +119,27 @@ def paired(
     base: Mapping[int, float],
     within: Within = ANYTHING,
     level: float = LEVEL,
+    least_spread: float = 0.0,
 ) -> Paired:
     """Return the paired difference values − base by seed; incomplete pairs are left out.
 
-    within: range of possible differences; the interval is cut there. Where all differences are the
-    same to the last bit there is no noise to compare with: p is 0, or 1 if they are 0.
+    Where all differences are the same to the last bit there is no noise to compare with, unless
+    `least_spread` says how much there must be: p is 0, or 1 if they are 0.
+
+    Args:
+        values: Values by seed.
+        base: Values of the baseline by seed.
+        within: Range of possible differences; the interval is cut there.
+        level: Level of the interval.
+        least_spread: Standard deviation that differences have at least, unless all are 0.
     """
     both = [values[seed] - base[seed] for seed in values if seed in base]
     both = [difference for difference in both if not math.isnan(difference)]
-    gap = interval(both, within, level)
-    _, error = _mean_and_error(both)
-    reach = half_width(error, gap.n, level)
+    mean, error = _mean_and_error(both)
+    if len(both) > 1 and mean:
+        error = max(error, least_spread / math.sqrt(len(both)))
+    reach = half_width(error, len(both), level)
+    gap = Interval(mean, *clip_interval(mean - reach, mean + reach, within), len(both))
     if gap.n < 2:
         p = math.nan
     elif error == 0:
@@ -139,14 +149,25 @@ def paired(
     return Paired(*gap, p, reach)
 
 
-def correct_together(
-    compare: Callable[[Key, float], Paired], keys: Iterable[Key]
-) -> dict[Key, Paired]:
+class Tested(Protocol):
+    """A difference with the p of its test."""
+
+    @property
+    def p(self) -> float:
+        """The p of its test; NaN without one."""
+
+    def _replace(self, *, p: float) -> Self: ...
+
+
+Gap = TypeVar("Gap", bound=Tested)
+
+
+def correct_together(compare: Callable[[Key, float], Gap], keys: Iterable[Key]) -> dict[Key, Gap]:
     """Return the difference of each key with a Holm-corrected interval and p (Holm, 1979).
 
-    Each interval has the level at which Holm's procedure tests its difference, so it excludes 0
-    exactly where the corrected p is below 0.05. Differences without a p (one seed) stay as they
-    are, and do not count.
+    Each interval has the level at which Holm's procedure tests its difference. So where both come
+    from one test, it excludes 0 exactly where the corrected p is below 0.05. Differences without a
+    p (too few seeds) stay as they are, and do not count.
 
     Args:
         compare: Returns the difference of a key with its interval at a level, and its own p.

@@ -24,6 +24,7 @@ from typing import Any, TextIO
 import pandas as pd
 
 from core.export.sheets import slug, write_csv
+from core.measure.verdicts import LEAST_SEEDS
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.settings.wording import count
@@ -539,7 +540,12 @@ def compare_summaries(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
             new.append(name)
             continue
         total += 1
-        moved = [_compare_value(cell, old, *columns) for columns in COMPARED]
+        # Two groups of runs have a mean without an interval: there the accuracy alone is compared.
+        has_groups = old.seeds >= LEAST_SEEDS and math.isnan(old.difference_low)
+        moved = [
+            _compare_value(cell, old, *columns)
+            for columns in (COMPARED[:1] if has_groups else COMPARED)
+        ]
         words = [sentence for _, sentence in moved if sentence]
         if words:
             off.append(f"{name}: {'; '.join(words)}.")

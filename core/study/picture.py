@@ -13,11 +13,16 @@ from typing import Any
 import pandas as pd
 
 from core.experiments.training.plan import BASELINE
-from core.experiments.training.sentences import decimals_of, format_percent, format_points
+from core.experiments.training.sentences import (
+    decimals_of,
+    format_learnt,
+    format_percent,
+    format_points,
+)
 from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
 from core.figures.svg import picture
-from core.measure.intervals import excludes_zero
+from core.measure.intervals import LEVEL
 from core.settings.wording import count, fixed
 from core.study.summary import Line
 from core.study.summary import lines as lines_of
@@ -199,23 +204,22 @@ def describe_cell(line: Line) -> str:
     if math.isnan(line.accuracy):
         return f"{first}{note or ' no results yet.'}"
     got = f"accuracy {format_percent(line.accuracy)} ({seeds}"
+    if getattr(line, "two_groups", 0):
+        got += f"; {format_learnt(line.learnt, line.seeds)}, mean {_format_learnt_mean(line)}"
     if line.variant == BASELINE:
+        if getattr(line, "two_groups", 0):
+            return f"{first} {got}).{note}"
         return f"{first} {got}; {_format_interval(line.low, line.high, 1)}).{note}"
     if math.isnan(line.difference):
         return f"{first} {got}).{note}"
-    if (
-        line.difference_low == line.difference_high
-    ):  # the same on every seed, to the last bit: no noise to compare with
-        size = (
-            f"{format_points(line.difference)} points on every seed"
-            if line.difference
-            else "same as the baseline on every seed"
-        )
-        return f"{first} {got}); {size}.{note}"
-    noise = ", one seed"
+    if not line.difference and line.difference_low == line.difference_high:
+        return f"{first} {got}); same as the baseline on every seed.{note}"
+    noise = ", too few seeds for a verdict"
     if not math.isnan(line.p):
         noise = "" if _is_significant(line) else ", not significant"
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
+    if math.isnan(line.difference_low):
+        return f"{first} {format_points(line.difference, fine)} points{noise}; {got}).{note}"
     span = _format_interval(line.difference_low, line.difference_high, fine)
     return f"{first} {format_points(line.difference, fine)} points{noise} ({span}); {got}).{note}"
 
@@ -229,9 +233,15 @@ def _format_interval(low: float, high: float, decimals: int) -> str:
     )
 
 
+def _format_learnt_mean(line: Line) -> str:
+    """Format the mean of the runs that learnt the task, with its interval."""
+    span = _format_interval(line.learnt_low, line.learnt_high, 1)
+    return f"{format_percent(line.learnt_accuracy)} of those that did, {span}"
+
+
 def _is_significant(line: Line) -> bool:
-    """Return whether a cell's difference is significant: its interval excludes 0."""
-    return excludes_zero(line.difference_low, line.difference_high)
+    """Return whether a cell's difference is significant."""
+    return bool(line.p < 1 - LEVEL)
 
 
 def _all_diverged(line: Line) -> bool:
@@ -288,6 +298,8 @@ def _cell_texts(line: Line, value: float) -> tuple[str, str]:
         first += " %"
     if line.diverged:
         return first, f"{line.diverged} of {line.seeds + line.diverged} diverged"
+    if getattr(line, "two_groups", 0):
+        return first, f"{line.learnt} of {line.seeds} learnt"
     spread = low < high  # neither of one seed nor of several that agree to the last digit
     return first, f"{format_points(low, 1)} to {format_points(high, 1)}" if spread else ""
 

@@ -10,9 +10,18 @@ from typing import Any
 import pandas as pd
 
 from core.experiments.training.plan import BASELINE, Arm, Plan, Trial
-from core.experiments.training.results import RANGE, gap, gaps
+from core.experiments.training.results import RANGE, facts_of, gaps
 from core.export.sheets import write_csv
-from core.measure.intervals import Paired, interval
+from core.measure.intervals import interval
+from core.measure.verdicts import (
+    NOTHING,
+    Difference,
+    Pair,
+    Values,
+    compare_runs,
+    describe_learnt,
+    pair_runs,
+)
 from core.settings.device import Machine
 from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
@@ -162,16 +171,13 @@ def _summarise_cells(
         key: {run.seed: last_accuracy.get(run.id, math.nan) for run in several}
         for key, several in cells.items()
     }
-    off_by: dict[Name, Paired] = {}
+    off_by: dict[Name, Difference] = {}
     for name in dict.fromkeys(name for name, _ in cells):
         base = accuracy.get((name, BASELINE), {})
         several = [key for key in cells if key[0] == name and key[1] != BASELINE]
-        off_by |= gaps(
-            {
-                key: (accuracy[key], {seed: base.get(seed, math.nan) for seed in accuracy[key]})
-                for key in several
-            }
-        )
+        if several:
+            _, training = read_settings(specs[several[0]])
+            off_by |= gaps(training, {key: (accuracy[key], base) for key in several})
     return pd.DataFrame(
         _summarise_cell(key, runs, specs, accuracy[key], off_by.get(key), search)
         for key, runs in cells.items()
@@ -197,7 +203,7 @@ def _summarise_cell(
     runs: Sequence[Line],
     specs: Mapping[Name, str],
     accuracy_by_seed: Mapping[int, float],
-    difference: Paired | None,
+    difference: Difference | None,
     search: str,
 ) -> dict[str, Any]:
     """Return a summary's line of one task and variant: column -> value, as in summary_table.
@@ -213,7 +219,7 @@ def _summarise_cell(
     spec = specs[cell]
     baseline = specs.get((cell[0], BASELINE))
     mean = interval(accuracy_by_seed.values(), RANGE)
-    difference = difference or gap({}, {})
+    difference = difference or NOTHING
     config, training = read_settings(spec)
     learnt = task[training.task]
     sizes = {kind: match[kind](config, training) for kind in ("parameters", "flops")}
@@ -232,6 +238,7 @@ def _summarise_cell(
         "difference_low": difference.low,
         "difference_high": difference.high,
         "p": difference.p,
+        **describe_learnt(accuracy_by_seed.values(), learnt.learnt_from),
         "chance": learnt.chance,
         "best": learnt.best,
         **sizes,
@@ -260,7 +267,8 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
             )
         sides.append(cells)
     facts: dict[Name, tuple[Any, ...]] = {}
-    pairs: dict[Name, tuple[dict[int, float], dict[int, float]]] = {}
+    specs = store.specs(one_study)
+    several: dict[str, dict[Name, tuple[Values, Values]]] = {}  # of each task
     for name, line in sides[0].items():
         theirs = sides[1].get(name)
         if theirs is None:
@@ -270,10 +278,14 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
         same = bool(both) and all(line[seed][1] == theirs[seed][1] for seed in both)
         ended = [seed for seed in both if not math.isnan(values[0][seed] - values[1][seed])]
         first, second = ({seed: side[seed] for seed in ended} for side in values)
-        pairs[name] = first, second
+        several.setdefault(name[0], {})[name] = first, second
         means = [interval(side.values(), RANGE).mean for side in (first, second)]
         facts[name] = (*name, "same" if same else "differ", *means)
-    rows = [(*facts[name], *off[:3], off.p, off.n) for name, off in gaps(pairs).items()]
+    pairs: dict[Name, Pair] = {}
+    for of_task in several.values():
+        _, training = read_settings(specs[next(iter(of_task))])
+        pairs |= pair_runs(of_task, facts_of(training))
+    rows = [(*facts[name], *off[:3], off.p, off.n) for name, off in compare_runs(pairs).items()]
     names = [
         "task",
         "variant",

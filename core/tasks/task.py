@@ -118,6 +118,11 @@ class Task:
         """Accuracy of always giving the most frequent answer, without reading anything."""
         return self.marginal(self.vocabulary)
 
+    @property
+    def learnt_from(self) -> float:
+        """Accuracy from which a run has learnt the task: halfway from chance to best."""
+        return (self.chance + self.best) / 2
+
     def config(self, **changes: Any) -> Config:
         """Return the Config of the model that learns this task, with some settings changed."""
         return Config(**{"mask": self.mask, **self.model, **changes})

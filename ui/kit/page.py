@@ -56,6 +56,10 @@ TERMS = {
         "Each seed, or each text, is compared with itself, with and without the component. "
         "Variation between seeds or texts cancels out."
     ),
+    "Boschloo": (
+        "Exact test of two shares, here of the runs that learnt a task. It needs no assumption on"
+        " how accuracies are spread. (Boschloo, 1970)"
+    ),
     "entropy": (
         "How spread out attention is, in bits. 0 = all on one token, 1 = uniform over two tokens, "
         "log₂ n: uniform over n tokens."

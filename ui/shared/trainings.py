@@ -248,7 +248,7 @@ def draw_costs(trainings):
                 for row in summary.itertuples()
             ],
             **rates,
-            "accuracy, %": format_spans(summary.accuracy, summary.low, summary.high, several),
+            "accuracy, %": format_accuracies(summary, several),
             "seeds": [
                 f"{row.seeds}{f' ({row.diverged} diverged)' if row.diverged else ''}"
                 for row in summary.itertuples()
@@ -284,6 +284,17 @@ def draw_costs(trainings):
             name: st.column_config.Column(width=width) for name, width in widths.items()
         },
     )
+
+
+def format_accuracies(summary, several: bool) -> list[str]:
+    """Format accuracies: mean and interval, or in two groups how many runs learnt the task."""
+    spans = format_spans(summary.accuracy, summary.low, summary.high, several)
+    return [
+        f"{sentences.format_points(row.accuracy)}  ({row.learnt} of {row.seeds} learnt it)"
+        if row.two_groups
+        else span
+        for row, span in zip(summary.itertuples(), spans)
+    ]
 
 
 def format_spans(values, lows, highs, several: bool) -> list[str]:

@@ -8,25 +8,25 @@ from typing import TypeVar
 import pandas as pd
 
 from core.experiments.training.plan import Plan
-from core.measure.intervals import (
-    LEVEL,
-    Interval,
-    Paired,
-    correct_together,
-    geometric,
-    interval,
-    paired,
+from core.measure.intervals import Interval, geometric, interval
+from core.measure.verdicts import (
+    NOTHING,
+    Difference,
+    Facts,
+    Pair,
+    Values,
+    compare_runs,
+    describe_learnt,
+    pair_runs,
 )
-from core.train import Row
+from core.tasks import task
+from core.train import Row, Training, held_out
 from core.train.match import match
 
 Runs = Mapping[tuple[str, int], list[Row]]  # (arm, seed) -> what was measured of it
-Span = tuple[float, float]
 Name = TypeVar("Name", bound=Hashable)
 
 RANGE = (0.0, 1.0)  # of an accuracy
-CHANGE = (-1.0, 1.0)  # of the difference of two
-DIGITS = 6  # that count in a difference: an accuracy is a float32
 NINETY = 0.9
 
 
@@ -117,19 +117,23 @@ def values_by_step(
     ]
 
 
-def gap(
-    values: dict[int, float], base: dict[int, float], within: Span = CHANGE, level: float = LEVEL
-) -> Paired:
-    """Return the paired difference values − base of accuracies, rounded against float32 noise."""
-    both = {seed: round(values[seed] - base[seed], DIGITS) for seed in values}
-    return paired(both, dict.fromkeys(both, 0.0), within, level)
+def facts_of(training: Training) -> Facts:
+    """Return what a verdict needs to know of a training's task."""
+    learnt = task[training.task]
+    _, targets = held_out(training.task, 0, training.length)
+    return Facts(learnt.learnt_from, int(learnt.answer_positions(targets).sum()))
 
 
 def gaps(
-    pairs: Mapping[Name, tuple[dict[int, float], dict[int, float]]], within: Span = CHANGE
-) -> dict[Name, Paired]:
-    """Return paired differences a − b for {name: (a, b by seed)}, Holm-corrected together."""
-    return correct_together(lambda key, level: gap(*pairs[key], within, level), pairs)
+    training: Training, several: Mapping[Name, tuple[Values, Values]]
+) -> dict[Name, Difference]:
+    """Return the differences of models from their baselines, corrected together.
+
+    Args:
+        training: Training of all of them.
+        several: Accuracies of a model and of its baseline, by seed.
+    """
+    return compare_runs(pair_runs(several, facts_of(training)))
 
 
 def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -149,11 +153,12 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     size = {arm.name: match["parameters"](arm.config, plan.training) for arm in plan.arms}
     work = {arm.name: match["flops"](arm.config, plan.training) for arm in plan.arms}
     rows = []
-    nothing = gap({}, {})
+    facts = facts_of(plan.training)
     compared = differences(runs, plan, step)
     for arm in plan.arms:
-        mean = mean_accuracy(runs, plan, arm.name, step)
-        off = compared.get(arm.name, nothing)
+        accuracies = scores(runs, plan, arm.name, step)
+        mean = interval(accuracies.values(), RANGE)
+        off = compared.get(arm.name, NOTHING)
         quick = interval([steps_to(runs[arm.name, seed], NINETY) for seed in plan.seeds])
         rows.append(
             {
@@ -167,6 +172,7 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
                 "difference_low": off.low,
                 "difference_high": off.high,
                 "p": off.p,
+                **describe_learnt(accuracies.values(), facts.learnt_from),
                 "loss": interval(scores(runs, plan, arm.name, step, "loss").values()).mean,
                 "parameters": size[arm.name],
                 "parameters_difference": size[arm.name] / size[base.name] - 1,
@@ -182,10 +188,11 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     return table.assign(rates=table.variant.map(rates)) if rates else table
 
 
-def differences(runs: Runs, plan: Plan, step: int) -> dict[str, Paired]:
+def differences(runs: Runs, plan: Plan, step: int) -> dict[str, Difference]:
     """Return each model's difference in accuracy from the baseline at a step, Holm-corrected."""
     base = scores(runs, plan, plan.arms[0].name, step)
-    return gaps({arm.name: (scores(runs, plan, arm.name, step), base) for arm in plan.arms[1:]})
+    several = {arm.name: (scores(runs, plan, arm.name, step), base) for arm in plan.arms[1:]}
+    return gaps(plan.training, several)
 
 
 def curves(runs: Runs, plan: Plan) -> pd.DataFrame:
@@ -226,8 +233,11 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
             else dict.fromkeys(plan.seeds, math.nan)
         )
 
-    out = gaps({arm.name: (scored(frozenset()), scored(arm.members)) for arm in plan.parts})
-    back = gaps({arm.name: (scored(every - arm.members), scored(every)) for arm in plan.parts})
+    whole = scored(frozenset())
+    removed = {arm.name: (whole, scored(arm.members)) for arm in plan.parts}
+    restored = {arm.name: (scored(every - arm.members), scored(every)) for arm in plan.parts}
+    out = gaps(plan.training, removed)
+    back = gaps(plan.training, restored)
     rows = [(name, *out[name][:3], out[name].p, *back[name][:3], back[name].p) for name in out]
     names = [
         "removed",
@@ -257,15 +267,18 @@ def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
         arm_names = [name for name in four if name is not None]
         if len(arm_names) == len(four):
             results[a, other] = [scores(runs, plan, name, step) for name in arm_names]
+    facts = facts_of(plan.training)
     sums = {
-        pair: (
+        pair: Pair(
             {seed: both[seed] - first[seed] for seed in plan.seeds},
             {seed: second[seed] - neither[seed] for seed in plan.seeds},
+            facts,
+            has_groups=False,
         )
         for pair, (neither, first, second, both) in results.items()
     }
     rows = []
-    off_by = gaps(sums, (-2.0, 2.0))
+    off_by = compare_runs(sums, (-2.0, 2.0))
     for pair, values in results.items():
         all_four = [
             seed for seed in plan.seeds if not any(math.isnan(v[seed]) for v in values)

@@ -5,8 +5,6 @@ from collections.abc import Iterable
 
 from core.experiments.training.plan import BASELINE, Plan
 from core.experiments.training.results import (
-    CHANGE,
-    DIGITS,
     Runs,
     common_step,
     differences,
@@ -14,7 +12,8 @@ from core.experiments.training.results import (
     mean_accuracy,
     scores,
 )
-from core.measure.intervals import Paired, interval
+from core.measure.intervals import Paired, interval, wilson
+from core.measure.verdicts import CHANGE, DIGITS, LEAST_SEEDS, Difference, Shares
 from core.model.variants import apply
 from core.settings.wording import fixed, number
 from core.tasks import task
@@ -78,31 +77,24 @@ def describe_divergence(runs: Runs, plan: Plan) -> str:
     return "".join(parts)
 
 
-def describe_gap(gap: Paired, corrected_for: int = 1) -> str:
+def describe_gap(gap: Difference, corrected_for: int = 1) -> str:
     """Describe a difference of accuracies and its significance; it is corrected already.
 
     Args:
         gap: The difference over seeds.
         corrected_for: Number of differences for which it is Holm-corrected together.
     """
-    if gap.n < 2:
-        return "One seed, so significance cannot be tested: train with more seeds."
+    if gap.n < LEAST_SEEDS:
+        seeds = "One seed" if gap.n == 1 else "Two seeds"
+        return f"{seeds}, so significance cannot be tested: train with more seeds."
+    if gap.shares:
+        return _describe_shares(gap, gap.shares, corrected_for)
     way = "lower" if gap.mean < 0 else "higher"
-    if gap.low == gap.high:
-        size = format_points(abs(gap.mean))
-        same = f"That is {size} percentage points {way} on each of the {gap.n} seeds."
-        return same if gap.mean else f"Accuracy is identical on all {gap.n} seeds."
+    if not gap.mean and gap.low == gap.high:
+        return f"Accuracy is identical on all {gap.n} seeds."
+    span = _describe_interval(gap)
+    test = _describe_test(f"paired t-test on {gap.n} seeds", gap.p, corrected_for)
     fine = max(map(_decimals, gap[:3]))
-    low, high = (
-        (-gap.high, -gap.low) if gap.clear and gap.mean < 0 else (gap.low, gap.high)
-    )  # of "lower" by how much
-    span = f"95 % CI {format_points(low, fine)} to {format_points(high, fine)}"
-    test = (
-        f"paired t-test on {gap.n} seeds, p"
-        f" {'< 0.001' if gap.p < 0.001 else f'= {number(gap.p, 2)}'}"
-    )
-    if corrected_for > 1:
-        test += f", Holm-corrected for {corrected_for} variants"
     if gap.clear:
         size = format_points(abs(gap.mean), fine)
         return f"That is {size} percentage points {way} ({span}; {test})."
@@ -112,7 +104,45 @@ def describe_gap(gap: Paired, corrected_for: int = 1) -> str:
     )
 
 
-def describe_few_seeds(gap: Paired) -> str:
+def _describe_interval(gap: Paired | Difference) -> str:
+    """Describe an interval in points; of "lower" by how much, if it lies below 0."""
+    fine = max(map(_decimals, gap[:3]))
+    low, high = (-gap.high, -gap.low) if gap.high < 0 else (gap.low, gap.high)
+    return f"95 % CI {format_points(low, fine)} to {format_points(high, fine)}"
+
+
+def _describe_test(name: str, p: float, corrected_for: int) -> str:
+    """Describe a test and its p: "paired t-test on 5 seeds, p = 0.012"."""
+    corrected = f", Holm-corrected for {corrected_for} variants" if corrected_for > 1 else ""
+    return f"{name}, p {'< 0.001' if p < 0.001 else f'= {number(p, 2)}'}{corrected}"
+
+
+def format_learnt(learnt: int, n: int) -> str:
+    """Format how many runs learnt the task: "5 of 6 runs learnt it (44 to 97 %)"."""
+    _, low, high = wilson(learnt, n)
+    return f"{learnt} of {n} runs learnt it ({fixed(100 * low, 0)} to {fixed(100 * high, 0)} %)"
+
+
+def _describe_shares(gap: Difference, shares: Shares, corrected_for: int) -> str:
+    """Describe a comparison by numbers of runs that learnt the task."""
+    counts = f"{format_learnt(shares.learnt, shares.n)}, {shares.base_learnt} of the baseline"
+    both = shares.both
+    by_means = both.p < shares.p
+    verdict = "significant" if gap.clear else "not significant"
+    name = f"paired t-test on {both.n} seeds" if by_means else "Boschloo's exact test"
+    test = _describe_test(name, gap.p, corrected_for)
+    if by_means:
+        change = f"{format_points(both.mean)} points"
+        return (
+            f"{counts}. Where both learnt it, the difference is {change}, {verdict}"
+            f" ({_describe_interval(both)}; {test})."
+        )
+    if shares.learnt == shares.base_learnt:
+        return f"{counts}."
+    return f"{counts}: {verdict} ({test})."
+
+
+def describe_few_seeds(gap: Difference) -> str:
     """Describe what two or three seeds cannot show; "" for more seeds."""
     if gap.n > FEW:
         return ""

@@ -1,0 +1,194 @@
+"""Verdicts on accuracies over seeds: which models differ from which.
+
+The rule, whose false claims `python -m benchmarks.verdicts` counts:
+
+- Two seeds decide nothing: a verdict needs three.
+- Differences are paired by seed and compared by Student's t-test. Their standard deviation counts
+  as at least one test answer.
+- Some model of a task may have runs that learnt the task and runs that did not, far apart. A mean
+  over both says little, so two things are compared: how many runs learnt it (Boschloo's exact
+  test, 1970), and the means of pairs that both learnt it (t-test). The smaller p counts twice.
+- Several comparisons are corrected together (Holm, 1979).
+"""
+
+import functools
+import importlib
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from statistics import fmean
+from typing import NamedTuple, TypeVar
+
+from core.measure.intervals import (
+    LEVEL,
+    Paired,
+    Within,
+    correct_together,
+    interval,
+    paired,
+)
+
+CHANGE: Within = (-1.0, 1.0)  # of the difference of two accuracies
+DIGITS = 6  # that count in a difference: an accuracy is a float32
+LEAST_SEEDS = 3  # for a verdict
+APART = (
+    0.2  # least distance between the runs of a model that learnt the task and those that did not
+)
+
+Key = TypeVar("Key", bound=Hashable)
+Values = Mapping[int, float]  # seed -> accuracy; NaN for a run that diverged or is missing
+
+
+class Facts(NamedTuple):
+    """Facts of a task: the accuracy from which a run has learnt it, and the number of answers."""
+
+    learnt_from: float
+    answers: int
+
+
+class Pair(NamedTuple):
+    """Accuracies of a model and of its baseline, by seed.
+
+    has_groups: whether runs of this task learnt it or did not, far apart, for any of its models.
+    """
+
+    values: Values
+    base: Values
+    facts: Facts
+    has_groups: bool
+
+
+class Shares(NamedTuple):
+    """Comparison of a model and its baseline by how many runs learnt the task.
+
+    p: of the exact test of the two numbers, not corrected. both: pairs that both learnt it.
+    """
+
+    learnt: int
+    base_learnt: int
+    n: int
+    p: float
+    both: Paired
+
+
+class Difference(NamedTuple):
+    """Mean difference of accuracies, its interval, p of the verdict and reach; see Paired.
+
+    shares: where the mean says little, what is compared instead; the interval is then NaN.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    p: float
+    reach: float
+    shares: Shares | None = None
+
+    @property
+    def clear(self) -> bool:
+        """Whether the difference is significant."""
+        return self.p < 1 - LEVEL
+
+
+NOTHING = Difference(math.nan, math.nan, math.nan, 0, math.nan, math.nan)
+
+
+def has_two_groups(values: Iterable[float], learnt_from: float) -> bool:
+    """Return whether some runs of a model learnt the task and others did not, far apart."""
+    finite = [value for value in values if not math.isnan(value)]
+    learnt = [value for value in finite if value >= learnt_from]
+    others = [value for value in finite if value < learnt_from]
+    return bool(learnt and others) and min(learnt) - max(others) >= APART
+
+
+def find_learnt(values: Values, learnt_from: float) -> set[int]:
+    """Return the seeds whose runs learnt the task.
+
+    Where a model's runs are no two groups, all of them count as their mean does.
+    """
+    finite = {seed: value for seed, value in values.items() if not math.isnan(value)}
+    if has_two_groups(finite.values(), learnt_from):
+        return {seed for seed, value in finite.items() if value >= learnt_from}
+    return set(finite) if finite and fmean(finite.values()) >= learnt_from else set()
+
+
+def pair_runs(several: Mapping[Key, tuple[Values, Values]], facts: Facts) -> dict[Key, Pair]:
+    """Return the pairs (model, baseline) of one task for compare_runs."""
+    models = [values for pair in several.values() for values in pair]
+    has_groups = any(has_two_groups(values.values(), facts.learnt_from) for values in models)
+    return {key: Pair(*pair, facts, has_groups) for key, pair in several.items()}
+
+
+def compare_runs(pairs: Mapping[Key, Pair], within: Within = CHANGE) -> dict[Key, Difference]:
+    """Return the difference of each pair, with verdicts that are corrected together.
+
+    within: range of possible differences.
+    """
+    return correct_together(lambda key, level: _compare(pairs[key], within, level), pairs)
+
+
+def _compare(pair: Pair, within: Within, level: float) -> Difference:
+    """Return the difference of a pair with its interval at a level, and its own p."""
+    values, base, facts, has_groups = pair
+    whole = _compare_means(values, base, facts, within, level)
+    seeds = [seed for seed in values if not math.isnan(values[seed] - base.get(seed, math.nan))]
+    if not has_groups or whole.n < LEAST_SEEDS:
+        return whole
+    learnt = find_learnt(values, facts.learnt_from) & set(seeds)
+    base_learnt = find_learnt(base, facts.learnt_from) & set(seeds)
+    half = (1 + level) / 2  # the smaller of two p counts twice
+    if learnt == base_learnt and len(learnt) in (0, len(seeds)):
+        return _double_p(_compare_means(values, base, facts, within, half))
+    both = learnt & base_learnt
+    p = compare_counts(len(learnt), len(base_learnt), len(seeds))
+    means = _compare_means({seed: values[seed] for seed in both}, base, facts, within, half)
+    smaller = min(p, means.p) if means.p == means.p else p
+    shares = Shares(len(learnt), len(base_learnt), len(seeds), p, Paired(*means[:6]))
+    return Difference(
+        whole.mean, math.nan, math.nan, whole.n, min(1.0, 2 * smaller), whole.reach, shares
+    )
+
+
+def _compare_means(
+    values: Values, base: Values, facts: Facts, within: Within, level: float
+) -> Difference:
+    """Return the paired difference with its t-interval; without interval and p for two seeds."""
+    gaps = {seed: round(values[seed] - base.get(seed, math.nan), DIGITS) for seed in values}
+    gap = paired(gaps, dict.fromkeys(gaps, 0.0), within, level, 1 / facts.answers)
+    if gap.n < LEAST_SEEDS:
+        return Difference(gap.mean, math.nan, math.nan, gap.n, math.nan, math.nan)
+    return Difference(*gap)
+
+
+def _double_p(difference: Difference) -> Difference:
+    """Return a difference of which p counts twice."""
+    return difference._replace(p=min(1.0, 2 * difference.p))
+
+
+@functools.cache
+def compare_counts(learnt: int, base_learnt: int, seeds: int) -> float:
+    """Return p of two numbers of runs, each of so many (Boschloo's exact test, two-sided)."""
+    if learnt == base_learnt:
+        return 1.0
+    # SciPy's statistics take 40 MB, which most servers never need.
+    statistics = importlib.import_module("scipy.stats")
+    table = [[learnt, base_learnt], [seeds - learnt, seeds - base_learnt]]
+    return float(statistics.boschloo_exact(table, n=64).pvalue)
+
+
+def describe_learnt(values: Iterable[float], learnt_from: float) -> dict[str, float]:
+    """Return columns of a table: how many runs learnt the task, and how accurate those are.
+
+    learnt; two_groups (1 if other runs did not learn it, far apart); learnt_accuracy, learnt_low,
+    learnt_high (mean and interval of those that learnt it).
+    """
+    by_run = dict(enumerate(values))
+    learnt = find_learnt(by_run, learnt_from)
+    mean = interval([by_run[run] for run in learnt], (0.0, 1.0))
+    return {
+        "learnt": len(learnt),
+        "two_groups": int(has_two_groups(by_run.values(), learnt_from)),
+        "learnt_accuracy": mean.mean,
+        "learnt_low": mean.low,
+        "learnt_high": mean.high,
+    }

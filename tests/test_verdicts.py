@@ -1,0 +1,182 @@
+"""Verdicts on accuracies over seeds, against SciPy and made-up runs of known kind."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from scipy import stats
+
+from core.experiments.training.sentences import describe_gap, format_learnt
+from core.measure.verdicts import (
+    Facts,
+    compare_counts,
+    compare_runs,
+    describe_learnt,
+    has_two_groups,
+    pair_runs,
+)
+from core.tasks import task
+from tests.holm import verdicts
+
+FACTS = Facts(0.5, 1000)
+ACCURACY = some.one_of(
+    some.integers(0, 1000).map(lambda right: right / 1000),
+    some.sampled_from([0.34, 0.35, 0.99, 1.0, math.nan]),
+)
+
+
+def by_seed(*values) -> dict[int, float]:
+    return dict(enumerate(values))
+
+
+def compare(several: dict, facts: Facts = FACTS) -> dict:
+    return compare_runs(pair_runs(several, facts))
+
+
+@given(
+    some.integers(1, 7).flatmap(
+        lambda n: some.lists(some.lists(ACCURACY, min_size=n, max_size=n), min_size=2, max_size=5)
+    )
+)
+def test_differences_match_scipy(models):
+    base, *others = (by_seed(*model) for model in models)
+    several = {index: (model, base) for index, model in enumerate(others)}
+    expected = verdicts(several, *FACTS)
+    for index, difference in compare(several).items():
+        actual = difference[:5]
+        if all(not abs(line[-1] - 0.05) < 1e-6 for line in expected.values()):
+            assert actual == pytest.approx(expected[index], rel=1e-6, abs=1e-9, nan_ok=True)
+        assert difference.clear == (difference.p < 0.05)
+        if not math.isnan(difference.low):
+            assert difference.clear == (difference.low > 0 or difference.high < 0)
+
+
+def test_two_seeds_decide_nothing():
+    difference = compare({"a": (by_seed(0.3, 0.3), by_seed(1.0, 1.0))})["a"]
+    assert difference.mean == -0.7 and difference.n == 2 and not difference.clear
+    assert all(map(math.isnan, (difference.low, difference.high, difference.p)))
+    assert describe_gap(difference).startswith("Two seeds, so significance cannot be tested")
+
+
+def test_gaps_that_agree_to_the_last_digit_still_have_the_noise_of_one_answer():
+    difference = compare({"a": (by_seed(0.7, 0.7, 0.7), by_seed(0.9, 0.9, 0.9))})["a"]
+    error = 1 / 1000 / math.sqrt(3)
+    reach = stats.t.ppf(0.975, 2) * error
+    assert (difference.low, difference.high) == pytest.approx((-0.2 - reach, -0.2 + reach))
+    assert difference.p == pytest.approx(2 * stats.t.sf(0.2 / error, 2)) and difference.clear
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "expected"),
+    [
+        ([1.0, 0.99, 0.35], True),
+        ([1.0, 0.99, 0.98], False),  # all learnt it
+        ([0.33, 0.35, 0.36], False),  # none did
+        ([0.45, 0.55, 0.6], False),  # near the threshold, not two groups
+        ([0.39, 0.6, math.nan], True),
+        ([0.41, 0.6], False),
+        ([math.nan], False),
+        ([], False),
+    ],
+)
+def test_two_groups_lie_on_both_sides_and_far_apart(accuracies, expected):
+    assert has_two_groups(accuracies, 0.5) is expected
+
+
+def test_lucky_seed_is_told_as_a_share():
+    """Recall without scaling: 35, 36, 34, 100, 33 % against five times 100 %."""
+    base = by_seed(1.0, 1.0, 1.0, 1.0, 1.0)
+    difference = compare({"a": (by_seed(0.35, 0.36, 0.34, 1.0, 0.33), base)})["a"]
+    shares = difference.shares
+    assert (shares.learnt, shares.base_learnt, shares.n) == (1, 5, 5)
+    table = [[1, 5], [4, 0]]
+    assert shares.p == pytest.approx(stats.boschloo_exact(table, n=64).pvalue)
+    assert difference.p == pytest.approx(2 * shares.p) and difference.clear
+    text = describe_gap(difference)
+    assert "1 of 5 runs learnt it (4 to 62 %), 5 of the baseline: significant" in text
+    assert math.isnan(difference.low) and "CI" not in text
+
+
+def test_means_are_compared_among_pairs_that_both_learnt():
+    """One run of ten failed; the others differ by three points."""
+    base = by_seed(*[0.94, 0.95, 0.93, 0.94, 0.95, 0.94, 0.93, 0.95, 0.94, 0.0])
+    values = by_seed(*[0.97, 0.98, 0.965, 0.97, 0.98, 0.975, 0.96, 0.98, 0.97, 0.97])
+    difference = compare({"a": (values, base)})["a"]
+    gaps = [values[seed] - base[seed] for seed in range(9)]
+    both = difference.shares.both
+    assert both.n == 9 and both.mean == pytest.approx(np.mean(gaps))
+    assert both.p == pytest.approx(stats.ttest_1samp(gaps, 0).pvalue)
+    ends = stats.ttest_1samp(gaps, 0).confidence_interval(0.975)
+    assert (both.low, both.high) == pytest.approx(tuple(ends))
+    assert difference.clear and difference.p == pytest.approx(2 * both.p)
+    assert "Where both learnt it, the difference is 3.1 points, significant" in describe_gap(
+        difference
+    )
+
+
+def test_collapse_is_found_among_eleven_variants_of_five_seeds():
+    """Also where half of the runs of other variants learn the task."""
+    base = by_seed(1.0, 1.0, 1.0, 1.0, 1.0)
+    gone = by_seed(0.34, 0.35, 0.33, 0.36, 0.35)
+    for other in (base, by_seed(1.0, 0.35, 1.0, 0.34, 1.0)):
+        several = {n: (other, base) for n in range(10)} | {"gone": (gone, base)}
+        assert compare(several)["gone"].clear
+
+
+def test_runs_near_the_threshold_are_one_group():
+    """Five runs about the threshold did not learn it; the task has groups by another model."""
+    base = by_seed(1.0, 1.0, 1.0, 1.0, 1.0)
+    lucky = by_seed(1.0, 1.0, 0.3, 1.0, 1.0)
+    near = by_seed(0.52, 0.51, 0.48, 0.47, 0.49)
+    shares = compare({"near": (near, base), "lucky": (lucky, base)})["near"].shares
+    assert (shares.learnt, shares.base_learnt) == (0, 5)
+    assert describe_learnt(near.values(), 0.5)["learnt"] == 0
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_counts_match_the_exact_test(seeds):
+    """Boschloo's p, from all tables and a fine grid of the common probability."""
+    from math import comb
+
+    def fisher(a: int, b: int) -> float:
+        return min(
+            stats.fisher_exact([[a, b], [seeds - a, seeds - b]], side).pvalue
+            for side in ("less", "greater")
+        )
+
+    grid = np.linspace(0.001, 0.999, 999)
+    for learnt in range(seeds + 1):
+        p = compare_counts(learnt, 0, seeds)
+        if not learnt:
+            assert p == 1
+            continue
+        limit = stats.fisher_exact([[learnt, 0], [seeds - learnt, seeds]], "greater").pvalue
+        total = 0.0 * grid
+        for a in range(seeds + 1):
+            for b in range(seeds + 1):
+                table = [[a, b], [seeds - a, seeds - b]]
+                if stats.fisher_exact(table, "greater").pvalue <= limit * (1 + 1e-9):
+                    total += (
+                        comb(seeds, a)
+                        * comb(seeds, b)
+                        * grid ** (a + b)
+                        * (1 - grid) ** (2 * seeds - a - b)
+                    )
+        assert p == pytest.approx(min(1, 2 * total.max()), rel=0.01)
+
+
+def test_table_has_shares_and_the_mean_of_those_that_learnt():
+    line = describe_learnt([1.0, 0.98, 0.35, math.nan, 0.99], 0.5)
+    assert (line["learnt"], line["two_groups"]) == (3, 1)
+    assert line["learnt_accuracy"] == pytest.approx(0.99)
+    reach = stats.t.ppf(0.975, 2) * 0.01 / math.sqrt(3)
+    assert (line["learnt_low"], line["learnt_high"]) == pytest.approx((0.99 - reach, 1.0))
+    assert format_learnt(5, 6) == "5 of 6 runs learnt it (44 to 97 %)"
+
+
+def test_threshold_lies_halfway_between_chance_and_best():
+    for name, entry in task.items():
+        assert entry.chance < entry.learnt_from < entry.best, name
+        assert entry.learnt_from == (entry.chance + entry.best) / 2
