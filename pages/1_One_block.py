@@ -46,7 +46,7 @@ def draw():
             look,
             sampling,
             folded=FOLDED,
-            back=back,
+            on_reset=back,
             without=[name for name in chosen.unavailable if name not in SIZES],
             fixed=[name for name in SIZES if name in chosen.unavailable],
             carried=carried_settings(chosen),

@@ -43,7 +43,7 @@ def draw():
             folded=FOLDED,
             without=HIDDEN,
             notes=notes_below,
-            back=back,
+            on_reset=back,
         )
         draw_head(
             DEPTH,

@@ -62,7 +62,7 @@ with page(TRAINING):
         trial,
         folded=FOLDED,
         without=HIDDEN,
-        back=back,
+        on_reset=back,
         label="Reset to task defaults",
     )
     chosen_task, about = task_row(training)

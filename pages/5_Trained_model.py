@@ -115,9 +115,9 @@ def draw():
             groups,
             look,
             sampling,
-            back=back,
+            on_reset=back,
             without=without,
-            drawn={"Model": partial(draw_model_list, look)},
+            draw_by_group={"Model": partial(draw_model_list, look)},
         )
         context = TrainedContext(model, cuts, sampling, look)
         reads = look.taken not in OF_TABLES

@@ -36,4 +36,4 @@ with page(CLAIMS):
         ) from None
     results = {name: judge_claim(values[name], claim[name]) for name in claim}
     CLAIMS.open_view(ClaimsContext(values, results, look))
-    takeaway.draw_export(CLAIMS.name, None, kind="claims")
+    takeaway.draw_export(CLAIMS.name, None, name_prefix="claims")

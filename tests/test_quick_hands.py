@@ -157,7 +157,7 @@ def page(name):
     groups = dict.fromkeys(
         definition.group for variant in page_settings for definition in variant.settings().values()
     )
-    draw_panel(groups, *page_settings, back=print, label="")
+    draw_panel(groups, *page_settings, on_reset=print, label="")
     acknowledge("")
 
 

@@ -76,7 +76,7 @@ class OneByOne(Mapping):
         return len(self.configs)
 
 
-def describe_farthest(table, passes) -> str:
+def describe_farthest(table, passes: Mapping[str, PassSummary]) -> str:
     """Describe the variant farthest from the baseline, and those without a distance."""
     if len(table) == 1:
         return "Choose an ablation above." if is_movable("variants") else "Nothing to compare with."
@@ -127,7 +127,7 @@ SHORT = {
 
 
 def draw_statistics(table):
-    """Draw the table of statistics, one row per variant."""
+    """Draw the table of statistics, one row per variant, and offer it for export."""
     offer_table("Baseline and variants", lambda: table)
     columns = [
         "distance",
@@ -166,16 +166,16 @@ def _format_cell(value) -> str:
     return number(value, 3)
 
 
-def draw_maps(contexts: dict[str, PassSummary]):
+def draw_maps(summaries: dict[str, PassSummary]):
     """Draw each variant's attention pattern at the selected layer, averaged over heads."""
-    labels = max((context.labels for context in contexts.values()), key=len)
-    patterns = [context.attention for context in contexts.values()]
+    labels = max((summary.labels for summary in summaries.values()), key=len)
+    patterns = [summary.attention for summary in summaries.values()]
     draw_heatmaps(
         "compared_maps",
         in_one_frame(patterns, len(labels)),
         labels,
         labels,
-        titles=list(contexts),
+        titles=list(summaries),
         quantity="Mean attention weight (row = query, column = key)",
         blank="masked or removed",
         alt="Attention of each variant, averaged over its heads.",

@@ -100,7 +100,7 @@ class BlockConfig(Config):
         return sorted({*family.values(name), getattr(self, name)})
 
     def choices(self, name: str) -> list[str]:
-        """Return the menu entries of a setting for which weights exist."""
+        """Return a setting's menu entries for which weights exist, and its current value."""
         offered = super().choices(name)
         if self.weights == "random" or name == "weights":
             return offered
@@ -123,12 +123,12 @@ class BlockConfig(Config):
 
 
 @lru_cache(maxsize=16)
-def _without_weights(seed: int, members: tuple[tuple[str, int], ...]) -> list[str]:
-    """Return the switches for which the trained model has no weights.
+def _without_weights(seed: int, shipped: tuple[tuple[str, int], ...]) -> list[str]:
+    """Return switches whose other value has no trained weights; `shipped` only keys the cache.
 
     Args:
         seed: Seed of the trained model.
-        members: Models that ship, part of the cache key only.
+        shipped: Models that ship, part of the cache key only.
     """
     base = family.BASELINE.replace(seed=seed)
     switches = [name for name, definition in Config.settings().items() if definition.kind is bool]
@@ -141,21 +141,21 @@ def _without_weights(seed: int, members: tuple[tuple[str, int], ...]) -> list[st
 
 @lru_cache(maxsize=256)
 def _possible_values(
-    kind: str, seed: int, name: str, members: tuple[tuple[str, int], ...]
+    weights_kind: str, seed: int, name: str, shipped: tuple[tuple[str, int], ...]
 ) -> set[str]:
-    """Return the values of a menu setting for which weights exist if it alone changes.
+    """Return a menu's values with weights if it alone changes; `shipped` only keys the cache.
 
     Args:
-        kind: Kind of weights, a key of the menu `weights`.
+        weights_kind: Kind of weights, a key of the menu `weights`.
         seed: Seed of the trained model.
         name: Setting with a menu.
-        members: Models that ship, part of the cache key only.
+        shipped: Models that ship, part of the cache key only.
     """
     base = family.BASELINE.replace(seed=seed)
     return {
         value
         for value in Config.settings()[name].menu or ()
-        if not weights[kind].refused(apply({name: value}, base))
+        if not weights[weights_kind].refused(apply({name: value}, base))
     }
 
 
@@ -257,7 +257,7 @@ class BlockContext:
 
 
 def pin_whole_model(config: Config, pins: Pins) -> Pins:
-    """Return the pins with the full trained model as the baseline."""
+    """Return the pins with the full trained model, at this config's seed, as the baseline."""
     input_settings = {
         name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")
     }

@@ -63,10 +63,10 @@ CARRIED = (  # in a session's `kept`: setting -> its value with the weights chos
 
 def weights_controls() -> list[Control]:
     """Return the controls that choose the source of weights."""
-    return [tabs("Weights", weights, "weights", on=_switch_weights) | FOLDS]
+    return [tabs("Weights", weights, "weights", on_select=_switch_weights) | FOLDS]
 
 
-def _switch_weights(kind: str):
+def _switch_weights(weights_kind: str):
     """Switch to this kind of weights (a callback); reset all settings if it lacks such a model."""
     before = settings_of(BlockConfig)
     settings = {
@@ -76,9 +76,9 @@ def _switch_weights(kind: str):
         settings[name] = getattr(before, name)
     session().kept[CARRIED] = {name: settings[name] for name in FOLLOWING if before.follows(name)}
     try:
-        after = BlockConfig(**settings | {"weights": kind})
+        after = BlockConfig(**settings | {"weights": weights_kind})
     except ConfigError:
-        after = BlockConfig(weights=kind)
+        after = BlockConfig(weights=weights_kind)
     reset(BlockConfig, **after.write())  # what follows others goes on following
 
 
@@ -91,31 +91,31 @@ def carried_settings(config: BlockConfig) -> list[str]:
     ]
 
 
-def baseline(kind: str, config: Config) -> Config:
+def baseline(weights_kind: str, config: Config) -> Config:
     """Return the baseline's config: `config` for random weights, else the full trained model's."""
-    return config if kind == "random" else family.BASELINE.replace(seed=config.seed)
+    return config if weights_kind == "random" else family.BASELINE.replace(seed=config.seed)
 
 
-def availability_check(kind: str) -> Callable[[str, Config], bool] | None:
+def availability_check(weights_kind: str) -> Callable[[str, Config], bool] | None:
     """Return a function (change as text, config) -> whether weights exist; None if all do."""
-    if kind == "random":
+    if weights_kind == "random":
         return None
     members = tuple(family.list_shipped())
-    return lambda text, baseline: _has_weights(kind, text, baseline, members)
+    return lambda text, baseline: _has_weights(weights_kind, text, baseline, members)
 
 
 @lru_cache(maxsize=4096)
 def _has_weights(
-    kind: str, text: str, baseline: Config, members: tuple[tuple[str, int], ...]
+    weights_kind: str, change: str, baseline: Config, shipped: tuple[tuple[str, int], ...]
 ) -> bool:
-    """Return whether weights exist for this change of the baseline (cached per shipped models)."""
+    """Return whether weights exist for this change of the baseline; `shipped` only keys a cache."""
     try:
-        return not weights[kind].refused(apply(decode(text, "variants"), baseline))
+        return not weights[weights_kind].refused(apply(decode(change, "variants"), baseline))
     except ConfigError:
         return False
 
 
-def draw_unknown_tokens(kind: str, tokens: Sequence[str]):
+def draw_unknown_tokens(weights_kind: str, tokens: Sequence[str]):
     """Draw a notice on tokens that weights of this kind do not know; nothing without any."""
-    _, numbers = weights[kind].numbers(tokens)
+    _, numbers = weights[weights_kind].numbers(tokens)
     draw_unknown_words(tokens, [index for index, number in enumerate(numbers) if number is None])

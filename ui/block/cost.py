@@ -110,23 +110,23 @@ def _draw_timing(forward_pass):
     )
 
 
-def _draw_bars(parts, title, alt):
+def _draw_bars(value_by_component, axis_title, alt):
     """Draw one bar per component with a nonzero value; a caption if there are none.
 
     Args:
-        parts: Value by component.
-        title: Title of the axis.
+        value_by_component: Value by component.
+        axis_title: Title of the axis.
         alt: Alternative text.
     """
     table = pd.DataFrame(
         [
             (f"{part.replace('ffn', 'FFN')}: {value:,}", value)
-            for part, value in parts.items()
+            for part, value in value_by_component.items()
             if value
         ],
         columns=["part", "value"],
     )
     if len(table):
-        chart(charts.amounts(title), table, alt, height=34 * len(table) + 60)
+        chart(charts.amounts(axis_title), table, alt, height=34 * len(table) + 60)
     else:
         st.caption("None: both sub-layers are removed.")

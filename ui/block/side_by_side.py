@@ -47,13 +47,13 @@ MORE = "Click a component to add a variant without it."
 LOCKED = "Components are locked by the link you opened."
 
 
-def draw_with_and_without(context: BlockContext, say: Callable[[], None]):
+def draw_with_and_without(context: BlockContext, draw_notes: Callable[[], None]):
     """Draw the block diagram and the open view, for the baseline and the selected variant.
 
     Args:
         context: Pass, variants and view settings of the page.
-        say: Called to draw notes about the settings below the view's controls, where they move
-            neither the controls nor the diagram.
+        draw_notes: Called to draw notes about the settings below the view's controls, where they
+            move neither the controls nor the diagram.
     """
     baseline, *others = context.variants
     selected = _choose_variant(context, others)
@@ -61,7 +61,7 @@ def draw_with_and_without(context: BlockContext, say: Callable[[], None]):
         (
             variant_shown
             for variant_shown in others
-            if _link_text(context, variant_shown) == selected
+            if _beside_value(context, variant_shown) == selected
         ),
         others[0] if others else None,
     )
@@ -76,7 +76,7 @@ def draw_with_and_without(context: BlockContext, say: Callable[[], None]):
             with rows:
                 for reason in context.left_out * (context.look.view not in ALONE):
                     st.caption(literal(reason))
-                say()
+                draw_notes()
 
 
 def _draw_view(
@@ -131,7 +131,7 @@ def _draw_view(
 
 
 def _choose_variant(context: BlockContext, others: list[Variant]) -> str:
-    """Return the link text of the selected variant; if current settings became one, select it."""
+    """Return the link parameter "beside"; set it to "now" when the settings become a variant."""
     remembered = session().kept
     selected = context.look.beside
     now = next((variant.name for variant in others if variant.colour == NOW), "")
@@ -152,12 +152,12 @@ def _comparison_controls(
         return []
     row = [control_of(context.look, "difference")]
     if len(others) > 1:
-        texts = [_link_text(context, variant) for variant in others]
+        texts = [_beside_value(context, variant) for variant in others]
         row.append(
             among(
                 "Compared with",
                 "beside",
-                _link_text(context, variant),
+                _beside_value(context, variant),
                 texts,
                 [variant.name for variant in others],
             )
@@ -196,8 +196,8 @@ def _side_name(context: BlockContext, variant: Variant) -> str:
     return weights[context.kind].name(variant.config) or variant.name
 
 
-def _link_text(context: BlockContext, variant: Variant) -> str:
-    """Return the variant's text in links: its changes, or "now" for the current settings."""
+def _beside_value(context: BlockContext, variant: Variant) -> str:
+    """Return the variant's value of the link parameter "beside", such as "norm-none" or "now"."""
     return "now" if variant.colour == NOW else context.pins.slots[variant.colour - 1]
 
 
@@ -208,7 +208,7 @@ def _draw_block(
     name: str,
     hint: str,
     below: str,
-    other: Config | None = None,
+    highlight_against: Config | None = None,
 ):
     """Draw the diagram of one block, in which a click removes a component or restores it.
 
@@ -219,7 +219,7 @@ def _draw_block(
         name: Variant's name in the legend above the drawing; "" if it is the only drawing.
         hint: Sentence on what a click does; "" where another drawing says so.
         below: HTML below the drawing.
-        other: Config whose differences are highlighted, if not the baseline's.
+        highlight_against: Config whose differences are highlighted, if not the baseline's.
     """
     forward_pass = _variant_context(context, variant).forward_pass
     first = variant.colour == 0
@@ -251,7 +251,7 @@ def _draw_block(
     drawing.draw_block(
         forward_pass,
         context.look.layer_of(forward_pass),
-        reference=other or baseline.config,
+        reference=highlight_against or baseline.config,
         on_pick=clicked,
         **words,
     )

@@ -85,18 +85,18 @@ def _draw_token_norms(forward_pass, look):
         )
 
 
-def _describe_formula(name: str, statistics: dict) -> str:
+def _describe_formula(norm_name: str, statistics: dict) -> str:
     """Return a norm's formula with a vector's statistics filled in; its description without one."""
     return _fill_in_formula(
-        name, "formula", statistics, mean=number(statistics["mean"], 4)
-    ) or capitalise(MENUS["norm"].help(name))
+        norm_name, "formula", statistics, mean=number(statistics["mean"], 4)
+    ) or capitalise(MENUS["norm"].help(norm_name))
 
 
-def _write_calculation(name: str, value: float, statistics: dict) -> str:
+def _write_calculation(norm_name: str, value: float, statistics: dict) -> str:
     """Return a norm's calculation for one number of a vector, up to "="; "" without one."""
     mean = number(statistics["mean"], 4)
     return _fill_in_formula(
-        name,
+        norm_name,
         "worked",
         statistics,
         x=number(value, 4),
@@ -104,23 +104,23 @@ def _write_calculation(name: str, value: float, statistics: dict) -> str:
     )
 
 
-def _fill_in_formula(name: str, which: str, statistics: dict, **words) -> str:
+def _fill_in_formula(norm_name: str, which: str, statistics: dict, **other_values) -> str:
     """Return a norm's formula text with the numbers filled in, or "" if it has none.
 
     Args:
-        name: Key of the norm.
+        norm_name: Key of the norm.
         which: Attribute of the norm that holds the text, "formula" or "worked".
         statistics: Statistics of the vector, by name.
-        **words: Further values to fill in.
+        **other_values: Further values to fill in.
     """
-    part = MENUS["norm"][name]
+    part = MENUS["norm"][norm_name]
     if not getattr(part, which):
         return ""
     scale = statistics[part.divides_by]
     epsilon = statistics["epsilon"]
     size = number(math.sqrt(scale + epsilon), 4)
     return getattr(part, which).format(
-        scale=number(scale, 4), epsilon=f"{Decimal(str(epsilon)):f}", size=size, **words
+        scale=number(scale, 4), epsilon=f"{Decimal(str(epsilon)):f}", size=size, **other_values
     )
 
 

@@ -48,25 +48,25 @@ def text(context):
     offer_table(side_by_side.with_side_name("Generated tokens"), lambda: table)
 
 
-def _describe_sampling(kind: str, words, context: int, length: int) -> str:
+def _describe_sampling(weights_kind: str, vocabulary, context_length: int, n_tokens: int) -> str:
     """Return a sentence on the vocabulary sampled from and on the context length."""
-    from_what = f"Sampled from a vocabulary of {count(len(words), 'token')}"
-    if kind == "random":
+    from_what = f"Sampled from a vocabulary of {count(len(vocabulary), 'token')}"
+    if weights_kind == "random":
         from_what = (
-            f"Untrained model, sampled from the {count(len(words), 'distinct token')} of your"
+            f"Untrained model, sampled from the {count(len(vocabulary), 'distinct token')} of your"
             " sentence"
         )
-    tokens = count(context, "token")
-    size = tokens if length - 1 <= context else f"the last {tokens}"
+    tokens = count(context_length, "token")
+    size = tokens if n_tokens - 1 <= context_length else f"the last {tokens}"
     return f"{from_what}. Context: {size}. Click a generated word to see its attention."
 
 
-def _describe_token(forward_pass, words, steps, opened: int, look) -> str:
+def _describe_token(forward_pass, vocabulary, steps, step_index: int, look) -> str:
     """Return a sentence on the opened token: its probabilities, context and shading."""
-    step = steps[opened]
-    before = forward_pass.n_real + opened
+    step = steps[step_index]
+    before = forward_pass.n_real + step_index
     sentence = (
-        f"“{shorten_token(words[step.token])}”: model probability {number(step.probability)},"
+        f"“{shorten_token(vocabulary[step.token])}”: model probability {number(step.probability)},"
         f" sampling probability {number(step.chance)}"
     )
     read = f"Context: tokens {max(0, before - look.context) + 1} to {before}."

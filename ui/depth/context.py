@@ -113,30 +113,31 @@ class DepthContext:
             v.config.n_heads * (len(self.tokens) + v.config.padding) ** 2 for v in self.variants
         )
 
-    def _travel_all(self, played: int) -> dict[str, Journey]:
+    def _travel_all(self, cells_to_play: int) -> dict[str, Journey]:
         """Compute the journey of each variant by name, and report progress after each."""
         journeys = {}
         models = count(len(self.variants), "model")
         for done, variant in enumerate(self.variants):
             with report_as(done / len(self.variants), f"{variant.name}: {done} of {models}"):
-                journeys[variant.name] = self.travel(variant.config, played)
+                journeys[variant.name] = self.travel(variant.config, cells_to_play)
         return journeys
 
-    def travel(self, config: Config, played: int = 0) -> Journey:
+    def travel(self, config: Config, cells_to_play: int = 0) -> Journey:
         """Compute the journey of a config's tokens through all passes, with these settings.
 
         Rounding is not checked while a slider moves.
 
         Args:
             config: Settings of the model.
-            played: Attention weights per pass, if attention of all played passes is wanted; else 0.
+            cells_to_play: Attention weights per pass, if attention of all played passes is wanted;
+                else 0.
         """
         return travel(
             config,
             self.tokens,
             self.machine,
             self.depth,
-            played,
+            cells_to_play,
             compare_precision=not session().dragged,
         )
 

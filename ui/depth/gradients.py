@@ -5,8 +5,8 @@ import math
 import numpy as np
 import streamlit as st
 
+from core.experiments.depth.gradients import Gradients, ignores_key_bias
 from core.experiments.depth.gradients import gradients as run
-from core.experiments.depth.gradients import ignores_key_bias
 from core.settings.wording import count, number
 from ui.depth.context import view
 from ui.kit import pins
@@ -54,18 +54,22 @@ def gradients(context):
         draw_weight_gradients(context, of_variants)
 
 
-def why_incomplete(travel) -> str | None:
+def why_incomplete(gradients_of_variant: Gradients) -> str | None:
     """Return why a variant's gradient is incomplete, for a legend; None if it is complete."""
-    if not travel.diverged:
+    if not gradients_of_variant.diverged:
         return None
-    return "gradient overflowed" if math.isfinite(travel.loss) else "diverged in the forward pass"
+    return (
+        "gradient overflowed"
+        if math.isfinite(gradients_of_variant.loss)
+        else "diverged in the forward pass"
+    )
 
 
-def describe_ratios(of_variants) -> str:
+def describe_ratios(by_variant: dict[str, Gradients]) -> str:
     """Describe each variant's ratio of gradient norms, input / output."""
     factors = []
     without = []
-    for name, travel in of_variants.items():
+    for name, travel in by_variant.items():
         if travel.diverged:
             without.append(f"{name} ({why_incomplete(travel)})")
         elif travel.stream[-1] > 0:
@@ -78,7 +82,7 @@ def describe_ratios(of_variants) -> str:
             factors.append(f"{name} {number(share)}{kind}")
     without += [
         f"{name} (no gradient at the output)"
-        for name, variant_travel in of_variants.items()
+        for name, variant_travel in by_variant.items()
         if variant_travel.stream[-1] == 0
     ]
     notes = []
@@ -89,9 +93,9 @@ def describe_ratios(of_variants) -> str:
     return " ".join(notes)
 
 
-def draw_weight_gradients(context, of_variants):
+def draw_weight_gradients(context, by_variant):
     """Draw the gradient norm of every weight, one panel per variant."""
-    tables = {name: travel.weights for name, travel in of_variants.items() if len(travel.weights)}
+    tables = {name: travel.weights for name, travel in by_variant.items() if len(travel.weights)}
     if not tables:
         st.caption("No weights: both sub-layers are removed.")
         return
@@ -141,15 +145,15 @@ def draw_weight_gradients(context, of_variants):
     )
 
 
-def describe_largest(tables, shared: bool) -> str:
+def describe_largest(tables_by_variant, shared: bool) -> str:
     """Describe which weight has the largest gradient in each variant.
 
     Args:
-        tables: Variant's name -> table of weights and gradient norms.
+        tables_by_variant: Variant's name -> table of weights and gradient norms.
         shared: Whether all passes share one block.
     """
     phrases = []
-    for name, table in tables.items():
+    for name, table in tables_by_variant.items():
         finite = table[table.value.apply(math.isfinite)]
         if len(finite):
             top = finite.loc[finite.value.idxmax()]

@@ -98,16 +98,16 @@ def _set_entries(axis: str, entries: list[str]):
         change(grid=write_axes(chosen))
 
 
-def describe_grid(results, meter) -> str:
+def describe_grid(results, statistic_name) -> str:
     """Return a sentence on the grid's range, its diverged variants and the largest effect."""
-    ends = results.final_values(meter)
+    ends = results.final_values(statistic_name)
     finite = np.flatnonzero(np.isfinite(ends))
     if not len(finite):
         return (
-            f"{statistic.label(meter)} is undefined for all of them after the last"
+            f"{statistic.label(statistic_name)} is undefined for all of them after the last"
             f" pass.{_describe_diverged(results)}"
         )
-    if results.ends_equal(meter):
+    if results.ends_equal(statistic_name):
         return (
             f"All {'of them' if len(finite) == len(ends) else f'{len(finite)} with a value'} end at"
             f" {number(ends[finite[0]])}.{_describe_diverged(results)}"
@@ -118,32 +118,31 @@ def describe_grid(results, meter) -> str:
         (n for n in range(3, 7) if number(ends[places[0]], n) != number(ends[places[1]], n)), 7
     )
     low, high = (
-        f"{number(ends[index], digits)} ({results.name(index)}{_count_equal_ends(ends, index)})"
+        f"{number(ends[index], digits)} ({results.name(index)}{_describe_ties(ends, index)})"
         for index in places
     )
     return (
-        f"{statistic.label(meter)} ranges from {low} to"
-        f" {high}.{_describe_cause(results, meter)}{_describe_diverged(results)}"
+        f"{statistic.label(statistic_name)} ranges from {low} to"
+        f" {high}.{_describe_cause(results, statistic_name)}{_describe_diverged(results)}"
     )
 
 
-def _count_equal_ends(ends, index) -> str:
-    """Describe how many other variants end at the same value as `index`; "" for none."""
+def _describe_ties(ends, index) -> str:
+    """Describe how many other variants end at the value of variant `index`, from 0; "" for none."""
     same = int(np.isclose(ends, ends[index], rtol=1e-4, atol=0).sum()) - 1
     if not same:
         return ""
     return "; tied with one other variant" if same == 1 else f"; tied with {same} other variants"
 
 
-def _describe_cause(results, meter) -> str:
+def _describe_cause(results, statistic_name) -> str:
     """Describe which component explains most variance of a statistic; "" for none."""
-    shares = results.explained(meter)
+    shares = results.explained(statistic_name)
     axis = max(shares, key=shares.get, default=None)
     if axis is None:
         return ""
-    quantity = (
-        f"the variance in {'log ' * statistic[meter].log}{lower_first(statistic.label(meter))}"
-    )
+    label = lower_first(statistic.label(statistic_name))
+    quantity = f"the variance in {'log ' * statistic[statistic_name].log}{label}"
     left = (
         " (without diverged ones)"
         if any(diverged_at is not None for diverged_at in results.diverged)
@@ -186,17 +185,17 @@ def split_axes(results) -> tuple[list[str], list[str]]:
     return axes[:cut], axes[cut:]
 
 
-def _combinations(results, side: list[str]) -> list[tuple[str, ...]]:
+def _combinations(results, axes: list[str]) -> list[tuple[str, ...]]:
     """Return the combinations of these axes that occur in the grid, in order."""
-    shown_combinations = {tuple(entry[axis] for axis in side) for entry in results.entries}
+    shown_combinations = {tuple(entry[axis] for axis in axes) for entry in results.entries}
     return [
         combination
-        for combination in itertools.product(*[results.axes[axis] for axis in side])
+        for combination in itertools.product(*[results.axes[axis] for axis in axes])
         if combination in shown_combinations
     ]
 
 
-def draw_by_component(context, results, meter):
+def draw_by_component(context, results, statistic_name):
     """Draw the grid with one cell per variant; components are rows and columns."""
     down, across = split_axes(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
@@ -207,7 +206,7 @@ def draw_by_component(context, results, meter):
             rows.index(tuple(entry[axis] for axis in down)),
             columns.index(tuple(entry[axis] for axis in across)),
         )
-        cells[place] = results.final_values(meter)[index]
+        cells[place] = results.final_values(statistic_name)[index]
         chosen[place] = index
     built, order = context.depth.plan(context.baseline)
     size = len(context.tokens) + built.padding, len(order)
@@ -232,13 +231,13 @@ def draw_by_component(context, results, meter):
         on_pick=lambda _, row, column: toggle_grid_variant(
             context, results, chosen.get((row, column))
         ),
-        **_heatmap_options(context, meter, "outlined: in the comparison"),
+        **_heatmap_options(context, statistic_name, "outlined: in the comparison"),
     )
 
 
-def draw_ranked(context, results, meter):
+def draw_ranked(context, results, statistic_name):
     """Draw the grid with one row per variant and one column per pass, sorted by last value."""
-    ends = results.final_values(meter)
+    ends = results.final_values(statistic_name)
     first = context.look.grid_order == "largest"
     lost = np.array(
         [
@@ -255,7 +254,7 @@ def draw_ranked(context, results, meter):
         nothing,
     )
     order = np.lexsort(keys)
-    cells = results.values[order, :, list(statistic).index(meter)]
+    cells = results.values[order, :, list(statistic).index(statistic_name)]
     names = [results.name(index) for index in order]
     draw_heatmaps(
         "grid_cells",
@@ -265,19 +264,19 @@ def draw_ranked(context, results, meter):
         height=max(520, 6 * len(names)),
         arrow="· pass",
         on_pick=lambda _, row, column: toggle_grid_variant(context, results, int(order[row])),
-        **_heatmap_options(context, meter, "columns: passes"),
+        **_heatmap_options(context, statistic_name, "columns: passes"),
     )
 
 
-def _heatmap_options(context, meter, note) -> dict:
+def _heatmap_options(context, statistic_name, note) -> dict:
     """Return the heatmap arguments that both layouts of the grid share."""
-    label = statistic.label(meter)
+    label = statistic.label(statistic_name)
     words: dict[str, Any] = {
         "quantity": f"{label} ({note})",
         "alt": f"{label} of every variant in the grid.",
     }
     words |= {"blank": "diverged or undefined", "square": False}
-    return words | {"log": statistic[meter].log, "diverging": meter == "cosine"}
+    return words | {"log": statistic[statistic_name].log, "diverging": statistic_name == "cosine"}
 
 
 def toggle_grid_variant(context, results, index):

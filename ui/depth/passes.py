@@ -39,7 +39,7 @@ def statistics(context):
         about = _question(context)
         if len(context.variants) == 1 and is_movable("variants"):
             about += " Remove a component under “Compare with” to see what it does."
-        pins.draw_legend(context.variants, ended, context.pins, about=about)
+        pins.draw_legend(context.variants, ended, context.pins, line_above=about)
     with right, st.container(horizontal_alignment="right"):
         st.toggle("Zoom axes to the data", **bind("zoom", context.look.zoom))
     context.draw_rounding_note(journeys)
@@ -217,7 +217,7 @@ def _matrix_arguments(look, alt_end: str) -> dict:
 
 
 def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
-    """Return the matrix of one pass, (T, T) or None, and its one-number summary."""
+    """Return the matrix of one pass, (T, T) or None, and a text on it, such as "0.52 bits"."""
     is_gone = journey.diverged is not None and journey.diverged <= pass_index
     note = f"diverged at pass {journey.diverged}"
     if look.matrix == "alike":

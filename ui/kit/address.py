@@ -29,7 +29,7 @@ TAKEN = "secrets_taken"
 
 
 def take_address():
-    """Store in the session the secrets and the teacher's limits that the address has."""
+    """Store the address's secrets in the session, and a teacher's limits if it has none yet."""
     link = st.query_params.to_dict()
     current = session()
     secrets = {name: link[name] for name in SECRETS if name in link}

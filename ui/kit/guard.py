@@ -64,7 +64,7 @@ class Bar:
         self.next = time.monotonic() + AFTER
 
     def draw(self, share: float | None, description: str):
-        """Draw the completed share (0 to 1), at most once every 0.3 s. End an abandoned run."""
+        """Draw the share done (0 to 1) after 1 s, at most every 0.3 s; give up this run's turn."""
         turns.give_up_turn()
         now = time.monotonic()
         if now < self.next:

@@ -162,6 +162,6 @@ def _draw_status(trainings: StartedTrainings):
 
 
 def mark_as_shown(trainings: StartedTrainings):
-    """Record that the training's page has drawn its end: other pages need not show it."""
+    """Record that the page has drawn the training's end; do nothing while it still runs."""
     if not trainings.going:
         session().kept[SHOWN] = trainings.job

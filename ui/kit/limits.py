@@ -55,9 +55,13 @@ class Limits:
             parts.append(LARGE)
         return NEXT.join(parts)
 
-    def views_of(self, page: str) -> list[str]:
+    def views_of(self, page_key: str) -> list[str]:
         """Return the views of a page that can be opened; [] if all can."""
-        return [view.removeprefix(f"{page}.") for view in self.views if view.startswith(f"{page}.")]
+        return [
+            view.removeprefix(f"{page_key}.")
+            for view in self.views
+            if view.startswith(f"{page_key}.")
+        ]
 
     def names_locked_by_link(self, kinds: tuple[type[Settings], ...]) -> set[str]:
         """Return the names of these classes' settings that the teacher's link locks.
@@ -72,7 +76,7 @@ class Limits:
         }
 
     def apply(
-        self, page: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]
+        self, page_key: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]
     ) -> dict[str, str]:
         """Return a page's parameters, with the link's values where settings or views are locked."""
         locked = self.names_locked_by_link(kinds)
@@ -81,14 +85,14 @@ class Limits:
         for kind in kinds:
             for name in VIEWS:
                 menu = kind.settings()[name].menu if name in kind.settings() else None
-                left = [view for view in self.views_of(page) if view in (menu or ())]
+                left = [view for view in self.views_of(page_key) if view in (menu or ())]
                 if left and params.get(name, kind.__dataclass_fields__[name].default) not in left:
                     params[name] = left[0]
         return params
 
 
 def read_limits(text: str) -> Limits | None:
-    """Parse the value of a link's parameter `only`; None if it is malformed."""
+    """Parse the value of a link's parameter `only`; None if malformed or without pages."""
     if len(text) > LONGEST:
         return None
     entries: dict[str, tuple[str, ...]] = {}

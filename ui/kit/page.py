@@ -129,7 +129,7 @@ def _load_driver():
 
 @contextmanager
 def page(current: Page):
-    """Draw everything inside as this page, in its frame; errors are shown as messages."""
+    """Draw all inside as this page, with errors as messages; stop if a link forbids the page."""
     st.set_page_config(
         page_title=f"{current.name} · Ablation Lab",
         page_icon=ICON,
@@ -163,13 +163,13 @@ def draw_head(current: Page, *rows: list[Control], beside_title: Sequence[Contro
 def draw_sidebar(
     groups,
     *settings,
-    back: Callable,
+    on_reset: Callable,
     folded=(),
     without=(),
     fixed=(),
     carried=(),
     notes=None,
-    drawn=None,
+    draw_by_group=None,
     label: str = "Reset to defaults",
 ):
     """Draw groups of controls in the sidebar, and the button that resets them.
@@ -177,26 +177,26 @@ def draw_sidebar(
     Args:
         groups: Labels of the groups, in order.
         *settings: Settings whose controls are drawn.
-        back: Callback of the reset button.
+        on_reset: Callback of the reset button.
         folded: Groups that are closed at first.
         without: Settings that have no control here.
         fixed: Settings whose control shows the value and cannot be moved.
         carried: Settings that differ from their defaults though the user did not change them.
         notes: HTML below a group's controls, by group.
-        drawn: Functions that draw a group in place of its settings' controls, by group.
+        draw_by_group: Functions that draw a group in place of its settings' controls, by group.
         label: Label of the reset button.
     """
-    drawn = drawn or {}
+    draw_by_group = draw_by_group or {}
     with st.sidebar:
         for group in groups:
-            if group in drawn:
+            if group in draw_by_group:
                 with st.expander(group, expanded=group not in folded):
-                    drawn[group]()
-        groups = [group for group in groups if group not in drawn]
+                    draw_by_group[group]()
+        groups = [group for group in groups if group not in draw_by_group]
         draw_panel(
             groups,
             *settings,
-            back=back,
+            on_reset=on_reset,
             folded=folded,
             without=without,
             fixed=fixed,
@@ -223,7 +223,7 @@ def warn(*notes: str):
         st.warning(literal(note), icon=":material/info:")
 
 
-def figure(title: str, sentence: str, weights: str = "", words=()):
+def figure(title: str, sentence: str, weights_note: str = "", other_texts=()):
     """Draw the text above a picture: title, sentence and source of weights.
 
     The sentence is also stored as text alternative of the next picture.
@@ -231,25 +231,25 @@ def figure(title: str, sentence: str, weights: str = "", words=()):
     Args:
         title: Bold first line.
         sentence: Finding below the title.
-        weights: Source of weights; "" if a legend already states it.
-        words: Texts in the picture; the help explains glossary terms in them, too.
+        weights_note: Source of weights; "" if a legend already states it.
+        other_texts: Texts in the picture; the help explains glossary terms in them, too.
     """
     takeaway.set_announcement(sentence)
     if sentence and side_by_side.shows_difference():
         sentence = f"Variant: {sentence}"
-    whose = f" :small[:gray[{literal(weights)}.]]" if weights else ""
+    whose = f" :small[:gray[{literal(weights_note)}.]]" if weights_note else ""
     st.markdown(
         f"**{literal(title)}**  \n{literal(sentence)}{whose}",
-        help=explain_terms(title, sentence, *words),
+        help=explain_terms(title, sentence, *other_texts),
     )
 
 
-def finding(sentence: str, weights: str = ""):
+def draw_finding(sentence: str, weights_note: str = ""):
     """Draw a sentence below a picture, and the source of weights."""
     if sentence and side_by_side.shows_difference():
         sentence = f"Variant: {sentence}"
     line = "  \n" if side_by_side.has_full_width() else " "
-    note = f"{line}:small[:gray[{literal(weights)}.]]" if weights else ""
+    note = f"{line}:small[:gray[{literal(weights_note)}.]]" if weights_note else ""
     st.markdown(f"{literal(sentence)}{note}", help=explain_terms(sentence))
 
 
@@ -288,21 +288,21 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
     side_by_side.draw_picture("chart", table, draw)
 
 
-def table(data, alt: str, exported=None, **words):
+def table(data, alt: str, exported=None, **options):
     """Draw a table and offer it for export under the name `alt`. Return st.dataframe's result.
 
     Args:
         data: Table or Styler to draw.
         alt: Alternative text, and name of the export.
         exported: Numbers to export where the table shows text, or a function that returns them.
-        **words: Passed on to st.dataframe.
+        **options: Passed on to st.dataframe.
     """
     exported = data if exported is None else exported
     alt = side_by_side.with_side_name(alt)
     takeaway.offer_table(alt.rstrip("."), exported if callable(exported) else lambda: exported)
-    columns = _column_settings(data, words.pop("column_config", {}))
+    columns = _column_settings(data, options.pop("column_config", {}))
     return st.dataframe(
-        data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **words
+        data, hide_index=True, placeholder="–", alt=alt, column_config=columns, **options
     )
 
 
@@ -315,14 +315,14 @@ def style_numbers(frame, formats: dict[str, str]):
     return frame.style.format({name: partial(write, how=how) for name, how in formats.items()})
 
 
-def _column_settings(data, formats: dict) -> dict:
+def _column_settings(data, given: dict) -> dict:
     """Return column settings for st.dataframe: the given ones, with help from the glossary."""
     columns = {
         name: {"help": explain_terms(str(name))}
         for name in data.columns
         if explain_terms(str(name))
     }
-    for name, column in formats.items():
+    for name, column in given.items():
         if column is None:  # st.dataframe leaves the column out
             columns[name] = None
             continue

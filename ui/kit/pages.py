@@ -84,7 +84,7 @@ class Page:
         return chosen, [*take_key(), *notes]
 
     def open_with(self, kinds: tuple, link: dict[str, str]):
-        """Store the settings of this link as this page's, whatever the address says."""
+        """Open a page with this link, not the address's; do nothing if it is open already."""
         kinds_of[self.key] = kinds
         session().open(self.key, link, is_back=False)
 
@@ -120,7 +120,7 @@ class Page:
         if not self.groups:
             left = [view for view in self._views_left if view not in without or view == open_view]
             return (
-                tabs("View", self.views, self.parameter, left=left, titles=titles or {})
+                tabs("View", self.views, self.parameter, entries=left, titles=titles or {})
                 | underlined
             )
         options = []
@@ -134,7 +134,7 @@ class Page:
         return among("View", self.parameter, open_view, *zip(*options)) | underlined
 
     def views_of_tab(self) -> list[Control]:
-        """Return the control that selects a view within the open tab; [] for a tab of one view."""
+        """Return [the control that selects a view in the open tab], or [] for a tab of one view."""
         open_view = value(self.parameter)
         keys = next((keys for keys in self.groups.values() if open_view in keys), ())
         views = [view for view in keys if view in self._views_left]
@@ -156,15 +156,15 @@ class Page:
         self.views[getattr(context.look, self.parameter)](context)
 
 
-def link_params_of(page: str) -> dict[str, str]:
-    """Return the link parameters (name -> text) of a page with its current settings."""
+def link_params_of(page_key: str) -> dict[str, str]:
+    """Return a page's link parameters (name -> text), without those that act only once."""
     once = {
         name
-        for kind in kinds_of.get(page, ())
+        for kind in kinds_of.get(page_key, ())
         for name, definition in kind.settings().items()
         if definition.once
     }
-    return {name: text for name, text in session().link(page).items() if name not in once}
+    return {name: text for name, text in session().link(page_key).items() if name not in once}
 
 
 def _address_of(page: Page) -> str:

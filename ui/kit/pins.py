@@ -41,36 +41,42 @@ def variant_controls(
     config: Config,
     pins: Pins,
     on_new: Callable[[str], None] = lambda text: None,
-    can: Callable[[str, Config], bool] | None = None,
+    is_possible: Callable[[str, Config], bool] | None = None,
 ) -> list[Control]:
-    """Return the row "Compare with": controls that select variants and pin the baseline.
+    """Return "Compare with": a menu of variants, and pin buttons unless `is_possible` is given.
 
     Args:
         config: Current settings.
         pins: Pinned baseline and variants.
         on_new: Called with the text of an added variant, or "" when one or none is left.
-        can: Whether a change is possible; None if all are.
+        is_possible: Whether a change is possible; None if all are.
     """
-    baseline = config if can else pins.read_baseline() or config
+    baseline = config if is_possible else pins.read_baseline() or config
     ready = [
         encode(part)
         for part in ablation.values()
         if any(getattr(baseline, name) != value for name, value in part.items())
     ]
     others = [encode({name: value}) for name, value in baseline.list_changes()]
-    if can:
+    if is_possible:
         ready, others = (
-            [text for text in texts if can(text, baseline)] for texts in (ready, others)
+            [text for text in texts if is_possible(text, baseline)] for texts in (ready, others)
         )
     offered = list(dict.fromkeys([*ready, *others, *pins.texts]))
     labels = list(map(_label, offered))
     turn = partial(_toggle_text, on_new)
     chosen = pills(
-        "Compare with", PILLS, pins.texts, offered, labels, on=turn, search="Search ablations"
+        "Compare with",
+        PILLS,
+        pins.texts,
+        offered,
+        labels,
+        on_toggle=turn,
+        search="Search ablations",
     )
     chosen["titles"] = list(map(_help_of, offered))
     chosen["colours"] = {text: colour for text, colour in zip(pins.slots, VARIANTS) if text}
-    return [chosen, *([] if can else _pin_buttons(config, pins, on_new))]
+    return [chosen, *([] if is_possible else _pin_buttons(config, pins, on_new))]
 
 
 @lru_cache(maxsize=1000)
@@ -140,7 +146,7 @@ def _pin_buttons(config: Config, pins: Pins, on_new: Callable[[str], None]) -> l
         about,
         lambda: _set_compared(on_new, [*current_pins().texts, changes]),
         icon="add",
-        off=off,
+        is_disabled=off,
     )
     about = "Restore the pinned settings."
     return [keep, press("Unpin", "pin", about, partial(_unpin, pinned), icon="keep_off")]
@@ -156,8 +162,8 @@ def draw_legend(
     variants: list[Variant],
     notes: dict[str, str | None],
     pins: Pins,
-    kind: str = "random",
-    about: str = "",
+    weights_kind: str = "random",
+    line_above: str = "",
 ):
     """Draw the legend of variants: colours, names, notes and shared facts.
 
@@ -165,61 +171,63 @@ def draw_legend(
         variants: Variants, the baseline first.
         notes: Note on a variant by its name, such as "diverged at pass 7"; None without one.
         pins: Pinned baseline and variants.
-        kind: Kind of weights, a key of the menu `weights`.
-        about: HTML of a line above, in place of the hint on how to compare.
+        weights_kind: Kind of weights, a key of the menu `weights`.
+        line_above: HTML of a line above, in place of the hint on how to compare.
     """
     entries = [
         (
             v.colour,
-            f"Baseline ({describe_baseline(pins, kind)})" if v.colour == 0 else v.name,
+            f"Baseline ({describe_baseline(pins, weights_kind)})" if v.colour == 0 else v.name,
             notes.get(v.name),
         )
         for v in variants
     ]
-    common = [f"{describe_weights(variants, kind)}."]
+    common = [f"{describe_weights(variants, weights_kind)}."]
     if len(variants) > 1:
-        common.append(f"{describe_pairing(variants, kind)}.")
-    elif not about and is_movable("variants"):
+        common.append(f"{describe_pairing(variants, weights_kind)}.")
+    elif not line_above and is_movable("variants"):
         common.append("Remove a component under “Compare with” to see what it does.")
     if any("diverged" in (text or "") for text in notes.values()):
         common.append(DIVERGED)
-    st.html(legend_html(entries, common, about))
+    st.html(legend_html(entries, common, line_above))
 
 
-def draw_variant_legend(entries: list[tuple[int, str, str | None]], common: list[str]):
-    """Draw the legend of variants: (colour, name, note) of each, and sentences about all."""
-    st.html(legend_html(entries, common))
+def draw_variant_legend(entries: list[tuple[int, str, str | None]], shared_sentences: list[str]):
+    """Draw the legend of variants: (colour index, name, note) of each, and sentences about all."""
+    st.html(legend_html(entries, shared_sentences))
 
 
 def legend_html(
-    entries: list[tuple[int, str, str | None]], common: Sequence[str] = (), about: str = ""
+    entries: list[tuple[int, str, str | None]],
+    shared_sentences: Sequence[str] = (),
+    line_above: str = "",
 ) -> str:
-    """Return a legend as HTML, from (colour, name, note) of each variant.
+    """Return a legend as HTML, from (colour index, name, note) of each variant.
 
     Args:
         entries: Colour, name and note of each variant.
-        common: Sentences about all of them.
-        about: HTML of a line above; presentation mode hides it.
+        shared_sentences: Sentences about all of them.
+        line_above: HTML of a line above; presentation mode hides it.
     """
-    spans = [f"<span class='about' style='flex:1 0 100%'>{about}</span>"] if about else []
+    spans = [f"<span class='about' style='flex:1 0 100%'>{line_above}</span>"] if line_above else []
     for colour, name, note in entries:
         details = f" <span style='opacity:.75'>· {html.escape(note)}</span>" if note else ""
         spans.append(
             f"<span style='overflow-wrap:anywhere'>{_line_html(colour)}<span"
             f" style='color:{COLOURS[colour]}'>●</span> {html.escape(name)}{details}</span>"
         )
-    if common:
-        spans.append(f"<span style='opacity:.7'>{' '.join(common)}</span>")
+    if shared_sentences:
+        spans.append(f"<span style='opacity:.7'>{' '.join(shared_sentences)}</span>")
     style = "display:flex;flex-wrap:wrap;gap:2px 18px;font-size:14px"
     return f"<div class='legend' style='{style}'>{''.join(spans)}</div>"
 
 
-def _line_html(colour: int) -> str:
+def _line_html(colour_index: int) -> str:
     """Return HTML of a short line with this variant's colour and dashes."""
-    shade = COLOURS[colour]
+    shade = COLOURS[colour_index]
     position = 0
     stops = []
-    for n, length in enumerate(map(int, DASHES[colour].split() or "1")):
+    for n, length in enumerate(map(int, DASHES[colour_index].split() or "1")):
         stops.append(f"{'transparent' if n % 2 else shade} {position}px {position + length}px")
         position += length
     line = (
@@ -229,22 +237,26 @@ def _line_html(colour: int) -> str:
     return f"<span style='{line}'></span>"
 
 
-def describe_weights(variants: list[Variant], kind: str = "random") -> str:
+def describe_weights(variants: list[Variant], weights_kind: str = "random") -> str:
     """Describe the source of weights and their seeds: "Random weights, seed 0"."""
     seeds = list(dict.fromkeys(variant.config.seed for variant in variants))
     label = "seeds" if len(seeds) > 1 else "seed"
-    return f"{WHOSE[kind]}, {label} {' and '.join(map(str, seeds))}"
+    return f"{WHOSE[weights_kind]}, {label} {' and '.join(map(str, seeds))}"
 
 
-def describe_pairing(variants: list[Variant], kind: str = "random") -> str:
+def describe_pairing(variants: list[Variant], weights_kind: str = "random") -> str:
     """Describe which weights baseline and variants share (parts/init.py)."""
     other = len({variant.config.seed for variant in variants}) > 1
-    return f"{weights[kind].paired} at the same seed" if other else weights[kind].paired
+    return (
+        f"{weights[weights_kind].paired} at the same seed"
+        if other
+        else weights[weights_kind].paired
+    )
 
 
-def describe_baseline(pins: Pins, kind: str = "random") -> str:
-    """Describe the baseline in a few words: "current settings", "− norm"."""
-    if kind != "random":
+def describe_baseline(pins: Pins, weights_kind: str = "random") -> str:
+    """Describe the baseline: "current settings", "− norm"; one fixed phrase for trained weights."""
+    if weights_kind != "random":
         return "trained with all components"
     pinned = pins.read_baseline()
     if pinned is None:
@@ -255,12 +267,12 @@ def describe_baseline(pins: Pins, kind: str = "random") -> str:
 def toggle_variant(
     changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None
 ):
-    """Add a variant to the comparison, or remove it if it is there (a callback).
+    """Add a variant to the comparison, or remove it; show a toast if impossible (a callback).
 
     Args:
         changes: Settings that the variant changes.
         baseline: Config that it is compared with.
-        on_new: As for row().
+        on_new: As for variant_controls().
     """
     texts = current_pins().texts
     text = _encode_variant(changes, baseline, baseline)
@@ -277,14 +289,14 @@ def toggle_variant(
         )
 
 
-def vary_variant(place: int, changes: dict, baseline: Config):
-    """Apply further changes to the variant in slot `place`, from 0 (a callback)."""
+def vary_variant(slot: int, changes: dict, baseline: Config):
+    """Change the variant in this slot, from 0, further; do nothing if it is empty (a callback)."""
     slots = current_pins().slots
-    if not (place < len(slots) and slots[place]):
+    if not (slot < len(slots) and slots[slot]):
         return  # it was taken away meanwhile
-    text = _encode_variant(changes, apply(decode(slots[place], "variants"), baseline), baseline)
+    text = _encode_variant(changes, apply(decode(slots[slot], "variants"), baseline), baseline)
     if text is not None:
-        slots[place] = "" if text in slots else text
+        slots[slot] = "" if text in slots else text
         change(
             variants=join_slots(slots), beside=text if len(list(filter(None, slots))) > 1 else ""
         )

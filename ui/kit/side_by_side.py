@@ -78,7 +78,7 @@ def is_second_side() -> bool:
 
 
 def mark_drawn_above(bar: str) -> bool:
-    """Mark a row of controls as drawn; return whether the first side had drawn it before."""
+    """Mark a row of controls as drawn. Return whether the first of two sides drew it before."""
     side = _now.get()
     if side is None:
         return False
@@ -88,7 +88,7 @@ def mark_drawn_above(bar: str) -> bool:
 
 
 def count_of(name: str, count: int) -> int:
-    """Return how many layers or heads can be selected: on both sides the larger count.
+    """Return how many can be selected of name "layer", "head" or "token": the larger side's count.
 
     Args:
         name: "layer", "head" or "token".
@@ -104,9 +104,9 @@ def shared_rows():
 
 
 @contextmanager
-def rows_in(place):
+def rows_in(container):
     """Draw rows of controls in this container while the context is open."""
-    token = _rows.set(place)
+    token = _rows.set(container)
     try:
         yield
     finally:
@@ -142,10 +142,10 @@ def key_of_side(key: str) -> str:
     return f"{key}_beside" if is_second_side() else key
 
 
-def columns(widths, **words) -> list:
+def columns(widths, **options) -> list:
     """Return st.columns, or as many containers below each other while two sides are drawn."""
     if _now.get() is None:
-        return st.columns(widths, **words)
+        return st.columns(widths, **options)
     return [st.container() for _ in range(widths if isinstance(widths, int) else len(widths))]
 
 

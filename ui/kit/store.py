@@ -37,7 +37,7 @@ kinds_of: dict[str, Kinds] = {}  # page -> classes of its settings, once the pag
 
 
 def key_of(kind: type[Settings], name: str, choices: Choices) -> str:
-    """Return the key of a setting in the store; classes share keys through `scope`."""
+    """Return a setting's key in the store, "Config.d_model"; classes share it through `scope`."""
     scope = getattr(kind, "scope", None)
     return f"{scope(name, choices) if scope else kind.__name__}.{name}"
 
@@ -149,15 +149,15 @@ class Session:
         default_factory=list
     )  # settings that were set on another page, for one visit
 
-    def change(self, delta: Delta, page: str = ""):
-        """Apply a delta to the settings of a page, by default of the one that is open."""
-        page = page or self.page
-        locked = self.limits.names_locked_by_link(kinds_of[page]) if self.limits else ()
+    def change(self, delta: Delta, page_key: str = ""):
+        """Apply a delta to a page's settings (default: the open one); put errors in `problems`."""
+        page_key = page_key or self.page
+        locked = self.limits.names_locked_by_link(kinds_of[page_key]) if self.limits else ()
         before = self.choices
-        self.choices, problems = apply(before, delta, kinds_of[page], locked)
+        self.choices, problems = apply(before, delta, kinds_of[page_key], locked)
         self.problems = [*problems]
         self.seen_on |= {
-            key: {page} for key, text in self.choices.items() if before.get(key) != text
+            key: {page_key} for key, text in self.choices.items() if before.get(key) != text
         }
         self.begun = {}
         self.built = {}
@@ -190,23 +190,23 @@ class Session:
             page,
         )
 
-    def open(self, page: str, link: dict[str, str], is_back: bool):
-        """Make a page the open one and apply its link; without one, earlier choices stay.
+    def open(self, page_key: str, link: dict[str, str], is_back: bool):
+        """Open a page unless it is open, and apply its link; without a link, earlier choices stay.
 
         Nothing happens if it is open already.
         """
-        if self.page == page:
+        if self.page == page_key:
             return
         # A press on the page before may still come, and wants its handler.
         self.handlers = {
             handler_key: call
             for handler_key, call in self.handlers.items()
-            if handler_key[0] in (page, self.page)
+            if handler_key[0] in (page_key, self.page)
         }
-        self.page = page
+        self.page = page_key
         self.problems = []
         self.begun = {}
-        kinds = kinds_of[page]
+        kinds = kinds_of[page_key]
         once = {name for kind in kinds for name, setting in kind.settings().items() if setting.once}
         if is_back:
             link = {name: text for name, text in link.items() if name not in once}
@@ -215,7 +215,7 @@ class Session:
             self.problems += _describe_unknown(link, kinds)
             # Such a parameter stays in the address until something else changes.
             self.begun = {name: link[name] for name in once & link.keys()}
-        self._note_set_elsewhere(page, kinds)
+        self._note_set_elsewhere(page_key, kinds)
 
     def _note_set_elsewhere(self, page: str, kinds: Kinds):
         """Store the names of settings that another page changed meanwhile, for one notice."""
@@ -229,9 +229,9 @@ class Session:
         for pages in pages_seen.values():
             pages.add(page)
 
-    def link(self, page: str = "") -> dict[str, str]:
+    def link(self, page_key: str = "") -> dict[str, str]:
         """Return the link parameters of a page, by default of the open one, with its settings."""
-        return link_of(self.choices, kinds_of.get(page or self.page, ()))
+        return link_of(self.choices, kinds_of.get(page_key or self.page, ()))
 
     def settings(self, kinds: Kinds) -> tuple[list, list[str]]:
         """Return the current settings, one instance per class, and notes on replaced values."""
@@ -247,7 +247,7 @@ class Session:
 
 
 def _describe_unknown(link: Mapping[str, str], kinds: Kinds) -> list[str]:
-    """Return a sentence for each unknown parameter, with the nearest setting's name."""
+    """Return a sentence for each unknown parameter, 5 at most, with the nearest setting's name."""
     names = [name for kind in kinds for name in kind.settings()]
     sentences = []
     for name in [name for name in link if name not in names][:5]:
@@ -300,10 +300,10 @@ def read_message() -> Mapping[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def allows(page: str) -> bool:
+def allows(page_key: str) -> bool:
     """Return whether this page can be opened: always, unless a teacher's link limits pages."""
     limits = session().limits
-    return limits is None or page in limits.pages
+    return limits is None or page_key in limits.pages
 
 
 def is_movable(name: str) -> bool:
@@ -334,7 +334,7 @@ def change(**values: Any):
 
 
 def change_quietly(**values: Any):
-    """Change settings of the open page, as values, without an entry in the browser's history."""
+    """Change the open page's settings, locked ones too, without a history entry; ignore errors."""
     current = session()
     current.choices, _ = apply(current.choices, _write(values), kinds_of[current.page])
     current.built = {}

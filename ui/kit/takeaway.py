@@ -80,19 +80,19 @@ def offer_table(name: str, make: Callable[[], pd.DataFrame]):
 
 
 def draw_export(
-    page: str,
+    page_name: str,
     script: Callable[[], Script] | None,
     files: dict[str, tuple[str, Callable[[], bytes]]] | None = None,
-    kind: str = "",
+    name_prefix: str = "",
     button=None,
 ):
-    """Draw the export button and, while open, its menu: code, files, tables. Call it last.
+    """Draw the export button and, while open, its menu of code, files and tables. Call it last.
 
     Args:
-        page: Name of the page, for file names.
+        page_name: Name of the page, for file names.
         script: Returns the script of the page; None if it has none.
         files: File name and function that writes the file, by label.
-        kind: Prefix for the names of tables and pictures; "" for none.
+        name_prefix: Prefix for the names of tables and pictures; "" for none.
         button: Export button, if it is drawn already.
     """
     button = button or draw_export_button()
@@ -104,7 +104,7 @@ def draw_export(
     with button, st.container(gap="xxsmall"):
         if script:
             st.markdown("**Code** that prints the numbers on this page")
-            name = slug(page)
+            name = slug(page_name)
             download_link("Python script", f"{name}.py", lambda: script().python(), "text/x-python")
             notebook = "application/x-ipynb+json"
             download_link(
@@ -122,7 +122,7 @@ def draw_export(
             if rows > ROWS:
                 st.caption(literal(TOO_MANY.format(name=name, rows=rows, most=ROWS)))
                 continue
-            file = "_".join(part for part in (kind, slug(name)) if part) + ".csv"
+            file = "_".join(part for part in (name_prefix, slug(name)) if part) + ".csv"
             # Looked up when it is asked for: while something is trained the page goes on, and these
             # links stand as they are.
             label = LABELS.get(name, name[:1].upper() + name[1:])
@@ -131,7 +131,7 @@ def draw_export(
                 return write_csv(tables.get(name, make)())
 
             download_link(label, file, write, "text/csv")
-        _pictures(key="pictures", data=kind)
+        _pictures(key="pictures", data=name_prefix)
 
 
 def draw_export_button():
@@ -175,7 +175,7 @@ class MatrixTable:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows: cells that are not NaN."""
         return int((~np.isnan(self._cells())).sum())
 
     def _cells(self) -> np.ndarray:
@@ -183,7 +183,7 @@ class MatrixTable:
         return torch.as_tensor(self.matrices).numpy()
 
 
-def _word_column(words: Sequence[str], indices: np.ndarray) -> pd.Categorical:
-    """Return a categorical column of words by index, which stores each word once."""
-    codes, unique_words = pd.factorize(np.array(words, dtype=object))
+def _word_column(labels: Sequence[str], indices: np.ndarray) -> pd.Categorical:
+    """Return a categorical column of labels by index from 0, which stores each label once."""
+    codes, unique_words = pd.factorize(np.array(labels, dtype=object))
     return pd.Categorical.from_codes(list(codes[indices]), pd.Index(unique_words))

@@ -29,7 +29,7 @@ _mine: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 @contextmanager
 def one_turn():
-    """Wait at most 0.2 s for this run's turn, hold it for all inside, then end it."""
+    """Wait at most 0.2 s for this run's turn, then run all inside with or without it; end it."""
     turn = Turn()
     token = _mine.set(turn)
     try:

@@ -21,8 +21,8 @@ from core.figures.spec import word_label
 from core.model.parts import MENUS
 from core.settings.wording import capitalise, count, distinct, lower_first
 from ui.kit import side_by_side, takeaway
-from ui.kit.page import chart, figure, finding, literal
-from ui.kit.panel.control import among, control_of, words
+from ui.kit.page import chart, draw_finding, figure, literal
+from ui.kit.panel.control import among, control_of, html_control
 from ui.kit.panel.panel import draw_bar
 from ui.kit.store import bind, change
 from ui.pictures.heatmaps import draw_attention_lines, draw_heatmaps
@@ -40,7 +40,7 @@ def attention(forward_pass, look):
     name = forward_pass.head_name(layer, head)
     title = "Mean attention pattern" if look.maps == "average" else "Attention pattern"
     draw_picks(
-        "layer", *selected_head, forward_pass=forward_pass, before=[words(f"<b>{title}</b>")]
+        "layer", *selected_head, forward_pass=forward_pass, before=[html_control(f"<b>{title}</b>")]
     )
     sentence = ""
     if look.maps in ("heads", "one"):
@@ -107,7 +107,7 @@ def attention(forward_pass, look):
     note = forward_pass.weights
     if side_by_side.has_full_width() or side_by_side.is_second_side():
         note += f". {_explain_axes(forward_pass, look)}"
-    finding(sentence, note)
+    draw_finding(sentence, note)
 
 
 def _explain_axes(forward_pass, look) -> str:

@@ -86,7 +86,7 @@ def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
         chosen,
         keys,
         labels,
-        on=_toggle_ablation,
+        on_toggle=_toggle_ablation,
         search="Search heads and layers",
     )
     if len(cuts) < 2:

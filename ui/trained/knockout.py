@@ -49,7 +49,7 @@ def knockout(context):
             f"Effect of removing {name_of(context.cuts).replace('− ', '')}",
             _describe_effect(bench.questions, table.set_index("effect")),
             f"{capitalise(bench.questions.what)}: {bench.questions.asks}",
-            words=[effects.label(name) for name in effects],
+            other_texts=[effects.label(name) for name in effects],
         )
         small_table(_format_effects(table), "Effects of the ablation.", exported=table)
         _draw_compensation(context)

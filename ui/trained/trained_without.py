@@ -134,4 +134,4 @@ def _model_choice(context) -> list:
         f"Open: {label(member)}, seed {seed}" for member, seed in map(family_members.get, offered)
     ]
     open_model = lambda name: change(model=name, out="", taken="attention")  # noqa: E731
-    return [choice("Open a model", "open_member", now, offered, words, on=open_model)]
+    return [choice("Open a model", "open_member", now, offered, words, on_select=open_model)]

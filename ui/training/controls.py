@@ -19,7 +19,7 @@ from ui.kit.guard import fragment
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
 from ui.kit.pages import TRAINED_MODEL, TRAINING
-from ui.kit.panel.control import Control, control_of, words
+from ui.kit.panel.control import Control, control_of, html_control
 from ui.kit.store import change, reset, settings_of, value
 from ui.shared.models import OPEN, add_model
 from ui.training.context import TrainingContext, TrainingLook
@@ -86,7 +86,7 @@ def task_row(training) -> list[Control]:
         " style='opacity:.75'>For example</span>"
         f" <code>{html.escape(reads)}</code>{gap}<code>{html.escape(answer)}</code></div>"
     )
-    return [control_of(training, "task"), words(about)]
+    return [control_of(training, "task"), html_control(about)]
 
 
 def _start_selected_experiment(kinds):

@@ -18,7 +18,7 @@ PASTED = 100_000
 
 
 def register_handler(name: str, call: Callable) -> str:
-    """Register the page's function for the browser's delta "@name". Return that name.
+    """Register a function that the browser calls by its delta "@name". Return "@name".
 
     Args:
         name: One name per control of the page.
@@ -55,7 +55,7 @@ def step_of(settings, name: str) -> float:
 
 
 def choices(settings, name: str) -> list:
-    """Return what a control offers now: menu entries, a slider's stops, or its [low, high]."""
+    """Return what a control offers now: menu keys, stops or [low, high]; [] for switch and text."""
     definition = settings.settings()[name]
     now = getattr(settings, name)
     if definition.menu:
@@ -108,8 +108,8 @@ def tabs(
     label: str,
     menu,
     name: str,
-    on: Callable | None = None,
-    left: Sequence[str] = (),
+    on_select: Callable | None = None,
+    entries: Sequence[str] = (),
     titles: Mapping[str, str] = NO_TITLES,
 ) -> Control:
     """Return a setting as a row of buttons, one for each entry of its menu.
@@ -118,45 +118,52 @@ def tabs(
         label: Label for screen readers.
         menu: Menu of the setting.
         name: Name of the setting.
-        on: Called with the entry that is chosen, in place of changing the setting.
-        left: Entries to offer; () for all.
+        on_select: Called with the entry that is chosen, in place of changing the setting.
+        entries: Entries to offer; () for all.
         titles: Labels that replace those of the menu, by entry.
     """
-    offered = [entry for entry in menu if entry in left] or list(menu)
+    offered = [entry for entry in menu if entry in entries] or list(menu)
     control = _control("tabs", name, value(name), label)
     control["options"] = [(entry, titles.get(entry) or menu.label(entry)) for entry in offered]
     control["about"] = [capitalise(menu.help(entry)) for entry in offered]
-    if on:
-        control["set"] = register_handler(name, on)
+    if on_select:
+        control["set"] = register_handler(name, on_select)
     return control
 
 
 FOLDS = {"folds": True}  # for a row of buttons: a menu where there is little room
 
 
-def among(label: str, name: str, now, offered: Sequence, words: Sequence[str]) -> Control:
-    """Return a row of buttons that sets `name` to one of `offered`, labelled by `words`."""
-    return _control("tabs", name, str(now), label) | {"options": _options(offered, words)}
+def among(label: str, name: str, selected, offered: Sequence, labels: Sequence[str]) -> Control:
+    """Return a row of buttons that sets `name` to one of `offered`, labelled by `labels`."""
+    return _control("tabs", name, str(selected), label) | {"options": _options(offered, labels)}
 
 
 def choice(
-    label: str, name: str, now, offered: Sequence, words: Sequence[str], on: Callable | None = None
+    label: str,
+    name: str,
+    selected,
+    offered: Sequence,
+    labels: Sequence[str],
+    on_select: Callable | None = None,
 ) -> Control:
-    """Return a menu that selects one of `offered`, labelled by `words`.
+    """Return a menu that selects one of `offered`, labelled by `labels`.
 
     Args:
         label: Label of the control.
-        name: Name of the setting, or of the control where `on` is given.
-        now: Selected entry.
+        name: Name of the setting, or of the control where `on_select` is given.
+        selected: Selected entry.
         offered: Entries, in order.
-        words: Labels of the entries.
-        on: Called with the entry that is chosen, in place of changing the setting of this name.
+        labels: Labels of the entries.
+        on_select: Called with the entry that is chosen, in place of changing the setting.
     """
-    control = _control("choice", name, str(now), label) | {"options": _options(offered, words)}
-    if on:
+    control = _control("choice", name, str(selected), label) | {
+        "options": _options(offered, labels)
+    }
+    if on_select:
         entries = {str(entry): entry for entry in offered}
         control["set"] = register_handler(
-            name, lambda text: on(entries[text]) if text in entries else None
+            name, lambda text: on_select(entries[text]) if text in entries else None
         )
     return control
 
@@ -175,10 +182,10 @@ def field(label: str, name: str, hint: str) -> Control:
 def pills(
     label: str,
     name: str,
-    now: list[str],
+    selected: list[str],
     offered: Sequence[str],
-    words: Sequence[str],
-    on: Callable,
+    labels: Sequence[str],
+    on_toggle: Callable,
     search: str,
 ) -> Control:
     """Return a menu with search that selects any of `offered`, with chips of those selected.
@@ -186,34 +193,39 @@ def pills(
     Args:
         label: Label of the control.
         name: Name of the control.
-        now: Selected entries.
+        selected: Selected entries.
         offered: Entries, in order.
-        words: Labels of the entries.
-        on: Called with an entry, and whether it is selected now.
+        labels: Labels of the entries.
+        on_toggle: Called with an entry, and whether it is selected now.
         search: Placeholder of the search field.
     """
-    control = _control("pills", name, list(now), label) | {
-        "options": _options(offered, words),
+    control = _control("pills", name, list(selected), label) | {
+        "options": _options(offered, labels),
         "hint": search,
     }
     control |= {"colours": {}, "titles": ()}
-    control["set"] = register_handler(name, on)
+    control["set"] = register_handler(name, on_toggle)
     return control
 
 
 def press(
-    label: str, name: str, help: str, on: Callable[[], None], icon: str = "", off: bool = False
+    label: str,
+    name: str,
+    help: str,
+    on_click: Callable[[], None],
+    icon: str = "",
+    is_disabled: bool = False,
 ) -> Control:
-    """Return a button; `icon` is a Material icon's name, `off` disables it."""
-    control = _control("press", name, "", label) | {"help": help, "icon": icon, "off": off}
-    control["set"] = register_handler(name, lambda _: on())
+    """Return a button; `icon` is a Material icon's name, `is_disabled` disables it."""
+    control = _control("press", name, "", label) | {"help": help, "icon": icon, "off": is_disabled}
+    control["set"] = register_handler(name, lambda _: on_click())
     return control
 
 
 def lexicon(
     label: str,
     name: str,
-    into: str,
+    field_name: str,
     titles: tuple[str, str],
     groups: Sequence[tuple[str, list[str], bool]],
 ) -> Control:
@@ -222,12 +234,16 @@ def lexicon(
     Args:
         label: Label of the fold.
         name: Name of the control.
-        into: Name of the text field, in the same component.
+        field_name: Name of the text field, in the same component.
         titles: Headings above the words that can come next, and above all others.
         groups: Kind, words, and whether they can come next.
     """
     listed = [{"name": kind, "words": words, "next": is_next} for kind, words, is_next in groups]
-    return _control("lexicon", name, "", label) | {"into": into, "titles": titles, "groups": listed}
+    return _control("lexicon", name, "", label) | {
+        "into": field_name,
+        "titles": titles,
+        "groups": listed,
+    }
 
 
 def title(name: str) -> Control:
@@ -235,8 +251,8 @@ def title(name: str) -> Control:
     return _control("title", "title", "", name)
 
 
-def words(html: str) -> Control:
-    """Return HTML text that stands among controls."""
+def html_control(html: str) -> Control:
+    """Return a control that is only text: this HTML, which is not escaped."""
     return _control("words", "words", "", "") | {"html": html}
 
 
@@ -247,6 +263,6 @@ def _control(kind: str, name: str, now: str | list[str], label: str) -> Control:
     return {"name": name, "set": name, "kind": kind, "label": label, "value": now}
 
 
-def _options(offered: Sequence, words: Sequence[str]) -> list[tuple[str, str]]:
+def _options(offered: Sequence, labels: Sequence[str]) -> list[tuple[str, str]]:
     """Return (entry, label) pairs as text."""
-    return [(str(entry), word) for entry, word in zip(offered, words)]
+    return [(str(entry), word) for entry, word in zip(offered, labels)]

@@ -13,7 +13,14 @@ from pathlib import Path
 import streamlit as st
 
 from ui.kit import side_by_side
-from ui.kit.panel.control import Control, control_of, default_of, kind_of, register_handler, words
+from ui.kit.panel.control import (
+    Control,
+    control_of,
+    default_of,
+    html_control,
+    kind_of,
+    register_handler,
+)
 from ui.kit.server.scripts import with_store
 from ui.kit.store import is_movable, session
 
@@ -72,7 +79,7 @@ def acknowledge(path: str):
 def draw_panel(
     groups,
     *settings,
-    back: Callable,
+    on_reset: Callable,
     folded=(),
     without=(),
     fixed=(),
@@ -80,7 +87,7 @@ def draw_panel(
     notes=None,
     label: str,
 ):
-    """Draw the controls of these groups and the reset button; arguments as of page.sidebar."""
+    """Draw the controls of these groups and the reset button; arguments as of page.draw_sidebar."""
     limits = session().limits
     names_seen = {*limits.moved, *limits.locked} if limits else ()
     drawn = []
@@ -99,10 +106,10 @@ def draw_panel(
             )
             names.update(own_names)  # two kinds may share a setting
         if group in (notes or {}) and (members or limits is None):  # a note is about its controls
-            members.append(words(notes[group]))
+            members.append(html_control(notes[group]))
         if members:
             drawn.append({"name": group, "folded": group in folded, "controls": members})
-    register_handler("back", lambda _: back())
+    register_handler("back", lambda _: on_reset())
     names = {control["name"] for group in drawn for control in group["controls"]}
     brought = [_label(name, settings) for name in session().set_elsewhere if name in names]
     note = f"Carried over from another page: {', '.join(brought)}." if brought else ""
@@ -121,7 +128,7 @@ def _make_control(settings, name: str) -> Control:
     definition = settings.settings()[name]
     now = getattr(settings, name)
     label = definition.menu.label(now) if definition.menu else definition.write(now)
-    return words(f"{escape(definition.label)}: <b>{escape(label)}</b>")
+    return html_control(f"{escape(definition.label)}: <b>{escape(label)}</b>")
 
 
 @contextmanager
