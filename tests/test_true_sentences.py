@@ -125,7 +125,7 @@ def test_averaged_heads_show_mean_of_entropies():
     learnt = task["sentences"]
     state = start(learnt.config(), Training(task="sentences"), 0)
     reading = read(state, *(learnt_head[0] for learnt_head in learnt(generator(0, "entropy"), 1)))
-    assert answers._head_of(reading, 2, 0, state.config)[1] == fixed(
+    assert answers._pattern_of(reading, 2, 0, state.config)[1] == fixed(
         reading.entropy(1).mean().item()
     )
 

@@ -80,7 +80,7 @@ class StartLook(Settings):
     parts: str = setting("ablation_matrix", "Parts", "Study shown.", group="Look", menu=shipped)
 
 
-def draw_first_experiment(removed: bool):
+def draw_first_experiment(is_removed: bool):
     """Draw the first experiment, the head removed or not; nothing if no model can be opened."""
     with suppress(ConfigError, CheckpointError, MemoryLimitError):
         layer, head = best_reader(SHIPPED)
@@ -91,8 +91,8 @@ def draw_first_experiment(removed: bool):
             f" verb, one attention head ({name}) attends to the verb's subject, **{SUBJECT}**."
             f" Remove the head and watch the prediction. :gray[({explain_head_name()}.)]"
         )
-        side = flipped.without if removed else flipped.whole
-        svg = agreement_svg(flipped.words, flipped.weights, side.chosen, side.wrong, removed)
+        side = flipped.without if is_removed else flipped.whole
+        svg = agreement_svg(flipped.words, flipped.weights, side.chosen, side.wrong, is_removed)
         _picture(
             key="hero",
             data={
@@ -101,15 +101,15 @@ def draw_first_experiment(removed: bool):
             },
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            st.toggle(f"Remove {name}", **bind("removed", removed), width="content")
-            st.markdown(describe_accuracy(flipped.whole, flipped.without, removed))
+            st.toggle(f"Remove {name}", **bind("removed", is_removed), width="content")
+            st.markdown(describe_accuracy(flipped.whole, flipped.without, is_removed))
             st.page_link(TRAINED_MODEL.path, label="Explore this model ›", width="content")
 
 
-def describe_accuracy(baseline: Side, without: Side, removed: bool) -> str:
+def describe_accuracy(baseline: Side, without: Side, is_removed: bool) -> str:
     """Describe the model's accuracy on held-out sentences, with or without the head (Markdown)."""
-    side = without if removed else baseline
-    with_head = f" ({100 * baseline.right / baseline.of:.0f} % with the head)" if removed else ""
+    side = without if is_removed else baseline
+    with_head = f" ({100 * baseline.right / baseline.of:.0f} % with the head)" if is_removed else ""
     return (
         f"Accuracy on {side.of} held-out sentences: **{100 * side.right / side.of:.0f}"
         f" %**{with_head}."
@@ -346,7 +346,7 @@ def draw_presets():
 
 
 def draw_shipped_matrix(look: StartLook):
-    """Draw the ablation matrix of the selected shipped study."""
+    """Draw the selected shipped study's ablation matrix; raise ConfigError without its table."""
     st.header("What does each component contribute?", anchor=False)
     draw_bar("studies", [tabs("Parts", shipped, "parts")])
     path = table_of(look.parts)

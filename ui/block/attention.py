@@ -19,7 +19,7 @@ def steps(context):
 @view.register("heads", label="Heads", help="differences between heads.")
 def heads(context):
     """Draw how the heads of a layer differ, or the same model with 1, 4 and 8 heads."""
-    shared.heads(context.forward_pass, context.look, recut=True)
+    shared.heads(context.forward_pass, context.look, can_vary_heads=True)
 
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")

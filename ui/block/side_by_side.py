@@ -246,7 +246,7 @@ def _draw_block(
     }
     words |= {
         "key": "drawing" if first else "drawing_beside",
-        "beside": context.pins.texts if first else None,
+        "compared_variants": context.pins.texts if first else None,
     }
     drawing.draw_block(
         forward_pass,

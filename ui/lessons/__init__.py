@@ -66,9 +66,9 @@ def language_list(label: str, chosen: str) -> Control:
     return choice(label, "language", chosen, names, [language.label(name) for name in names])
 
 
-def set_language(name: str) -> None:
+def set_language(language_code: str) -> None:
     """Set the document's language in the browser, for screen readers and translators."""
-    _language(key="spoken", data=name)
+    _language(key="spoken", data=language_code)
 
 
 from ui.lessons import views  # noqa: E402, F401  (enters the views in the menu)

@@ -20,7 +20,7 @@ def own_address() -> str:
 
 
 def shared_address() -> str:
-    """Return the URL of this page for other computers in the same network."""
+    """Return this page's URL for other computers in the network; the browser's if none can come."""
     url = urlsplit(own_address())
     if url.hostname not in ONLY_HERE or listens_here_alone():
         return own_address()
@@ -53,9 +53,9 @@ def local_ip() -> str:
             return "localhost"
 
 
-def with_params(to: str, **params: str) -> str:
-    """Return the URL `to` with these parameters."""
-    return f"{to}?{urlencode(params)}"
+def with_params(url: str, **params: str) -> str:
+    """Return the URL `url` with these parameters."""
+    return f"{url}?{urlencode(params)}"
 
 
 def qr_svg(text: str) -> str:

@@ -65,11 +65,11 @@ def draw_html(key: str, html: str, height: int = 0) -> None:
     _html(key=key, data=html)
 
 
-def draw_answer_styles(place: str = "", lesson_shown: Lesson | None = None) -> None:
+def draw_answer_styles(key_suffix: str = "", lesson_shown: Lesson | None = None) -> None:
     """Draw CSS that turns radio buttons of answers into cards.
 
     Args:
-        place: Key suffix of the answers' radio buttons.
+        key_suffix: Key suffix of the answers' radio buttons.
         lesson_shown: Lesson whose answers may be curves; None for no lesson.
     """
     styles = []
@@ -78,7 +78,7 @@ def draw_answer_styles(place: str = "", lesson_shown: Lesson | None = None) -> N
         and lesson_shown.prediction is not None
         and lesson_shown.prediction.kind == "curve"
     ):
-        group = f".st-key-answer_{place} [role=radiogroup]"
+        group = f".st-key-answer_{key_suffix} [role=radiogroup]"
         styles.append(
             f"{group} {{ flex-direction: row; align-items: stretch; }} {group} > div {{ flex: 1 1"
             f" 0; min-width: 0; display: flex; align-items: stretch; }} {group} label {{"
@@ -96,21 +96,21 @@ def draw_answer_styles(place: str = "", lesson_shown: Lesson | None = None) -> N
     st.html(CARDS.replace("STYLES", "\n".join(styles)))
 
 
-def lesson_params(name: str, language: str) -> dict[str, str]:
+def lesson_params(lesson_name: str, language: str) -> dict[str, str]:
     """Return the link parameters (a dict) that open a lesson in a language."""
-    return {"shown": "one", "lesson": name} | (
+    return {"shown": "one", "lesson": lesson_name} | (
         {} if language == ENGLISH else {"language": language}
     )
 
 
-def render_anchor(params: Mapping[str, str], inside: str, kind: str = "") -> str:
-    """Return a link to a view of Lessons as HTML; `inside` is the HTML in it."""
+def render_anchor(params: Mapping[str, str], inner_html: str, css_class: str = "") -> str:
+    """Return a link to a view of Lessons as HTML; `inner_html` is the HTML in it."""
     limits = session().limits
     only = {PARAMETER: limits.write()} if limits else {}
     address = f"{LESSONS.name_in_address}?{urlencode({**params, **only})}"
     return (
-        f'<a class="{kind}" href="{escape(address)}"'
-        f' data-set="{escape(json.dumps(params))}">{inside}</a>'
+        f'<a class="{css_class}" href="{escape(address)}"'
+        f' data-set="{escape(json.dumps(params))}">{inner_html}</a>'
     )
 
 
@@ -134,30 +134,30 @@ def render_progress(entries: Mapping[str, Entry], current: str = "") -> str:
     return f'<span class="steps" aria-hidden="true">{drawn}</span>'
 
 
-def describe_level(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
+def describe_level(lesson_shown: Lesson, texts: Mapping[str, str]) -> str:
     """Describe difficulty and length of a lesson: "Beginner · 4 min"."""
     level = (
-        words[lesson_shown.difficulty.replace(" ", "_")]
+        texts[lesson_shown.difficulty.replace(" ", "_")]
         if lesson_shown.prediction
-        else words["open_end"]
+        else texts["open_end"]
     )
-    return f"{level} · {words['minutes'].format(n=lesson_shown.minutes)}"
+    return f"{level} · {texts['minutes'].format(n=lesson_shown.minutes)}"
 
 
-def render_path(entries: Mapping[str, Entry], language: str, words: Mapping[str, str]) -> str:
+def render_path(entries: Mapping[str, Entry], language: str, texts: Mapping[str, str]) -> str:
     """Return all lessons as HTML cards in order, with progress and the next one."""
     lessons = {name: read_lesson(name, language) for name in order_lessons()}
     names = [name for name, entry_lesson in lessons.items() if entry_lesson.prediction]
     done = [name for name in names if is_done(entries.get(name))]
     following = next((name for name in names if name not in done), "")
-    head = f'<span style="font-size:16px">{escape(words["why_predict"])}</span>'
-    done_of = words["done_of"].format(n=len(done), all=len(names))
+    head = f'<span style="font-size:16px">{escape(texts["why_predict"])}</span>'
+    done_of = texts["done_of"].format(n=len(done), all=len(names))
     head += f'<span class="soft push">{escape(done_of)}</span>{render_progress(entries)}'
     if following:
-        label = words["continue" if entries else "begin"].format(n=lessons[following].number)
+        label = texts["continue" if entries else "begin"].format(n=lessons[following].number)
         head += render_anchor(lesson_params(following, language), escape(label), "fill")
     cards = [
-        _render_card(entry_lesson, entries.get(name), name == following, language, words)
+        _render_card(entry_lesson, entries.get(name), name == following, language, texts)
         for name, entry_lesson in lessons.items()
     ]
     return f'<div class="line">{head}</div><div class="path">{"".join(cards)}</div>'
@@ -168,7 +168,7 @@ def _render_card(
     entry: Entry | None,
     is_next: bool,
     language: str,
-    words: Mapping[str, str],
+    texts: Mapping[str, str],
 ) -> str:
     """Return the HTML card of one lesson, with its status."""
     out = measure_outcome(lesson_shown) if entry else None
@@ -177,24 +177,24 @@ def _render_card(
         if lesson_shown.prediction
         else lesson_shown.title
     )
-    level = describe_level(lesson_shown, words) + (
+    level = describe_level(lesson_shown, texts) + (
         "" if has_lesson(language, lesson_shown.name) else " · EN"
     )
     status = ""
     if entry and out and lesson_shown.prediction:
         result = verdict(lesson_shown.prediction, entry.answer, out)
         status = (
-            f"✓ {words.get(f'{result}_short', words[result])}"
+            f"✓ {texts.get(f'{result}_short', texts[result])}"
             if is_done(entry)
-            else words["one_left"]
+            else texts["one_left"]
         )
         style = "good" if is_done(entry) and result == AS_PREDICTED else ""
         status = f'<span class="{style}">{escape(status)}</span>'
     elif is_next:
-        status = f"<em>{escape(words['next'])}</em>"
+        status = f"<em>{escape(texts['next'])}</em>"
     inside = (
         "<span"
-        f' class="picture">{thumbnail_html(lesson_shown, words, out)}</span><b>{escape(title)}</b>'
+        f' class="picture">{thumbnail_html(lesson_shown, texts, out)}</span><b>{escape(title)}</b>'
     )
     inside += f'<span class="line"><span>{escape(level)}</span>{status}</span>'
     kind = " ".join(
@@ -208,19 +208,19 @@ def render_top(
     question: str,
     entries: Mapping[str, Entry],
     language: str,
-    words: Mapping[str, str],
+    texts: Mapping[str, str],
 ) -> str:
     """Return a lesson's heading as HTML: way back, progress, title and question."""
-    back = render_anchor({"shown": "every"}, f"‹ {escape(words['view_every'])}")
+    back = render_anchor({"shown": "every"}, f"‹ {escape(texts['view_every'])}")
     total = sum(read_lesson(name).prediction is not None for name in lesson)
     where = (
-        words["lesson_of"].format(n=lesson_shown.number, all=total) + " · "
+        texts["lesson_of"].format(n=lesson_shown.number, all=total) + " · "
         if lesson_shown.prediction
         else ""
     )
-    where += describe_level(lesson_shown, words)
+    where += describe_level(lesson_shown, texts)
     if not has_lesson(language, lesson_shown.name):
-        where += f" · {words['in_english']}"
+        where += f" · {texts['in_english']}"
     head = (
         f'{back}<span class="soft'
         f' push">{escape(where)}</span>{render_progress(entries, lesson_shown.name)}'
@@ -231,19 +231,19 @@ def render_top(
     )
 
 
-def render_setting(lesson_shown: Lesson, words: Mapping[str, str]) -> str:
+def render_setting(lesson_shown: Lesson, texts: Mapping[str, str]) -> str:
     """Return what a lesson compares as HTML, without the results."""
-    rows = render_rows(lesson_shown, words)
+    rows = render_rows(lesson_shown, texts)
     return f'<div class="setting"><h2>{escape(lesson_shown.picture)}</h2>{rows}</div>'
 
 
-def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool = True) -> str:
+def render_bars(counts: Sequence[Count], texts: Mapping[str, str], is_lettered: bool = True) -> str:
     """Return answers as HTML bars of votes; the round before, if any, is a line.
 
     Args:
         counts: Votes for each answer; without rounds before they may be seen.
-        words: Texts of the page.
-        letters: Whether answers are labelled A, B, ….
+        texts: Texts of the page.
+        is_lettered: Whether answers are labelled A, B, ….
     """
     totals = [max(1, sum(votes)) for votes in zip(*(count.rounds for count in counts))]
     bars = []
@@ -254,7 +254,7 @@ def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool
         # The fill is there from the beginning, so that it grows where it is.
         inside = f'<i style="{shares[-1] if shares else "--share:0%"}"></i>'
         inside += f'<i class="before" style="{shares[0] if len(shares) > 1 else "--share:0%"}"></i>'
-        inside += f"<b>{letter(index)}</b>" if letters else ""
+        inside += f"<b>{letter(index)}</b>" if is_lettered else ""
         inside += f'<span class="text">{escape(count.label)}</span>'
         inside += f'<span class="tick">{"✓" if count.right else ""}</span>'
         votes = [str(number) for number in count.rounds]
@@ -265,18 +265,18 @@ def render_bars(counts: Sequence[Count], words: Mapping[str, str], letters: bool
         )
         kind = "bar right" if count.right else "bar"
         bars.append(f'<li class="{kind}" aria-label="{escape(description)}">{inside}</li>')
-    return f'<ol class="bars" aria-label="{escape(words["class_votes"])}">{"".join(bars)}</ol>'
+    return f'<ol class="bars" aria-label="{escape(texts["class_votes"])}">{"".join(bars)}</ol>'
 
 
-def render_legend(counts: Sequence[Count], words: Mapping[str, str]) -> str:
+def render_legend(counts: Sequence[Count], texts: Mapping[str, str]) -> str:
     """Return the legend of the bars as HTML; "" if they need none."""
     rounds = len(counts[0].rounds) if counts else 0
     keys = (
-        [("", words["class_round"].format(n=rounds)), ("before", words["class_round"].format(n=1))]
+        [("", texts["class_round"].format(n=rounds)), ("before", texts["class_round"].format(n=1))]
         if rounds > 1
         else []
     )
     if any(count.right for count in counts):
-        keys.append(("right", words["class_correct"]))
+        keys.append(("right", texts["class_correct"]))
     drawn = "".join(f'<span><i class="{kind}"></i>{escape(label)}</span>' for kind, label in keys)
     return f'<div class="key">{drawn}</div>' if keys else ""

@@ -1,7 +1,7 @@
 """Prediction form: answer, confidence, reason; stored before the result is shown."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -23,81 +23,83 @@ def show_refusal(why: str) -> None:
 
 def draw_prediction_form(
     lesson: Lesson,
-    words,
-    then: Callable[[str, Entry], None] = store_prediction,
-    place: str = "",
-    button: str = "",
-    refuse: Callable[[str], None] = show_refusal,
+    texts: Mapping[str, str],
+    on_submit: Callable[[str, Entry], None] = store_prediction,
+    key_suffix: str = "",
+    button_label: str = "",
+    on_refuse: Callable[[str], None] = show_refusal,
     is_form: bool = False,
 ) -> Answer | None:
     """Draw the form of a prediction. Return the answer it shows, or None while it has none.
 
     Args:
         lesson: Lesson with a prediction.
-        words: Texts of the page.
-        then: Called with the lesson's name and the prediction.
-        place: Key suffix of the controls; "" for the lesson's name.
-        button: Label of the button; "" for the usual one.
-        refuse: Called with a message if nothing is chosen.
+        texts: Texts of the page.
+        on_submit: Called with the lesson's name and the prediction.
+        key_suffix: Key suffix of the controls; "" for the lesson's name.
+        button_label: Label of the button; "" for the usual one.
+        on_refuse: Called with a message if nothing is chosen.
         is_form: Whether to send nothing to the server before the button is pressed, as for a
             hundred students who answer at the same time; for one of a few options.
     """
     prediction = lesson.prediction
-    place = place or lesson.name
-    button = button or words["store"]
+    key_suffix = key_suffix or lesson.name
+    button_label = button_label or texts["store"]
     sent: dict[str, Any] = {
         "type": "primary",
         "on_click": _submit,
-        "args": (lesson, words, then, place, refuse),
+        "args": (lesson, texts, on_submit, key_suffix, on_refuse),
     }
-    with st.form(f"form_{place}", border=False) if is_form else contextlib.nullcontext():
+    with st.form(f"form_{key_suffix}", border=False) if is_form else contextlib.nullcontext():
         st.markdown(f"## {literal(fill_in(prediction.asks, lesson))}")
-        answer = ASKED[prediction.kind](lesson, prediction, words, place)
+        answer = ASKED[prediction.kind](lesson, prediction, texts, key_suffix)
         with st.container(horizontal=True):
-            sure = draw_confidence(words, place)
-            hint = words["because_hint"]
+            sure = draw_confidence(texts, key_suffix)
+            hint = texts["because_hint"]
             st.text_input(
-                words["because"], max_chars=BECAUSE, placeholder=hint, key=f"because_{place}"
+                texts["because"], max_chars=BECAUSE, placeholder=hint, key=f"because_{key_suffix}"
             )
         if is_form:
-            st.form_submit_button(button, key=f"send_{place}", **sent)
+            st.form_submit_button(button_label, key=f"send_{key_suffix}", **sent)
         else:
             is_open = answer is None or sure is None
-            tip = words["store_first"] if is_open else None
-            st.button(button, key=f"store_{place}", disabled=is_open, help=tip, **sent)
+            tip = texts["store_first"] if is_open else None
+            st.button(button_label, key=f"store_{key_suffix}", disabled=is_open, help=tip, **sent)
     return answer
 
 
-def draw_confidence(words, place: str) -> int | None:
+def draw_confidence(texts: Mapping[str, str], key_suffix: str) -> int | None:
     """Draw the control for confidence and return its level, or None before a choice."""
     return st.segmented_control(
-        words["sure"],
+        texts["sure"],
         list(SURE),
-        format_func=lambda level: words[f"sure_{level}"],
-        key=f"sure_{place}",
+        format_func=lambda level: texts[f"sure_{level}"],
+        key=f"sure_{key_suffix}",
         width="content",
     )
 
 
-def _submit(lesson: Lesson, words, then, place: str, refuse) -> None:
-    """Store what the controls show now, or refuse it if it is incomplete (a callback)."""
+def _submit(
+    lesson: Lesson, texts: Mapping[str, str], on_submit, key_suffix: str, on_refuse
+) -> None:
+    """Pass the prediction that the controls show to `on_submit`, or refuse it (a callback)."""
     prediction = lesson.prediction
     values = st.session_state
-    sure = values.get(f"sure_{place}")
-    answer = values.get(f"answer_{place}")
+    sure = values.get(f"sure_{key_suffix}")
+    answer = values.get(f"answer_{key_suffix}")
     if prediction.kind == "number":
-        answer = _guess(lesson, answer, values.get(f"within_{place}"))
+        answer = _guess(lesson, answer, values.get(f"within_{key_suffix}"))
     elif prediction.ranked:
-        answer = _collect_ranks(prediction, lambda order: values.get(_rank_key(place, order)))
+        answer = _collect_ranks(prediction, lambda order: values.get(_rank_key(key_suffix, order)))
     try:
         answer = check_answer(prediction, answer)
     except ValueError:
         answer = None
     if answer is None or sure not in SURE:
-        refuse(words["store_first"])
+        on_refuse(texts["store_first"])
     else:
-        because = clean(values.get(f"because_{place}") or "")[:BECAUSE]
-        then(lesson.name, Entry(answer, sure, because))
+        because = clean(values.get(f"because_{key_suffix}") or "")[:BECAUSE]
+        on_submit(lesson.name, Entry(answer, sure, because))
 
 
 def _guess(lesson: Lesson, guess, within) -> list[float] | None:
@@ -115,56 +117,62 @@ def _shown_unit(lesson: Lesson) -> tuple[float, str]:
     return (100, " %") if unit == "percent" else (1, "")
 
 
-def _draw_choice(lesson: Lesson, prediction: Prediction, words, place: str) -> int | None:
+def _draw_choice(
+    lesson: Lesson, prediction: Prediction, texts: Mapping[str, str], key_suffix: str
+) -> int | None:
     """Draw the options of a prediction as radio buttons. Return the index, or None."""
 
     def label(index: int) -> str:
         return f"**{letter(index)}** {literal(prediction.options[index].text)}"
 
     options = range(len(prediction.options))
-    key = f"answer_{place}"
+    key = f"answer_{key_suffix}"
     look: dict[str, Any] = {"label_visibility": "collapsed", "width": "stretch"}
-    chosen = st.radio(words["predict"], options, format_func=label, index=None, key=key, **look)
+    chosen = st.radio(texts["predict"], options, format_func=label, index=None, key=key, **look)
     return (
         chosen if isinstance(chosen, int) else None
     )  # Streamlit returns a text that is no option any more
 
 
-def _draw_number(lesson: Lesson, prediction: Prediction, words, place: str) -> list[float] | None:
+def _draw_number(
+    lesson: Lesson, prediction: Prediction, texts: Mapping[str, str], key_suffix: str
+) -> list[float] | None:
     """Draw a slider and a margin. Return [value, margin], or None."""
     scale = prediction.scale
     factor, sign = _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
     low, high, value, step = (factor * end for end in (scale.low, scale.high, middle, scale.step))
-    margin = words["in_points"] if sign else "{n}"
+    margin = texts["in_points"] if sign else "{n}"
     left, right = st.columns([3, 2], gap="medium")
     guess = left.slider(
-        words["number"],
+        texts["number"],
         low,
         high,
         value,
         step,
         format=f"%g{sign.replace('%', '%%')}",
-        key=f"answer_{place}",
+        key=f"answer_{key_suffix}",
     )
     within = right.segmented_control(
-        words["within"],
+        texts["within"],
         scale.within,
         format_func=lambda value: f"± {margin.format(n=f'{factor * value:g}')}",
         default=scale.within[-1],
         required=True,
-        key=f"within_{place}",
+        key=f"within_{key_suffix}",
     )
     return _guess(lesson, guess, within)
 
 
-def _draw_rank(lesson: Lesson, prediction: Prediction, words, place: str) -> list[str] | None:
+def _draw_rank(
+    lesson: Lesson, prediction: Prediction, texts: Mapping[str, str], key_suffix: str
+) -> list[str] | None:
     """Draw a list for each rank. Return the names in order, or None while one is missing."""
 
     def ask_next(order: list[str]) -> str | None:
-        label = words["rank_next"].format(n=len(order) + 1) if order else words["rank_first"]
+        label = texts["rank_next"].format(n=len(order) + 1) if order else texts["rank_first"]
         remaining = [name for name in prediction.ranked if name not in order]
-        key = _rank_key(place, order)
+        key = _rank_key(key_suffix, order)
         return st.selectbox(
             label,
             remaining,
@@ -175,7 +183,7 @@ def _draw_rank(lesson: Lesson, prediction: Prediction, words, place: str) -> lis
 
     order = _collect_ranks(prediction, ask_next)
     if order:
-        st.caption(literal(words["rank_last"].format(label=lesson.values[order[-1]].label)))
+        st.caption(literal(texts["rank_last"].format(label=lesson.values[order[-1]].label)))
     return order
 
 
@@ -197,9 +205,9 @@ def _collect_ranks(
     return [*order, *(name for name in prediction.ranked if name not in order)]
 
 
-def _rank_key(place: str, order: list[str]) -> str:
+def _rank_key(key_suffix: str, order: list[str]) -> str:
     """Return the widget key of the next rank, which depends on the ranks above."""
-    return f"answer_{place}_{len(order)}_{'_'.join(order)}"
+    return f"answer_{key_suffix}_{len(order)}_{'_'.join(order)}"
 
 
 ASKED = {"choice": _draw_choice, "curve": _draw_choice, "number": _draw_number, "rank": _draw_rank}

@@ -50,25 +50,25 @@ def progress() -> Progress:
     return session().kept.setdefault(KEPT, Progress({}))
 
 
-def store_prediction(name: str, entry: Entry) -> None:
+def store_prediction(lesson_name: str, entry: Entry) -> None:
     """Store the prediction of a lesson in the session (a callback)."""
     stored = progress()
-    stored.entries[name] = entry
-    stored.deleted = tuple(lesson_name for lesson_name in stored.deleted if lesson_name != name)
+    stored.entries[lesson_name] = entry
+    stored.deleted = tuple(other for other in stored.deleted if other != lesson_name)
 
 
-def store_transfer_answer(name: str, answer: int) -> None:
-    """Store the answer to the transfer question of a lesson (a callback)."""
+def store_transfer_answer(lesson_name: str, option_index: int) -> None:
+    """Store a lesson's transfer answer, from 0; do nothing without a prediction (a callback)."""
     entries = progress().entries
-    if name in entries:
-        entries[name] = replace(entries[name], carried=answer)
+    if lesson_name in entries:
+        entries[lesson_name] = replace(entries[lesson_name], carried=option_index)
 
 
-def forget_prediction(name: str) -> None:
+def forget_prediction(lesson_name: str) -> None:
     """Delete the prediction of a lesson, so that it can be made again (a callback)."""
     stored = progress()
-    stored.entries.pop(name, None)
-    stored.deleted = (*stored.deleted, name)
+    stored.entries.pop(lesson_name, None)
+    stored.deleted = (*stored.deleted, lesson_name)
 
 
 def sync_with_browser() -> None:

@@ -1,5 +1,6 @@
 """Result of a lesson: prediction and outcome, explanation, next steps, picture."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -50,47 +51,47 @@ def page_of(key: str) -> Page:
     return next(page for page in PAGES if page.key == key)
 
 
-def draw_verdict(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
+def draw_verdict(lesson: Lesson, entry: Entry, out: Outcome, texts: Mapping[str, str]) -> None:
     """Draw the verdict, the prediction, and the measured result."""
     result = verdict(lesson.prediction, entry.answer, out)
     sentence = describe_answer(lesson, entry.answer)
-    sure = words[f"was_sure_{entry.sure}"]
+    sure = texts[f"was_sure_{entry.sure}"]
     because = f" “{literal(entry.because)}”" if entry.because else ""
     st.markdown(
-        f"## {ICONS.get(result, OPEN)} {literal(words[result])}\n{literal(words['you_said'])}:"
+        f"## {ICONS.get(result, OPEN)} {literal(texts[result])}\n{literal(texts['you_said'])}:"
         f" {literal(sentence)}"
-        f" :gray[({literal(sure)})]{because}\n\n{literal(name_result(lesson, words))}:"
-        f" **{literal(describe_outcome(lesson, out, words))}**"
+        f" :gray[({literal(sure)})]{because}\n\n{literal(name_result(lesson, texts))}:"
+        f" **{literal(describe_outcome(lesson, out, texts))}**"
     )
 
 
-def draw_result(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
+def draw_result(lesson: Lesson, entry: Entry, out: Outcome, texts: Mapping[str, str]) -> None:
     """Draw the verdict with its numbers, and the explanation."""
-    draw_verdict(lesson, entry, out, words)
-    st.markdown(literal(explain(lesson, entry, out, words)))
+    draw_verdict(lesson, entry, out, texts)
+    st.markdown(literal(explain(lesson, entry, out, texts)))
 
 
-def draw_meaning(lesson: Lesson, out: Outcome, words) -> None:
+def draw_meaning(lesson: Lesson, out: Outcome, texts: Mapping[str, str]) -> None:
     """Draw the paragraph on what the outcome means."""
     st.markdown(
-        f"**{literal(words['what_it_means'])}**  \n{literal(fill_in(lesson.means, lesson, out))}"
+        f"**{literal(texts['what_it_means'])}**  \n{literal(fill_in(lesson.means, lesson, out))}"
     )
 
 
-def draw_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
+def draw_next_steps(lesson: Lesson, entry: Entry, out: Outcome, texts: Mapping[str, str]) -> None:
     """Draw meaning, experiment, variation, transfer question and next lesson."""
-    draw_meaning(lesson, out, words)
+    draw_meaning(lesson, out, texts)
     left, right = st.columns(2, gap="medium")
     with left:
-        draw_way(words["run_it"], lesson.experiment)
+        draw_way(texts["run_it"], lesson.experiment)
     with right:
-        draw_way(words["change_it"], lesson.challenge)
-    _ask_transfer(lesson, entry, words)
+        draw_way(texts["change_it"], lesson.challenge)
+    _ask_transfer(lesson, entry, texts)
     with st.container(horizontal=True, vertical_alignment="center"):
         names = order_lessons()
         language = value("language")
         following = names[(names.index(lesson.name) + 1) % len(names)]
-        label = words["next_lesson"].format(title=read_lesson(following, language).title)
+        label = texts["next_lesson"].format(title=read_lesson(following, language).title)
         with st.container(key="next", width="content"):
             icon = ":material/arrow_forward:"
             st.page_link(
@@ -100,27 +101,27 @@ def draw_next_steps(lesson: Lesson, entry: Entry, out: Outcome, words) -> None:
                 query_params=lesson_params(following, language),
             )
         st.button(
-            words["again"],
+            texts["again"],
             type="tertiary",
             icon=":material/replay:",
             on_click=partial(forget_prediction, lesson.name),
         )
 
 
-def draw_way(title: str, to: Way) -> None:
+def draw_way(title: str, way: Way) -> None:
     """Draw a link to another page, and what to do there."""
-    page = page_of(to.page)
+    page = page_of(way.page)
     label = f"**{literal(title)}** · {literal(page.name)}"
     with st.container(gap=None):
-        st.page_link(page.path, label=label, icon=page.icon, query_params=dict(to.params))
-        st.caption(literal(to.text))
+        st.page_link(page.path, label=label, icon=page.icon, query_params=dict(way.params))
+        st.caption(literal(way.text))
 
 
-def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
+def _ask_transfer(lesson: Lesson, entry: Entry, texts: Mapping[str, str]) -> None:
     """Draw the transfer question and, once answered, its explanation."""
     transfer = lesson.transfer
     key = f"carried_{lesson.name}"
-    st.markdown(f"**{literal(words['carry_over'])}**  \n{literal(transfer.asks)}")
+    st.markdown(f"**{literal(texts['carry_over'])}**  \n{literal(transfer.asks)}")
 
     def store_answer() -> None:
         if isinstance(
@@ -129,7 +130,7 @@ def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
             store_transfer_answer(lesson.name, st.session_state[key])
 
     chosen = st.radio(
-        words["carry_over"],
+        texts["carry_over"],
         range(len(transfer.options)),
         format_func=lambda index: literal(transfer.options[index]),
         index=entry.carried,
@@ -139,4 +140,4 @@ def _ask_transfer(lesson: Lesson, entry: Entry, words) -> None:
         on_change=store_answer,
     )
     if isinstance(chosen, int):
-        st.markdown(literal(explain_transfer(lesson, chosen, words)))
+        st.markdown(literal(explain_transfer(lesson, chosen, texts)))

@@ -83,25 +83,25 @@ def draw_lesson(context):
             draw_next_steps(lesson_shown, entry, out, words)
 
 
-def _ask(lesson_shown, words):
+def _ask(lesson_shown, texts: Mapping[str, str]):
     """Draw a lesson's prediction below its setting; a number is shown on the scale at once."""
     picture = st.container(key="card", border=True)
-    answer = draw_prediction_form(lesson_shown, words)
+    answer = draw_prediction_form(lesson_shown, texts)
     with picture:
         if lesson_shown.prediction.kind == "number":
-            _draw_picture(lesson_shown, words, answer)
+            _draw_picture(lesson_shown, texts, answer)
         else:
             draw_html(
                 "setting",
-                render_setting(lesson_shown, words),
+                render_setting(lesson_shown, texts),
                 height=24 + 28 * len(lesson_shown.shown),
             )
 
 
-def _draw_picture(lesson_shown, words, answer, out=None):
+def _draw_picture(lesson_shown, texts: Mapping[str, str], answer, out=None):
     """Draw a lesson's picture: the outcome, or while `out` is None, the answer on the scale."""
     st.markdown(f"**{literal(lesson_shown.picture)}**")
-    draw_svg("lesson", lesson_svg(lesson_shown, words, answer, out))
+    draw_svg("lesson", lesson_svg(lesson_shown, texts, answer, out))
 
 
 @view.register(
@@ -118,27 +118,27 @@ def report(context):
         _draw_report(context, words, entries)
 
 
-def _draw_report(context, words, entries):
+def _draw_report(context, texts: Mapping[str, str], entries):
     """Draw the content of the report view; a notice if there is no prediction yet."""
-    st.markdown(f"**{literal(words['report_title'])}**  \n{literal(words['report_hand_in'])}")
+    st.markdown(f"**{literal(texts['report_title'])}**  \n{literal(texts['report_hand_in'])}")
     names = [name for name in lesson if name in entries]
     if not names:
-        st.info(literal(words["report_empty"]), icon=":material/edit_note:")
+        st.info(literal(texts["report_empty"]), icon=":material/edit_note:")
         return
     predicted = sum(read_lesson(name).prediction is not None for name in lesson)
-    sentence = words["report_holds"].format(n=len(names), all=predicted)
+    sentence = texts["report_holds"].format(n=len(names), all=predicted)
     not_carried = sum(entry.carried is None for entry in entries.values())
     if not_carried:
-        sentence += " " + words["report_open_ends"].format(n=not_carried)
-    lines = [_describe(context.lesson(name), entries[name], words) for name in names]
+        sentence += " " + texts["report_open_ends"].format(n=not_carried)
+    lines = [_describe(context.lesson(name), entries[name], texts) for name in names]
     st.markdown("\n".join([literal(sentence), "", *lines]))
     typed = session().kept.setdefault("report", {"name": "", "conclusion": ""})
     name = bind("report_name", typed["name"], partial(typed.__setitem__, "name"))
-    st.text_input(words["report_name"], max_chars=NAME, **name)
+    st.text_input(texts["report_name"], max_chars=NAME, **name)
     conclusion = bind(
         "report_conclusion", typed["conclusion"], partial(typed.__setitem__, "conclusion")
     )
-    st.text_area(words["report_conclude"], max_chars=CONCLUSION, **conclusion)
+    st.text_area(texts["report_conclude"], max_chars=CONCLUSION, **conclusion)
     base = own_address()
     language = context.look.language
     settings = {}
@@ -156,15 +156,15 @@ def _draw_report(context, words, entries):
         handed_in = Report(predictions, typed["name"], typed["conclusion"], settings)
         return write_report(handed_in, language, datetime.now(UTC), link_to_page)
 
-    download_link(words["report_download"], FILE, write, "text/html", delay=DELAY, primary=True)
-    st.caption(literal(words["report_nothing_else"]))
+    download_link(texts["report_download"], FILE, write, "text/html", delay=DELAY, primary=True)
+    st.caption(literal(texts["report_nothing_else"]))
 
 
-def _describe(lesson_shown, entry, words) -> str:
+def _describe(lesson_shown, entry, texts: Mapping[str, str]) -> str:
     """Return a Markdown line with a lesson's title and verdict, measured now."""
     verdict = measure_part(lesson_shown, entry).verdict
     sentence = (
-        words.get(f"{verdict}_short", words[verdict]) if verdict else words["report_not_measured"]
+        texts.get(f"{verdict}_short", texts[verdict]) if verdict else texts["report_not_measured"]
     )
     return f"- {lesson_shown.number} · {literal(lesson_shown.title)} :gray[{literal(sentence)}]"
 
@@ -197,13 +197,13 @@ def teacher_link(context):
         _show_link(offered[keys[0]], limits, words)
 
 
-def _choose_limits(keys: list[str], first: Page, words) -> Limits:
+def _choose_limits(keys: list[str], first: Page, texts: Mapping[str, str]) -> Limits:
     """Draw the controls of a restricted link that opens `first`. Return the chosen limits."""
     views = st.multiselect(
-        words["link_views"].format(page=first.name),
+        texts["link_views"].format(page=first.name),
         list(first.views),
         format_func=first.views.label,
-        placeholder=words["link_all"],
+        placeholder=texts["link_all"],
         key=f"link_views_{first.key}",
     )
     definitions = {  # the settings of a page that was opened since the server started
@@ -223,42 +223,42 @@ def _choose_limits(keys: list[str], first: Page, words) -> Limits:
     locked = []
     if definitions:
         moved = tick(
-            words["link_moved"],
+            texts["link_moved"],
             list(definitions),
             "link_moved",
             [name for name in FREE if name in definitions],
         )
         fixed_names = [name for name in definitions if name not in moved]
-        locked = tick(words["link_locked"], fixed_names, "link_locked", [])
+        locked = tick(texts["link_locked"], fixed_names, "link_locked", [])
     elif first is not LESSONS:
-        st.caption(literal(words["link_visit"].format(page=first.name)))
+        st.caption(literal(texts["link_visit"].format(page=first.name)))
     params = dict(link_params_of(first.key))
     if first is LESSONS:
         labels = dict(zip(lesson, distinct(map(lesson.label, lesson))))
         name = st.selectbox(
-            words["link_lesson"], list(lesson), format_func=labels.get, key="link_lesson"
+            texts["link_lesson"], list(lesson), format_func=labels.get, key="link_lesson"
         )
         params = {"shown": "one", "lesson": name}
     if first is CLASS:  # students come as students
         params = {name: value for name, value in params.items() if name in ("code", "language")}
-    large = st.toggle(words["link_large"], key="link_large")
-    if first is TRAINING and st.toggle(words["link_begin"], key="link_begin"):
+    large = st.toggle(texts["link_large"], key="link_large")
+    if first is TRAINING and st.toggle(texts["link_begin"], key="link_begin"):
         params["begin"] = "on"
     shown_names = tuple(f"{first.key}.{name}" for name in views)
     return Limits(tuple(keys), shown_names, tuple(moved), tuple(locked), large, params)
 
 
-def _show_link(first: Page, limits: Limits, words):
+def _show_link(first: Page, limits: Limits, texts: Mapping[str, str]):
     """Draw the restricted link as a button, as text and as a QR code."""
-    embedded = {"embed": "true"} if st.toggle(words["link_embed"], key="link_embed") else {}
+    embedded = {"embed": "true"} if st.toggle(texts["link_embed"], key="link_embed") else {}
     params = {**limits.link, PARAMETER: limits.write(), **embedded}
     address = with_params(address_of(first.path, shared_address()), **params)
-    st.link_button(words["link_preview"], address, icon=":material/open_in_new:")
+    st.link_button(texts["link_preview"], address, icon=":material/open_in_new:")
     st.code(address, language=None, wrap_lines=True)
     code = qr_svg(address)
     if code:
         draw_svg("link_qr", code)
     else:
-        too_long = words["link_too_long"].format(n=len(address.encode()), most=QR)
+        too_long = texts["link_too_long"].format(n=len(address.encode()), most=QR)
         st.info(literal(too_long), icon=":material/qr_code:")
-    st.caption(literal(words["link_holds"]))
+    st.caption(literal(texts["link_holds"]))

@@ -38,7 +38,7 @@ def draw_generated_text(
     key: str,
     labels: Sequence[str],
     steps: Sequence[Step],
-    word: Callable[[int], str],
+    word_of: Callable[[int], str],
     layer: int,
     head: int,
     unknown: Collection[int] = (),
@@ -49,7 +49,7 @@ def draw_generated_text(
         key: Key of the component.
         labels: Words of the given text.
         steps: Generated words.
-        word: Returns the word of a token id.
+        word_of: Returns the word of a token id.
         layer: Layer whose attention shades the words, from 0.
         head: Head whose attention shades the words, from 0.
         unknown: Indices of given words that are not in the vocabulary.
@@ -74,7 +74,7 @@ def draw_generated_text(
             f" sampling probability {number(step.chance)}"
         )
         tokens.append(
-            Chip(word(step.token), tip, weights[n] if n < len(weights) else None, pick=True)
+            Chip(word_of(step.token), tip, weights[n] if n < len(weights) else None, pick=True)
         )
     draw_chips(
         key,

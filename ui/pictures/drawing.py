@@ -75,11 +75,11 @@ def draw_block(
     key: str = "drawing",
     cuts=None,
     reference=None,
-    beside=(),
+    compared_variants=(),
     above: str = "",
     below: str = "",
     on_pick: Callable | None = None,
-    sets: str = "variants",
+    changed_setting: str = "variants",
     compact: bool = False,
 ):
     """Draw one block of a pass; changed or ablated parts are orange.
@@ -90,16 +90,16 @@ def draw_block(
         key: Key of the component.
         cuts: Ablated components of a trained model; None to mark changed settings instead.
         reference: Settings that are not marked as changed; the defaults if None.
-        beside: Link texts of compared variants, which a click adds or removes; None if a
+        compared_variants: Link texts of compared variants, which a click adds or removes; None if a
             click changes this block itself.
         above: HTML above the diagram.
         below: HTML below the diagram.
         on_pick: Called with the text of a clicked part (core.figures.svg.part).
-        sets: Setting that a click changes; if it is locked, nothing can be clicked.
+        changed_setting: Setting that a click changes; if it is locked, nothing can be clicked.
         compact: Whether another diagram stands above or below.
     """
-    svg = block_svg(forward_pass, layer, cuts, reference, beside, compact)
-    if not is_movable(sets):
+    svg = block_svg(forward_pass, layer, cuts, reference, compared_variants, compact)
+    if not is_movable(changed_setting):
         on_pick = None
 
     def pick(text: str):
@@ -109,7 +109,9 @@ def draw_block(
     name = f'<div class="above{" compact" * compact}">{above}</div>' if above else ""
     words = f'<p class="below">{below}</p>' if below else ""
     picture = f'{name}<div class="block">{svg}</div>{words}'
-    removed = beside and tuple(beside)  # Streamlit asks pandas of each list whether it is a table
+    removed = compared_variants and tuple(
+        compared_variants
+    )  # Streamlit asks pandas of each list whether it is a table
     data = {
         "picture": picture,
         "clicked": on_pick is not None,

@@ -201,9 +201,9 @@ def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]
     )
 
 
-def _encode_cells(cells, blank, low: float, high: float, steps: bool) -> bytes:
+def _encode_cells(cells, blank, low: float, high: float, in_steps: bool) -> bytes:
     """Return the cells as float32 bytes, or as uint16: 65,534 steps, and 65,535 for blank."""
-    if not steps:
+    if not in_steps:
         return cells.numpy().astype("<f4").tobytes()
     share = (cells.clamp(low, high) - low).mul_(65534 / ((high - low) or 1.0)).round_()
     return share.masked_fill_(blank, 65535).int().numpy().astype("<u2").tobytes()
@@ -228,7 +228,7 @@ def draw_heatmaps(
     exported=None,
     table_name="",
     stacked=False,
-    **words,
+    **options,
 ):
     """Draw matrices (panels, rows, columns) as heat maps, and offer them for export; see pack().
 
@@ -241,12 +241,13 @@ def draw_heatmaps(
         exported: Returns the table that Export offers; without it, one of all cells.
         table_name: Name of that table; that of the alternative text if empty.
         stacked: Whether its twin stands above or below, where one scale serves both.
-        **words: Further fields for grid.js, as ring: the cell (panel, row, col) named on the page.
+        **options: Further fields for grid.js, as ring: the cell (panel, row, col) that the page
+            names.
     """
-    words["alt"] = side_by_side.with_side_name(words.get("alt", key))
+    options["alt"] = side_by_side.with_side_name(options.get("alt", key))
     offer_table(
-        side_by_side.with_side_name(table_name) if table_name else words["alt"].rstrip("."),
-        exported or MatrixTable(matrices, rows, columns, words.get("titles")),
+        side_by_side.with_side_name(table_name) if table_name else options["alt"].rstrip("."),
+        exported or MatrixTable(matrices, rows, columns, options.get("titles")),
     )
 
     shape = _to_tensor(
@@ -264,16 +265,16 @@ def draw_heatmaps(
         displayed = matrices
         extra = {"twin": twin, "said": said_above}
         if (
-            twin is not None and "diverging" in words
+            twin is not None and "diverging" in options
         ):  # one scale for both, whichever goes below zero
-            extra["diverging"] = words["diverging"] or bool((_to_tensor(twin) < 0).any())
+            extra["diverging"] = options["diverging"] or bool((_to_tensor(twin) < 0).any())
         if (
             side_by_side.shows_difference()
             and its_words == [list(rows), columns and list(columns)]
             and len(matrices) == len(twin)
         ):
             displayed = _to_tensor(matrices) - _to_tensor(twin)
-            description = f"difference: {words.get('quantity', '')}"
+            description = f"difference: {options.get('quantity', '')}"
             extra = {
                 "said": said_above,
                 "diverging": True,
@@ -292,11 +293,11 @@ def draw_heatmaps(
             columns,
             clickable=on_pick is not None,
             set=register_handler(name, pick),
-            **words | extra,
+            **options | extra,
         )
         _grid(key=name, data=data)
 
-    words["scaleAbove"] = not side_by_side.has_full_width()
+    options["scaleAbove"] = not side_by_side.has_full_width()
     name = side_by_side.key_of_side(key)
     side_by_side.draw_picture(key, (matrices, list(rows), columns and list(columns)), draw)
 
@@ -315,7 +316,7 @@ class Frames:
     grows: bool = False  # whether more are to come: then it waits for them at the last one
 
 
-def draw_animation(key: str, matrices, rows, columns, frames: Frames, **words):
+def draw_animation(key: str, matrices, rows, columns, frames: Frames, **options):
     """Draw an animation of matrices (moments, panels, rows, columns); offer them for export."""
     cells = _to_tensor(matrices)
     titles = [
@@ -323,27 +324,27 @@ def draw_animation(key: str, matrices, rows, columns, frames: Frames, **words):
         for moment, several in zip(frames.moments, frames.titles)
         for title in several
     ]
-    offer_table(words["alt"].rstrip("."), MatrixTable(cells.flatten(0, 1), rows, columns, titles))
-    words["said"] = take_announcement()
+    offer_table(options["alt"].rstrip("."), MatrixTable(cells.flatten(0, 1), rows, columns, titles))
+    options["said"] = take_announcement()
     data = pack(
         cells.flatten(0, 1),
         rows,
         columns,
         frames=asdict(frames),
-        **words | {"panels": cells.shape[1]},
+        **options | {"panels": cells.shape[1]},
     )
     _grid(key=key, data=data)
 
 
-def draw_attention_lines(key: str, weights, tokens, **words):
+def draw_attention_lines(key: str, weights, tokens, **options):
     """Draw one attention pattern (T, T) as lines from queries to keys; offer it for export."""
-    words["alt"] = side_by_side.with_side_name(words["alt"])
-    offer_table(words["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
-    words["said"] = take_announcement()
+    options["alt"] = side_by_side.with_side_name(options["alt"])
+    offer_table(options["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))
+    options["said"] = take_announcement()
     matrix = torch.as_tensor(weights)[None]
     name = side_by_side.key_of_side(key)
     side_by_side.draw_picture(
         key,
         matrix,
-        lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **words)),
+        lambda twin: _lines(key=name, data=pack(matrix, tokens, tokens, twin=twin, **options)),
     )

@@ -123,13 +123,15 @@ def _explain_axes(forward_pass, look) -> str:
     return f"Row: query, column: key. Rows sum to {at_most}1{enlarge}"
 
 
-def _draw_maps(key: str, forward_pass, patterns, **words):
+def _draw_maps(key: str, forward_pass, patterns, **options):
     """Draw one heat map per panel of `patterns`, (panels, tokens, tokens)."""
-    draw_heatmaps(key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **words)
+    draw_heatmaps(
+        key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **options
+    )
 
 
 def _weight_table(forward_pass, pattern) -> pd.DataFrame:
-    """Return the weights of one head as a table with a row for each query and key."""
+    """Return a head's weights as a table, with a row for each query and key that is not masked."""
     labels = [word_label(index, label) for index, label in enumerate(forward_pass.labels)]
     tokens = forward_pass.tokens
     rows = [
@@ -167,7 +169,7 @@ def find_strongest(forward_pass, layer, patterns) -> Weight:
 
 
 def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> str:
-    """Return a sentence on the strongest weight; its head counts from `first`."""
+    """Return a sentence on the strongest weight, of head `first` + weight.head, from 0."""
     if not weight.stands_out():
         return "Attention is close to uniform."
     name = forward_pass.head_name(layer, first + weight.head)
@@ -179,22 +181,24 @@ def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> s
     return finite_sentence(sentence, weight.value)
 
 
-def heads(forward_pass, look, recut: bool = False):
+def heads(forward_pass, look, can_vary_heads: bool = False):
     """Draw entropy, distance and similarity of a layer's heads, or other numbers of heads.
 
     Args:
         forward_pass: Pass to draw.
         look: View settings of the page.
-        recut: Whether the same width can be split into other numbers of heads; False for a trained
-            model's own weights.
+        can_vary_heads: Whether the same width can be split into other numbers of heads; False for
+            a trained model's own weights.
     """
     if not has_sublayer(forward_pass, "attention", "Attention"):
         return
     draw_picks(
-        "layer", forward_pass=forward_pass, before=[control_of(look, "compare")] if recut else []
+        "layer",
+        forward_pass=forward_pass,
+        before=[control_of(look, "compare")] if can_vary_heads else [],
     )
     layer = look.layer_of(forward_pass)
-    if recut and look.compare:
+    if can_vary_heads and look.compare:
         for number, config in experiment.vary_head_count(forward_pass.config).items():
             _draw_other_heads(forward_pass, layer, number, config)
         return
@@ -249,11 +253,11 @@ def heads(forward_pass, look, recut: bool = False):
     draw_heatmaps("alike", alike[None], names, names, height=320, **words)
 
 
-def _draw_other_heads(forward_pass, layer, number, config):
+def _draw_other_heads(forward_pass, layer, n_heads, config):
     """Draw attention with another number of heads and the same initial weights."""
     if config is None:
         st.info(
-            f"d_model {forward_pass.config.d_model} is not divisible by {count(number, 'head')}."
+            f"d_model {forward_pass.config.d_model} is not divisible by {count(n_heads, 'head')}."
         )
         return
     why = weights_menu[forward_pass.kind].refused(config)
@@ -264,22 +268,22 @@ def _draw_other_heads(forward_pass, layer, number, config):
     patterns = experiment.patterns(other, layer)
     means = experiment.measure_heads(other, layer).groupby("meter").value.mean()
     sentence = f"Mean entropy {means['entropy']:.2f} bits (uniform: {means['uniform']:.2f})"
-    if number > 1:
+    if n_heads > 1:
         spread = torch.nanmean(patterns[:, : other.n_real].std(0, correction=0)).item()
         sentence += f"; mean standard deviation of weights across heads {spread:.3f}"
     sentence += "."
     if config.position != forward_pass.config.position:
         sentence += " No positions here: RoPE needs an even head width."
-    title = f"{count(number, 'head')} of width {config.d_head}"
+    title = f"{count(n_heads, 'head')} of width {config.d_head}"
     figure(title, finite_sentence(sentence, means["entropy"]), other.weights)
-    titles = [other.head_name(layer, n) for n in range(number)]
-    words = {"quantity": "attention weight", "alt": f"Attention with {count(number, 'head')}."}
+    titles = [other.head_name(layer, n) for n in range(n_heads)]
+    words = {"quantity": "attention weight", "alt": f"Attention with {count(n_heads, 'head')}."}
     _draw_maps(
-        f"compare_{number}",
+        f"compare_{n_heads}",
         forward_pass,
         patterns,
         titles=titles,
-        height=220 if number <= 4 else 400,
+        height=220 if n_heads <= 4 else 400,
         **words,
     )
 
@@ -405,7 +409,7 @@ def _add_pair(marked, pair):
 
 
 def _set_pairs(chosen: list[str]):
-    """Set the marked pairs to these (a callback)."""
+    """Set the marked pairs to these, each as "12-2"; "none" for an empty list (a callback)."""
     change(pairs=",".join(chosen) or "none")
 
 

@@ -165,7 +165,7 @@ def has_sublayer(forward_pass, part: str, label: str) -> bool:
 
 
 def pick_controls(*names, forward_pass) -> list[Control]:
-    """Return controls for these of "layer", "head" (if there are several) and "token"."""
+    """Return controls for these of "token" and, where there are several, "layer" and "head"."""
     counts = {
         "layer": forward_pass.config.n_layers,
         "head": forward_pass.config.n_heads,
@@ -195,7 +195,7 @@ def pick_controls(*names, forward_pass) -> list[Control]:
 
 
 def views_of_tab(page: Page) -> list[Control]:
-    """Return the control that selects a view of the open tab, or a kind of attention map."""
+    """Return the control that selects a view of the open tab or attention map; [] if only one."""
     row = page.views_of_tab()
     parameter = page.parameter
     open_view = value(parameter)

@@ -28,9 +28,9 @@ ENGLISH = (
 )
 
 
-def example_prompts(name: str) -> list[tuple[str, str]]:
+def example_prompts(model_name: str) -> list[tuple[str, str]]:
     """Return (title, text) of example prompts for the model of this name."""
-    opened = open_model(name)
+    opened = open_model(model_name)
     if opened.learnt and opened.learnt.texts:
         return list(opened.learnt.texts)
     if not opened.task:
@@ -46,24 +46,24 @@ def example_prompts(name: str) -> list[tuple[str, str]]:
     return opened.results.get("prompts", make)
 
 
-def best_reader(name: str) -> tuple[int, int]:
+def best_reader(model_name: str) -> tuple[int, int]:
     """Return (layer, head), from 1, to open a model on: its best subject reader, or (1, 1)."""
-    opened = open_model(name)
+    opened = open_model(model_name)
     if "reader" in opened.about:
         return tuple(opened.about["reader"])
     if opened.learnt and opened.learnt.agreement:
 
         def make() -> tuple[tuple[int, int], int]:
-            best = tables.attention_to_subject(knockout.bench(opened, n_texts(name)))[:1]
+            best = tables.attention_to_subject(knockout.bench(opened, n_texts(model_name)))[:1]
             return next(((head.layer + 1, head.head + 1) for head in best), (1, 1)), 100
 
         return opened.results.get("reader", make)
     return 1, 1
 
 
-def n_texts(name: str) -> int:
+def n_texts(model_name: str) -> int:
     """Return the number of held-out texts to measure a model on: 256, or fewer if slow."""
-    opened = open_model(name)
+    opened = open_model(model_name)
     return max(16, min(TEXTS, int(WORK / (2 * opened.parameters * 20)) // 16 * 16))
 
 
@@ -83,9 +83,9 @@ _counting = threading.Lock()  # of them: two visitors may open theirs at the sam
 
 
 @st.cache_resource(max_entries=3, show_spinner="Opening the model …")
-def _from_folder(place: bytes, changed: float) -> Opened:
+def _from_folder(folder: bytes, changed: float) -> Opened:
     """Open the model in a folder, cached; `changed`, its time, is only part of the key."""
-    return _move_to_device(files.from_folder(os.fsdecode(place)))
+    return _move_to_device(files.from_folder(os.fsdecode(folder)))
 
 
 def _move_to_device(opened: Opened) -> Opened:
@@ -96,7 +96,7 @@ def _move_to_device(opened: Opened) -> Opened:
 
 
 def model_folders() -> dict:
-    """Return name -> (folder, time of change) of each model on disk, at most a second old."""
+    """Return name -> (folder as bytes, time of change) of models on disk, at most a second old."""
     return _list_folders(int(time.monotonic()), os.environ.get("ABLATION_MODELS"))
 
 
@@ -119,7 +119,7 @@ def model_names() -> list[str]:
     return [*model_folders(), *family_models(), *st.session_state.get(OWN, {})]
 
 
-def open_model(name: str) -> Opened:
+def open_model(model_name: str) -> Opened:
     """Open a model by name, or return it from a cache.
 
     Raises:
@@ -127,47 +127,48 @@ def open_model(name: str) -> Opened:
         CheckpointError: No other model is available.
     """
     own_models = st.session_state.get(OWN, {})
-    if name in own_models:
-        return own_models[name]
+    if model_name in own_models:
+        return own_models[model_name]
     shipped = model_folders()
     of_family = family_models()
-    if name in of_family:
+    if model_name in of_family:
         try:
-            return family.open_cached(*of_family[name])
+            return family.open_cached(*of_family[model_name])
         except CheckpointError as error:
             raise _error_with_alternative(
-                name, f"model is {name}, which cannot be opened: {error}"
+                model_name, f"model is {model_name}, which cannot be opened: {error}"
             ) from None
-    if name not in shipped:
+    if model_name not in shipped:
         known_to = (
             "Models that you upload or train are visible only to you, and are discarded when the"
             " tab is closed."
         )
-        why = f"The folder models/{SHIPPED} is missing." if name == SHIPPED else known_to
+        why = f"The folder models/{SHIPPED} is missing." if model_name == SHIPPED else known_to
         others = [*shipped, *own_models]  # and the family, of which there are many
         raise _error_with_alternative(
-            name,
-            f"There is no model “{name[:40]}”. Available: {', '.join(others) or 'none'}. {why}",
+            model_name,
+            f"There is no model “{model_name[:40]}”. Available: {', '.join(others) or 'none'}."
+            f" {why}",
         )
     try:
-        return _from_folder(*shipped[name])
+        return _from_folder(*shipped[model_name])
     except (CheckpointError, MemoryLimitError) as error:
         raise _error_with_alternative(
-            name, f"model is {name}, which cannot be opened: {error}"
+            model_name, f"model is {model_name}, which cannot be opened: {error}"
         ) from None
 
 
-def _error_with_alternative(name: str, words: str) -> ConfigError | CheckpointError:
+def _error_with_alternative(model_name: str, message: str) -> ConfigError | CheckpointError:
     """Return the error for a model that cannot be opened; if another can, it carries its name."""
     for other in model_names():
         with suppress(CheckpointError, MemoryLimitError):
-            if other != name and (
+            if other != model_name and (
                 other in st.session_state.get(OWN, {})
                 or other in model_folders()
                 and _from_folder(*model_folders()[other])
             ):
-                return ConfigError("model", words, other)
-    return CheckpointError(words[:1].upper() + words[1:])
+                return ConfigError("model", message, other)
+    return CheckpointError(message[:1].upper() + message[1:])
 
 
 def check_room(size: int):

@@ -29,16 +29,16 @@ TURNED = "study_turned"  # kept for a visitor: which study was last stopped or r
 TWICE = 0.5  # seconds within which two presses are a double click
 
 
-def draw_study_buttons(store, study, now: Standing):
-    """Draw the buttons that stop, resume or delete a stored study."""
+def draw_study_buttons(store, study, standing: Standing):
+    """Draw the buttons that stop, resume or delete a study; nothing if the user may not."""
     if not can_write(store):
         return
     # One button of one width, whatever it says: what stands beside it does not move under a hand
     # that presses again.
     same: dict[str, Any] = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _stop_or_resume}
-    if is_under_way(study.id, now):
+    if is_under_way(study.id, standing):
         st.button("Stop", icon=":material/stop:", args=(store.stop, study.id), **same)
-    elif now.open:
+    elif standing.open:
         st.button(
             "Resume", icon=":material/play_arrow:", type="primary", args=(_resume, study.id), **same
         )
@@ -49,7 +49,7 @@ def draw_study_buttons(store, study, now: Standing):
         suffix = f"; and {count(n_unwanted, 'run')} of an earlier version of its file" * bool(
             n_unwanted
         )
-        words = literal(now.describe() + suffix)
+        words = literal(standing.describe() + suffix)
         st.markdown(
             f"Delete **{literal(study.name)}** and all its results ({words})? This cannot be"
             " undone."
@@ -63,9 +63,9 @@ def draw_study_buttons(store, study, now: Standing):
         )
 
 
-def is_under_way(number: int, now: Standing) -> bool:
+def is_under_way(study_id: int, standing: Standing) -> bool:
     """Return whether the study is being trained, here or elsewhere, or is queued here."""
-    return now.running or (now.queued and server.service().has(number))
+    return standing.running or (standing.queued and server.service().has(study_id))
 
 
 def can_write(store) -> bool:
@@ -73,14 +73,14 @@ def can_write(store) -> bool:
     return may_write() and (store is None or store.writable)
 
 
-def _stop_or_resume(call, number: int):
+def _stop_or_resume(call, study_id: int):
     """Call a function of a study's id, unless in a double click's second press (a callback)."""
     remembered = session().kept
     now = time.monotonic()
     last_study, last_time = remembered.get(TURNED, (0, -TWICE))
-    remembered[TURNED] = number, now
-    if last_study != number or now - last_time >= TWICE:
-        _change_store(call, number)
+    remembered[TURNED] = study_id, now
+    if last_study != study_id or now - last_time >= TWICE:
+        _change_store(call, study_id)
 
 
 def _change_store(call, *args):
@@ -94,15 +94,15 @@ def _change_store(call, *args):
         st.toast(literal(error.public_message), icon=":material/error:", duration="long")
 
 
-def _resume(number: int):
+def _resume(study_id: int):
     """Queue the study's stopped and failed runs again, and start training."""
-    server.store().requeue(number)
-    server.service().start(number)
+    server.store().requeue(study_id)
+    server.service().start(study_id)
 
 
-def _delete(number: int):
+def _delete(study_id: int):
     """Delete a study from the store, and select no other."""
-    server.store().delete(number)
+    server.store().delete(study_id)
     change(study="")
 
 
@@ -185,7 +185,7 @@ def _draw_progress(store, study, before: Standing):
         st.warning(literal(error.public_message), icon=":material/database:")
 
 
-def _describe_time_left(number: int, now: Standing) -> str:
+def _describe_time_left(study_id: int, standing: Standing) -> str:
     """Return a sentence on the remaining time and the workers, or on why training is paused."""
     workers = server.workers()
     service = server.service()
@@ -193,9 +193,9 @@ def _describe_time_left(number: int, now: Standing) -> str:
     if absent:
         return f"Training is paused: {absent}."
     n_workers = max(1, workers.count)
-    is_starting = service.has(number) and not workers.has_trained
+    is_starting = service.has(study_id) and not workers.has_trained
     starting = "The workers are starting. " if is_starting else ""
-    left = format_duration(now.left * workers.pace / n_workers)
+    left = format_duration(standing.left * workers.pace / n_workers)
     return f"{starting}About {left} left on {count(n_workers, 'worker')}."
 
 

@@ -20,7 +20,7 @@ from ui.kit.store import bind, change, session
 from ui.studies import server
 
 
-def _draw_boxes(label, name, chosen, offered, words, change: Callable, write):
+def _draw_boxes(label, name, chosen, offered, label_of, replace_entries: Callable, apply_change):
     """Draw a multiple choice of a study's entries: pills, or a search for long lists.
 
     Args:
@@ -28,15 +28,15 @@ def _draw_boxes(label, name, chosen, offered, words, change: Callable, write):
         name: Key of the widget.
         chosen: Entries that are selected.
         offered: Entries to choose from.
-        words: Returns an entry's label.
-        change: Returns ticks with new entries, from (entries, ticks).
-        write: Called with a function from ticks to changed ticks.
+        label_of: Returns an entry's label.
+        replace_entries: Returns ticks with new entries, from (entries, ticks).
+        apply_change: Called with a function from ticks to changed ticks.
     """
-    bound = bind(name, list(chosen), lambda new: write(partial(change, tuple(new))))
+    bound = bind(name, list(chosen), lambda new: apply_change(partial(replace_entries, tuple(new))))
     if len(offered) > 12:
-        st.multiselect(label, offered, format_func=words, **bound, placeholder="Search settings")
+        st.multiselect(label, offered, format_func=label_of, **bound, placeholder="Search settings")
     else:
-        st.pills(label, offered, selection_mode="multi", format_func=words, **bound)
+        st.pills(label, offered, selection_mode="multi", format_func=label_of, **bound)
 
 
 def _split_ablations(changes) -> tuple[list[str], list[str]]:
@@ -197,7 +197,7 @@ def _draw_form() -> tuple[str, str]:
         )
         hint = "Research question, shown below the study's name."
         st.text_input("Question", **bound, placeholder=hint)
-        boxes = partial(_draw_boxes, write=write)
+        boxes = partial(_draw_boxes, apply_change=write)
 
         def choose_tasks(new, old):
             return replace(old, tasks=new)

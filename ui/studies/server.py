@@ -21,7 +21,7 @@ from ui.kit import jobs
 
 @make_once
 def _store(create: bool) -> Store:
-    """Return the store, cached; a locked database fails after 2 s."""
+    """Return the store, cached, made if `create`; a locked database fails after 2 s."""
     return Store(create=create, seconds=2.0)  # then the page says so, and the next look tries again
 
 
@@ -59,9 +59,9 @@ def service() -> Service:
 
 
 @st.cache_data(max_entries=20, show_spinner=False)
-def summary(_store: Store, url: str, study: int, stamp: str) -> pd.DataFrame:
+def summary(_store: Store, url: str, study_id: int, stamp: str) -> pd.DataFrame:
     """Return the summary of a study; `stamp` changes with the store's content (cache key)."""
-    return summary_with_guards(_store, study)
+    return summary_with_guards(_store, study_id)
 
 
 def parse_study(text: str) -> Study:
@@ -77,8 +77,8 @@ def parse_study(text: str) -> Study:
 
 
 @functools.lru_cache(maxsize=4)
-def _parse_or_error(text: str, limit: int) -> Study | StudyError:
-    """Return the study in a text, or its error, which takes as long to find; cached."""
+def _parse_or_error(text: str, memory_limit_mb: int) -> Study | StudyError:
+    """Return the study in a TOML text, or its error; cached by text and memory limit."""
     try:
         return parse(text)
     except StudyError as error:

@@ -215,9 +215,9 @@ class TrainedContext:
         """Whether the model predicts next tokens, and not the answers of a task."""
         return self.opened.task in ("", "sentences")
 
-    def word(self, token: int) -> str:
+    def word(self, token_id: int) -> str:
         """Return a token's text, shortened to 40 characters."""
-        return shorten_token(self.opened.tokens.label(token), LONGEST)
+        return shorten_token(self.opened.tokens.label(token_id), LONGEST)
 
 
 def ablate_part(text: str, **extra):

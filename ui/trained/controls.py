@@ -50,12 +50,12 @@ def script(context: TrainedContext) -> Script:
     )
 
 
-def opening_call(name: str) -> str:
-    """Return the Python call that opens a model; folders outside the project stay private."""
-    member = models.family_models().get(name)
+def opening_call(model_name: str) -> str:
+    """Return the Python call that opens a model, a placeholder for folders outside the project."""
+    member = models.family_models().get(model_name)
     if member:
         return member_call(*member)
-    folder = files.model_folders().get(name)
+    folder = files.model_folders().get(model_name)
     if folder and folder.is_relative_to(files.ROOT):
         return folder_call(folder.relative_to(files.ROOT).as_posix())
     return ELSEWHERE
@@ -75,7 +75,7 @@ def model_file(opened: Opened) -> dict:
 
 
 def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
-    """Return the menu of components to remove, with chips and Restore all."""
+    """Return the menu of components to remove and, from two cuts on, a button "Restore all"."""
     offered = lesion.list_cuts(config)
     chosen = [cut.write() for cut in cuts]
     keys = [cut.write() for cut in offered]
@@ -124,9 +124,9 @@ def remove_head_button(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> li
     ]
 
 
-def _toggle_ablation(text: str, is_out: bool):
-    """Add a component to the ablation, or remove it (a callback)."""
-    (ablate_part if is_out else restore_part)(text)
+def _toggle_ablation(text: str, is_removed: bool):
+    """Ablate a component, given as text ("2.3"), or restore it (a callback)."""
+    (ablate_part if is_removed else restore_part)(text)
 
 
 def summary_html(context: TrainedContext) -> str:
@@ -164,7 +164,7 @@ def word_controls(look, opened: Opened) -> list[Control]:
 
 
 def _complete(look, opened: Opened):
-    """Complete the prompt up to the end of its sentence (a callback)."""
+    """Complete the prompt's sentence, unless it has ended or cannot be read (a callback)."""
     text = value("prompt")
     if not words(text) or words(text)[-1] == sentences.END:
         return

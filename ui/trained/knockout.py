@@ -62,7 +62,7 @@ def knockout(context):
             key="knife",
             cuts=context.cuts,
             on_pick=toggle_part,
-            sets="out",
+            changed_setting="out",
         )
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)
@@ -100,11 +100,11 @@ def _draw_invitation(context):
         st.markdown(f"Choose a component to remove{offer}.")
 
 
-def _describe_effect(questions, effect) -> str:
+def _describe_effect(questions, effect_table) -> str:
     """Return a sentence on the change of accuracy, probability and logit difference."""
-    right = effect.loc["accuracy"]
-    chance = effect.loc["probability"]
-    gap = effect.loc["difference"]
+    right = effect_table.loc["accuracy"]
+    chance = effect_table.loc["probability"]
+    gap = effect_table.loc["difference"]
     texts = count(int(right.texts), "text")
     if right.change == 0:
         sentence = f"Accuracy stays at {format_percent(right.whole)} on {texts}."
@@ -148,9 +148,9 @@ def _format_effects(table) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["metric", "full model", "without", "change  [95 % CI]", "p"])
 
 
-def _format_values(values: list[float], share: bool) -> list[str]:
-    """Format numbers with equal decimals; shares in percent (no sign) if `share`."""
-    if not share:
+def _format_values(values: list[float], is_share: bool) -> list[str]:
+    """Format numbers with equal decimals; shares in percent, without the sign, if `is_share`."""
+    if not is_share:
         return format_aligned(values)
     decimals = decimals_of(values)
     return [format_points(value, decimals) for value in values]

@@ -166,7 +166,7 @@ def sweep(context):
 
 
 def _measure_sweep(context):
-    """Run the sweep, or return it from a cache; if slow, draw Start and return None until then."""
+    """Return the sweep, run or from a cache; if slow, draw Start or a refusal and return None."""
     key = (context.bench.key, "sweep", context.look.mode)
     seconds = context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
@@ -235,7 +235,7 @@ def _describe_ranking(ranked) -> str:
     return sentence + click
 
 
-def _draw_ranking(axis: str, rows, alt: str):
+def _draw_ranking(axis_title: str, rows, alt: str):
     """Draw a bar for each component, faded if it is not significant."""
     rows = rows.assign(clear=[excludes_zero(*ends) for ends in zip(rows.low, rows.high)])
-    chart(charts.ranking(axis), rows, alt, height=max(200, 26 * len(rows)))
+    chart(charts.ranking(axis_title), rows, alt, height=max(200, 26 * len(rows)))

@@ -117,9 +117,9 @@ def _distances(member: str):
 
 
 @st.cache_data
-def _summary(name: str):
+def _summary(metric_key: str):
     """Return the means of one metric for every component; cached."""
-    return comparison.summary(_read_comparison(), name)
+    return comparison.summary(_read_comparison(), metric_key)
 
 
 def _model_choice(context) -> list:

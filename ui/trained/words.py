@@ -35,9 +35,9 @@ def compute_logits(context: TrainedContext) -> dict:
     return scores
 
 
-def describe_change(context: TrainedContext, scores: dict) -> str:
+def describe_change(context: TrainedContext, logits_by_model: dict) -> str:
     """Describe how the ablation changes next-token probabilities, from two models' logits."""
-    before, now = (logits.double().softmax(-1) for logits in scores.values())
+    before, now = (logits.double().softmax(-1) for logits in logits_by_model.values())
     best = int(before.argmax())
     best_now = int(now.argmax())
     next_token = next_token_of(context)
@@ -62,8 +62,8 @@ def _format_probability(chance: torch.Tensor) -> str:
     return fixed(chance.item()) if chance.isfinite() else number(chance.item())
 
 
-def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
-    """Return the token ids that the model's task contrasts with these, such as was and were."""
+def _rivals(context: TrainedContext, token_ids: list[int]) -> list[int]:
+    """Return these tokens' groups in the model's task, themselves included: ids of was and were."""
     learnt = context.opened.learnt
     words_known = context.opened.model.vocabulary
     groups = (
@@ -74,7 +74,7 @@ def _rivals(context: TrainedContext, words: list[int]) -> list[int]:
         if learnt
         else []
     )
-    return [word for group in groups for word in group if set(group) & set(words)]
+    return [word for group in groups for word in group if set(group) & set(token_ids)]
 
 
 @view.register("words", label="Next token", help="next-token probabilities and generated text.")
@@ -121,9 +121,9 @@ def words(context):
             _draw_text(context, after, context.model_name, context.cuts)
 
 
-def describe_top_token(context, scores, next_token) -> str:
+def describe_top_token(context, logits, next_token) -> str:
     """Return the end of a sentence: top token, and how likely the text's own `next_token` is."""
-    chances = scores.double().softmax(-1)
+    chances = logits.double().softmax(-1)
     best = int(chances.argmax())
     if next_token is None:
         return f"“{context.word(best)}” ({number(100 * chances[best].item())} %)."

@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -109,7 +110,7 @@ def attention(context):
     for arm, now in pairs:
         state = context.trainings.states[arm.name, seed]
         reading = read(state if now else untrained(state), tokens, targets)
-        weights, bits[arm, now] = _head_of(reading, layer, head, arm.config)
+        weights, bits[arm, now] = _pattern_of(reading, layer, head, arm.config)
         cells.append(weights)
         titles.append(f"{arm.name}, {f'step {state.step}' if now else 'before'}: {bits[arm, now]}")
     with_entropy = [arm for arm in arms if bits[arm, False] != "none"]
@@ -138,8 +139,8 @@ def attention(context):
     )
 
 
-def _head_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
-    """Return a head's weights (0: mean), NaN where masked, and their entropy in bits as text.
+def _pattern_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
+    """Return a head's pattern, NaN where masked, and entropy as text; from 1, head 0: the mean.
 
     A model with fewer layers or heads shows its last one. Padding does not count.
     """
@@ -203,12 +204,12 @@ def answers(context):
     offer_table("answers", lambda: _answer_table(readings, words, tokens, targets))
 
 
-def _split_lines(words, tokens):
-    """Split the indices of a sequence into lists, one per line that fits on the page."""
+def _split_lines(vocabulary: Sequence[str], token_ids) -> list[list[int]]:
+    """Split the indices of token ids, from 0, into lists: one per line that fits on the page."""
     lines: list[list[int]] = [[]]
     used = 0
-    for place, token in enumerate(tokens):
-        width = max(SHORTEST, len(words[token]) + 3)
+    for place, token in enumerate(token_ids):
+        width = max(SHORTEST, len(vocabulary[token]) + 3)
         if lines[-1] and used + width > LINE:
             lines.append([])
             used = 0
@@ -217,19 +218,21 @@ def _split_lines(words, tokens):
     return lines
 
 
-def _line_html(words, tokens, targets, readings, places) -> str:
-    """Return the indices `places` of a sequence as an HTML table: input, target, answers."""
-    expected_words = [words[targets[n]] if targets[n] != IGNORE else "·" for n in places]
+def _line_html(vocabulary, token_ids, targets, readings, indices) -> str:
+    """Return these indices of a sequence as an HTML table: input, target, each model's answers."""
+    expected_words = [vocabulary[targets[n]] if targets[n] != IGNORE else "·" for n in indices]
     rows = {
-        "input": [_cell_html(words[tokens[n]]) for n in places],
+        "input": [_cell_html(vocabulary[token_ids[n]]) for n in indices],
         "target": [_cell_html(word, "opacity:.75") for word in expected_words],
     }
     for arm, reading in readings.items():
         dot = f"<span style='color:{COLOURS[arm.colour]}'>●</span> {html.escape(label_of(arm))}"
         styles = {True: RIGHT, False: WRONG, None: "opacity:.45"}
-        answered = [_cell_html(words[reading.answers[n]], styles[reading.right[n]]) for n in places]
+        answered = [
+            _cell_html(vocabulary[reading.answers[n]], styles[reading.right[n]]) for n in indices
+        ]
         rows[dot] = [
-            cell if targets[n] != IGNORE else _cell_html("") for n, cell in zip(places, answered)
+            cell if targets[n] != IGNORE else _cell_html("") for n, cell in zip(indices, answered)
         ]
     shown_rows = [
         f"<tr><th style='{HEAD}'>{name}</th>{''.join(cells)}</tr>" for name, cells in rows.items()
@@ -243,15 +246,15 @@ def _cell_html(text, style="") -> str:
     return f"<td style='{CELL}{style}'>{html.escape(shorten_token(text))}</td>"
 
 
-def _answer_table(readings, words, tokens, targets) -> pd.DataFrame:
+def _answer_table(readings, vocabulary, token_ids, targets) -> pd.DataFrame:
     """Return the answers as a table with a row per model and scored position."""
     rows = []
     for arm, reading in readings.items():
         for n, target in enumerate(targets):
             if target != IGNORE:
-                row = (arm.name, n + 1, words[tokens[n]], words[target])
+                row = (arm.name, n + 1, vocabulary[token_ids[n]], vocabulary[target])
                 rows.append(
-                    (*row, words[reading.answers[n]], reading.right[n], reading.probability[n])
+                    (*row, vocabulary[reading.answers[n]], reading.right[n], reading.probability[n])
                 )
     columns = ["variant", "place", "reads", "target", "answer", "right", "probability_of_target"]
     return pd.DataFrame(rows, columns=columns)

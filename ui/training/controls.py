@@ -71,7 +71,7 @@ def _zip_model(state: State, name: str, accuracy: float) -> bytes:
 
 
 def task_row(training) -> list[Control]:
-    """Return the controls of the task with an example, chance level and needs."""
+    """Return the task's menu, and a text: its help, chance level, best accuracy and an example."""
     learnt = task[training.task]
     reads, answer = learnt.example().split(": ", 1)[1].split(" → ")
     # A long answer stands below what is read, word under word.
@@ -95,9 +95,9 @@ def _start_selected_experiment(kinds):
         _start_experiment(st.session_state.experiments, kinds)
 
 
-def _start_experiment(name: str, kinds):
+def _start_experiment(preset: str, kinds):
     """Set the preset's settings, with which the next run starts training (a callback)."""
-    reset(*kinds, **showcase[name])
+    reset(*kinds, **showcase[preset])
     change(begin=True, trained="learning")
 
 
@@ -160,7 +160,7 @@ def draw_training_bar(planned: Plan, kinds):
 
 
 def _draw_training_bar(planned, kinds, was_going):
-    """Draw the buttons and the state of the training once."""
+    """Draw the training's buttons and state once; rerun the page when it has begun or ended."""
     trainings = jobs.last_trainings()
     if trainings:
         trainings.job.poll()

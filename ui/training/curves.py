@@ -98,12 +98,14 @@ def _diverged_by(trainings, step: int) -> dict[str, int]:
     return lost
 
 
-def _describe_accuracy(arms, moment: list[list[float]], lost: dict[str, int]) -> str:
-    """Return a sentence on each model's mean accuracy at one checkpoint."""
+def _describe_accuracy(
+    arms, accuracies: list[list[float]], n_diverged_by_name: dict[str, int]
+) -> str:
+    """Return a sentence on each model's mean accuracy, from accuracies (model, seed), NaN: none."""
     sentences = []
-    for arm, row in zip(arms, moment):
+    for arm, row in zip(arms, accuracies):
         reached = [value for value in row if not math.isnan(value)]
-        diverged_seeds = lost[arm.name]
+        diverged_seeds = n_diverged_by_name[arm.name]
         words = "no results yet"
         if reached:
             words = format_percent(fmean(reached))

@@ -58,7 +58,7 @@ def select_trainings(planned: Plan) -> StartedTrainings | FinishedTrainings | No
 
 
 def find_finished(planned: Plan) -> FinishedTrainings | None:
-    """Find the trainings of a plan: cached here, shipped, or from a study; None if one lacks."""
+    """Find the trainings of a plan: cached here, shipped, or of a study; None if any is missing."""
     return (
         _find_cached(planned)
         or _find_shipped(tuple(filter(None, read_shipped_curves())), planned)

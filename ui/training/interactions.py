@@ -39,33 +39,33 @@ def together(context):
     draw_interactions(results.interactions(runs, plan), several, nothing)
 
 
-def draw_effects(effects, several, nothing: str):
+def draw_effects(effects, has_several_seeds, text_if_none: str):
     """Draw the table of each component's leave-one-out and add-one-back effect."""
-    figure("Leave-one-out and add-one-back", describe_largest_effect(effects, nothing))
+    figure("Leave-one-out and add-one-back", describe_largest_effect(effects, text_if_none))
     rows = pd.DataFrame(
         {
             "removed": effects.part,
             "leave one out: points lost when only this one is removed": format_spans(
-                effects.removed, effects.removed_low, effects.removed_high, several
+                effects.removed, effects.removed_low, effects.removed_high, has_several_seeds
             ),
             "add one back: points gained when only this one is restored": format_spans(
-                effects.alone, effects.alone_low, effects.alone_high, several
+                effects.alone, effects.alone_low, effects.alone_high, has_several_seeds
             ),
         }
     )
     table(rows, "Leave one out, add one back.", exported=effects, width="stretch")
 
 
-def describe_largest_effect(effects, nothing: str = NOTHING) -> str:
+def describe_largest_effect(effects, text_if_none: str = NOTHING) -> str:
     """Return a sentence on the component with the largest effect.
 
     Args:
         effects: Table of results.effects.
-        nothing: Text where no two models can be compared.
+        text_if_none: Text where no two models can be compared.
     """
     finite = effects[effects.removed.notna()]
     if finite.empty:
-        return nothing
+        return text_if_none
     largest = finite.loc[finite.removed.idxmax()]
     if math.isnan(largest.removed_low):
         return (
@@ -87,9 +87,9 @@ def describe_largest_effect(effects, nothing: str = NOTHING) -> str:
     )
 
 
-def draw_interactions(interaction, several, nothing: str):
-    """Draw the table of pairwise interactions; `nothing` is said where none can be measured."""
-    figure("Interactions", describe_pairs(interaction, nothing))
+def draw_interactions(interaction, has_several_seeds, text_if_none: str):
+    """Draw the table of pairwise interactions; `text_if_none` if none can be measured."""
+    figure("Interactions", describe_pairs(interaction, text_if_none))
     rows = pd.DataFrame(
         {
             "first": interaction.one,
@@ -99,7 +99,7 @@ def draw_interactions(interaction, several, nothing: str):
             "second removed": interaction.second.map(sentences.format_percent),
             "both removed": interaction.both.map(sentences.format_percent),
             "interaction, points": format_spans(
-                interaction.interaction, interaction.low, interaction.high, several
+                interaction.interaction, interaction.low, interaction.high, has_several_seeds
             ),
             "p (Holm)": [format_p(r.p, r.low, r.high) for r in interaction.itertuples()],
         }
@@ -114,16 +114,16 @@ def draw_interactions(interaction, several, nothing: str):
     )
 
 
-def describe_pairs(interaction, nothing: str = NOTHING) -> str:
+def describe_pairs(interaction, text_if_none: str = NOTHING) -> str:
     """Return a sentence on the pair with the largest interaction.
 
     Args:
         interaction: Table of results.interactions.
-        nothing: Text where no pair can be compared.
+        text_if_none: Text where no pair can be compared.
     """
     finite = interaction[interaction.interaction.notna()]
     if finite.empty:
-        return nothing
+        return text_if_none
     if not finite.interaction.any():
         return "Effects are additive."
     largest = finite.loc[finite.interaction.abs().idxmax()]

@@ -1,5 +1,6 @@
 """Projector view: question, number of answers, later their distribution. No names."""
 
+from collections.abc import Mapping
 from html import escape
 
 import streamlit as st
@@ -69,7 +70,7 @@ def _draw(context, address: str):
     draw_html("slide", slide)
 
 
-def render_door(context, now: Watched, address: str, qr: str) -> str:
+def render_door(context, now: Watched, address: str, qr_html: str) -> str:
     """Return the slide that shows how to join, as HTML."""
     words = context.words
     lines = [
@@ -79,15 +80,17 @@ def render_door(context, now: Watched, address: str, qr: str) -> str:
         f'<div class="code">{escape(context.code)}</div>',
         f'<div class="count">{escape(describe_students(now.seats, words))}</div>',
     ]
-    if not qr and not now.seats:
+    if not qr_html and not now.seats:
         lines.append(
             f'<div class="soft">{escape(words["class_here_alone"]).replace("`", "")}</div>'
         )
-    return f'<div class="slide door"><div class="qr">{qr}</div><div>{"".join(lines)}</div></div>'
+    return (
+        f'<div class="slide door"><div class="qr">{qr_html}</div><div>{"".join(lines)}</div></div>'
+    )
 
 
-def render_slide(question: Question, context, now: Watched, address: str, qr: str) -> str:
-    """Return the slide of a question as HTML; its answers stay in place until the end."""
+def render_slide(question: Question, context, now: Watched, address: str, qr_html: str) -> str:
+    """Return a question's slide as HTML: no votes while it is open, the result once revealed."""
     words = context.words
     is_revealed = now.phase == REVEALED
     counts = [] if now.phase == OPEN else count_votes(question, now, is_revealed)
@@ -106,7 +109,7 @@ def render_slide(question: Question, context, now: Watched, address: str, qr: st
         f'<div><div class="line"><span class="soft">{escape(question.title)}</span>{key}</div>'
         f"{_render_premise(question)}<h1>{escape(asks)}</h1></div>"
     )
-    top += f'<div class="corner">{corner}<div class="qr">{qr}</div></div>'
+    top += f'<div class="corner">{corner}<div class="qr">{qr_html}</div></div>'
     answers = render_bars(bars, words, has_letters(question)) if bars else "<div></div>"
     left = render_reasons(now.picked, words) or _render_setting(question, words, is_revealed)
     right = _render_result(question, words) if is_revealed else _render_state(now, words)
@@ -127,31 +130,31 @@ def _render_premise(question: Question) -> str:
     return f'<p class="premise">{escape(fill_in(question.lesson.question, question.lesson))}</p>'
 
 
-def render_reasons(picked, words) -> str:
+def render_reasons(picked, texts: Mapping[str, str]) -> str:
     """Return the reasons that the teacher has picked as HTML; "" without any."""
-    title = f'<div class="soft">{escape(words["class_reasons"])}</div>' if picked else ""
+    title = f'<div class="soft">{escape(texts["class_reasons"])}</div>' if picked else ""
     return title + "".join(f'<div class="reason">{escape(reason)}</div>' for reason in picked)
 
 
-def _render_setting(question: Question, words, is_revealed: bool) -> str:
+def _render_setting(question: Question, texts: Mapping[str, str], is_revealed: bool) -> str:
     """Return what a lesson compares as HTML, with results once revealed; else ""."""
     if question.kind != PREDICTION:
         return ""
     result = measure_outcome(question.lesson) if is_revealed else None
-    rows = render_rows(question.lesson, words, result)
+    rows = render_rows(question.lesson, texts, result)
     return f'<div class="soft">{escape(question.lesson.picture)}</div>{rows}'
 
 
-def _render_state(now: Watched, words) -> str:
+def _render_state(now: Watched, texts: Mapping[str, str]) -> str:
     """Return the number of votes, the round and the remaining time as HTML."""
-    votes = words["class_answered"].format(votes=now.votes, seats=now.seats)
-    phase = words["class_round"].format(n=now.round)
+    votes = texts["class_answered"].format(votes=now.votes, seats=now.seats)
+    phase = texts["class_round"].format(n=now.round)
     if now.phase != OPEN:
-        phase = words["class_discuss" if now.phase == DISCUSSION else "class_closed"]
+        phase = texts["class_discuss" if now.phase == DISCUSSION else "class_closed"]
     ring = ""
     if now.left is not None and now.time:
         share = f"{100 * min(1.0, now.left / now.time):.1f}%"
-        sentence = words["class_left"].format(n=int(now.left))
+        sentence = texts["class_left"].format(n=int(now.left))
         ring = (
             f'<div class="ring" role="timer" aria-label="{escape(sentence)}"'
             f' style="--share:{share}">{int(now.left)}</div>'
@@ -162,7 +165,7 @@ def _render_state(now: Watched, words) -> str:
     )
 
 
-def _render_result(question: Question, words) -> str:
+def _render_result(question: Question, texts: Mapping[str, str]) -> str:
     """Return result and meaning of a question as HTML, cut to fit; "" without a lesson."""
     if question.kind == CHECK or question.lesson is None:
         return ""
@@ -170,7 +173,7 @@ def _render_result(question: Question, words) -> str:
         return escape(question.transfer.because)
     out = measure_outcome(question.lesson)
     result = (
-        f"{name_result(question.lesson, words)}: {describe_outcome(question.lesson, out, words)}"
+        f"{name_result(question.lesson, texts)}: {describe_outcome(question.lesson, out, texts)}"
     )
     meaning = ""
     for sentence in fill_in(question.lesson.means, question.lesson, out).split(". "):

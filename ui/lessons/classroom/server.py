@@ -4,6 +4,7 @@ import functools
 import os
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -114,10 +115,10 @@ class Seat(Key):
     )  # a second press begins before the first has ended
 
 
-def sync_key(place: str, key: Key) -> str:
-    """Store a key in the browser under `place`. Return the browser's own key once, else ""."""
-    data = {"place": place, "key": key.value, "asked": key.has_answered}
-    result = _component(key=place, data=data, on_kept_change=lambda: None).kept
+def sync_key(storage_name: str, key: Key) -> str:
+    """Store a key in the browser under this name. Return the browser's own key once, else ""."""
+    data = {"place": storage_name, "key": key.value, "asked": key.has_answered}
+    result = _component(key=storage_name, data=data, on_kept_change=lambda: None).kept
     if key.has_answered or not isinstance(result, str):
         return ""
     key.has_answered = True
@@ -125,7 +126,7 @@ def sync_key(place: str, key: Key) -> str:
 
 
 def store_teacher_key(code: str, key: str) -> None:
-    """Store the key of a class that was started here, typed in, or in an old link."""
+    """Store a class's teacher key in this session; the next sync stores it in the browser."""
     session().kept.setdefault(TEACHER_KEYS, {})[code] = Key(key)
 
 
@@ -151,7 +152,7 @@ def sync_seat(code: str) -> Seat:
 
 
 def join(code: str, nickname: str = "", key: str = "") -> None:
-    """Take a seat, or return to one by its key; a refusal is stored in `seat.trouble`.
+    """Take a seat unless taken, or return to one by its key; put a refusal in `seat.trouble`.
 
     The refusal of an old key is not: the student is asked for a nickname again.
     """
@@ -172,14 +173,14 @@ def join(code: str, nickname: str = "", key: str = "") -> None:
 
 
 def vote(
-    code: str, question: str, round: int, answer: str, sure: int = 0, because: str = ""
+    code: str, question_name: str, round: int, answer: str, confidence: int = 0, reason: str = ""
 ) -> None:
     """Store a vote; a refusal is stored in `seat.trouble` (a callback)."""
     own_seat = seat(code)
     own_seat.trouble = ""
     try:
-        own_seat.votes[question, round] = classroom().vote(
-            code, own_seat.value, question, round, answer, sure, because
+        own_seat.votes[question_name, round] = classroom().vote(
+            code, own_seat.value, question_name, round, answer, confidence, reason
         )
     except (ClassError, StoreError) as error:
         own_seat.trouble = describe_error(error)
@@ -202,14 +203,14 @@ def find_class(context) -> Watched | None:
     return now
 
 
-def describe_students(number: int, words) -> str:
+def describe_students(n_students: int, texts: Mapping[str, str]) -> str:
     """Return a phrase on how many students are in the class."""
-    return words["class_student" if number == 1 else "class_students"].format(n=number)
+    return texts["class_student" if n_students == 1 else "class_students"].format(n=n_students)
 
 
-def describe_time_left(now: Watched, words) -> str:
+def describe_time_left(now: Watched, texts: Mapping[str, str]) -> str:
     """Return a phrase on the remaining time; "" without a limit."""
-    return f" · {words['class_left'].format(n=int(now.left))}" if now.left is not None else ""
+    return f" · {texts['class_left'].format(n=int(now.left))}" if now.left is not None else ""
 
 
 def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Count]:
@@ -227,23 +228,27 @@ def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Cou
 
 
 def draw_distribution(
-    question: Question, now: Watched, words, is_revealed: bool, key: str = "distribution"
+    question: Question,
+    now: Watched,
+    texts: Mapping[str, str],
+    is_revealed: bool,
+    key: str = "distribution",
 ) -> None:
     """Draw how many students gave each answer; nothing without votes.
 
     Args:
         question: Question that is open.
         now: Public view of the class.
-        words: Texts of the page.
+        texts: Texts of the page.
         is_revealed: Whether the right answer is marked.
         key: Key of the component.
     """
     counts = count_votes(question, now, is_revealed)
     if not counts:
         return
-    draw_html(key, render_bars(counts, words, has_letters(question)) + render_legend(counts, words))
+    draw_html(key, render_bars(counts, texts, has_letters(question)) + render_legend(counts, texts))
     if question.is_number:
-        st.caption(literal(words["class_guesses"]))
+        st.caption(literal(texts["class_guesses"]))
 
 
 def has_letters(question: Question) -> bool:
@@ -253,9 +258,9 @@ def has_letters(question: Question) -> bool:
     )
 
 
-def draw_reasons(picked, words) -> None:
+def draw_reasons(picked, texts: Mapping[str, str]) -> None:
     """Draw the reasons that the teacher has picked."""
     if picked:
-        st.markdown(f"**{literal(words['class_reasons'])}**")
+        st.markdown(f"**{literal(texts['class_reasons'])}**")
     for reason in picked:
         st.markdown(f"> {literal(reason)}")

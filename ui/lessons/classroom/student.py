@@ -1,5 +1,6 @@
 """Student view: join by code, predict, vote; without a code, join or start a class."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import streamlit as st
@@ -174,7 +175,7 @@ def _enter():
 
 
 def _start():
-    """Start a class with the selected questions and open its teacher view (a callback)."""
+    """Start a class with the chosen questions, if allowed, and open it as teacher (a callback)."""
     if not may_start():
         return
     try:
@@ -191,7 +192,7 @@ def _visible_state(now: Watched) -> tuple:
     return now.phase, now.question, now.round, now.distribution is not None, now.picked
 
 
-def _draw_class_line(code: str, before: tuple, words):
+def _draw_class_line(code: str, before: tuple, texts: Mapping[str, str]):
     """Draw code, students and time left (a fragment); rerun the page when the class changes."""
     try:
         now = watch(code)
@@ -201,15 +202,15 @@ def _draw_class_line(code: str, before: tuple, words):
         st.rerun()
     st.caption(
         literal(
-            f"{words['class_name'].format(code=code)} ·"
-            f" {describe_students(now.seats, words)}{describe_time_left(now, words)}"
+            f"{texts['class_name'].format(code=code)} ·"
+            f" {describe_students(now.seats, texts)}{describe_time_left(now, texts)}"
         )
     )
 
 
-def _ask_to_join(code: str, own_seat: Seat, words):
+def _ask_to_join(code: str, own_seat: Seat, texts: Mapping[str, str]):
     """Draw the form in which a student takes a seat."""
-    st.markdown(f"## {literal(words['class_name'].format(code=code))}")
+    st.markdown(f"## {literal(texts['class_name'].format(code=code))}")
     if own_seat.trouble:
         st.warning(literal(own_seat.trouble))
 
@@ -217,12 +218,12 @@ def _ask_to_join(code: str, own_seat: Seat, words):
         join(code, st.session_state.get("nickname") or "")
 
     with st.form("join_form", border=False):  # so that the press carries what was typed just before
-        st.text_input(words["class_nickname"], key="nickname")
-        st.form_submit_button(words["class_join"], type="primary", key="join", on_click=sent)
-    st.caption(literal(words["class_nothing_else"]))
+        st.text_input(texts["class_nickname"], key="nickname")
+        st.form_submit_button(texts["class_join"], type="primary", key="join", on_click=sent)
+    st.caption(literal(texts["class_nothing_else"]))
 
 
-def _draw_vote(question: Question, code: str, now: Watched, words):
+def _draw_vote(question: Question, code: str, now: Watched, texts: Mapping[str, str]):
     """Draw the question or this student's vote, as a fragment: a hundred vote at once."""
     own_seat = seat(code)
     if own_seat.trouble:
@@ -231,9 +232,9 @@ def _draw_vote(question: Question, code: str, now: Watched, words):
     if own_vote is not None:
         # A score in the eight questions would tell what is right before anybody may see it.
         sentence = (
-            words["check_in"]
+            texts["check_in"]
             if question.kind == CHECK
-            else words["class_in"].format(answer=question.format_answer(own_vote.answer))
+            else texts["class_in"].format(answer=question.format_answer(own_vote.answer))
         )
         st.success(literal(sentence), icon=":material/how_to_vote:")
     if now.phase == DISCUSSION:
@@ -247,7 +248,7 @@ def _draw_vote(question: Question, code: str, now: Watched, words):
     if now.phase != OPEN:
         return
     if own_vote is not None:
-        st.markdown(literal(words["class_in_wait"]))
+        st.markdown(literal(texts["class_in_wait"]))
         return
     draw_question = {CHECK: _ask_check, CARRY: _ask_transfer}.get(question.kind, _ask_prediction)
     send = partial(vote, code, now.question, now.round)
@@ -255,12 +256,12 @@ def _draw_vote(question: Question, code: str, now: Watched, words):
         question,
         send,
         partial(setattr, own_seat, "trouble"),
-        words,
+        texts,
         f"{code}_{now.question}_{now.round}",
     )
 
 
-def _ask_prediction(question: Question, send, refuse, words, place: str):
+def _ask_prediction(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
     """Draw the controls of a prediction, and the scale where a number is asked for."""
 
     def then(name: str, entry: Entry):
@@ -269,18 +270,18 @@ def _ask_prediction(question: Question, send, refuse, words, place: str):
     kind = question.prediction.kind
     is_form = kind in ("choice", "curve")
     answer = draw_prediction_form(
-        question.lesson, words, then, place, words["class_send"], refuse, is_form
+        question.lesson, texts, then, key_suffix, texts["class_send"], refuse, is_form
     )
     if kind == "number":
-        draw_svg("sketches", lesson_svg(question.lesson, words, answer))
+        draw_svg("sketches", lesson_svg(question.lesson, texts, answer))
 
 
-def _ask_options(asks: str, options, key: str, letters: bool = False):
-    """Draw radio buttons for options, labelled A, B, … if `letters`; the choice is at `key`."""
+def _ask_options(asks: str, options, key: str, is_lettered: bool = False):
+    """Draw radio buttons for options, labelled A, B, … if `is_lettered`; the index is at `key`."""
     st.radio(
         asks,
         range(len(options)),
-        format_func=lambda index: f"**{letter(index)}** " * letters + literal(options[index]),
+        format_func=lambda index: f"**{letter(index)}** " * is_lettered + literal(options[index]),
         index=None,
         key=key,
         label_visibility="collapsed",
@@ -288,48 +289,48 @@ def _ask_options(asks: str, options, key: str, letters: bool = False):
     )
 
 
-def _ask_transfer(question: Question, send, refuse, words, place: str):
+def _ask_transfer(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
     """Draw the form of a transfer question, with the confidence."""
     st.markdown(literal(question.asks))
 
     def sent():
-        chosen = st.session_state.get(f"carry_{place}")
-        sure = st.session_state.get(f"sure_{place}")
+        chosen = st.session_state.get(f"carry_{key_suffix}")
+        sure = st.session_state.get(f"sure_{key_suffix}")
         if isinstance(chosen, int) and isinstance(
             sure, int
         ):  # Streamlit returns a text that is no option any more
             send(str(chosen), sure)
         else:
-            refuse(words["store_first"])
+            refuse(texts["store_first"])
 
-    with st.form(f"form_{place}", border=False):
-        _ask_options(question.asks, question.offered, f"carry_{place}", letters=True)
-        draw_confidence(words, place)
+    with st.form(f"form_{key_suffix}", border=False):
+        _ask_options(question.asks, question.offered, f"carry_{key_suffix}", is_lettered=True)
+        draw_confidence(texts, key_suffix)
         st.form_submit_button(
-            words["class_send"], type="primary", key=f"send_{place}", on_click=sent
+            texts["class_send"], type="primary", key=f"send_{key_suffix}", on_click=sent
         )
 
 
-def _ask_check(question: Question, send, refuse, words, place: str):
+def _ask_check(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
     """Draw the form with the eight questions of the concept check; a blank answer is None."""
-    st.markdown(literal(words["check_about"]))
+    st.markdown(literal(texts["check_about"]))
     items = check_items(value("language"))
 
     def sent():
-        answers = [st.session_state.get(f"check_{place}_{n}") for n in range(len(items))]
+        answers = [st.session_state.get(f"check_{key_suffix}_{n}") for n in range(len(items))]
         send(write_check([answer if isinstance(answer, int) else None for answer in answers]))
 
-    with st.form(f"form_{place}", border=False):
+    with st.form(f"form_{key_suffix}", border=False):
         for n, item in enumerate(items):
             st.markdown(f"**{n + 1}. {literal(item.asks)}**")
-            _ask_options(item.asks, item.options, f"check_{place}_{n}")
+            _ask_options(item.asks, item.options, f"check_{key_suffix}_{n}")
         st.form_submit_button(
-            words["class_send"], type="primary", key=f"send_{place}", on_click=sent
+            texts["class_send"], type="primary", key=f"send_{key_suffix}", on_click=sent
         )
 
 
-def _draw_answer(question: Question, own_seat: Seat, now: Watched, words):
-    """Draw the measured result, with this student's newest vote."""
+def _draw_answer(question: Question, own_seat: Seat, now: Watched, texts: Mapping[str, str]):
+    """Draw the result and this student's newest vote, or a transfer question's explanation."""
     if question.lesson is None:
         return
     if question.kind == CARRY:
@@ -340,6 +341,6 @@ def _draw_answer(question: Question, own_seat: Seat, now: Watched, words):
     votes = [own_seat.votes[key] for key in sorted(own_seat.votes) if key[0] == now.question]
     if votes:
         answer = prediction.read_answer(question.prediction, votes[-1].answer)
-        draw_result(question.lesson, Entry(answer, votes[-1].sure, votes[-1].because), out, words)
-    draw_svg("result", lesson_svg(question.lesson, words, answer, out))
-    draw_meaning(question.lesson, out, words)
+        draw_result(question.lesson, Entry(answer, votes[-1].sure, votes[-1].because), out, texts)
+    draw_svg("result", lesson_svg(question.lesson, texts, answer, out))
+    draw_meaning(question.lesson, out, texts)

@@ -1,5 +1,6 @@
 """Teacher view: asks, closes, discusses and reveals questions, and exports the answers."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -142,7 +143,7 @@ def _draw(context, token: str):
         _draw_reasons(token, now, words)
 
 
-def _draw_answer(question, words, is_revealed: bool):
+def _draw_answer(question, texts: Mapping[str, str], is_revealed: bool):
     """Draw the right answer, and its meaning once all have seen it."""
     if question.kind == CARRY:
         st.markdown(
@@ -152,11 +153,11 @@ def _draw_answer(question, words, is_revealed: bool):
     if question.kind == PREDICTION:
         out = measure_outcome(question.lesson)
         st.markdown(
-            f"{literal(name_result(question.lesson, words))}:"
-            f" **{literal(describe_outcome(question.lesson, out, words))}**"
+            f"{literal(name_result(question.lesson, texts))}:"
+            f" **{literal(describe_outcome(question.lesson, out, texts))}**"
         )
         if is_revealed:
-            draw_meaning(question.lesson, out, words)
+            draw_meaning(question.lesson, out, texts)
 
 
 def _draw_steps(context, token: str, now: TeacherView, question):
@@ -218,16 +219,16 @@ def _draw_next(context, token: str, now: TeacherView):
     )
 
 
-def _draw_next_step(name: str, icon: str, step, words, key: str = ""):
+def _draw_next_step(text_key: str, icon: str, step, texts: Mapping[str, str], key: str = ""):
     """Draw the button of the next step, which the space bar presses, too."""
-    _draw_button(name, icon, step, words, key=key, type="primary", shortcut="Space")
+    _draw_button(text_key, icon, step, texts, key=key, type="primary", shortcut="Space")
 
 
-def _draw_button(name: str, icon: str, step, words, key: str = "", **look):
+def _draw_button(text_key: str, icon: str, step, texts: Mapping[str, str], key: str = "", **look):
     """Draw a button that takes a step of the class."""
     st.button(
-        words[name],
-        key=key or name,
+        texts[text_key],
+        key=key or text_key,
         icon=f":material/{icon}:",
         on_click=_take_step,
         args=(step,),
@@ -235,24 +236,24 @@ def _draw_button(name: str, icon: str, step, words, key: str = "", **look):
     )
 
 
-def _draw_waiting(now: TeacherView, words):
+def _draw_waiting(now: TeacherView, texts: Mapping[str, str]):
     """Draw the names of students who have not answered an open question yet."""
     if now.phase != OPEN or not now.waiting:
         return
     # Each by itself (U+2068 … U+2069): a name written from right to left turns no other around.
     named = (
-        nickname or f"{words['class_seat']} {number}" for number, nickname in now.waiting[:NAMED]
+        nickname or f"{texts['class_seat']} {number}" for number, nickname in now.waiting[:NAMED]
     )
     listed = ", ".join(f"\u2068{name}\u2069" for name in named)
     suffix = f" + {len(now.waiting) - NAMED}" if len(now.waiting) > NAMED else ""
-    st.caption(literal(f"{words['class_waiting']}: {listed}{suffix}"))
+    st.caption(literal(f"{texts['class_waiting']}: {listed}{suffix}"))
 
 
-def _draw_reasons(token: str, now: TeacherView, words):
+def _draw_reasons(token: str, now: TeacherView, texts: Mapping[str, str]):
     """Draw checkboxes that pick students' reasons for the projector, without names."""
     if not now.reasons or now.phase == OPEN:
         return
-    st.markdown(f"**{literal(words['class_pick'])}**")
+    st.markdown(f"**{literal(texts['class_pick'])}**")
     with st.container(height=260):
         for reason in now.reasons:
             key = f"pick_{reason.id}"
@@ -262,11 +263,11 @@ def _draw_reasons(token: str, now: TeacherView, words):
             )
 
 
-def _pick(token: str, now: TeacherView, changed: int, key: str):
+def _pick(token: str, now: TeacherView, reason_id: int, key: str):
     """Pick a reason or unpick it; above the limit the checkbox is reset (a callback)."""
-    picked = [reason.id for reason in now.reasons if reason.picked and reason.id != changed]
+    picked = [reason.id for reason in now.reasons if reason.picked and reason.id != reason_id]
     if st.session_state[key]:
-        picked.append(changed)
+        picked.append(reason_id)
     if len(picked) > PICKED:
         st.session_state[key] = False
     _take_step(lambda: classroom().pick(token, picked))
