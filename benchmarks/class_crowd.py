@@ -67,10 +67,10 @@ class Student:
             request.widget_states.widgets.add(id=self.widgets[button], trigger_value=True)
         await self.socket.send(message.SerializeToString())
         self.told = ""
-        while await self.one() not in ("script_finished", "fragment_finished"):
+        while await self.receive() not in ("script_finished", "fragment_finished"):
             pass
 
-    async def one(self) -> str:
+    async def receive(self) -> str:
         """Receive one message, note its widgets and fragments, and return its type."""
         answer = ForwardMsg()
         answer.ParseFromString(await asyncio.wait_for(self.socket.recv(), 120))
@@ -93,14 +93,16 @@ class Student:
         self.told += element.alert.body
 
 
-def _key(widget: str) -> str:
+def _key(widget_id: str) -> str:
     """Return a widget's key, which stands at the end of its id."""
-    return widget.rsplit("-None-", 1)[-1] if "-None-" in widget else widget.rsplit("-", 1)[-1]
+    return (
+        widget_id.rsplit("-None-", 1)[-1] if "-None-" in widget_id else widget_id.rsplit("-", 1)[-1]
+    )
 
 
-def named(student: Student, start: str) -> str:
-    """Return the first widget's key that contains this text."""
-    return next(name for name in student.widgets if start in name)
+def find_widget(student: Student, part_of_key: str) -> str:
+    """Return the key of the first widget whose key contains this text; raise if there is none."""
+    return next(name for name in student.widgets if part_of_key in name)
 
 
 async def attend(
@@ -110,7 +112,7 @@ async def attend(
     joined: list,
     votes: list,
     problems: list,
-    after: float,
+    delay_s: float,
 ):
     """Take part in a lesson as one student; append the vote's seconds or the problem."""
     try:
@@ -120,24 +122,24 @@ async def attend(
         ) as socket:
             student = Student(socket, f"code={code}")
             await student.run()
-            await student.run(button=named(student, "join"))
+            await student.run(button=find_widget(student, "join"))
             joined.append(1)
             await asyncio.sleep(random.uniform(0, EVERY))
             while not opened.is_set():  # as the browser does
                 await student.run(part=student.looks)
                 await asyncio.sleep(EVERY)
-            await asyncio.sleep(after)
+            await asyncio.sleep(delay_s)
             while not any(
                 "answer_" in name for name in student.widgets
             ):  # what all see is up to a second old
                 await student.run()
                 await asyncio.sleep(1)
-            answer = named(student, "answer_")
+            answer = find_widget(student, "answer_")
             student.states[answer] = random.choice(student.options[answer])
-            sure = named(student, "sure_")
+            sure = find_widget(student, "sure_")
             student.states[sure] = [random.choice(student.options[sure])]
             begun = time.perf_counter()
-            await student.run(button=named(student, "send_"))
+            await student.run(button=find_widget(student, "send_"))
             votes.append(time.perf_counter() - begun)
             if "Vote recorded" not in student.told:
                 problems.append(student.told or "no answer")
@@ -145,7 +147,7 @@ async def attend(
         problems.append(repr(error)[:200])
 
 
-async def others(address: str, until: asyncio.Event, moves: list, count: int = 5):
+async def move_sliders(address: str, until: asyncio.Event, moves: list, count: int = 5):
     """Move sliders of One block as `count` users, once a second; append the seconds of each."""
 
     async def one():
@@ -165,7 +167,7 @@ async def others(address: str, until: asyncio.Event, moves: list, count: int = 5
     await asyncio.gather(*(one() for _ in range(count)))
 
 
-async def lesson(address: str, room: Classroom, students: int) -> bool:
+async def run_lesson(address: str, room: Classroom, students: int) -> bool:
     """Run one lesson and print its figures. Return whether every vote was stored once."""
     started = room.start(["heads"])
     opened = asyncio.Event()
@@ -175,12 +177,12 @@ async def lesson(address: str, room: Classroom, students: int) -> bool:
     over = asyncio.Event()
     before = []
     during = []
-    quiet = asyncio.create_task(others(address, over, before))
+    quiet = asyncio.create_task(move_sliders(address, over, before))
     await asyncio.sleep(10)
     over.set()
     await quiet
     over = asyncio.Event()
-    busy = asyncio.create_task(others(address, over, during))
+    busy = asyncio.create_task(move_sliders(address, over, during))
     begun = time.perf_counter()
     class_of = [
         asyncio.create_task(
@@ -239,7 +241,7 @@ def main():
             address = stack.enter_context(balanced(behind))
         else:
             address, _ = stack.enter_context(server())
-        fine = asyncio.run(lesson(address, Classroom(), args.students))
+        fine = asyncio.run(run_lesson(address, Classroom(), args.students))
     sys.exit(not fine)
 
 

@@ -21,16 +21,18 @@ from core.teaching.classroom import Classroom
 REASON = "because " + "x" * 100
 
 
-def burst(where: str, code: str, question: str, spread: float, keys: list[str]) -> list[float]:
+def burst(
+    database: str, code: str, question_name: str, spread: float, keys: list[str]
+) -> list[float]:
     """Let these seats vote, spread over `spread` seconds. Return the seconds of each vote."""
-    store = Classroom(where)
+    store = Classroom(database)
     took = []
     store.watch(code)  # it is connected
 
     def vote(place: int) -> None:
         time.sleep(spread * place / len(keys))
         begun = time.perf_counter()
-        store.vote(code, keys[place], question, 1, "yes", 2, REASON)
+        store.vote(code, keys[place], question_name, 1, "yes", 2, REASON)
         took.append(time.perf_counter() - begun)
 
     threads = [threading.Thread(target=vote, args=(place,)) for place in range(len(keys))]
@@ -42,7 +44,7 @@ def burst(where: str, code: str, question: str, spread: float, keys: list[str]) 
     return took
 
 
-def milliseconds(took: list[float]) -> str:
+def format_milliseconds(took: list[float]) -> str:
     """Return median, 95th percentile and maximum as text in ms, for times in seconds."""
     ordered = sorted(took)
     late = ordered[int(0.95 * len(ordered))]
@@ -52,22 +54,23 @@ def milliseconds(took: list[float]) -> str:
     )
 
 
-def measure(where: str, seats: int, spread: float, processes: int) -> None:
+def measure(database: str, seats: int, spread: float, processes: int) -> None:
     """Print the time of votes, and the time of one look as projector, teacher and student."""
-    store = Classroom(where)
+    store = Classroom(database)
     started = store.start()
     keys = [store.join(started.code, f"student {number}") for number in range(seats)]
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         for turn in range(3):
             store.open(started.token, f"question {turn}")
-            vote_of_seats = partial(burst, where, started.code, f"question {turn}", spread)
+            vote_of_seats = partial(burst, database, started.code, f"question {turn}", spread)
             took = sum(
                 pool.map(vote_of_seats, [keys[first::processes] for first in range(processes)], 1),
                 [],
             )
             assert store.watch(started.code).votes == seats
             print(
-                f"{seats} votes within {spread:g} s, {processes} process(es): {milliseconds(took)}"
+                f"{seats} votes within {spread:g} s, {processes} process(es):"
+                f" {format_milliseconds(took)}"
             )
     for name, look in (
         ("watch", lambda: store.watch(started.code)),

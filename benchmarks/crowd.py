@@ -73,7 +73,7 @@ async def run(socket, channel: Channel | None = None, value: int = 0, number: in
             return channel, size
 
 
-async def user(address, until, took, lost, ready, go):
+async def run_user(address, until, took, lost, ready, go):
     """Open One block and move a slider every 2 to 6 s until the end.
 
     Args:
@@ -108,7 +108,7 @@ async def user(address, until, took, lost, ready, go):
         ready.append(1)
 
 
-async def crowd(address, processes, users, seconds):
+async def run_crowd(address: str, processes, users: int, seconds: float) -> int:
     """Run so many users for some seconds, print the figures and return how many were dropped."""
     spent = lambda: sum(sum(process.cpu_times()[:2]) for process in processes)  # noqa: E731
     took = []
@@ -116,7 +116,9 @@ async def crowd(address, processes, users, seconds):
     ready = []
     go = asyncio.Event()
     until = [0.0]
-    tasks = [asyncio.create_task(user(address, until, took, lost, ready, go)) for _ in range(users)]
+    tasks = [
+        asyncio.create_task(run_user(address, until, took, lost, ready, go)) for _ in range(users)
+    ]
     while len(ready) < users:
         await asyncio.sleep(0.1)
     busy = spent()
@@ -156,7 +158,7 @@ def main():
         address = stack.enter_context(balanced(addresses)) if len(servers) > 1 else addresses[0]
         watched = [psutil.Process(process.pid) for _, process in servers]
         lost = sum(
-            asyncio.run(crowd(address, watched, users, args.seconds)) for users in args.users
+            asyncio.run(run_crowd(address, watched, users, args.seconds)) for users in args.users
         )
     sys.exit(bool(lost))
 

@@ -68,8 +68,8 @@ class Count(TorchDispatchMode):
         return function(*args, **(named or {}))
 
 
-def operations(call, device: str) -> int:
-    """Return how many operations (CPU) or kernels (GPU) a call launches."""
+def count_operations(call, device: str) -> int:
+    """Count the operations (CPU, without views) or kernels (GPU) that a call launches."""
     if device == "cpu":
         with Count() as count:
             call()
@@ -82,7 +82,7 @@ def operations(call, device: str) -> int:
     return sum(event.count for event in profiled.key_averages() if event.device_type.name == "CUDA")
 
 
-def milliseconds(call, device: str) -> float:
+def time_call(call, device: str) -> float:
     """Return the milliseconds of one call, until the device has finished."""
     start = time.perf_counter()
     call()
@@ -91,9 +91,9 @@ def milliseconds(call, device: str) -> float:
     return 1e3 * (time.perf_counter() - start)
 
 
-def in_turn(calls, repeats: int, device: str) -> list[list[float]]:
-    """Return the milliseconds of each call, taken in turn after two rounds of warm-up."""
-    took = [[milliseconds(call, device) for call in calls] for _ in range(repeats + 2)]
+def time_in_turn(calls, repeats: int, device: str) -> list[list[float]]:
+    """Return one list of milliseconds per call, timed in turn after two rounds of warm-up."""
+    took = [[time_call(call, device) for call in calls] for _ in range(repeats + 2)]
     return list(zip(*took[2:]))
 
 
@@ -111,7 +111,9 @@ def passes(device: str, width: int, heads: int, length: int):
         def with_statistics():
             journey(model, ids, real, config, tokens, order, {1, PASSES // 2, PASSES})
 
-        bare, measured = in_turn((unmeasured, with_statistics), 40 if width < 128 else 9, device)
+        bare, measured = time_in_turn(
+            (unmeasured, with_statistics), 40 if width < 128 else 9, device
+        )
     ratio = statistics.median(b / a for a, b in zip(bare, measured))
     print(
         f"{PASSES} passes, d_model {width}, T {length}: bare {statistics.median(bare):8.1f} ms   "
@@ -142,20 +144,20 @@ def grids(device: str):
             with torch.inference_mode():
                 model.run_blocks(ids, real)
 
-    fast = in_turn([together], 11, device)[0]
-    slow, bare = in_turn((one_by_one, bare_loop), 2, device)
+    fast = time_in_turn([together], 11, device)[0]
+    slow, bare = time_in_turn((one_by_one, bare_loop), 2, device)
     print(
         f"grid, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):7.1f} ms,"
-        f" {operations(together, device):,} operations"
+        f" {count_operations(together, device):,} operations"
     )
     print(
         f"  one variant after another: {statistics.median(slow):7.1f} ms,"
-        f" {operations(one_by_one, device):,} operations,"
+        f" {count_operations(one_by_one, device):,} operations,"
         f" {statistics.median(slow) / statistics.median(fast):.1f} times as long"
     )
     print(f"  the same, nothing measured: {statistics.median(bare):6.1f} ms")
     if device != "cpu":
-        on_cpu = in_turn([lambda: together("cpu")], 5, "cpu")[0]
+        on_cpu = time_in_turn([lambda: together("cpu")], 5, "cpu")[0]
         print(f"  the grid on the CPU, one thread: {statistics.median(on_cpu):7.1f} ms")
 
 

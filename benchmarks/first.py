@@ -25,22 +25,24 @@ PAGES = (
 FLOOR = ("one slider, text", "", "[data-testid=stSlider]")
 
 
-def visit(chromium, address: str, picture: str) -> float:
+def visit(chromium, address: str, picture_selector: str) -> float:
     """Return the seconds until the picture is visible, in a fresh browser profile."""
     context = chromium.new_context(viewport={"width": 1280, "height": 720})
     page = context.new_page()
     begun = time.perf_counter()
     page.goto(address, wait_until="commit")
-    page.wait_for_selector(picture, state="visible")
+    page.wait_for_selector(picture_selector, state="visible")
     took = time.perf_counter() - begun
     page.wait_for_selector(IDLE)
     context.close()
     return took
 
 
-def waited(chromium, address: str, picture: str, visits: int) -> float:
+def median_visit(chromium, address: str, picture_selector: str, visits: int) -> float:
     """Return the median seconds to the picture, after one visit of warm-up."""
-    return statistics.median([visit(chromium, address, picture) for _ in range(visits + 1)][1:])
+    return statistics.median(
+        [visit(chromium, address, picture_selector) for _ in range(visits + 1)][1:]
+    )
 
 
 def main():
@@ -57,10 +59,10 @@ def main():
     ):
         for _, path, picture in PAGES:  # warm
             visit(chromium, address + path, picture)
-        floor = waited(chromium, simple + FLOOR[1], FLOOR[2], visits)
+        floor = median_visit(chromium, simple + FLOOR[1], FLOOR[2], visits)
         print(f"{FLOOR[0]:24} {floor:5.2f} s: the floor", flush=True)
         for name, path, picture in PAGES:
-            took = waited(chromium, address + path, picture, visits)
+            took = median_visit(chromium, address + path, picture, visits)
             print(f"{name:24} {took:5.2f} s, {took / floor:4.1f} floors", flush=True)
         resident = lambda: psutil.Process(process.pid).memory_info().rss / 1e6  # noqa: E731
         before = resident()

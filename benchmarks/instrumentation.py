@@ -100,7 +100,7 @@ def timed(call, device):
 
 
 def compare(calls, device, seconds=4.0):
-    """Time calls in turn for some seconds.
+    """Time calls in turn. Return name -> (median seconds, median ratio to the first call).
 
     Returns:
         For each name the median in seconds, and the median of its ratios to the first call, round
@@ -130,7 +130,7 @@ def ours(model, tokens, sites=None):
 
 
 def by_torch(tensors):
-    """Return six statistics of each tensor, as a user of hooks would compute them."""
+    """Return six statistics of each tensor, (tensor, statistic) on the CPU, as by user hooks."""
     rows = []
     for x in tensors:
         std, mean = torch.std_mean(x, correction=0)

@@ -44,8 +44,8 @@ FLOOR = "[data-testid=stPageLink] a"
 CELL = ".st-key-home_matrix svg a"
 
 
-def watched(chromium, address: str, sought: str):
-    """Open a page in a fresh browser, with the script that notes the time of drawing."""
+def open_watched(chromium, address: str, sought: str):
+    """Open a page in a fresh browser, with the script that times "curves" or "text". Return it."""
     page = chromium.new_context(viewport={"width": 1400, "height": 900}).new_page()
     page.add_init_script(WATCH.replace("SOUGHT", sought))
     page.goto(address)
@@ -71,8 +71,8 @@ def clicked(page, target, back) -> float:
 
 
 def opened(chromium, address: str, sought: str) -> float:
-    """Open a link in a fresh browser and return the milliseconds to the drawing."""
-    page = watched(chromium, address, sought)
+    """Open a link in a fresh browser. Return the milliseconds to the drawing of `sought`."""
+    page = open_watched(chromium, address, sought)
     took = waited(page)
     page.context.close()
     return took
@@ -102,8 +102,8 @@ def main():
         server() as (address, _),
         server(app="benchmarks/floor_pages.py") as (simple, _),
     ):
-        page = watched(chromium, address, "curves")
-        floor = watched(chromium, simple, "text")
+        page = open_watched(chromium, address, "curves")
+        floor = open_watched(chromium, simple, "text")
         page.wait_for_timeout(4000)  # the server's workers have started
         menu = page.locator("[data-testid=stSidebar]").get_by_text("Start", exact=True)
         links = page.locator(CELL).evaluate_all("all => all.map(a => a.getAttribute('href'))")

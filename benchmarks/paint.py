@@ -75,9 +75,9 @@ WATCH = """
 """
 
 
-def waits(page, moves: int, moved: str = SEED) -> list[float]:
+def waits(page, moves: int, slider_selector: str = SEED) -> list[float]:
     """Return the milliseconds from key press to last paint of each move, after one of warm-up."""
-    page.locator(moved).first.focus()
+    page.locator(slider_selector).first.focus()
     took = []
     for _ in range(moves + 1):
         page.keyboard.press("ArrowRight")
@@ -89,8 +89,8 @@ def waits(page, moves: int, moved: str = SEED) -> list[float]:
     return took[1:]
 
 
-def watched(chromium, address: str):
-    """Open a page with the script that notes the time of painting."""
+def open_watched(chromium, address: str):
+    """Open a page with the script that notes the time of painting. Return it."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     page.add_init_script(WATCH)
     page.goto(address)
@@ -104,7 +104,7 @@ def _memory(process) -> float:
 
 
 def _round(
-    chromium, pages: dict[str, tuple[str, str]], moves: int, first: int
+    chromium, pages: dict[str, tuple[str, str]], moves: int, first_seed: int
 ) -> dict[str, list[float]]:
     """Return the milliseconds of the moves on each page.
 
@@ -112,24 +112,24 @@ def _round(
         chromium: Browser.
         pages: Address, and selector of the slider to move, by name.
         moves: Moves per page.
-        first: First seed of the slider; a new range for each round, so that nothing is cached.
+        first_seed: First seed of the slider; a new range for each round, so that nothing is cached.
     """
     took = {}
     for name, (address, moved) in pages.items():
-        page = watched(chromium, f"{address}&seed={first}")
+        page = open_watched(chromium, f"{address}&seed={first_seed}")
         took[name] = waits(page, moves, moved)
         page.close()
     return took
 
 
-def _cold(chromium, address: str, start: float) -> float:
+def _cold(chromium, address: str, started_at: float) -> float:
     """Return the seconds from the server's start until the first attention map is painted."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
     page.goto(f"{address}/One_block")
     page.wait_for_selector(".st-key-all_heads canvas")
     page.wait_for_selector(IDLE)
     page.close()
-    return time.perf_counter() - start
+    return time.perf_counter() - started_at
 
 
 def main():

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.depth import LAYERS, in_turn, operations
+from benchmarks.depth import LAYERS, count_operations, time_in_turn
 from core import Config, Transformer, trace
 from core.experiments.depth import grid as experiment
 from core.experiments.depth.axes import Axes
@@ -168,8 +168,8 @@ def attention():
             " attention"
         )
         with torch.inference_mode():
-            pass_times = in_turn(passes, 60, "cpu")
-        step_times = in_turn(steps, 30, "cpu")
+            pass_times = time_in_turn(passes, 60, "cpu")
+        step_times = time_in_turn(steps, 30, "cpu")
         for name, of_pass, of_step in zip(configs, pass_times, step_times):
             print(
                 f"  {name:38} {median_ratio(pass_times[0], of_pass):.2f}  "
@@ -213,14 +213,14 @@ def grid(name: str, axes: Axes):
         for config in configs:
             travel.__wrapped__(config.replace(n_layers=1), tokens, machine, depth, 0)
 
-    fast = in_turn([together], 7, "cpu")[0]
-    slow = in_turn([one_by_one], 1, "cpu")[0]
+    fast = time_in_turn([together], 7, "cpu")[0]
+    slow = time_in_turn([one_by_one], 1, "cpu")[0]
     times = statistics.median(slow) / statistics.median(fast)
     print(
         f"grid of {name}, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):.0f}"
-        f" ms, {operations(together, 'cpu'):,} operations; one after another"
-        f" {statistics.median(slow):.0f} ms, {operations(one_by_one, 'cpu'):,}: {times:.1f} times"
-        " as long",
+        f" ms, {count_operations(together, 'cpu'):,} operations; one after another"
+        f" {statistics.median(slow):.0f} ms, {count_operations(one_by_one, 'cpu'):,}:"
+        f" {times:.1f} times as long",
         flush=True,
     )
 
@@ -244,7 +244,7 @@ def equal_time():
             for _ in range(max(1, how.steps // 10)):
                 run.step()
 
-        took = in_turn(
+        took = time_in_turn(
             [lambda c=config, h=how: trained(c, h) for config, how in models.values()], 3, "cpu"
         )
         print(f"{name}: time of the training over its baseline's")

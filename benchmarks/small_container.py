@@ -56,7 +56,7 @@ def used_mb(group: Path) -> float:
     return int(stat["anon"] if "anon" in stat else stat["total_rss"]) / 2**20
 
 
-def killed(group: Path) -> int:
+def count_killed(group: Path) -> int:
     """Return how many processes of a cgroup were killed for want of memory."""
     file = group / "memory.events"
     if not file.exists():
@@ -103,7 +103,7 @@ def main():
         for _ in range(arguments.visitors):
             visit(chromium, address, group)
         print(
-            f"{killed(group)} processes killed; the server is"
+            f"{count_killed(group)} processes killed; the server is"
             f" {'running' if process.poll() is None else 'gone'}"
         )
 

@@ -52,8 +52,8 @@ steps = 250
 """
 
 
-def seconds(workers: WorkerPool, folder) -> tuple[float, float]:
-    """Train the study in a new store. Return its seconds, and the share spent in trainings."""
+def time_study(workers: WorkerPool, folder) -> tuple[float, float]:
+    """Train the study in a new store. Return seconds, and the workers' share in trainings (0–1)."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         store = Store(str(Path(place) / "studies.sqlite"))
         number = store.enrol(parse(STUDY)).study
@@ -67,7 +67,7 @@ def seconds(workers: WorkerPool, folder) -> tuple[float, float]:
     return took, trained / took / workers.count
 
 
-def plain(study: Study) -> float:
+def time_trainings(study: Study) -> float:
     """Return the seconds of the study's trainings one after another in this process."""
     begin = time.monotonic()
     for run in study.runs:
@@ -90,7 +90,7 @@ def alone_on(core: int):
         os.sched_setaffinity(0, before)
 
 
-def beside_plain(name: str, workers: int):
+def compare_with_plain(name: str, workers: int):
     """Print the time of a study on so many workers over its trainings in this process."""
     study = parse(STUDY)
     pool = ProcessPool(workers)
@@ -99,8 +99,8 @@ def beside_plain(name: str, workers: int):
         try:
             for turn in range(TURNS + 1):
                 with alone_on(0):  # where the first worker is
-                    plain_seconds = plain(study)
-                study_seconds = seconds(pool, folder)[0]
+                    plain_seconds = time_trainings(study)
+                study_seconds = time_study(pool, folder)[0]
                 took.append((plain_seconds, study_seconds))
                 warm_up = " (warm-up)" if turn == 0 else ""
                 print(
@@ -121,12 +121,12 @@ def beside_plain(name: str, workers: int):
 
 def supervision():
     """Print the time of a study on one worker over its trainings alone."""
-    beside_plain("supervision", 1)
+    compare_with_plain("supervision", 1)
 
 
 def jobs():
     """Print the time of a study on two workers over its trainings alone."""
-    beside_plain("jobs", 2)
+    compare_with_plain("jobs", 2)
 
 
 LARGE = """
@@ -210,22 +210,22 @@ def page():
     )
 
 
-def warm(chromium, where):
+def warm(chromium, address):
     """Open Training as a user who trains nothing, then wait until the workers have loaded."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
     page_shown = context.new_page()
-    page_shown.goto(f"{where}/Training")
+    page_shown.goto(f"{address}/Training")
     settle(page_shown)
     context.close()
     time.sleep(LOADED)
 
 
-def visit(chromium, where) -> dict[str, float]:
-    """Open the views of the study as a new user. Return the milliseconds of each."""
+def visit(chromium, address) -> dict[str, float]:
+    """Open the views of the study as a new user. Return view's name -> milliseconds."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
     page_shown = context.new_page()
     took = {}
-    page_shown.goto(where)
+    page_shown.goto(address)
     settle(page_shown)
     menu = page_shown.get_by_test_id("stSidebar").get_by_role("link", name="Studies")
     for name, click, sign in (
@@ -260,7 +260,7 @@ def dask():
             share = {name: [] for name in pools}
             for turn in range(TURNS + 1):  # the first one loads
                 for name, pool in pools.items():
-                    lasted, trained = seconds(pool, folder)
+                    lasted, trained = time_study(pool, folder)
                     print(
                         f"dask: {name} {lasted:.1f} s, {trained:.0%} of it in trainings", flush=True
                     )

@@ -33,7 +33,7 @@ GPT2 = Config(
 )
 
 
-def sweep(args):
+def sweep(args: argparse.Namespace):
     """Print the time of ablating every component of the shipped model, by method."""
     opened = from_folder(ROOT / SHIPPED)
     asked_questions = questions(opened, 256)
@@ -50,7 +50,7 @@ def sweep(args):
         )
 
 
-def generation(args):
+def generation(args: argparse.Namespace):
     """Print the time per generated token, with and without cached keys and values."""
     legal = from_folder(ROOT / SHIPPED).model
     gpt2 = Transformer(GPT2, [str(n) for n in range(256)]).requires_grad_(False)
@@ -80,7 +80,7 @@ PRESS = """document.addEventListener("pointerdown", () => {
 }, true)"""
 
 
-def page(args):
+def page(args: argparse.Namespace):
     """Print the time from a click that ablates a head to the last painted pixel."""
     from benchmarks.paint import WATCH
     from benchmarks.serving import browser, server, settle

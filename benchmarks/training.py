@@ -313,7 +313,7 @@ def felt(_):
     """Print the delay of ten users' sliders alone, and while two others train."""
     import psutil
 
-    from benchmarks.crowd import crowd
+    from benchmarks.crowd import run_crowd
     from benchmarks.serving import server
 
     query = "task=reverse&steps=40000&seeds=1&begin=on&variants=none"
@@ -326,13 +326,13 @@ def felt(_):
         await asyncio.sleep(15)  # workers start, trainings are under way
         busy = [child.cpu_percent(1.0) for child in watched.children(recursive=True)]
         print(f"crowd: workers' load {sorted(busy)[-2:]} %", flush=True)
-        await crowd(address, [watched], 10, 40)
+        await run_crowd(address, [watched], 10, 40)
         until[0] = 0
         await asyncio.gather(*trainers)
 
     with server(ABLATION_MAX_SECONDS="3600") as (address, process):
         watched = psutil.Process(process.pid)
-        asyncio.run(crowd(address, [watched], 10, 40))
+        asyncio.run(run_crowd(address, [watched], 10, 40))
         asyncio.run(both(address, watched))
 
 

@@ -47,7 +47,7 @@ READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the tex
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
-def _opened(context):
+def _draw_open_view(context):
     """Draw the open view, or a notice if its pass has infinite or NaN values."""
     look = context.look
     if look.taken in READ and not context.full_pass.finite:
@@ -88,7 +88,7 @@ def _draw_view(context, cuts):
     with view:
         rows = st.container()
         with side_by_side.rows_in(rows), first_row(views_of_tab(TRAINED_MODEL)):
-            _opened(context)
+            _draw_open_view(context)
 
 
 def draw():

@@ -12,8 +12,8 @@ from ui.kit.pages import CLAIMS
 
 
 @st.cache_data
-def measured(stamp: int) -> dict[str, dict[int, float]]:
-    """Return each claim's value per seed; `stamp` is part of the cache key.
+def read_measured(stamp: int) -> dict[str, dict[int, float]]:
+    """Return claim -> seed -> value, from results/claims.csv; `stamp` is part of the cache key.
 
     Raises:
         StudyError: The file is damaged.
@@ -27,7 +27,7 @@ with page(CLAIMS):
     draw_head(CLAIMS, [CLAIMS.tabs()])
     draw_notice(*notes)
     try:
-        values = measured(FILE.stat().st_mtime_ns)
+        values = read_measured(FILE.stat().st_mtime_ns)
     except (OSError, StudyError):
         raise ConfigError(
             "results",

@@ -163,7 +163,7 @@ def with_gap(words: list[str], where: float, removed: float, inserted: float) ->
 
 
 def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
-    """Train the shipped model. Return it, the number of steps and the seconds it took.
+    """Train a config on legal sentences. Return model, steps (fewer if it diverged) and seconds.
 
     The sentences depend on the seed alone. Ends before a step with numbers out of range.
     """
@@ -198,7 +198,7 @@ def measure_model(model: Transformer, n_texts: int) -> tuple[Bench, pd.DataFrame
     return bench, accuracy_by_distance(bench.baseline, bench.questions)
 
 
-def write_readme(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
+def compose_readme(bench: Bench, distances: pd.DataFrame, seconds: float, folder: Path) -> str:
     """Return the README text for the model's folder: command, settings, measured numbers."""
     span = lambda share: f"{share.mean:.3f} | {share.low:.3f} to {share.high:.3f}"  # noqa: E731
     of_heads = attention_to_subject(bench)
@@ -276,7 +276,7 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     for name, data in native.model_files(model, NAME, "sentences", **about).items():
         (args.folder / name).write_bytes(data)
-    text = write_readme(bench, distances, seconds, args.folder)
+    text = compose_readme(bench, distances, seconds, args.folder)
     (args.folder / "README.md").write_text(text, encoding="utf-8")
     print(text)
 

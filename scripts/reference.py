@@ -116,9 +116,9 @@ def task_table() -> list[str]:
     ]
 
 
-def settings_table(title: str, kind: type[Settings]) -> list[str]:
+def settings_table(title: str, settings_class: type[Settings]) -> list[str]:
     """Return a class's settings as a Markdown table: name, label, values, default, help."""
-    usual = kind()
+    usual = settings_class()
     rows = [
         (
             f"`{name}`",
@@ -131,7 +131,7 @@ def settings_table(title: str, kind: type[Settings]) -> list[str]:
             ),
             definition.help,
         )
-        for name, definition in kind.settings().items()
+        for name, definition in settings_class.settings().items()
     ]
     return [
         "",

@@ -85,7 +85,7 @@ def test_smallest_cloud_opens_all_pages_and_trains(chromium):
         )
     with small_container.small_server(690) as (address, process, group):
         small_container.visit(chromium, address, group)
-        assert process.poll() is None and small_container.killed(group) == 0
+        assert process.poll() is None and small_container.count_killed(group) == 0
 
 
 # Back to the system

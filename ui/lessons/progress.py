@@ -58,7 +58,7 @@ def store_prediction(lesson_name: str, entry: Entry) -> None:
 
 
 def store_transfer_answer(lesson_name: str, option_index: int) -> None:
-    """Store a lesson's transfer answer, from 0; do nothing without a prediction (a callback)."""
+    """Store a lesson's transfer answer, an index from 0; do nothing without a prediction."""
     entries = progress().entries
     if lesson_name in entries:
         entries[lesson_name] = replace(entries[lesson_name], carried=option_index)
