@@ -21,9 +21,9 @@ view: Menu[Any] = Menu("Views of one block")
 PLAIN = Config()
 
 
-def default_config(kind: str) -> Config:
+def default_config(weights_kind: str) -> Config:
     """Return the config without changes for a kind of weights: "random", "trained" or "cut"."""
-    return PLAIN if kind == "random" else family.BASELINE
+    return PLAIN if weights_kind == "random" else family.BASELINE
 
 
 def _default_reader(name: str) -> Callable[["BlockConfig"], Any]:

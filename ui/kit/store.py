@@ -36,10 +36,10 @@ CHANNEL = "channel"
 kinds_of: dict[str, Kinds] = {}  # page -> classes of its settings, once the page has been opened
 
 
-def key_of(kind: type[Settings], name: str, choices: Choices) -> str:
+def key_of(settings_class: type[Settings], name: str, choices: Choices) -> str:
     """Return a setting's key in the store, "Config.d_model"; classes share it through `scope`."""
-    scope = getattr(kind, "scope", None)
-    return f"{scope(name, choices) if scope else kind.__name__}.{name}"
+    scope = getattr(settings_class, "scope", None)
+    return f"{scope(name, choices) if scope else settings_class.__name__}.{name}"
 
 
 def apply(
@@ -312,12 +312,12 @@ def is_movable(name: str) -> bool:
     return limits is None or name in limits.moved
 
 
-def settings_of(kind: type[Settings]) -> Any:
+def settings_of(settings_class: type[Settings]) -> Any:
     """Return the current settings of one class, built if need be."""
     current = session()
-    if kind not in current.built:
-        current.settings((kind,))
-    return current.built[kind]
+    if settings_class not in current.built:
+        current.settings((settings_class,))
+    return current.built[settings_class]
 
 
 def value(name: str) -> Any:

@@ -197,18 +197,18 @@ def teacher_link(context):
         _show_link(offered[keys[0]], limits, words)
 
 
-def _choose_limits(keys: list[str], first: Page, texts: Mapping[str, str]) -> Limits:
-    """Draw the controls of a restricted link that opens `first`. Return the chosen limits."""
+def _choose_limits(keys: list[str], first_page: Page, texts: Mapping[str, str]) -> Limits:
+    """Draw the controls of a restricted link that opens `first_page`. Return the chosen limits."""
     views = st.multiselect(
-        texts["link_views"].format(page=first.name),
-        list(first.views),
-        format_func=first.views.label,
+        texts["link_views"].format(page=first_page.name),
+        list(first_page.views),
+        format_func=first_page.views.label,
         placeholder=texts["link_all"],
-        key=f"link_views_{first.key}",
+        key=f"link_views_{first_page.key}",
     )
     definitions = {  # the settings of a page that was opened since the server started
         name: setting.label
-        for kind in kinds_of.get(first.key, ())
+        for kind in kinds_of.get(first_page.key, ())
         for name, setting in kind.settings().items()
         if setting.group != LOOK and name not in NO_CONTROL
     }
@@ -216,7 +216,7 @@ def _choose_limits(keys: list[str], first: Page, texts: Mapping[str, str]) -> Li
     def tick(label: str, names: list[str], key: str, default: list[str]) -> list[str]:
         labels = dict(zip(names, distinct(definitions[name] for name in names)))
         return st.multiselect(
-            label, names, default=default, format_func=labels.get, key=f"{key}_{first.key}"
+            label, names, default=default, format_func=labels.get, key=f"{key}_{first_page.key}"
         )
 
     moved = []
@@ -230,29 +230,29 @@ def _choose_limits(keys: list[str], first: Page, texts: Mapping[str, str]) -> Li
         )
         fixed_names = [name for name in definitions if name not in moved]
         locked = tick(texts["link_locked"], fixed_names, "link_locked", [])
-    elif first is not LESSONS:
-        st.caption(literal(texts["link_visit"].format(page=first.name)))
-    params = dict(link_params_of(first.key))
-    if first is LESSONS:
+    elif first_page is not LESSONS:
+        st.caption(literal(texts["link_visit"].format(page=first_page.name)))
+    params = dict(link_params_of(first_page.key))
+    if first_page is LESSONS:
         labels = dict(zip(lesson, distinct(map(lesson.label, lesson))))
         name = st.selectbox(
             texts["link_lesson"], list(lesson), format_func=labels.get, key="link_lesson"
         )
         params = {"shown": "one", "lesson": name}
-    if first is CLASS:  # students come as students
+    if first_page is CLASS:  # students come as students
         params = {name: value for name, value in params.items() if name in ("code", "language")}
     large = st.toggle(texts["link_large"], key="link_large")
-    if first is TRAINING and st.toggle(texts["link_begin"], key="link_begin"):
+    if first_page is TRAINING and st.toggle(texts["link_begin"], key="link_begin"):
         params["begin"] = "on"
-    shown_names = tuple(f"{first.key}.{name}" for name in views)
+    shown_names = tuple(f"{first_page.key}.{name}" for name in views)
     return Limits(tuple(keys), shown_names, tuple(moved), tuple(locked), large, params)
 
 
-def _show_link(first: Page, limits: Limits, texts: Mapping[str, str]):
+def _show_link(first_page: Page, limits: Limits, texts: Mapping[str, str]):
     """Draw the restricted link as a button, as text and as a QR code."""
     embedded = {"embed": "true"} if st.toggle(texts["link_embed"], key="link_embed") else {}
     params = {**limits.link, PARAMETER: limits.write(), **embedded}
-    address = with_params(address_of(first.path, shared_address()), **params)
+    address = with_params(address_of(first_page.path, shared_address()), **params)
     st.link_button(texts["link_preview"], address, icon=":material/open_in_new:")
     st.code(address, language=None, wrap_lines=True)
     code = qr_svg(address)

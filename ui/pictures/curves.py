@@ -123,7 +123,7 @@ def draw_curves(
     )
 
 
-def tidy_table(panels, names, x, positions) -> pd.DataFrame:
+def tidy_table(panels, names, x_label, positions) -> pd.DataFrame:
     """Return the drawn values: meter, variant, x, value; low and high if any line has a band."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
@@ -138,7 +138,7 @@ def tidy_table(panels, names, x, positions) -> pd.DataFrame:
         for line in panel.lines
         for n, value in enumerate(line.values)
     ]
-    frame = pd.DataFrame(rows, columns=["meter", "variant", x, "value", "low", "high"])
+    frame = pd.DataFrame(rows, columns=["meter", "variant", x_label, "value", "low", "high"])
     return frame if bands else frame.drop(columns=["low", "high"])
 
 

@@ -130,10 +130,10 @@ def _render_premise(question: Question) -> str:
     return f'<p class="premise">{escape(fill_in(question.lesson.question, question.lesson))}</p>'
 
 
-def render_reasons(picked, texts: Mapping[str, str]) -> str:
+def render_reasons(reasons, texts: Mapping[str, str]) -> str:
     """Return the reasons that the teacher has picked as HTML; "" without any."""
-    title = f'<div class="soft">{escape(texts["class_reasons"])}</div>' if picked else ""
-    return title + "".join(f'<div class="reason">{escape(reason)}</div>' for reason in picked)
+    title = f'<div class="soft">{escape(texts["class_reasons"])}</div>' if reasons else ""
+    return title + "".join(f'<div class="reason">{escape(reason)}</div>' for reason in reasons)
 
 
 def _render_setting(question: Question, texts: Mapping[str, str], is_revealed: bool) -> str:

@@ -258,9 +258,9 @@ def has_letters(question: Question) -> bool:
     )
 
 
-def draw_reasons(picked, texts: Mapping[str, str]) -> None:
+def draw_reasons(reasons, texts: Mapping[str, str]) -> None:
     """Draw the reasons that the teacher has picked."""
-    if picked:
+    if reasons:
         st.markdown(f"**{literal(texts['class_reasons'])}**")
-    for reason in picked:
+    for reason in reasons:
         st.markdown(f"> {literal(reason)}")
